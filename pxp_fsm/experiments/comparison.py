@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pxp_fsm.experiments.intervals import CONFIDENCE
+from pxp_fsm.experiments.intervals import CONFIDENCE, Interval
 from pxp_fsm.experiments.outcomes import Comparison, Contrast, Outcomes, estimates, order_effect
 from pxp_fsm.experiments.summary import Sheet, counted
 
@@ -139,7 +139,7 @@ def contrast_sheet(found: Sequence[Contrast], first: str, second: str) -> Sheet:
             f"{each.first:.2f}",
             f"{each.second:.2f}",
             f"{each.second - each.first:+.2f}",
-            f"{each.interval.low:+.2f} to {each.interval.high:+.2f}",
+            _NONE if each.interval.low == each.interval.high else _from_to(each.interval),
         )
         for each in found
     )
@@ -154,7 +154,8 @@ def contrast_lines(first: Outcomes, second: Outcomes) -> Sequence[str]:
         f"{counted(len(first.classes), 'session')} of {first.run} and {len(second.classes)} of "
         f"{second.run}, of {counted(len(people), 'participant')}; {first.left_out} and "
         f"{second.left_out} are left out: not over, or ended by a fault.",
-        f"The interval is from the error of the difference, clustered over participants.{few}",
+        "The interval is from the error of the difference, clustered over participants; where "
+        f"the sessions of each are all alike there is none.{few}",
     )
 
 
@@ -162,7 +163,11 @@ def _interval(found: Comparison) -> str:
     """The interval of the difference; an error of 0, of pairs that are all alike, gives none."""
     if not found.only_first + found.only_second:
         return _NONE
-    return f"{found.interval.low:+.2f} to {found.interval.high:+.2f}"
+    return _from_to(found.interval)
+
+
+def _from_to(interval: Interval) -> str:
+    return f"{interval.low:+.2f} to {interval.high:+.2f}"
 
 
 def _disagree(found: Comparison) -> bool:
