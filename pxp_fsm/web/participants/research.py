@@ -21,6 +21,7 @@ from pxp_fsm.errors import Refused, UsageError
 from pxp_fsm.experiments import comparison, outcomes
 from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.studies.conduct import Conduct
+from pxp_fsm.studies.erasures import given_out
 from pxp_fsm.studies.files import number_of
 from pxp_fsm.studies.participations import run_name
 from pxp_fsm.studies.status import waits_for
@@ -62,7 +63,10 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class StudyView:
-    """A study as it goes; `events` are what can happen to it now."""
+    """A study as it goes; `events` are what can happen to it now.
+
+    `given_out` are the files that hold what somebody said who has withdrawn since.
+    """
 
     name: str
     title: str
@@ -77,6 +81,7 @@ class StudyView:
     costs: str
     panel: tuple[str, ...]
     unclean: bool
+    given_out: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,4 +344,5 @@ def _view(host: Host) -> StudyView:
         meter.shown(),
         study.payment.parameters,
         conduct.unclean,
+        given_out(study, board, map(conduct.participation, conduct.subjects)),
     )

@@ -59,6 +59,7 @@ export function Study({ news }) {
       ${results && html`<${Results} results=${results} name=${study.name}
         title="So far, of sessions that are over, in all arms together" />`}
       ${study.costs && html`<p className="muted">${study.costs}</p>`}
+      ${study.given_out.map((text) => html`<p className="alert" key=${text}>No erasure reaches it: ${text}.</p>`)}
       ${study.unclean && html`<p className="alert">The database’s files may still hold what was erased, while another
         process has them open.</p>`}
       <p className="buttons" ...${SINGLE}>${study.events.map((event) => html`<button type="button" key=${event}
