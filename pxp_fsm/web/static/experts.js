@@ -109,21 +109,21 @@ Error generating stack: `+a.message+`
       <button type="button" onClick=${()=>{u(So),i(ov)}}>Reset</button>
     </figcaption>
   </figure>`}function rv(t,l){let e=(l?.clientWidth??400)*t.zoom/2,a=(l?.clientHeight??400)*t.zoom/2;return{...t,x:Math.max(-e,Math.min(e,t.x)),y:Math.max(-a,Math.min(a,t.y))}}var Eb={INIT:["begins","begin"],RATIFY:["agrees","agree"],REFUTE:["disagrees","disagree"],REVISE:["has changed the answer","have changed your answer"],REJECT:["gives up","give up"],TERM:["ends it","end it"]},rn=t=>t?"You":"The other side";function sc({id:t,news:l,next:e,onChange:a}){let[u,n]=(0,sl.useState)(null),[i,c]=(0,sl.useState)(""),f=(0,sl.useRef)(0),s=(0,sl.useCallback)(async()=>{let b=f.current+=1;try{let o=await(await hl(`/api/sessions/${t}`)).json();b===f.current&&(n(o),c(""))}catch(o){b===f.current&&o.status&&c(o.message)}},[t]);(0,sl.useEffect)(()=>{s()},[s,l]);let r=(0,sl.useCallback)(async b=>{let o=f.current,v=await b;f.current===o?(f.current+=1,n(v)):s(),a()},[a,s]);return u?g`<${To} view=${u} base=${`/api/sessions/${t}`} next=${e} trouble=${i}
-    pasting=${!0} onReply=${r} onMoved=${s} />`:g`<section className="empty"><p role="status">${i||"Loading …"}</p></section>`}function To({view:t,base:l,next:e,trouble:a,pasting:u,onReply:n,onMoved:i}){let c=s=>t.messages.filter(r=>r.mine===s).at(-1),f=t.smiles?[c(!1),c(!0)].filter(Boolean):[];return g`<article className="session" aria-label=${t.title}>
+    pasting=${!0} onReply=${r} onMoved=${s} />`:g`<section className="empty"><p role="status">${i||"Loading …"}</p></section>`}function To({view:t,base:l,next:e,trouble:a,pasting:u,onReply:n,onMoved:i,waits:c="The other side is at work"}){let f=r=>t.messages.filter(b=>b.mine===r).at(-1),s=t.smiles?[f(!1),f(!0)].filter(Boolean):[];return g`<article className="session" aria-label=${t.title}>
     <div className="subject">
       <h2>${t.title}</h2>
       <p className="query">${t.query}</p>
       ${t.pictured&&g`<${mv} source=${`${l}/pictures/0?${t.id}`} photograph=${!t.smiles}
         label=${t.smiles?"the molecule":"the X-ray"} />`}
       ${t.described&&g`<p className="described"><code>${t.described}</code></p>`}
-      ${f.length>0&&g`<div className="proposals">${f.map(s=>g`<figure key=${s.number}>
-        <figcaption>${s.mine?"Your latest answer":"The other side’s latest answer"}</figcaption>
-        <${dv} session=${t.id} base=${l} message=${s} /></figure>`)}</div>`}
+      ${s.length>0&&g`<div className="proposals">${s.map(r=>g`<figure key=${r.number}>
+        <figcaption>${r.mine?"Your latest answer":"The other side’s latest answer"}</figcaption>
+        <${dv} session=${t.id} base=${l} message=${r} /></figure>`)}</div>`}
     </div>
     <div className="talk">
       <${zb} view=${t} base=${l} />
       ${a&&g`<p className="alert">${a}</p>`}
-      ${t.asked?g`<${sv} key=${`${t.id}/${t.asked.number}`} ...${{view:t,base:l,pasting:u,onReply:n,onMoved:i}} />`:g`<section role="status"><h2>${{over:"This session is over",paused:"This session is paused"}[t.standing]??"The other side is at work"}</h2><p>${t.ending}</p>
+      ${t.asked?g`<${sv} key=${`${t.id}/${t.asked.number}`} ...${{view:t,base:l,pasting:u,onReply:n,onMoved:i}} />`:g`<section role="status"><h2>${{over:"This session is over",paused:"This session is paused"}[t.standing]??c}</h2><p>${t.ending}</p>
             ${t.standing==="partner"&&g`<${$b} view=${t} />`}
             ${e&&g`<a className="button" href=${`#s=${e.id}`}>Go to ${e.title}</a>`}</section>`}
       <${Ob} view=${t} />
@@ -182,7 +182,7 @@ Error generating stack: `+a.message+`
     ${u.network&&g`<${Hb} task=${u} onDone=${a} />`}
     ${u.earlier?.length>0&&g`<${xb} sessions=${u.earlier} />`}
     ${n&&g`<${To} key=${n.id} view=${n} base=${mn} next=${null} trouble=""
-      pasting=${t.pasting} onReply=${l} onMoved=${e} />`}</section>`}function Hb({task:t,onDone:l}){return g`<p className="prose">${t.condition==="manual"?"Edit the network by hand until its outputs on the examples will do.":"The studio proposes each change of the network: confirm it, correct it, or give a hint."}
+      pasting=${t.pasting} onReply=${l} onMoved=${e} waits=${t.status==="ANSWERING"?"One moment":void 0} />`}</section>`}function Hb({task:t,onDone:l}){return g`<p className="prose">${t.condition==="manual"?"Edit the network by hand until its outputs on the examples will do.":"The studio proposes each change of the network: confirm it, correct it, or give a hint."}
     ${" "}You work in the studio that the researchers have opened for you: the task is ${t.network}.</p>
     <p ...${fl}><button type="button" className="main" onClick=${l}>This task is done</button></p>`}function xb({sessions:t}){return g`<div className="earlier">${t.map((l,e)=>g`<details key=${e}
     open=${e===t.length-1}><summary>Case ${e+1} of this task is over</summary>
