@@ -14,6 +14,7 @@ from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.errors import UsageError
 from pxp_fsm.studies.assignment import block_size
 from pxp_fsm.studies.conduct import Conduct
+from pxp_fsm.studies.erasures import given_out
 from pxp_fsm.studies.export import export_identifiers, export_study, participations
 from pxp_fsm.studies.files import load_study
 from pxp_fsm.studies.lifecycles import IN_TIME, prove, system_file
@@ -69,7 +70,7 @@ def status(request: options.Status) -> None:
     with SqlBlackboard(request.database, create=False) as board:
         board.run(study.run)
         state, people = read(board, study.run, NOBODY), participations(study, board)
-        for line in summary(study, state, people):
+        for line in (*summary(study, state, people), *given_out(study, board, people)):
             click.echo(printable(line))
 
 
@@ -87,6 +88,8 @@ def change(request: options.Change) -> None:
         if request.participant is not None:
             after = conduct.act(request.participant, "WITHDRAW")
             click.echo(f"{request.participant}: {after}")
+            for line in given_out(study, board, [conduct.participation(request.participant)]):
+                click.echo(printable(line))
         else:
             conduct.raise_event(request.event.upper())
             click.echo(f"Study {study.name}: {conduct.state}")

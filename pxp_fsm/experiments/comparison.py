@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pxp_fsm.experiments.intervals import CONFIDENCE
-from pxp_fsm.experiments.outcomes import Comparison, Outcomes, estimates, order_effect
+from pxp_fsm.experiments.intervals import CONFIDENCE, Interval
+from pxp_fsm.experiments.outcomes import Comparison, Contrast, Outcomes, estimates, order_effect
 from pxp_fsm.experiments.summary import Sheet, counted
 
 _NONE = "-"
@@ -130,11 +130,44 @@ def comparison_lines(
     return lines
 
 
+def contrast_sheet(found: Sequence[Contrast], first: str, second: str) -> Sheet:
+    """Two groups of sessions side by side, not paired."""
+    headings = ("sessions that are", first, second, "difference", f"{CONFIDENCE:.0%} interval")
+    rows = tuple(
+        (
+            each.row,
+            f"{each.first:.2f}",
+            f"{each.second:.2f}",
+            f"{each.second - each.first:+.2f}",
+            _NONE if each.interval.low == each.interval.high else _from_to(each.interval),
+        )
+        for each in found
+    )
+    return Sheet(f"{first} and {second}", headings, rows)
+
+
+def contrast_lines(first: Outcomes, second: Outcomes) -> Sequence[str]:
+    """What a reader must know of such a comparison."""
+    people = {number for group in (first, second) for number, _instance in group.classes}
+    few = " Few participants make it a rough one." if len(people) < 30 else ""
+    return (
+        f"{counted(len(first.classes), 'session')} of {first.run} and {len(second.classes)} of "
+        f"{second.run}, of {counted(len(people), 'participant')}; {first.left_out} and "
+        f"{second.left_out} are left out: not over, or ended by a fault.",
+        "The interval is from the error of the difference, clustered over participants; where "
+        f"the sessions of each are all alike there is none.{few}",
+    )
+
+
 def _interval(found: Comparison) -> str:
     """The interval of the difference; an error of 0, of pairs that are all alike, gives none."""
     if not found.only_first + found.only_second:
         return _NONE
-    return f"{found.interval.low:+.2f} to {found.interval.high:+.2f}"
+    return _from_to(found.interval)
+
+
+def _from_to(interval: Interval) -> str:
+    return f"{interval.low:+.2f} to {interval.high:+.2f}"
 
 
 def _disagree(found: Comparison) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -141,6 +141,57 @@ def _compared(
         p,
         Interval(max(-1.0, mean - half), min(1.0, mean + half)),
     )
+
+
+def pooled(name: str, by_person: Mapping[int, Sequence[Outcomes]]) -> Outcomes:
+    """The sessions of several people as those of one group; a person's number is the repetition.
+
+    The runs of one person are about different instances.
+    """
+    runs = [(number, run) for number, several in by_person.items() for run in several]
+    return Outcomes(
+        name,
+        {(number, key): at for number, run in runs for (_, key), at in run.positions.items()},
+        {(number, key): found for number, run in runs for (_, key), found in run.classes.items()},
+        sum(run.left_out for _number, run in runs),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """One class in two groups of sessions, which are not paired; `first` and `second` are shares.
+
+    `interval` is of the difference second - first, from its error clustered over people, who may
+    have sessions in both groups.
+    """
+
+    row: str
+    first: float
+    second: float
+    interval: Interval
+
+
+def contrast(first: Outcomes, second: Outcomes) -> tuple[Contrast, ...]:
+    """Each class of `ROWS` in two groups made by `pooled`.
+
+    Raises `UsageError` where one of them has no session that is over.
+    """
+    for group in (first, second):
+        if not group.classes:
+            raise UsageError(f"no session of {group.run} is over")
+    return tuple(_contrast(row, first.of(row), second.of(row)) for row in ROWS)
+
+
+def _contrast(row: str, first: Mapping[Place, bool], second: Mapping[Place, bool]) -> Contrast:
+    """The error is that of a mean: of each session's pull on the difference, times all of them."""
+    means = [sum(group.values()) / len(group) for group in (first, second)]
+    together, pulls, people = len(first) + len(second), list[float](), list[int]()
+    for sign, mean, group in ((-1, means[0], first), (1, means[1], second)):
+        pulls += [sign * together * (value - mean) / len(group) for value in group.values()]
+        people += [number for number, _instance in group]
+    difference, half = means[1] - means[0], _Z95 * clustered_error(pulls, people)
+    interval = Interval(max(-1.0, difference - half), min(1.0, difference + half))
+    return Contrast(row, means[0], means[1], interval)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
 
 from backends.databases import SqlBlackboard, disclosure, erasure
+from backends.databases.disclosure import Export, exports_of
 from backends.databases.locks import RunLocked
 from pxp_fsm.errors import BlackboardError, NotThere
+from pxp_fsm.studies.files import Study
+from pxp_fsm.studies.participations import Participation, runs_of
 
 
 class Erasures:
@@ -54,3 +58,25 @@ class Erasures:
             with suppress(BlackboardError):
                 erasure.clean(self._board)
                 self.unclean = False
+
+
+def given_out(
+    study: Study, board: SqlBlackboard, people: Iterable[Participation]
+) -> tuple[str, ...]:
+    """Files that hold what somebody said who has withdrawn since: a line each, oldest first.
+
+    No erasure reaches them; whoever has them is to be told.
+    """
+    erased = {one.session: one.created for one in board.erasures(study.run)}
+    held = defaultdict[Export, list[str]](list)
+    for one in people:
+        for found in exports_of(board, [study.run, *runs_of(study, one)]):
+            file = found._replace(run=study.run)
+            if found.created <= erased.get(one.name, "") and one.subject not in held[file]:
+                held[file].append(one.subject)
+    return tuple(
+        f"{file.kind} {file.name}, given out {file.created[:16]}, holds what "
+        f"{', '.join(subjects)} said (SHA-256 {file.digest[:12]})"
+        for file, subjects in sorted(held.items(), key=lambda each: each[0].created)
+        if subjects
+    )

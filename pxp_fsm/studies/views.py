@@ -20,7 +20,7 @@ from pxp_fsm.studies.files import Arm, Item, Study
 from pxp_fsm.studies.tasks import Standing
 from pxp_fsm.tasks.task import HUMAN
 
-PAGE_VERSION = "1"
+PAGE_VERSION = "2"
 """Counted on when what a page shows or offers changes; stored with each timing."""
 RESEARCH = "For research only, not for diagnosis or treatment."
 BLOCK = 4096
@@ -110,7 +110,10 @@ def view(
         items = study.before if status == "BEFORE" else study.after
         found["items"] = [_item(one) for one in items]
     elif status in ("WAITING", "ANSWERING") and standing is not None:
-        found["task"] = _task(standing, list(does), study)
+        given = list(does)
+        found["task"] = _task(standing, given, study)
+        if status == "WAITING" and given and given[-1].arm.blinded:
+            found["text"] = f"{_waits(study)} {page.text}"
     elif status == "DEBRIEF":
         found |= _debrief(study, does)
     if status in ("DONE", "DECLINED", "ERASED"):
@@ -151,6 +154,11 @@ def _consent(study: Study) -> dict[str, Any]:
         "contact": consent.contact,
         "copy": consent.copy,
     }
+
+
+def _waits(study: Study) -> str:
+    most = f"{study.slots[1]:g} seconds"
+    return f"Its answer is shown at a set time, within {most}; one that is late, {most} later."
 
 
 def _item(item: Item, *, explained: bool = False) -> dict[str, Any]:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+import warnings
 from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments.intervals import clustered_error, estimate, mcnemar, sign_flips, wilson
+from pxp_fsm.experiments.outcomes import Outcomes, contrast, pooled
+from pxp_fsm.experiments.statistics import ROWS
 
 
 @given(st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
@@ -95,3 +99,53 @@ def test_independent_repetitions_count_in_full() -> None:
     drawn = np.random.default_rng(1)
     outcomes = {(r, f"i{i}"): bool(drawn.random() < 0.5) for r in range(1, 41) for i in range(20)}
     assert estimate(outcomes).size > 300
+
+
+Sessions = list[tuple[int, bool]]
+"""The number of a person, and whether a session of theirs is in a class."""
+
+
+def group(name: str, sessions: Sessions) -> Outcomes:
+    by_person: dict[int, list[Outcomes]] = {}
+    for place, (person, value) in enumerate(sessions):
+        key = (1, f"molecule {place}")
+        run = Outcomes(f"run {place}", {key: 1}, {key: (value,) * len(ROWS)}, 1)
+        by_person.setdefault(person, []).append(run)
+    return pooled(name, by_person)
+
+
+SESSIONS = st.lists(st.tuples(st.integers(1, 4), st.booleans()), min_size=1, max_size=12)
+
+
+@given(SESSIONS, SESSIONS)
+def test_a_contrast_is_statsmodels_regression_with_clustered_errors(
+    first: Sessions, second: Sessions
+) -> None:
+    """Its own factor (N - 1) / (N - 2) is taken out: what is left is G / (G - 1), as ours."""
+    import statsmodels.api as sm
+
+    assume(len(first) + len(second) > 2)
+    groups = group("a", first), group("b", second)
+    assert groups[0].left_out == len(first)
+    found = contrast(*groups)[3]
+    assert found.first == pytest.approx(sum(value for _, value in first) / len(first))
+    people = np.array([person for person, _ in first + second])
+    if len(set(people)) < 2:
+        assert (found.interval.low, found.interval.high) == (-1.0, 1.0)
+        return
+    x = np.array([0.0] * len(first) + [1.0] * len(second))
+    y = np.array([float(value) for _, value in first + second])
+    size = len(x)
+    with warnings.catch_warnings():  # that an error is 0, or just below it
+        warnings.simplefilter("ignore", RuntimeWarning)
+        fitted = sm.OLS(y, sm.add_constant(x)).fit(cov_type="cluster", cov_kwds={"groups": people})
+        error = float(np.nan_to_num(fitted.bse[1]))
+    assert found.second - found.first == pytest.approx(fitted.params[1], abs=1e-9)
+    half = 1.959963984540054 * error * math.sqrt((size - 2) / (size - 1))
+    assert found.interval.low == pytest.approx(max(-1, fitted.params[1] - half), abs=1e-6)
+    assert found.interval.high == pytest.approx(min(1, fitted.params[1] + half), abs=1e-6)
+
+
+def test_a_contrast_of_nothing_is_refused() -> None:
+    with pytest.raises(UsageError, match="no session of b is over"):
+        contrast(group("a", [(1, True)]), group("b", []))

@@ -15,6 +15,7 @@ from backends.databases.drafts import keep_draft
 from backends.databases.verify import verify_engine
 from pxp_fsm.errors import BlackboardError, NotThere, Refused, UsageError
 from pxp_fsm.studies.conduct import Conduct
+from pxp_fsm.studies.erasures import given_out
 from pxp_fsm.studies.export import COLUMNS, export_identifiers, export_study
 from pxp_fsm.studies.files import Study, load_study
 from pxp_fsm.studies.lifecycles import PARTICIPANT, participation
@@ -70,6 +71,24 @@ def test_what_was_identified_typed_and_answered_is_gone_after_a_withdrawal(
     assert [one.session for one in report.erased] == [f"easylan/{leaves.subject}"]
     with Conduct(study, board) as conduct:
         assert conduct.statuses == {"WAITING": 1, "ERASED": 1}
+
+
+def test_exports_from_before_a_withdrawal_are_named(
+    study: Study, board: SqlBlackboard, tmp_path: Path
+) -> None:
+    with Conduct(study, board) as conduct:
+        conduct.raise_event("OPEN")
+        stays, leaves = (at_tasks(conduct, word) for word in ("stays", "leaves"))
+        people = [conduct.participation(one.subject) for one in (stays, leaves)]
+        export_study(study, board, tmp_path / "early")
+        export_identifiers(study, board, tmp_path / "who.csv")
+        assert given_out(study, board, people) == ()
+        conduct.act(leaves.subject, "WITHDRAW")
+        export_study(study, board, tmp_path / "late")
+        early, who = given_out(study, board, people)
+        assert early.startswith("study early, given out 20")
+        assert f"holds what {leaves.subject} said" in early
+        assert who.startswith("identifiers who.csv, ")
 
 
 def everything(folder: Path) -> bytes:

@@ -21,6 +21,7 @@ from backends.databases.drafts import read_draft, timings_of
 from backends.people.browser import Asked, Given, QuestionKind, accepted
 from pxp_fsm.diagrams.placement import Placement
 from pxp_fsm.errors import PXPError, UsageError
+from pxp_fsm.experiments import outcomes
 from pxp_fsm.protocol.messages import Answer
 from pxp_fsm.tasks.drug.task import PROBLEM
 from pxp_fsm.web.experts import pictures
@@ -269,6 +270,28 @@ def test_a_run_is_paused_and_goes_on(place: Path) -> None:
         assert (told["over"], told["state"], told["endings"]) == (1, "over", {"You agree.": 1})
         assert (told["results"]["total"], told["results"]["table"][0]) == (1, ["in all", "1"])
         assert researcher.ask("POST", "/api/research/runs/7/pause", json={}).status_code == 404
+
+
+def test_two_runs_are_compared_as_pxp_compare_does(place: Path) -> None:
+    with served(place, "ann", "bea") as found:
+        researcher, path = found.expert(""), "/api/research/differences?first=0&second=1"
+        before = researcher.ask("GET", path).json()
+        assert "no finished session about the same instance" in before["trouble"]
+        ann, bea = found.expert("ann"), found.expert("bea")
+        assert ann.says(ann.waiting(), "RAT")["standing"] == "over"
+        view = bea.waiting()
+        while view["standing"] != "over":
+            view = bea.says(view, "REF", **MINE)
+        told = researcher.ask("GET", path).json()
+        left, right = (outcomes.outcomes_of(found.runner.board, f"run-{x}") for x in ("ann", "bea"))
+        rows = outcomes.compare(left, right)
+        assert told["headings"][1:3] == ["run-ann", "run-bea"]
+        assert [one[0] for one in told["table"]] == [one.row for one in rows]
+        assert told["table"][2][1:4] == ["1.00", "0.00", "-1.00"]
+        assert told["notes"][0] == "Sessions are paired by repetition and instance: 1 pair."
+        wrong = "/api/research/differences?first=0&second=9"
+        assert researcher.ask("GET", wrong).status_code == 404
+        assert ann.ask("GET", path).status_code == 404
 
 
 @pytest.mark.parametrize(

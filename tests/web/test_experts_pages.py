@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,8 @@ from tests.web.experts import MINE, QuickServer, Server
 pytestmark = pytest.mark.deep
 
 PHONE = (390, 844)
+PICTURES = os.environ.get("PXP_PICTURES", "")
+"""A folder for pictures of pages."""
 SMILES, WORDS = MINE["prediction"], MINE["explanation"]
 
 
@@ -218,6 +221,42 @@ def test_the_researcher_sees_curves_and_two_sessions_side_by_side(
             expect(beside).to_have_count(3)
 
 
+def test_the_researcher_compares_two_runs(browser: Any, tmp_path: Path) -> None:
+    with QuickServer(tmp_path, 3, cases=2) as server:
+        for number, tags in ((1, ("RAT",)), (3, ("REF", "REF", "REF", "REF", "REF"))):
+            expert = server.expert(f"e{number}")
+            for _ in range(2):
+                view = expert.waiting()
+                for tag in tags:
+                    if view["standing"] != "over":
+                        view = expert.says(view, tag, **(MINE if tag == "REF" else {}))
+                assert view["standing"] == "over"
+        with opened(browser, server.links["researcher"], wait=False) as page:
+            section = page.get_by_role("region", name="Two runs compared")
+            expect(section).to_contain_text("no finished session about the same instance")
+            section.get_by_label("With").select_option("run-e3")
+            row = section.get_by_role("group", name="differences").get_by_role(
+                "row", name="two-way"
+            )
+            expect(row.get_by_role("cell")).to_have_text(
+                ["1.00", "0.00", "-1.00", "-1.00 to -1.00", "2", "0", "0.5000"]
+            )
+            for name in ("run-e1", "run-e3"):
+                beside = section.get_by_role("article", name=f"compared: {name}")
+                expect(beside).to_contain_text("2 of 2 over")
+                expect(beside.locator(".curves > svg polyline")).to_have_count(3)
+            for theme, (width, height) in (("light", (1440, 950)), ("dark", PHONE)):
+                page.emulate_media(color_scheme=theme)
+                page.set_viewport_size({"width": width, "height": height})
+                assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+                if AXE.is_file():
+                    page.evaluate(AXE.read_text("utf-8"))
+                    assert page.evaluate("axe.run()")["violations"] == []
+                if PICTURES:
+                    path = Path(PICTURES) / f"compared-{theme}-{width}.png"
+                    page.screenshot(path=str(path), full_page=True)
+
+
 @pytest.mark.parametrize("late", [0.0, 0.6])
 def test_a_server_that_is_killed_in_the_middle_loses_nothing(
     browser: Any, tmp_path: Path, late: float
@@ -249,37 +288,83 @@ def test_a_server_that_is_killed_in_the_middle_loses_nothing(
     assert said[-1] == "RATIFY"
 
 
+def tab_to(page: Any, wanted: str) -> None:
+    """Press Tab until something is reached, by its id, value or text."""
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        found = page.evaluate("(e => e.id || e.value || e.innerText)(document.activeElement)")
+        if found and found.startswith(wanted):
+            return
+    raise AssertionError(f"{wanted} is not reached")
+
+
+def at_heading(page: Any, heading: str) -> None:
+    """Wait for the next step, whose heading has the focus."""
+    page.get_by_role("heading", name=heading).wait_for()
+    page.wait_for_function("() => document.activeElement.id === 'form-title'")
+
+
 def test_a_session_by_the_keyboard_alone(browser: Any, tmp_path: Path) -> None:
     with at_desk(browser, tmp_path) as (page, _):
-
-        def tab_to(wanted: str) -> None:
-            for _ in range(60):
-                page.keyboard.press("Tab")
-                found = page.evaluate(
-                    "(e => e.id || e.value || e.innerText)(document.activeElement)"
-                )
-                if found and found.startswith(wanted):
-                    return
-            raise AssertionError(f"{wanted} is not reached")
-
-        tab_to("Case 1")
+        tab_to(page, "Case 1")
         page.keyboard.press("Enter")
         page.wait_for_selector(".form")
-        tab_to("prediction")
+        tab_to(page, "prediction")
         page.keyboard.type(SMILES)
-        tab_to("explanation")
+        tab_to(page, "explanation")
         page.keyboard.type(WORDS)
-        tab_to("Continue")
+        tab_to(page, "Continue")
         page.keyboard.press("Enter")
-        page.get_by_role("heading", name="What do you say").wait_for()
-        page.wait_for_function("() => document.activeElement.id === 'form-title'")
+        at_heading(page, "What do you say")
         page.keyboard.press("Tab")
         page.keyboard.press("Space")
         page.keyboard.press("ArrowDown")
-        tab_to("Continue")
+        tab_to(page, "Continue")
         page.keyboard.press("Enter")
-        page.get_by_role("heading", name="A last look").wait_for()
-        tab_to("Send")
+        at_heading(page, "A last look")
+        tab_to(page, "Send")
+        page.keyboard.press("Enter")
+        page.wait_for_function("() => document.querySelectorAll('.messages li').length >= 2")
+    assert tags(tmp_path)[0][1] == "REFUTE"
+
+
+def test_a_session_about_an_x_ray_by_the_keyboard_alone(browser: Any, tmp_path: Path) -> None:
+    with at_desk(browser, tmp_path, "rad", "browser:relations", size=PHONE) as (page, _):
+        tab_to(page, "Case 1")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".form")
+        while not page.evaluate("document.activeElement.matches('.frame')"):
+            page.keyboard.press("Tab")
+        for key in ("+", "ArrowLeft", "i", "0"):
+            page.keyboard.press(key)
+        style = page.locator(".frame img").evaluate("one => one.style.cssText")
+        assert "scale(1)" in style
+        assert "invert(1)" in style
+        tab_to(page, "100")  # contrast
+        page.keyboard.press("ArrowRight")
+        assert "contrast(101%)" in page.locator(".frame img").evaluate("one => one.style.filter")
+        tab_to(page, "label")
+        page.keyboard.type("pneumot")
+        page.keyboard.press("Enter")
+        page.keyboard.type("effus")
+        page.keyboard.press("Enter")
+        wait(page, "Chosen: Pneumothorax, Pleural Effusion")
+        tab_to(page, "Pneumothorax")
+        page.keyboard.press("Space")
+        wait(page, "Chosen: Pleural Effusion")
+        tab_to(page, "explanation")
+        page.keyboard.type("The right costophrenic angle is blunted.")
+        tab_to(page, "Continue")
+        page.keyboard.press("Enter")
+        for heading in ("Is it the same prediction?", "Do the explanations say the same?"):
+            at_heading(page, heading)
+            page.keyboard.press("Tab")
+            page.keyboard.press("Space")
+            page.keyboard.press("ArrowDown")  # no
+            tab_to(page, "Continue")
+            page.keyboard.press("Enter")
+        at_heading(page, "A last look")
+        tab_to(page, "Send")
         page.keyboard.press("Enter")
         page.wait_for_function("() => document.querySelectorAll('.messages li').length >= 2")
     assert tags(tmp_path)[0][1] == "REFUTE"

@@ -14,7 +14,8 @@ from fastapi import Depends, FastAPI, HTTPException
 from starlette.requests import Request
 
 from backends.databases import SqlBlackboard
-from pxp_fsm.experiments import summary
+from pxp_fsm.errors import UsageError
+from pxp_fsm.experiments import comparison, outcomes, summary
 from pxp_fsm.experiments.reports.observed import observed
 from pxp_fsm.experiments.reports.tallies import KINDS, Tally
 from pxp_fsm.experiments.statistics import statistics_of
@@ -57,6 +58,19 @@ class RunView:
     endings: dict[str, int]
     costs: str
     results: Results
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """How two runs differ, session by session, as `pxp compare` tells it.
+
+    `trouble` says why nothing can be told, as where no session of both is over yet.
+    """
+
+    headings: tuple[str, ...] = ()
+    table: tuple[tuple[str, ...], ...] = ()
+    notes: tuple[str, ...] = ()
+    trouble: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +122,12 @@ def add_research(app: FastAPI, runner: Runner, links: Links) -> None:
     def sessions(_who: Researcher, number: int) -> tuple[SessionLine, ...]:
         """The sessions of a run: those that wait for their expert first."""
         return queue_of(runner, numbered(number))
+
+    @app.get("/api/research/differences")
+    def differences(_who: Researcher, first: int, second: int) -> Differences:
+        """How two runs differ in the sessions that are over, by classes, with intervals."""
+        names = [numbered(number).run.name for number in (first, second)]
+        return differences_of(runner.board, *names)
 
     @app.post("/api/research/runs/{number}/pause")
     def pause(_who: Researcher, number: int) -> RunView:
@@ -167,3 +187,15 @@ def results_of(board: SqlBlackboard, runs: Sequence[str]) -> Results:
         for kind in KINDS
     }
     return Results(total, sheet.headings, sheet.rows, curves if total else {})
+
+
+def differences_of(board: SqlBlackboard, first: str, second: str) -> Differences:
+    """How two runs differ, of which sessions are paired by repetition and instance."""
+    left, right = (outcomes.outcomes_of(board, name) for name in (first, second))
+    try:
+        found = outcomes.compare(left, right)
+    except UsageError as error:
+        return Differences(trouble=str(error))
+    sheet = comparison.comparison_sheet(found, first, second)
+    notes = comparison.comparison_lines(left, right, found)
+    return Differences(sheet.headings, sheet.rows, tuple(notes))

@@ -1,27 +1,40 @@
 """The page of who conducts a study: how far everybody is, whom they wait for, what was said.
 
-Arms stand on none of its responses but one that is asked for by itself: nothing unblinds by
-accident.
+Arms stand on none of its responses but those that are asked for by themselves: nothing unblinds by
+accident. They are compared once no blinded session can go on.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Literal
 
 from fastapi import FastAPI, HTTPException
 
-from backends.databases import SessionRecord
+from backends.databases import SessionRecord, SqlBlackboard
 from backends.databases.drafts import timings_of
 from backends.databases.records import CONCLUDED
+from pxp_fsm.errors import Refused, UsageError
+from pxp_fsm.experiments import comparison, outcomes
 from pxp_fsm.experiments.costs import Meter
+from pxp_fsm.studies.conduct import Conduct
+from pxp_fsm.studies.erasures import given_out
 from pxp_fsm.studies.files import number_of
 from pxp_fsm.studies.participations import run_name
 from pxp_fsm.studies.status import waits_for
 from pxp_fsm.tasks.task import HUMAN
 from pxp_fsm.web.experts.admission import Links
-from pxp_fsm.web.experts.research import NewLink, Researcher, Results, Revoked, results_of
+from pxp_fsm.web.experts.research import (
+    Differences,
+    NewLink,
+    Researcher,
+    Results,
+    Revoked,
+    results_of,
+)
 from pxp_fsm.web.participants.host import Host
 
 STUDY = "study"
@@ -31,6 +44,7 @@ _STOPPED = "a run has stopped; the server's log says why"
 """What a reason says of a partner would tell which one it is."""
 
 _WITHDRAWN = ("WITHDRAWN", "ERASED")
+_ENDED = ("CLOSED", "ANONYMISED")
 
 Event = Literal["open", "pause", "resume", "close", "anonymise"]
 
@@ -49,7 +63,10 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class StudyView:
-    """A study as it goes; `events` are what can happen to it now."""
+    """A study as it goes; `events` are what can happen to it now.
+
+    `given_out` are the files that hold what somebody said who has withdrawn since.
+    """
 
     name: str
     title: str
@@ -64,6 +81,24 @@ class StudyView:
     costs: str
     panel: tuple[str, ...]
     unclean: bool
+    given_out: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ArmView:
+    """What the sessions of an arm have come to, of all who have not withdrawn."""
+
+    name: str
+    results: Results
+    costs: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArmsView:
+    """The arms of a study, and how each two of them differ."""
+
+    arms: tuple[ArmView, ...]
+    differences: tuple[Differences, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +159,18 @@ def add_research(app: FastAPI, host: Host, links: Links) -> None:
     @app.get("/api/study/results")
     def results(_who: Researcher) -> Results:
         """What the sessions of all who have not withdrawn have come to, of all arms together."""
-        stored = {record.run for record in conduct.board.runs()}
-        kept = [one for one in conduct.subjects if conduct.status(one) not in _WITHDRAWN]
-        runs = [run for one in kept for run in conduct.runs_of(one) if run in stored]
-        found = results_of(conduct.board, runs)
-        named = ("this study" if one == "this run" else one for one in found.headings)
-        return replace(found, headings=tuple(named))
+        return _results(
+            conduct.board, [run for _subject, run, _arm in _runs(conduct)], "this study"
+        )
+
+    @app.get("/api/study/arms")
+    def compared(_who: Researcher) -> ArmsView:
+        """The arms side by side; whoever asks for them is not blind any more."""
+        if conduct.state not in _ENDED and any(arm.blinded for arm in conduct.study.arms):
+            raise Refused(
+                "arms are compared once the study is closed: sessions of blinded arms may go on"
+            )
+        return _arms(conduct)
 
     @app.post("/api/study/events/{event}")
     def happen(_who: Researcher, event: Event) -> StudyView:
@@ -184,6 +225,45 @@ def add_research(app: FastAPI, host: Host, links: Links) -> None:
         """The arms of a participant's tasks: whoever asks for them is not blind any more."""
         given = conduct.assigned(known(subject))
         return tuple(f"{one.place}. {one.task.name}: {one.arm.name}" for one in given)
+
+
+def _runs(conduct: Conduct) -> Iterator[tuple[str, str, str]]:
+    """Subject, run and arm of each task that was begun by somebody who has not withdrawn."""
+    stored = {record.run for record in conduct.board.runs()}
+    for subject in conduct.subjects:
+        if conduct.status(subject) not in _WITHDRAWN:
+            for run, does in zip(conduct.runs_of(subject), conduct.doing(subject), strict=False):
+                if run in stored:
+                    yield subject, run, does.arm.name
+
+
+def _results(board: SqlBlackboard, runs: Sequence[str], name: str) -> Results:
+    found = results_of(board, runs)
+    named = (name if one == "this run" else one for one in found.headings)
+    return replace(found, headings=tuple(named))
+
+
+def _arms(conduct: Conduct) -> ArmsView:
+    board, found, groups = conduct.board, list[ArmView](), list[outcomes.Outcomes]()
+    for arm in conduct.study.arms:
+        runs = [(subject, run) for subject, run, name in _runs(conduct) if name == arm.name]
+        by_person, meter = defaultdict[int, list[outcomes.Outcomes]](list), Meter()
+        for subject, run in runs:
+            by_person[number_of(subject)].append(outcomes.outcomes_of(board, run))
+            meter.begin(board.costs(run))
+        results = _results(board, [run for _subject, run in runs], arm.name)
+        found.append(ArmView(arm.name, results, meter.shown()))
+        groups.append(outcomes.pooled(arm.name, by_person))
+    return ArmsView(tuple(found), tuple(_differences(*pair) for pair in combinations(groups, 2)))
+
+
+def _differences(first: outcomes.Outcomes, second: outcomes.Outcomes) -> Differences:
+    try:
+        found = outcomes.contrast(first, second)
+    except UsageError as error:
+        return Differences(trouble=str(error))
+    sheet = comparison.contrast_sheet(found, first.run, second.run)
+    return Differences(sheet.headings, sheet.rows, tuple(comparison.contrast_lines(first, second)))
 
 
 def _stored(host: Host, subject: str) -> list[tuple[int, SessionRecord]]:
@@ -264,4 +344,5 @@ def _view(host: Host) -> StudyView:
         meter.shown(),
         study.payment.parameters,
         conduct.unclean,
+        given_out(study, board, map(conduct.participation, conduct.subjects)),
     )

@@ -186,7 +186,7 @@ function Task({ page, keep, refresh, finish }) {
     ${task.network && html`<${Network} task=${task} onDone=${finish} />`}
     ${task.earlier?.length > 0 && html`<${Earlier} sessions=${task.earlier} />`}
     ${session && html`<${SessionPane} key=${session.id} view=${session} base=${BASE} next=${null} trouble=""
-      pasting=${page.pasting} onReply=${keep} onMoved=${refresh} />`}</section>`;
+      pasting=${page.pasting} onReply=${keep} onMoved=${refresh} waits=${page.status === "ANSWERING" ? "One moment" : undefined} />`}</section>`;
 }
 
 function Network({ task, onDone }) {

@@ -2,7 +2,7 @@
 import { useState } from "react";
 import { post } from "../http.js";
 import { SINGLE, html } from "../html.js";
-import { Results } from "./curves.js";
+import { Differences, Results } from "./curves.js";
 import { useAsked } from "./asked.js";
 import { Session } from "./session.js";
 
@@ -29,11 +29,10 @@ export function Research({ news }) {
     <p className="notice" role="status">${trouble || told}</p>
     ${runs.map((one) => html`<section key=${one.number} aria-label=${`run ${one.name}`}>
       <h2>${one.name} <span className="muted">${one.task} · ${one.protocol} · ${one.subject}</span></h2>
-      <p><progress max=${one.total} value=${one.over} aria-label=${`sessions of ${one.name} that are over`} />
-        ${" "}${one.over} of ${one.total} over · <strong>${one.state}</strong></p>
+      <${Progress} run=${one} />
       ${one.trouble && html`<p className="alert">${one.trouble}</p>`}
-      <p>Waiting: ${Object.entries(one.waits).filter(([name]) => name !== "over").map(([name, count]) =>
-        html`<span className="count" key=${name}>${count} ${WAITS[name]}</span>`)}</p>
+      ${one.over < one.total && html`<p>Waiting: ${Object.entries(one.waits).filter(([name]) => name !== "over")
+        .map(([name, count]) => html`<span className="count" key=${name}>${count} ${WAITS[name]}</span>`)}</p>`}
       ${one.costs && html`<p className="muted">${one.costs}</p>`}
       <${Results} results=${one.results} name=${one.name} title="So far, of sessions that are over" />
       <p className="buttons" ...${SINGLE}>
@@ -47,6 +46,7 @@ export function Research({ news }) {
       </p>
       ${open === one.number && html`<${Sessions} number=${one.number} news=${news} />`}
     </section>`)}
+    ${runs.length > 1 && html`<${Compared} runs=${runs} news=${news} />`}
     <section aria-labelledby="experts-title"><h2 id="experts-title">Experts</h2>
       <ul className="experts">${subjects.map((subject) => html`<li key=${subject}><strong>${subject}</strong>
         <button type="button" onClick=${act(`/api/research/experts/${encodeURIComponent(subject)}/link`,
@@ -55,6 +55,34 @@ export function Research({ news }) {
           (found) => `${found.revoked} links of ${found.subject} revoked`)}>Revoke all links <span className="unseen">of
           ${subject}</span></button></li>`)}</ul></section>
   </main>`;
+}
+
+function Progress({ run }) {
+  return html`<p><progress max=${run.total} value=${run.over} aria-label=${`sessions of ${run.name} that are over`} />
+    ${" "}${run.over} of ${run.total} over · <strong>${run.state}</strong></p>`;
+}
+
+/** Two runs side by side, and how they differ where both have a session that is over. */
+function Compared({ runs, news }) {
+  const [chosen, setChosen] = useState([0, 1]);
+  const pair = chosen.map((number) => runs[number]);
+  const choose = (place) => (event) => setChosen(chosen.map((old, at) => (at === place ? Number(event.target.value) : old)));
+  return html`<section aria-labelledby="compared-title"><h2 id="compared-title">Two runs compared</h2>
+    <div className="pair">${pair.map((one, place) => html`<article key=${place} aria-label=${`compared: ${one.name}`}>
+      <p><label>${place ? "With" : "Compare"} <select value=${one.number} onChange=${choose(place)}>
+        ${runs.map((each) => html`<option key=${each.number} value=${each.number}
+          disabled=${each.number === chosen[1 - place]}>${each.name}</option>`)}</select></label></p>
+      <p className="muted">${one.task} · ${one.protocol} · ${one.subject}</p>
+      <${Progress} run=${one} />
+      ${one.costs && html`<p className="muted">${one.costs}</p>`}
+      <${Results} results=${one.results} name=${`${one.name}, compared`} title="So far, of sessions that are over"
+        beside=${[pair[1 - place].results]} /></article>`)}</div>
+    <${Apart} key=${chosen.join()} first=${pair[0]} second=${pair[1]} news=${news} /></section>`;
+}
+
+function Apart({ first, second, news }) {
+  const { found } = useAsked(`/api/research/differences?first=${first.number}&second=${second.number}`, news, PAUSE);
+  return found && html`<${Differences} found=${found} title=${`${second.name} against ${first.name}, in sessions about the same`} />`;
 }
 
 /** The sessions of a run; one that is chosen is shown, and beside it the one that was chosen before. */

@@ -48,8 +48,8 @@ export function Session({ id, news, next, onChange }) {
     pasting=${true} onReply=${keep} onMoved=${refresh} />`;
 }
 
-/** A session as it is; pictures, drafts and replies are at `base`. */
-export function SessionPane({ view, base, next, trouble, pasting, onReply, onMoved }) {
+/** A session as it is; pictures, drafts and replies are at `base`, `waits` is shown where nothing is asked. */
+export function SessionPane({ view, base, next, trouble, pasting, onReply, onMoved, waits = "The other side is at work" }) {
   const last = (mine) => view.messages.filter((one) => one.mine === mine).at(-1);
   const proposals = view.smiles ? [last(false), last(true)].filter(Boolean) : [];
   return html`<article className="session" aria-label=${view.title}>
@@ -69,7 +69,7 @@ export function SessionPane({ view, base, next, trouble, pasting, onReply, onMov
       ${view.asked
         ? html`<${Form} key=${`${view.id}/${view.asked.number}`} ...${{ view, base, pasting, onReply, onMoved }} />`
         : html`<section role="status"><h2>${{ over: "This session is over", paused: "This session is paused" }[view.standing]
-            ?? "The other side is at work"}</h2><p>${view.ending}</p>
+            ?? waits}</h2><p>${view.ending}</p>
             ${view.standing === "partner" && html`<${Writing} view=${view} />`}
             ${next && html`<a className="button" href=${`#s=${next.id}`}>Go to ${next.title}</a>`}</section>`}
       <${Where} view=${view} />

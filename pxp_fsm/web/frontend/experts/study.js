@@ -1,8 +1,8 @@
 // The page of who conducts a study: how far everybody is, whom they wait for, two sessions side by side.
-import { useCallback, useRef, useState } from "react";
+import { useCallback, useEffect, useRef, useState } from "react";
 import { get, post } from "../http.js";
 import { SINGLE, html } from "../html.js";
-import { Results } from "./curves.js";
+import { Differences, Results } from "./curves.js";
 import { useAsked } from "./asked.js";
 import { who } from "./session.js";
 
@@ -59,6 +59,7 @@ export function Study({ news }) {
       ${results && html`<${Results} results=${results} name=${study.name}
         title="So far, of sessions that are over, in all arms together" />`}
       ${study.costs && html`<p className="muted">${study.costs}</p>`}
+      ${study.given_out.map((text) => html`<p className="alert" key=${text}>No erasure reaches it: ${text}.</p>`)}
       ${study.unclean && html`<p className="alert">The database’s files may still hold what was erased, while another
         process has them open.</p>`}
       <p className="buttons" ...${SINGLE}>${study.events.map((event) => html`<button type="button" key=${event}
@@ -85,7 +86,24 @@ export function Study({ news }) {
     ${pair.length > 0 && html`<section aria-labelledby="pair-title"><h2 id="pair-title">${pair.length > 1
       ? "Two sessions side by side" : "A session; choose another one to compare"}</h2>
       <div className="pair">${pair.map((one) => html`<${Transcript} key=${one.key} one=${one} news=${news} />`)}</div></section>`}
+    <${Arms} state=${study.state} />
   </main>`;
+}
+
+/** The arms side by side, on request. */
+function Arms({ state }) {
+  const [found, setFound] = useState(null);
+  const [trouble, setTrouble] = useState("");
+  const ask = () => get(`${BASE}/arms`).then((reply) => reply.json()).then(setFound).catch((error) => setTrouble(error.message));
+  useEffect(() => { setTrouble(""); }, [state]);
+  return html`<section aria-labelledby="arms-title"><h2 id="arms-title">Arms compared</h2>
+    ${trouble && html`<p className="alert" role="alert">${trouble}</p>`}
+    ${found ? html`<div className="pair">${found.arms.map((one) => html`<article key=${one.name} aria-label=${`arm ${one.name}`}>
+        <h3>${one.name}</h3>${one.costs && html`<p className="muted">${one.costs}</p>`}
+        <${Results} results=${one.results} name=${`arm ${one.name}`} title="Of sessions that are over" 
+          beside=${found.arms.map((each) => each.results)} /></article>`)}</div>
+        ${found.differences.map((one, place) => html`<${Differences} key=${place} found=${one} title="How they differ" />`)}`
+      : html`<p><button type="button" onClick=${ask}>Compare the arms (you are not blind any more)</button></p>`}</section>`;
 }
 
 function More({ line, news, ask, tell, pair, pick }) {
