@@ -9,9 +9,17 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pxp_fsm.diagrams.graphviz import graphviz
+from pxp_fsm.diagrams.text import ems
 
 _SVG = "{http://www.w3.org/2000/svg}"
 _SIZE = re.compile(r'<svg width="([\d.]+)pt" height="([\d.]+)pt"')
+_HEAD = re.compile(r'<svg width="[\d.]+pt" height="[\d.]+pt"\s+viewBox="0.00 0.00 [\d.]+')
+
+_CORNERS = 5
+"""Points of the polygon that is the page: the first is also the last."""
+
+_WIDEST, _MARGIN = 1.13, 4.0
+"""A font in Helvetica's place is at most so much wider (DejaVu Sans); points beside a line."""
 
 
 @dataclass(frozen=True)
@@ -56,5 +64,36 @@ def kind_of(shape: ET.Element) -> str:
 
 
 def canvas_of(source: str) -> Canvas:
-    """What Graphviz draws of a DOT `source`."""
-    return Canvas(graphviz(source, "svg").decode())
+    """What Graphviz draws of a DOT `source`, with room for its lines in any viewer's font."""
+    return _with_room(Canvas(graphviz(source, "svg").decode()))
+
+
+def _with_room(canvas: Canvas) -> Canvas:
+    """The page as wide as its lines are where Helvetica's place is taken by a wider font."""
+    page = next((one.get("points", "") for one in canvas.shapes if kind_of(one) == "polygon"), "")
+    corners = [point.split(",") for point in page.split()]
+    if len(corners) != _CORNERS:
+        return canvas
+    left, right = (f([float(x) for x, _ in corners]) for f in (min, max))
+    lines = [_extent(one) for one in canvas.shapes if kind_of(one) == "text"]
+    first = min([left, *(start - _MARGIN for start, _ in lines)])
+    last = max([right, *(end + _MARGIN for _, end in lines)])
+    if (first, last) == (left, right):
+        return canvas
+    width, height = canvas.size
+    wide = f"{width + (left - first) + (last - right):.2f}"
+    head = (
+        f'<svg width="{wide}pt" height="{height:.2f}pt"\n viewBox="{first - left:.2f} 0.00 {wide}'
+    )
+    moved = {left: first, right: last}
+    points = " ".join(f"{moved[float(x)]:.2f},{y}" for x, y in corners)
+    svg = _HEAD.sub(lambda _: head, canvas.svg, count=1)
+    return Canvas(svg.replace(f'points="{page}"', f'points="{points}"', 1))
+
+
+def _extent(line: ET.Element) -> tuple[float, float]:
+    """Where a line of text begins and ends at most."""
+    x, size = float(line.get("x", 0)), float(line.get("font-size", 14))
+    width = _WIDEST * size * ems("".join(line.itertext()))
+    share = {"middle": 0.5, "end": 1.0}.get(line.get("text-anchor", "start"), 0.0)
+    return x - share * width, x + (1 - share) * width
