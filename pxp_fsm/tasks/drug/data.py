@@ -52,8 +52,8 @@ def published(folder: Path) -> DataSet:
     path = next((place for place in places if place.is_file()), None)
     if path is None:
         raise DataError(
-            f"{folder}: there is no {PUBLISHED_FILE} in it, nor in its folder data; write your rows to "
-            f"data.csv (pxp help data), or give the authors' data folder as it is"
+            f"{folder}: there is no {PUBLISHED_FILE} in it, nor in its folder data; write "
+            f"your rows to data.csv (pxp help data), or give the authors' data folder as it is"
         )
     columns = ("input", "output", "explanation")
     rows = tuple(

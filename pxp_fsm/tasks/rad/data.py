@@ -143,8 +143,8 @@ def published(folder: Path) -> DataSet:
     place = next((place for place in places if (place / SESSIONS_FILE).is_file()), None)
     if place is None:
         raise DataError(
-            f"{folder}: there is no {SESSIONS_FILE} in it, nor in its folder data; write your rows to "
-            f"data.csv (pxp help data), or give the authors' data folder as it is"
+            f"{folder}: there is no {SESSIONS_FILE} in it, nor in its folder data; write "
+            f"your rows to data.csv (pxp help data), or give the authors' data folder as it is"
         )
     sessions, validation = (
         _published_set(place / name) for name in (SESSIONS_FILE, VALIDATION_FILE)
