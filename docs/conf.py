@@ -6,7 +6,6 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,6 +16,7 @@ from sphinx.application import Sphinx
 import pxp_fsm as pxp
 from backends.programs import process
 from proofs.claims import catalogue
+from proofs.claims.sources import source_of
 from proofs.claims.theorems import THEOREMS
 from proofs.core.results import Status
 from pxp_fsm.analysis.recordings import conversations
@@ -42,6 +42,8 @@ copybutton_prompt_is_regexp = True
 html_theme = "furo"
 html_show_sphinx = False
 html_copy_source = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 default_role = "code"
 myst_heading_anchors = 4
 myst_enable_extensions = ["deflist"]
@@ -196,21 +198,30 @@ def _plain(text: str) -> str:
 
 
 def claims() -> Iterator[str]:
-    """The catalogue: statement, and under which assumptions it is expected to hold or to fail."""
-    yield "`pxp check --property NAME` checks one; [findings](../findings.md) have the traces.\n"
+    """The catalogue: each statement, when it is expected to hold and to fail, and its source."""
+    yield (
+        "`pxp check --property NAME` checks one; [findings](../findings.md) have the traces. What "
+        "holds for *any relations* needs no [assumption](../proofs.md) on MATCH and AGREE "
+        "(*noisy*). [A] is arXiv 2301.01819 as the other papers cite it, [B] arXiv 2410.20600, "
+        "[C] its NeurIPS 2025 workshop version.\n"
+    )
     for protocol in dict.fromkeys(claim.protocol for claim in catalogue.CLAIMS):
         yield f"## {protocol}\n"
         for claim in catalogue.CLAIMS:
             if claim.protocol == protocol:
                 proved = ", proved for all n and k" if claim.id in THEOREMS else ""
-                yield f"`{claim.name}`\n: {claim.title}{proved}.  "
-                yield from filter(None, map(partial(_under, claim), (Status.HOLDS, Status.FAILS)))
-                yield ""
+                yield f"`{claim.name}`\n: {claim.title[0].upper()}{claim.title[1:]}.  "
+                holds, fails = (_under(claim, one) for one in (Status.HOLDS, Status.FAILS))
+                yield from [f"  Holds {holds}{proved}.  "] if holds else ()
+                yield from [f"  Fails {fails}.  "] if fails else ()
+                yield f"  Source: {source_of(claim)}.\n"
 
 
 def _under(claim: catalogue.Claim, status: Status) -> str:
     names = [name for name, found in claim.expected.items() if found is status]
-    return f"  {status.name.lower()} under {'; '.join(names)}.  " if names else ""
+    if names == ["noisy"] and status is Status.HOLDS:
+        return "for any relations"
+    return f"under {'; '.join(names)}" if names else ""
 
 
 def link_workbooks(_: Sphinx, page: str, source: list[str]) -> None:

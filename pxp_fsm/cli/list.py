@@ -47,7 +47,7 @@ def _tasks(_request: options.List) -> tuple[Row, list[Row]]:
 
 
 def _claims(_request: options.List) -> tuple[Row, list[Row]]:
-    return ("name", "of", "meaning"), properties_of_tables()
+    return ("name", "of", "meaning"), list(properties_of_tables())
 
 
 def _languages(_request: options.List) -> tuple[Row, list[Row]]:

@@ -50,12 +50,12 @@ def own(tmp_path: Path) -> Path:
 
     agents = {name: pxp_fsm.Agent(expert, match=EXACT, agree=EXACT) for name in ("m", "h")}
     grants = pxp_fsm.Actor(lambda _turn: {"seat": 1}, guards=lambda _turn: "FREE")
-    members = {"asks": lambda _turn: pxp_fsm.Intent("ASK", "?"), "grants": grants}
+    asks = pxp_fsm.Actor(lambda _turn: pxp_fsm.Intent("ASK", "?"))
+    members = {"asks": asks, "grants": grants}
     with pxp_fsm.open_blackboard(tmp_path / DATABASE) as board:
-        names: list[dict[str, str]] = [{"name": "alone"}, {}]
-        for name in names:
-            rules = pxp_fsm.Interact(n=1, k=1)
-            pxp_fsm.Session(rules, agents, instance="?", blackboard=board, **name).run_sync()
+        rules = pxp_fsm.Interact(n=1, k=1)
+        pxp_fsm.Session(rules, agents, instance="?", blackboard=board).run_sync()
+        pxp_fsm.Session(rules, agents, instance="?", blackboard=board, name="alone").run_sync()
         pxp_fsm.Session(SYSTEM, members, name="lab/1", blackboard=board).run_sync()
     return tmp_path
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from hypothesis import example, given, settings
-from PIL import Image
+from PIL import Image, ImageFont
 
 import pxp_fsm as pxp
 from pxp_fsm.automata.tables import BUILTIN, builtin, load_automaton
@@ -312,3 +312,32 @@ def test_tikz_compiles_with_pdflatex(tmp_path: Path) -> None:
 
 def test_latex_shows_each_character_that_it_knows() -> None:
     assert latex("a_b & 5 % ⊤ − 漢") == r"a\_b \& 5 \% $\top$ $-$ \texttt{U+6F22}"
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "interact: ends-agreed fails (equivalence)",
+        "PXP(1): a longest session (equivalence)",
+        "n = 10, k = 3; contradicts “the responder h is never Ultra-Strong”",
+        "coordinator; left, right: participant",
+        "WIDE MESSAGES, 0123456789 + 0123456789",
+    ],
+)
+def test_titles_and_notes_are_whole_in_a_viewer_without_helvetica(title: str) -> None:
+    """Measured in DejaVu Sans, the widest of the usual fonts, as Matplotlib brings it."""
+    places = pytest.importorskip("matplotlib").get_data_path()
+    font = ImageFont.truetype(Path(places, "fonts", "ttf", "DejaVuSans.ttf"), 100)
+    drawn = ET.fromstring(render(replace(CHART, title=title, note=title), "svg"))  # noqa: S314 - our own
+    left, _, width, _ = map(float, drawn.get("viewBox", "").split())
+    (group,) = drawn.iterfind(f"{SVG}g")
+    moved = re.search(r"translate\(([-\d.]+) ", group.get("transform", ""))
+    assert moved is not None
+    lines = [one for one in drawn.iter(f"{SVG}text") if len("".join(one.itertext())) > 20]
+    assert len(lines) >= 2
+    for line in lines:
+        assert line.get("text-anchor") == "middle"
+        long = font.getlength("".join(line.itertext())) / 100 * float(line.get("font-size", 0))
+        middle = float(line.get("x", 0)) + float(moved[1])
+        assert left <= middle - long / 2
+        assert middle + long / 2 <= left + width

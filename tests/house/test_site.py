@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import pxp_fsm as pxp
+from proofs.claims.catalogue import CLAIMS
 from pxp_fsm.experiments.files import schema
 
 ROOT = Path(__file__).parents[2]
@@ -36,6 +37,9 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     known = {name for name in pxp.__all__ if f"pxp_fsm.{name}" in reference}
     rooms = {name for name in pxp.__all__ if f">pxp.{name}<" in reference}
     assert known | rooms >= set(pxp.__all__)
+    claims = (tmp_path / "reference" / "claims.html").read_text("utf-8")
+    assert claims.count("Source: ") == len(CLAIMS)
+    assert "Source: [B] section 4.3, which reports the sequence." in claims
     files = (tmp_path / "reference" / "schemas.html").read_text("utf-8")
     assert not [key for key in schema()["properties"] if f"<li><p><code{CODE}{key}<" not in files]
     assert r">>> |\\.\\.\\. |\\$ " in (tmp_path / "_static" / "copybutton.js").read_text("utf-8")

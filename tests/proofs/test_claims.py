@@ -11,6 +11,7 @@ import pytest
 
 from proofs.claims.catalogue import CLAIMS, Claim, assumptions_of, find, name_of
 from proofs.claims.checking import Bounds, Checker, settled
+from proofs.claims.sources import OWN, SOURCES, source_of
 from proofs.claims.theorems import THEOREMS, prove
 from proofs.core.explore import Space, TooLarge, Trace, explore
 from proofs.core.model import Step
@@ -381,3 +382,11 @@ def test_a_trace_is_written_as_itf() -> None:
     assert document["loop"] == 3
     assert [state["action"] for state in document["states"]][:2] == ["", "m INIT"]
     assert set(document["vars"]) == set(document["states"][0]) - {"#meta"}
+
+
+def test_sources_are_of_claims_of_the_catalogue() -> None:
+    known = {claim.id for claim in CLAIMS}
+    assert set(SOURCES) <= known
+    found = {claim.id: source_of(claim) for claim in CLAIMS}
+    assert found["pxp.replies-RATIFY"] == "[A] Proposition 5"
+    assert found["pxp.replies-REFUTE"] == found["pxp(k).terminates"] == OWN
