@@ -82,7 +82,7 @@ def test_edges_turned_round_lead_back_to_every_ancestor(data: st.DataObject) -> 
         (np.array(offsets, np.int64), np.array(targets, np.int32)),
     ):
         found = bytearray(int(node in goals) for node in range(nodes))
-        leading_to(*edges, found)
+        leading_to(edges[0], edges[1], found)
         assert {node for node in range(nodes) if found[node]} == expected
 
 
