@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from backends.databases.disclosure import identifiers_of
 from pxp_fsm.protocol.messages import Message
 from pxp_fsm.studies.assignment import Assigned
 from pxp_fsm.studies.conduct import Conduct
@@ -133,8 +134,12 @@ def participant_page(
     """
     standing = standing or conduct.follow(subject)
     one = conduct.participation(subject)
-    again = bool(one.letters("TRAINED"))
-    return view(conduct.study, one.status, standing, conduct.doing(subject), again)
+    study, again = conduct.study, bool(one.letters("TRAINED"))
+    found = view(study, one.status, standing, conduct.doing(subject), again)
+    leaves = one.status == "DONE" and bool(study.payment.parameters)
+    if leaves and subject not in identifiers_of(conduct.board, study.run):
+        found["leave"] = ""  # invited by a link: there is no panel to go back to
+    return found
 
 
 def page_bytes(found: Mapping[str, Any]) -> bytes:

@@ -150,6 +150,16 @@ def test_tasks_about_networks_are_done_one_by_one(there: StudyServer) -> None:
     assert page["leave"].endswith("CDONE")
 
 
+def test_who_was_invited_by_a_link_is_sent_to_no_panel(there: StudyServer) -> None:
+    link = there.lab("POST", "/participants").json()["link"]
+    person = Person(there.client, link.partition("token=")[2], there.host.conduct.study)
+    page = person.carried("ANSWERING")
+    while page["status"] == "ANSWERING":
+        person.ask("POST", "/api/participant/finish")
+        page = person.carried("ANSWERING")
+    assert (page["status"], page["leave"]) == ("DONE", "")
+
+
 def test_who_withdraws_is_forgotten_and_their_place_is_given_again(there: StudyServer) -> None:
     person = there.arrives("gone")
     conduct = there.host.conduct
