@@ -25,8 +25,9 @@ from click.testing import CliRunner
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from PIL import Image
+from starlette.datastructures import Headers
 
-from backends.databases import SqlBlackboard
+from backends.databases import SqlBlackboard, tokens
 from pxp_fsm.automata.automaton import Kind
 from pxp_fsm.cli.main import commands
 from pxp_fsm.experiments import participants, plan_data, runs
@@ -37,6 +38,7 @@ from pxp_fsm.protocol.rules import Ending
 from pxp_fsm.web.assistants.server import server
 from pxp_fsm.web.assistants.tasks import TaskHost, member_of
 from pxp_fsm.web.assistants.tools import Desk
+from pxp_fsm.web.experts.admission import Links
 from pxp_fsm.web.experts.news import News
 from pxp_fsm.web.experts.pictures import pixels
 from pxp_fsm.web.experts.runner import Runner
@@ -278,6 +280,26 @@ def check_path(served: Served) -> None:
                 (row.source, row.label): row.target for row in table.transitions if row.kind is kind
             }
             states[who] = rows[states[who], message.tag]
+
+
+@pytest.mark.parametrize("seconds", [0.0, 3600.0])
+def test_a_revoked_token_counts_no_longer_than_it_is_remembered(
+    seconds: float, tmp_path: Path
+) -> None:
+    with SqlBlackboard(str(tmp_path / "a")) as board:
+        links = Links(board, 8000, scope="assistant", remembers=seconds)
+
+        def knows(token: str) -> bool:
+            given = {"authorization": f"Bearer {token}", "host": "127.0.0.1:8000"}
+            return links.who(Headers(given)) is not None
+
+        first, second = (links.token("assistant", "drug-1/human") for _ in range(2))
+        assert [knows(one) for one in (first, second, "another")] == [True, True, False]
+        tokens.revoke(board, "assistant")  # by another process
+        assert knows(first) is (seconds > 0)
+        links.revoke("assistant", "drug-1/human")  # by this one
+        assert not knows(first)
+        assert not knows(second)
 
 
 def test_a_large_picture_is_made_small() -> None:

@@ -302,9 +302,11 @@ def guarded(app: FastAPI, links: Links) -> ASGIApp:
 
 
 def links_of(runner: Runner, links: Links) -> dict[str, str]:
-    """A new link for each who may open the pages, by pseudonym; that of "" is the researcher's."""
+    """A new link for each who may open the pages, by pseudonym; that of "" is the researcher's.
+
+    There is none where no run has a person on a page.
+    """
     people = (hosted for hosted in runner.hosted.values() if hosted.run.plan.in_browser)
     subjects = sorted({hosted.subject for hosted in people})
-    return {"": links.link(RESEARCHERS, "")} | {
-        subject: links.link(EXPERTS, subject) for subject in subjects
-    }
+    found = {subject: links.link(EXPERTS, subject) for subject in subjects}
+    return {"": links.link(RESEARCHERS, "")} | found if found else {}
