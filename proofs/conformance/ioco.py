@@ -23,13 +23,10 @@ from proofs.conformance.observations import (
 )
 from proofs.conformance.state_counting import Plan
 from proofs.conformance.suspension import Suspension, Transitions
-from proofs.conformance.testing import SEARCHED, alike
+from proofs.conformance.testing import REPLAYED, SEARCHED, alike
 from pxp_fsm.errors import NoAnswer, UsageError
 
 I = TypeVar("I")  # noqa: E741 - the field's letter for an input
-
-REPLAYED = 3
-"""How many times a deviation is replayed before it is reported."""
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,7 @@ def compared(specification: tuple[System, int], program: tuple[System, int], ext
     agree(*specification, program[0], extra)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @cases(CHANGED)
 def test_changed_programs_are_judged_as_by_the_definition(data: st.DataObject) -> None:
     changed(data)
@@ -157,14 +157,14 @@ def test_any_program_is_judged_as_by_the_definition(
 
 
 @pytest.mark.deep
-@settings(max_examples=1_000, deadline=None)
+@settings(max_examples=300, deadline=None)
 @cases(CHANGED)
 def test_many_changed_programs(data: st.DataObject) -> None:
     changed(data)
 
 
 @pytest.mark.deep
-@settings(max_examples=1_000, deadline=None)
+@settings(max_examples=300, deadline=None)
 @cases(*ANY)
 def test_many_programs(
     specification: tuple[System, int], program: tuple[System, int], extra: int
