@@ -45,14 +45,15 @@ def published(folder: Path) -> DataSet:
     """
     if not folder.is_dir():
         raise DataError(
-            f"{folder}: there is no such folder; give the one that holds {PUBLISHED_FILE}"
+            f"{folder}: there is no such folder; give one that holds data.csv or data.jsonl "
+            f"(pxp help data), or the authors' {PUBLISHED_FILE}"
         )
     places = (folder / PUBLISHED_FILE, folder / "data" / PUBLISHED_FILE)
     path = next((place for place in places if place.is_file()), None)
     if path is None:
         raise DataError(
-            f"{folder}: there is no {PUBLISHED_FILE} in it, nor in its folder data; "
-            f"give the authors' data folder as it is"
+            f"{folder}: there is no {PUBLISHED_FILE} in it, nor in its folder data; write "
+            f"your rows to data.csv (pxp help data), or give the authors' data folder as it is"
         )
     columns = ("input", "output", "explanation")
     rows = tuple(

@@ -136,14 +136,15 @@ def published(folder: Path) -> DataSet:
     """
     if not folder.is_dir():
         raise DataError(
-            f"{folder}: there is no such folder; give the one that holds {SESSIONS_FILE}"
+            f"{folder}: there is no such folder; give one that holds data.csv or data.jsonl "
+            f"(pxp help data), or the authors' {SESSIONS_FILE}"
         )
     places = (folder.absolute(), folder.absolute() / "data")
     place = next((place for place in places if (place / SESSIONS_FILE).is_file()), None)
     if place is None:
         raise DataError(
-            f"{folder}: there is no {SESSIONS_FILE} in it, nor in its folder data; "
-            f"give the authors' data folder as it is"
+            f"{folder}: there is no {SESSIONS_FILE} in it, nor in its folder data; write "
+            f"your rows to data.csv (pxp help data), or give the authors' data folder as it is"
         )
     sessions, validation = (
         _published_set(place / name) for name in (SESSIONS_FILE, VALIDATION_FILE)
