@@ -175,13 +175,13 @@ def test_a_match_that_gives_up_on_the_validation_set_is_no_fault_of_the_program(
 def test_what_must_be_measured_up_to_is_known_again(
     gated: Gated, keep: Keep, gain: int, stopped: int
 ) -> None:
-    board, gate = ListBoard(), Gate(keep, gated, ROWS)
-    whole = session(Pupil(gain), gate, SEVEN, board)
+    board, gate, pupil = ListBoard(), Gate(keep, gated, ROWS), Pupil(gain)
+    whole = session(pupil, gate, SEVEN, board)
     for _ in range(stopped):
         now(whole.step())
-    again = Gate(keep, gated, ROWS)
-    session(Pupil(gain), again, SEVEN, ListBoard()).replay(board.entries)
-    assert again.standing == gate.standing
+    again, resumed = Gate(keep, gated, ROWS), Pupil(gain)
+    session(resumed, again, SEVEN, ListBoard()).replay(board.entries)
+    assert (again.standing, resumed.lessons) == (gate.standing, pupil.lessons)
 
 
 def test_a_predicted_text_is_matched_with_the_right_one() -> None:
@@ -337,6 +337,9 @@ def test_a_lesson_that_is_not_weighed_leaves_what_must_be_measured_up_to() -> No
     now(session(Once(), gate, SEVEN, board).run())
     assert [weighed and weighed["after"] for _, weighed in decisions(board)] == [2, None, None]
     assert gate.standing == 2
+    again = Gate(Keep.BETTER, Gated.REVISION, ROWS)
+    session(Once(), again, SEVEN, ListBoard()).replay(board.entries)
+    assert again.standing == 2
 
 
 def test_a_match_that_answers_no_outcome_is_told_by_its_name() -> None:

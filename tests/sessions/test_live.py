@@ -182,6 +182,24 @@ def test_a_full_buffer_is_that_of_the_link() -> None:
         system.take(Send("right", "left", "Y"))
 
 
+def test_who_has_chosen_has_no_other_obstacle() -> None:
+    system = live(
+        "sync",
+        left="A -> B send X if G\nA -> B send Y if H\nA -> A receive Z\n",
+        right="A -> [C] send Z\n[C] -> [C] receive X\n[C] -> [C] receive Y\n",
+    )
+    takes = "right is in A, which takes nothing"
+    assert list(system.obstacles()) == [
+        f"left in A cannot send X: {takes}",
+        f"left in A cannot send Y: {takes}",
+    ]
+    system.take(Choose("left", "H", "Y"))
+    assert list(system.obstacles()) == [
+        f"left in A has chosen H and cannot send Y: {takes}",
+        "right in A cannot send Z: left has Y to send first",
+    ]
+
+
 def test_a_chosen_message_is_sent_first() -> None:
     """Over meeting members a guard may be settled before the other can take its message."""
     system = live(
@@ -213,6 +231,11 @@ def test_letters_of_one_tag_are_delivered_by_choice_only_where_they_are_reordere
             system.take(Send("left", "right", tag), Letter(number, "left", "right", tag))
         offered = system.offered(Deliver("left", "right", "X"))
         assert [letter.number for letter in offered] == delivered
+        back = system.withdrawing()
+        system.move(Deliver("left", "right", "X"))
+        ordered = ("Y", "X") if channel.startswith("fifo") else ("X", "Y")
+        assert system.buffer(("left", "right")) == ordered
+        back()
         other = Letter(9, "left", "right", "X")
         with pytest.raises(Refused, match="another letter comes next"):
             system.take(Deliver("left", "right", "X"), other)

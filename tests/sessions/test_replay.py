@@ -47,6 +47,9 @@ def test_an_event_of_another_name_closes_nothing() -> None:
     own = table("own", "A -> B send INIT\nB -> B receive RATIFY\nB -> [C] event STOP\n")
     rows = trace(own, made.history[:2], "m", over=True)
     assert [row.action for row in rows] == ["+INIT", "-RATIFY"]
+    for rest in ("B -> [C] send CLOSE", "B -> [B] receive RATIFY\n[B] -> [B] event CLOSE"):
+        over = table("own", f"A -> B send INIT\nB -> B receive RATIFY\n{rest}\n")
+        assert len(trace(over, made.history[:2], "m", over=True)) == 2
 
 
 def test_a_message_that_the_automaton_does_not_allow_is_refused() -> None:
