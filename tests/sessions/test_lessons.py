@@ -217,7 +217,7 @@ def test_where_contexts_are_gated_every_lesson_is_weighed(monkeypatch: pytest.Mo
         async def answer(self, question: Question) -> Answer:
             return Answer("wall", "other wall")
 
-    ticks = iter(range(10_000))
+    ticks = iter(range(1_000, 10_000))
     monkeypatch.setattr("time.perf_counter", lambda: float(next(ticks)))
     for gated in Gated:
         board = ListBoard()
