@@ -75,8 +75,12 @@ def test_the_last_message_needs_no_answer_and_is_learned_unless_lessons_are_weig
     """Only where revisions are gated: what was said stays learned."""
     pupil = Listening()
     made = session(pupil, Gate(Keep.BETTER, gated, ROWS), Interact(4, 9), ListBoard())
-    now(made.run())
     stays = gated is Gated.REVISION
+    for _ in range(2):
+        now(made.step())
+    unanswered = made.episodes()["m"].history
+    assert [message.number for message in unanswered] == [1, *[2] * stays]
+    now(made.run())
     assert pupil.taught == ([2, 4] if stays else [2])
     kept = made.episodes()["m"]
     assert [message.number for message in kept.history] == [1, 2, 3, *[4] * stays]
