@@ -180,6 +180,8 @@ def _only_said(function: Function) -> set[int]:
             parts.append(node)
         if isinstance(node, ast.AnnAssign):
             parts.append(node.annotation)
+        if isinstance(node, Function):
+            parts.append(node.returns)
     return {id(n) for part in parts if part is not None for n in ast.walk(part)} | {
         id(function.args)
     }

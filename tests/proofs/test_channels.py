@@ -72,10 +72,12 @@ def test_a_channel_is_read_and_written(text: str, channel: Channel) -> None:
         ("fifo:999999999", "its capacity is 1 to 64"),
         ("lossy+lossy:1", "two things at once"),
         ("fifo+reordering:1", "two things at once"),
+        ("fifo+lossy+duplicating+reordering:1", "two things at once"),
         ("sync:1", "there is no channel"),
         ("\x1b[2J", "there is no channel"),
         ("sync,a:b=lossy:1", "only where all have buffers"),
         ("fifo:1,a:b=sync", "only where all have buffers"),
+        ("fifo:1,a:b=lossy:1,b:a=sync", "only where all have buffers"),
         ("fifo:1,", "write SENDER:RECEIVER=CHANNEL"),
         ("fifo:1,a:a=fifo:2", "write SENDER:RECEIVER=CHANNEL"),
         ("fifo:1,a:b=fifo:2,a:b=fifo:3", "says two things of one link"),
@@ -116,6 +118,49 @@ def test_members_over_other_channels_are_not_interchangeable() -> None:
     assert not interchangeable(over("fifo:1,hub:left=lossy:1", **texts).system)
     alike = "fifo:1,hub:left=lossy:1,hub:right=lossy:1"
     assert interchangeable(over(alike, **texts).system)
+
+
+def test_links_of_one_channel_are_written_in_one_way() -> None:
+    """In the order of their names; and a link's own channel has no links of its own."""
+    lossy, fifo = Channel(1, lossy=True), Channel(3)
+    found = Channel(2, links=(("b", "a", fifo), ("a", "c", lossy), ("a", "b", Channel(2))))
+    assert found == Channel(2, links=(("a", "c", lossy), ("b", "a", fifo)))
+    more = (("a", "c", lossy), ("a", "b", fifo))
+    assert Channel(2, links=more) == Channel(2, links=more[::-1])
+    assert found.name == "fifo:2,a:c=lossy:1,b:a=fifo:3"
+    assert found.each == (Channel(2, links=found.links), lossy, fifo)
+    assert (found.of("a", "c"), found.of("c", "a")) == (lossy, found)
+    with pytest.raises(UsageError, match="only where all have buffers"):
+        Channel(2, links=(("a", "c", lossy), ("b", "a", found)))
+
+
+@pytest.mark.parametrize("capacity", [1, 2, 64])
+def test_what_may_become_of_a_message_in_a_buffer(capacity: int) -> None:
+    full = tuple("b" * capacity)
+    assert list(Channel(capacity).after_sending((), "a")) == [(("a",), False)]
+    assert list(Channel(capacity).after_sending(full, "a")) == []
+    assert list(Channel(capacity, lossy=True).after_sending(full, "a")) == [(full, True)]
+    reordering = Channel(capacity, reordering=True)
+    if capacity > 1:
+        assert list(reordering.after_sending(("b",), "a")) == [(("a", "b"), False)]
+        assert list(Channel(capacity).after_sending(("b",), "a")) == [(("b", "a"), False)]
+    assert list(reordering.offers(("a", "a", "b", "b"))) == [
+        ("a", ("a", "b", "b"), False),
+        ("b", ("a", "a", "b"), False),
+    ]
+    assert list(Channel(3, duplicating=True).offers(("a", "b"))) == [
+        ("a", ("b",), False),
+        ("a", ("a", "b"), True),
+    ]
+    for wrong in (-1, 65):
+        with pytest.raises(UsageError, match=f"0 .synchronous. to 64, not {wrong}"):
+            Channel(wrong)
+
+
+@pytest.mark.parametrize("fault", ["lossy", "duplicating", "reordering"])
+def test_a_synchronous_channel_has_no_fault(fault: str) -> None:
+    with pytest.raises(UsageError, match="no buffer"):
+        Channel(**{fault: True})  # type: ignore[arg-type] # each of them is a truth value
 
 
 def test_a_synchronous_channel_loses_nothing() -> None:

@@ -12,6 +12,7 @@ import pxp_fsm as pxp
 from proofs.systems import Member, parse_channel
 from pxp_fsm.automata.actions import (
     KINDS,
+    Blocked,
     Choose,
     Decide,
     Deliver,
@@ -19,6 +20,7 @@ from pxp_fsm.automata.actions import (
     External,
     Send,
     SystemAction,
+    Unreceived,
     action_of,
     record_of,
 )
@@ -107,6 +109,8 @@ def test_a_refusal_says_why_and_what_is_possible() -> None:
         (Deliver("asker", "sayer", "ASK"), "on the way from asker to sayer is nothing"),
         (External("STOP"), "no member takes it, for asker is in IDLE, sayer is in IDLE"),
         (Choose("sayer", "FREE", "YES"), "sayer is in IDLE, which sends nothing"),
+        (Choose("nobody", "FREE", "YES"), "the members are asker, sayer"),
+        (Decide("FREE", "YES", "nobody"), "the members are asker, sayer"),
     ):
         with pytest.raises(Refused) as caught:
             system.take(action)
@@ -138,6 +142,21 @@ def test_a_full_buffer_and_what_cannot_be_received_are_told_apart() -> None:
         system.take(Send("left", "right", "X"))
     with pytest.raises(Refused, match=r"on the way from left to right is X; possible"):
         system.take(Deliver("left", "right", "Y"))
+    for channel, why in (
+        ("fifo:2,left:right=reordering:2", "right is in A, which takes -X"),
+        ("fifo:2", "on the way from left to right is X, Y"),
+        ("reordering:2", "right is in A, which takes -X"),
+    ):
+        other = live(
+            channel,
+            left="A -> A send X\nA -> A send Y\n",
+            right="A -> [B] receive X\n[B] -> [B] receive Y\n",
+        )
+        for tag in "XY":
+            other.take(Send("left", "right", tag))
+        with pytest.raises(Refused, match=rf"right -Y was refused: {why}; possible now is"):
+            other.take(Deliver("left", "right", "Y"))
+    assert system.letters == {("left", "right"): [Letter(0, "left", "right", "X", "null")]}
     system.take(Deliver("left", "right", "X"))
     system.take(Send("left", "right", "X"))
     with pytest.raises(Refused) as caught:
@@ -148,6 +167,37 @@ def test_a_full_buffer_and_what_cannot_be_received_are_told_apart() -> None:
         "left in A cannot send Y: the buffer to right is full (1); "
         "right is in B, which takes -Y, and X from left comes next"
     )
+
+
+def test_a_full_buffer_is_that_of_the_link() -> None:
+    texts = {"left": "A -> A send X\n", "right": "A -> A receive X\nA -> A send Y\n"}
+    texts["left"] += "A -> A receive Y\n"
+    system = live("fifo:2,left:right=fifo:1", **texts)
+    system.take(Send("left", "right", "X"))
+    with pytest.raises(Refused, match=r"the buffer to right is full .1.; possible"):
+        system.take(Send("left", "right", "X"))
+    for _ in range(2):
+        system.take(Send("right", "left", "Y"))
+    with pytest.raises(Refused, match=r"the buffer to left is full .2.; possible"):
+        system.take(Send("right", "left", "Y"))
+
+
+def test_who_has_chosen_has_no_other_obstacle() -> None:
+    system = live(
+        "sync",
+        left="A -> B send X if G\nA -> B send Y if H\nA -> A receive Z\n",
+        right="A -> [C] send Z\n[C] -> [C] receive X\n[C] -> [C] receive Y\n",
+    )
+    takes = "right is in A, which takes nothing"
+    assert list(system.obstacles()) == [
+        f"left in A cannot send X: {takes}",
+        f"left in A cannot send Y: {takes}",
+    ]
+    system.take(Choose("left", "H", "Y"))
+    assert list(system.obstacles()) == [
+        f"left in A has chosen H and cannot send Y: {takes}",
+        "right in A cannot send Z: left has Y to send first",
+    ]
 
 
 def test_a_chosen_message_is_sent_first() -> None:
@@ -163,6 +213,8 @@ def test_a_chosen_message_is_sent_first() -> None:
     with pytest.raises(Refused) as caught:
         system.take(Exchange("right", "left", "Z"))
     assert "left has Y to send first" in str(caught.value)
+    with pytest.raises(Refused, match="left>right X was refused: left has Y to send first; "):
+        system.take(Exchange("left", "right", "X"))
     assert "left in A has chosen H and cannot send Y: right is in A, which takes -X" in str(
         caught.value
     )
@@ -179,6 +231,11 @@ def test_letters_of_one_tag_are_delivered_by_choice_only_where_they_are_reordere
             system.take(Send("left", "right", tag), Letter(number, "left", "right", tag))
         offered = system.offered(Deliver("left", "right", "X"))
         assert [letter.number for letter in offered] == delivered
+        back = system.withdrawing()
+        system.move(Deliver("left", "right", "X"))
+        ordered = ("Y", "X") if channel.startswith("fifo") else ("X", "Y")
+        assert system.buffer(("left", "right")) == ordered
+        back()
         other = Letter(9, "left", "right", "X")
         with pytest.raises(Refused, match="another letter comes next"):
             system.take(Deliver("left", "right", "X"), other)
@@ -210,6 +267,25 @@ def test_the_row_of_a_decision_is_that_of_the_present_state() -> None:
     system.take(Exchange("asker", "sayer", "ASK"))
     assert system.row_of(Exchange("sayer", "asker", "NO")).guard == "BUSY"
     assert system.row_of(Choose("sayer", "FREE", "YES")).label == "YES"
+
+
+def test_the_oldest_letter_is_delivered_where_none_is_chosen() -> None:
+    system = live("reordering:4", left="A -> A send X\n", right="A -> A receive X\n")
+    for number in (1, 2, 3):
+        system.take(Send("left", "right", "X"), Letter(number, "left", "right", "X"))
+    assert list(system.obstacles()) == []
+    system.take(Deliver("left", "right", "X"))
+    assert [letter.number for letter in system.letters["left", "right"]] == [2, 3]
+
+
+def test_what_is_let_happen_unchecked_must_be_a_row() -> None:
+    system = live("sync", asker=ASKS, sayer=SAYS)
+    with pytest.raises(AssertionError, match="sayer does not send YES in IDLE"):
+        system.move(Exchange("sayer", "asker", "YES"))
+    unreceived = Unreceived("asker", "sayer", "ASK", "OVER")
+    assert [str(Decide("G", "GO", name)) for name in ("one", "")] == ["one G/!GO", "G GO"]
+    assert str(Blocked("m", "has no row")) == "m has no row"
+    assert str(unreceived) == "asker sends ASK; sayer in OVER does not receive it"
 
 
 def test_members_decide_by_events_of_their_own_and_outsiders_by_theirs() -> None:
