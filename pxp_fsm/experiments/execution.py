@@ -318,7 +318,7 @@ class Run:
 
     def _gated(self, members: Members) -> Members:
         limit = self.plan.timeout
-        timed = members
+        timed = dict(members)
         if limit is not None:
             timed = {name: replace(agent, timeout=limit) for name, agent in members.items()}
         gate = gate_of(self.plan, self.data)
