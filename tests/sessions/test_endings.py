@@ -50,7 +50,6 @@ def scripted(*guards: str) -> Any:
         (Pxp(1), ("REF", "REF", "REF"), "term", "TERM by h"),
         (Pxp(term=lambda *_: False), ("REF",) * 4, "limit", "stopped after 5 messages"),
     ],
-    ids=str,
 )
 def test_a_session_says_why_it_is_over(
     rules: Rules, guards: tuple[str, ...], ending: str, cause: str

@@ -15,7 +15,7 @@ from tests.proofs.text_tables import table
 from tests.sessions.agents import agent, run
 
 
-@pytest.mark.parametrize("rules", [Interact(6, 2), Interact(1, 1), Pxp(2)], ids=str)
+@pytest.mark.parametrize("rules", [Interact(6, 2), Interact(1, 1), Pxp(2)])
 @pytest.mark.parametrize("name", ["m", "h"])
 def test_a_session_is_read_back_row_by_row(rules: Rules, name: str) -> None:
     """Each row goes on from the one before; what the schedule closed ends with its row."""
