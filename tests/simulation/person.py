@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 from backends.people import terminal
 from backends.people.input import UserLeft
-from pxp_fsm.experiments import participants
+from pxp_fsm.experiments import guests
 from tests.simulation.world import Killed, World
 
 PREDICTIONS = ("C.CC", "CC(=O)O.CCO", "Nc1ccccc1", "CC(=O)Cl.Nc1ccccc1")
@@ -45,7 +45,7 @@ class Person:
                 super()._come_to(session, number)
 
         with ExitStack() as patched:
-            patched.enter_context(patch.object(participants, "TerminalPerson", Watched))
+            patched.enter_context(patch.object(guests, "TerminalPerson", Watched))
             asked = {"ask_line": self._line, "ask_lines": self._lines, "one_of": self._one_of}
             for name, answer in {**asked, "say": lambda *_: None}.items():
                 patched.enter_context(patch.object(terminal, name, answer))
