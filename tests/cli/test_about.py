@@ -8,8 +8,9 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from importlib.metadata import requires
+from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -165,11 +166,39 @@ def findings(folder: Path, **environment: str) -> dict[tuple[str, str], dict[str
     return {(one["kind"], one["name"]): one for one in found}
 
 
+def distributions(wanted: list[str], optional: dict[str, list[str]]) -> Iterator[str]:
+    """What requirements install; an extra of ours stands for what is in it."""
+    for one in map(Requirement, wanted):
+        if one.name == "pxp-fsm":
+            for extra in one.extras:
+                yield from distributions(optional[extra], optional)
+        else:
+            yield one.name
+
+
+def test_the_doctor_finds_what_is_installed() -> None:
+    wanted = {one for _, names in doctor.EXTRAS.values() for one in names}
+    there = {one for one in wanted if has_distribution(one)}
+    assert "mcp" in there
+    (first, *_) = [one for one in doctor._extras() if one.name == "mcp"]
+    assert first.missing == ""
+    found = {one for one in wanted if doctor._has(doctor.MODULES.get(one, one))}
+    assert found == there
+
+
+def has_distribution(name: str) -> bool:
+    try:
+        return bool(version(name))
+    except PackageNotFoundError:
+        return False
+
+
 def test_the_doctor_knows_every_extra_and_what_it_installs() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    optional = project["optional-dependencies"]
     extras = {
-        name: tuple(sorted(Requirement(one).name for one in wanted))
-        for name, wanted in project["optional-dependencies"].items()
+        name: tuple(sorted(distributions(wanted, optional)))
+        for name, wanted in optional.items()
         if name not in ("dev", "build-data", "site")
     }
     assert extras == {name: wanted for name, (_, wanted) in doctor.EXTRAS.items()}
