@@ -53,6 +53,21 @@ def test_every_name_has_a_meaning(kind: str, tmp_path: Path) -> None:
     assert all(line[place - 2 : place] in ("  ", "") for line in shown)
 
 
+def test_without_an_argument_it_is_listed_what_can_be(tmp_path: Path) -> None:
+    shown = pxp("list", cwd=tmp_path)
+    assert shown.returncode == 0
+    assert [line.split()[0] for line in shown.stdout.splitlines()] == ["name", *KINDS]
+    for line in shown.stdout.splitlines()[1:]:
+        asked = line.rpartition(": pxp ")[2].split()[0]
+        assert pxp(asked, "--help", cwd=tmp_path).returncode == 0
+
+
+def test_an_argument_that_is_missing_comes_with_its_choices(tmp_path: Path) -> None:
+    refused = pxp("study", "change", "my.toml", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "Choose from:\n  open,\n  pause," in refused.stderr
+
+
 def test_claims_are_listed_with_the_table_of_which_each_says_so(tmp_path: Path) -> None:
     found = {(row["name"], row["of"]): row["meaning"] for row in listed("claims", tmp_path)}
     assert found["terminates", "interact"] == "every session ends within n messages"
