@@ -7,11 +7,12 @@ from pathlib import Path
 import click
 
 from backends.databases import SqlBlackboard
+from pxp_fsm.cli.exchange import note_given_out
 from pxp_fsm.cli.options import storage as options
 from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments import archive_checks, archives
-from pxp_fsm.experiments.drawings import file_name
+from pxp_fsm.experiments.drawings import chosen_runs, file_name
 
 CHANGED = 1
 """Exit code where an archive is not as it was written."""
@@ -37,6 +38,8 @@ def _write(request: options.Archive) -> int:
             key=request.key,
             catalogue=request.catalogue,
         )
+        runs = [record.run for record in chosen_runs(board, request.what)]
+        note_given_out(board, runs, "archive", path)
     click.echo(printable(f"Written: {path}, {len(files)} files"))
     return 0
 

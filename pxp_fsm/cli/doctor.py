@@ -38,7 +38,7 @@ EXTRAS = {
         "pages in a browser: pxp explore, pxp serve, pxp lan serve",
         ("fastapi", "uvicorn", "websockets"),
     ),
-    "mcp": ("assistants in sessions: pxp mcp", ("mcp", "pxp-fsm")),
+    "mcp": ("assistants in sessions: pxp mcp", ("fastapi", "mcp", "uvicorn", "websockets")),
     "openai": ("models at OpenAI and at servers of its protocol", ("openai",)),
     "lan": ("distances between networks: pxp lan distance, compare, actions", ("numpy",)),
     "odds": (

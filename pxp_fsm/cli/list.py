@@ -27,7 +27,9 @@ Row = tuple[str, ...]
 
 def list_(request: options.List) -> None:
     """Print a table of the names, or JSON."""
-    headings, rows = _KINDS[request.kind](request)
+    headings, rows = (
+        _named(options.KINDS) if request.kind is None else _KINDS[request.kind](request)
+    )
     if request.as_json:
         click.echo(json.dumps([dict(zip(headings, row, strict=True)) for row in rows], indent=1))
         return

@@ -247,6 +247,6 @@ def _code(arguments: Sequence[str] | None, prog_name: str | None) -> int:
     except click.ClickException as error:
         shown = io.StringIO()
         error.show(shown)
-        _print("", shown.getvalue().rstrip("\n").split("\n"))
+        _print("", shown.getvalue().expandtabs(2).rstrip("\n").split("\n"))
         return error.exit_code
     return code if isinstance(code, int) else 0

@@ -67,9 +67,10 @@ def render(diagram: Diagram, form: str, style: Style = PLAIN) -> bytes:
         return to_mermaid(diagram, style).encode()
     arranged = arrange(diagram, style)
     if style.width is not None and 0 < arranged.letters < LEAST:
+        without = "without title (--no-title), " if style.title else ""
         _warn(
             f"at {style.size} the smallest letters are {arranged.letters:.1f} pt, which cannot be "
-            f"read in print; draw it wider, without title (--no-title), or a part of it"
+            f"read in print; draw it wider, {without}or a part of it"
         )
     match form:
         case "tikz":

@@ -291,8 +291,8 @@ def _check_table(table: Automaton | None, protocol: str) -> None:
         return
     raise UsageError(
         f"{table.name} is a protocol of its own, and {protocol}(table=...) takes only a variant of "
-        f"its own table: guards out of {', '.join(GUARDS)}, and the tag INIT. Sessions follow "
-        f"INTERACT and PXP; other tables are checked, and run as machines over a channel"
+        f"its own table: guards out of {', '.join(GUARDS)}, and the tag INIT. Run another protocol "
+        f"as pxp.Session(system, members) with a pxp.System, or from a file with pxp run"
     )
 
 

@@ -75,8 +75,12 @@ def given_out(
             if found.created <= erased.get(one.name, "") and one.subject not in held[file]:
                 held[file].append(one.subject)
     return tuple(
-        f"{file.kind} {file.name}, given out {file.created[:16]}, holds what "
-        f"{', '.join(subjects)} said (SHA-256 {file.digest[:12]})"
+        f"{file.kind} {file.name}, given out {file.created[:16]}, "
+        f"{_holds(file.kind, ', '.join(subjects))} (SHA-256 {file.digest[:12]})"
         for file, subjects in sorted(held.items(), key=lambda each: each[0].created)
         if subjects
     )
+
+
+def _holds(kind: str, subjects: str) -> str:
+    return f"says who {subjects} is" if kind == "identifiers" else f"holds what {subjects} said"

@@ -37,7 +37,9 @@ def summary(study: Study, state: Participation, people: Sequence[Participation])
     `state` is the participation that holds the state of the study itself.
     """
     places = study.experts - sum(holds_place(study, one) for one in people)
-    yield f"Study {study.name}: {state.state(STUDY)}, {len(people)} came, {places} places left"
+    at = state.state(STUDY)
+    left = "" if at in ("CLOSED", "ANONYMISED") else f", {places} places left"
+    yield f"Study {study.name}: {at}, {len(people)} came{left}"
     for status, count in sorted(Counter(one.status for one in people).items()):
         yield f"  {count:5}  {status}"
     for one in people:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import socket
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
+from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI, WebSocket, WebSocketDisconnect
@@ -99,9 +101,20 @@ def serve_guarded(app: ASGIApp, port: int, ready: Callable[[str], None]) -> None
         server.run(sockets=[listening])
 
 
+class _Server(uvicorn.Server):
+    """A second Ctrl-C changes nothing: what is being stored is stored. A third one ends at once."""
+
+    _interrupts = 0
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._interrupts += sig == signal.SIGINT
+        if sig != signal.SIGINT or self._interrupts != 2:
+            super().handle_exit(sig, frame)
+
+
 def server_of(app: ASGIApp) -> uvicorn.Server:
     """A server of a guarded `app`: it logs no requests, and believes no proxy."""
-    return uvicorn.Server(
+    return _Server(
         uvicorn.Config(
             app,
             log_level="warning",

@@ -8,8 +8,9 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from importlib.metadata import requires
+from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,21 @@ def test_every_name_has_a_meaning(kind: str, tmp_path: Path) -> None:
     assert len(shown) == len(rows) + 1
     place = shown[0].index(list(rows[0])[1])
     assert all(line[place - 2 : place] in ("  ", "") for line in shown)
+
+
+def test_without_an_argument_it_is_listed_what_can_be(tmp_path: Path) -> None:
+    shown = pxp("list", cwd=tmp_path)
+    assert shown.returncode == 0
+    assert [line.split()[0] for line in shown.stdout.splitlines()] == ["name", *KINDS]
+    for line in shown.stdout.splitlines()[1:]:
+        asked = line.rpartition(": pxp ")[2].split()[0]
+        assert pxp(asked, "--help", cwd=tmp_path).returncode == 0
+
+
+def test_an_argument_that_is_missing_comes_with_its_choices(tmp_path: Path) -> None:
+    refused = pxp("study", "change", "my.toml", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "Choose from:\n  open,\n  pause," in refused.stderr
 
 
 def test_claims_are_listed_with_the_table_of_which_each_says_so(tmp_path: Path) -> None:
@@ -165,11 +181,39 @@ def findings(folder: Path, **environment: str) -> dict[tuple[str, str], dict[str
     return {(one["kind"], one["name"]): one for one in found}
 
 
+def distributions(wanted: list[str], optional: dict[str, list[str]]) -> Iterator[str]:
+    """What requirements install; an extra of ours stands for what is in it."""
+    for one in map(Requirement, wanted):
+        if one.name == "pxp-fsm":
+            for extra in one.extras:
+                yield from distributions(optional[extra], optional)
+        else:
+            yield one.name
+
+
+def test_the_doctor_finds_what_is_installed() -> None:
+    wanted = {one for _, names in doctor.EXTRAS.values() for one in names}
+    there = {one for one in wanted if has_distribution(one)}
+    assert "mcp" in there
+    (first, *_) = [one for one in doctor._extras() if one.name == "mcp"]
+    assert first.missing == ""
+    found = {one for one in wanted if doctor._has(doctor.MODULES.get(one, one))}
+    assert found == there
+
+
+def has_distribution(name: str) -> bool:
+    try:
+        return bool(version(name))
+    except PackageNotFoundError:
+        return False
+
+
 def test_the_doctor_knows_every_extra_and_what_it_installs() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    optional = project["optional-dependencies"]
     extras = {
-        name: tuple(sorted(Requirement(one).name for one in wanted))
-        for name, wanted in project["optional-dependencies"].items()
+        name: tuple(sorted(distributions(wanted, optional)))
+        for name, wanted in optional.items()
         if name not in ("dev", "build-data", "site")
     }
     assert extras == {name: wanted for name, (_, wanted) in doctor.EXTRAS.items()}

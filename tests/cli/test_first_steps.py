@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
 import pxp_fsm as pxp
+from pxp_fsm.cli.help import pages
 from tests.command_line import pxp as command
 
 ROOT = Path(__file__).parents[2]
@@ -23,6 +25,29 @@ rows = [
   {{ from = "S", to = "W", {first} = "X" }},
   {{ from = "W", to = "E", {second} = "Z" }},
 """
+FENCED = re.compile(r"^(`{3,})(.*?)\n(.*?)^\1[ \t]*$", re.DOTALL | re.MULTILINE)
+NEEDS = {
+    "drug": r"pxp (run|mcp) drug|task = \"drug\"|Plan\(\"drug\"|studies/drug\.toml",
+    "rad": r"pxp run rad",
+    "report": r"pxp report|--html",
+    "web": r"pxp (serve|explore|lan serve|study serve)",
+    "mcp": r"pxp mcp ",
+    "inspect": r"inspect eval ",
+}
+"""What a reader cannot run without an extra."""
+
+
+def blocks(page: str) -> str:
+    """The code that a reader of a page would copy."""
+    return "\n".join(found[3] for found in FENCED.finditer(pages()[page].read_text("utf-8")))
+
+
+REQUIRED = [
+    (page, extra)
+    for page in pages()
+    for extra, commands in NEEDS.items()
+    if re.search(commands, blocks(page))
+]
 LEFT = HEAD.format(name="left", peer="right", first="send", second="receive")
 RIGHT = HEAD.format(name="right", peer="left", first="receive", second="send")
 
@@ -114,19 +139,24 @@ def test_a_relation_without_holds_is_refused_at_once() -> None:
 @pytest.mark.parametrize(
     ("page", "extra"),
     [
-        ("drug", "drug"),
-        ("rad", "rad"),
-        ("reports", "report"),
         ("conformance", "conformance"),
         ("odds", "odds"),
         ("lan_measures", "lan"),
         ("blackboard", "postgresql"),
         ("models", "openai"),
+        *REQUIRED,
     ],
 )
 def test_a_page_says_at_its_top_which_extra_it_needs(page: str, extra: str) -> None:
-    top = (ROOT / "docs" / f"{page}.md").read_text("utf-8").splitlines()[:14]
-    assert f"pxp-fsm[{extra}]" in "\n".join(top)
+    top = "\n".join((ROOT / "docs" / f"{page}.md").read_text("utf-8").splitlines()[:20])
+    assert extra in ",".join(re.findall(r"pxp-fsm\[([a-z,]+)\]", top)).split(",")
+
+
+def test_most_pages_need_no_extra_and_those_that_run_drug_do() -> None:
+    assert {("drug", "drug"), ("rad", "rad"), ("reports", "report"), ("serving", "web")} <= {
+        *REQUIRED
+    }
+    assert len({page for page, _ in REQUIRED}) < len(pages()) / 2
 
 
 def test_only_one_place_has_the_address_of_the_repository() -> None:
@@ -150,3 +180,16 @@ def test_every_file_of_a_release_has_its_version() -> None:
 
 def _project() -> str:
     return (ROOT / "pyproject.toml").read_text("utf-8")
+
+
+def test_the_commands_in_the_table_of_the_readme_run_as_they_stand(tmp_path: Path) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    listed = re.findall(
+        r"^\| `pxp ([^`]+)` \|", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE
+    )
+    serve = [one for one in listed if one.startswith(("explore", "lan serve"))]
+    assert len(serve) == 2
+    for one in listed:
+        if one not in serve:
+            done = command(*shlex.split(one), cwd=tmp_path)
+            assert done.returncode == 0, f"{one}\n{done.stdout}{done.stderr}"

@@ -187,3 +187,13 @@ def test_a_distribution_that_installs_over_ours_is_found(
     )
     both.install("--force-reinstall", "--no-deps", wheel)
     both.succeeds("pxp", "doctor")
+
+
+def test_pipx_installs_the_command_alone(wheel: Path, home: Callable[[Path], Home]) -> None:
+    tools = home(Path(sys.executable))
+    tools.install("pipx")
+    places = {"PIPX_HOME": str(tools.folder / "pipx"), "PIPX_BIN_DIR": str(tools.folder / "apps")}
+    command = [str(tools.folder / "bin" / "pipx"), "install", str(wheel)]
+    subprocess.run(command, check=True, env=CLEAN | places, capture_output=True)
+    assert sorted(path.name for path in (tools.folder / "apps").iterdir()) == ["pxp"]
+    assert "HOLDS" in tools.succeeds("../apps/pxp", "check", "pxp", "--property", "never-stuck")

@@ -254,3 +254,14 @@ def test_what_cannot_be_archived_is_refused_and_nothing_is_overwritten(
     unknown = pxp("archive", "drug-9", *where, cwd=tmp_path)
     assert "no run 'drug-9'" in unknown.stderr
     assert unknown.returncode == 2
+
+
+@pytest.mark.deep
+def test_an_archive_is_listed_by_an_erasure(packed: Path, tmp_path: Path) -> None:
+    (tmp_path / "b.sqlite").write_bytes((packed / "b.sqlite").read_bytes())
+    where = ("--database", "b.sqlite")
+    assert pxp("archive", "drug-1", "-o", "given.zip", *where, cwd=tmp_path).returncode == 0
+    erased = pxp("erase", "drug-1/1/1", "--yes", *where, cwd=tmp_path)
+    digest = hashlib.sha256((tmp_path / "given.zip").read_bytes()).hexdigest()
+    assert "Given out before: drug-1: archive given.zip, " in erased.stdout
+    assert f"SHA-256 {digest[:12]}" in erased.stdout

@@ -19,6 +19,8 @@ from pxp_fsm.studies.erasures import given_out
 from pxp_fsm.studies.export import COLUMNS, export_identifiers, export_study
 from pxp_fsm.studies.files import Study, load_study
 from pxp_fsm.studies.lifecycles import PARTICIPANT, participation
+from pxp_fsm.studies.participations import NOBODY, read
+from pxp_fsm.studies.status import summary
 from pxp_fsm.studies.views import PAGES
 from tests.studies.experts import Expert, carried, drug, experts
 
@@ -89,6 +91,20 @@ def test_exports_from_before_a_withdrawal_are_named(
         assert early.startswith("study early, given out 20")
         assert f"holds what {leaves.subject} said" in early
         assert who.startswith("identifiers who.csv, ")
+        assert f"says who {leaves.subject} is (SHA-256 " in who
+
+
+def test_a_closed_study_has_no_places_left(study: Study, board: SqlBlackboard) -> None:
+    def told() -> str:
+        everybody = [conduct.participation(here.subject)]
+        return next(summary(study, read(board, study.run, NOBODY), everybody))
+
+    with Conduct(study, board) as conduct:
+        conduct.raise_event("OPEN")
+        here = at_tasks(conduct)
+        assert told() == "Study easylan: OPEN, 1 came, 11 places left"
+        conduct.raise_event("CLOSE")
+        assert told() == "Study easylan: CLOSED, 1 came"
 
 
 def everything(folder: Path) -> bytes:

@@ -13,6 +13,7 @@ import pytest
 
 from backends.databases import SqlBlackboard
 from backends.databases.drafts import timings_of
+from backends.databases.verify import verify_engine
 from tests.web.browsers import AXE, Theme, expect, opened
 from tests.web.experts import MINE, QuickServer, Server
 
@@ -94,8 +95,11 @@ def tags(folder: Path) -> list[list[str]]:
         ]
 
 
-def test_a_whole_session_about_a_molecule(browser: Any, tmp_path: Path) -> None:
-    with at_desk(browser, tmp_path) as (page, _):
+@pytest.mark.parametrize("size", [(1440, 950), PHONE], ids=["desk", "phone"])
+def test_a_whole_session_about_a_molecule(
+    browser: Any, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    with at_desk(browser, tmp_path, size=size) as (page, _):
         assert "token" not in page.url
         begin(page)
         wait(page, "Research only: not for diagnosis or treatment.")
@@ -286,6 +290,48 @@ def test_a_server_that_is_killed_in_the_middle_loses_nothing(
     (said,) = tags(tmp_path)
     assert said[:2] == ["INIT", "REFUTE"]
     assert said[-1] == "RATIFY"
+
+
+def test_fifty_kills_in_the_middle_of_a_session_lose_nothing(browser: Any, tmp_path: Path) -> None:
+    """While an answer is typed, at each later step, and while the other side answers."""
+    typed = ""
+    with at_desk(browser, tmp_path, lenient=True) as (page, server):
+
+        def killed() -> None:
+            server.end()
+            server.start()
+            page.locator(".away").wait_for(state="detached")
+
+        begin(page)
+        page.get_by_label("Your prediction").fill(SMILES)
+        for number in range(40):
+            typed += f"{number}. "
+            page.get_by_label("Your explanation").fill(typed)
+            if number % 2:  # else the draft may not be stored yet
+                wait(page, "Your draft is kept.")
+            killed()
+            assert page.get_by_label("Your explanation").input_value() == typed
+        page.get_by_label("Your explanation").fill(WORDS)
+        for looks in [False, True] * 3:
+            go_on(page, "What do you say")
+            if looks:
+                page.get_by_label("REFUTE").check()
+                go_on(page, "A last look before it is sent")
+            killed()
+            page.get_by_role("heading", name="Your answer").wait_for()
+            assert page.get_by_label("Your explanation").input_value() == WORDS
+        go_on(page, "What do you say")
+        send(page, "REFUTE")
+        for _ in range(4):
+            killed()
+        agree(page)
+    (said,) = tags(tmp_path)
+    assert said[:2] == ["INIT", "REFUTE"]
+    assert said[-1] == "RATIFY"
+    with SqlBlackboard(str(tmp_path / "runs" / "blackboard.sqlite"), create=False) as board:
+        assert verify_engine(board.engine).problems == ()
+        entries = board.entries(board.sessions()[0].session)
+    assert [one.message.answer.explanation for one in entries].count(WORDS) == 1
 
 
 def tab_to(page: Any, wanted: str) -> None:

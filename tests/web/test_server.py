@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +23,8 @@ from pxp_fsm.protocol.relations import Assumption
 from pxp_fsm.web.security import Access
 from pxp_fsm.web.serving import listen
 from tests.web.explorers import BASE, EVENTS, PXP, client_of, events_of
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -297,3 +305,28 @@ def test_a_port_that_is_taken_is_refused() -> None:
         assert host == "127.0.0.1"
         with pytest.raises(UsageError, match=f"port {port} of this machine cannot be used"):
             listen(port)
+
+
+@pytest.mark.deep
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+@pytest.mark.parametrize(
+    "asked",
+    [("explore", "pxp", "--no-browser"), ("mcp", "drug", "--instances", "1", "--port", "0")],
+    ids=["explore", "mcp"],
+)
+def test_two_interrupts_end_a_server_as_one_does(asked: tuple[str, ...], tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "pxp_fsm.cli", *asked]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    pipes: dict[str, Any] = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(command, text=True, cwd=tmp_path, env=environment, **pipes) as process:
+        assert process.stdout is not None
+        while "Ctrl-C" not in process.stdout.readline():
+            assert process.poll() is None
+        time.sleep(0.5)  # or it is interrupted before it serves
+        for _ in range(2):
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.02)
+        _, told = process.communicate()
+    assert process.returncode == 130, told
+    assert told.startswith("Stopped.")
+    assert "Traceback" not in told

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from pxp_fsm.cli.options import common
 from pxp_fsm.options import option
 
-KINDS = ("tasks", "claims", "runs", "models", "systems", "languages")
+KINDS = {
+    "tasks": "what sessions are about: pxp run TASK",
+    "claims": "properties and claims: pxp check --property CLAIM",
+    "runs": "the runs of a database: pxp report DATABASE RUN",
+    "models": "models with their prices: pxp run --machine MODEL",
+    "systems": "built-in tables, and the tables and system files of this folder: pxp check SYSTEM",
+    "languages": "sets of tag sequences: pxp language LANGUAGE",
+}
+"""What can be listed, and which command takes such a name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,10 +23,11 @@ class List:
     """List what commands take by name, each with its meaning.
 
     Runs are those of the database; models are those of the catalogue, with prices; systems are the
-    built-in tables, and the tables and system files of this folder.
+    built-in tables, and the tables and system files of this folder. Without an argument list what
+    can be listed.
     """
 
-    kind: str = option(argument=True, choices=KINDS)
+    kind: str | None = option("", None, argument=True, choices=tuple(KINDS))
     database: str = common.database("The database that holds the runs: a file or a URL.")
     as_json: bool = common.as_json()
 

@@ -327,7 +327,7 @@ RAD = Task(
     problem_of=problem_of,
     one_label=one_label,
     check_machine=check_machine,
-    notes=("Nothing here is a diagnosis.",),
+    notes=("For research only, not for diagnosis or treatment.",),
     role_notes={
         "human": ("The human is a database (an oracle agent: it never REVISEs).",),
         "judge": (
