@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 from backends.people.input import ask_line, one_of, say
 from pxp_fsm.automata.automaton import Automaton
@@ -42,6 +44,8 @@ class PersonMember:
         option = options[chosen]
         if not option.sends:
             return Intent(chosen)
+        if option.payload is not None:
+            say(f"{option.sends} carries ", _shape(option.payload))
         question = f"What {option.sends} carries (text, or JSON; empty is nothing): "
         text = await ask_line(question, lambda said: self._payload(option, said))
         return Intent(chosen, self._payload(option, text), option.to)
@@ -75,6 +79,15 @@ def _about(option: Option | None) -> str:
         return "wait for what comes"
     sends = f"sends {option.sends}{f' to {option.to}' if option.to else ''}" if option.sends else ""
     return "; ".join(filter(None, (option.about, sends)))
+
+
+def _shape(schema: Any) -> str:
+    """What fits a JSON Schema: its first example, or where it has none the schema itself."""
+    examples = schema.get("examples") if isinstance(schema, Mapping) else None
+    kind, value = (
+        ("a value such as", examples[0]) if examples else ("what fits the JSON Schema", schema)
+    )
+    return f"{kind} {json.dumps(value, ensure_ascii=False)}"
 
 
 def _said(letter: Letter) -> str:

@@ -17,10 +17,10 @@ import json
 import linecache
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 from functools import cached_property
-from inspect import CO_VARARGS, CO_VARKEYWORDS
-from types import CodeType, FunctionType, ModuleType
+from inspect import CO_VARARGS, CO_VARKEYWORDS, getattr_static
+from types import CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 from proofs.induction.numbers import Unknown
@@ -38,6 +38,16 @@ _ORDERS = {
 }
 _BUILTINS = {"min": min, "max": max, "bool": bool}
 _TYPES = (bool, int, float, str, type(None))
+_ENUMS = (object, str, Enum, StrEnum)
+_OPERATED = tuple(
+    f"__{name}__"
+    for name in (
+        *("bool", "len", "class", "getattribute", "getattr", "eq", "ne", "lt", "le", "gt", "ge"),
+        *("neg", "pos", "add", "radd", "sub", "rsub", "mul", "rmul", "mod", "rmod"),
+    )
+)
+"""What operators, conditions and `isinstance` call of a value."""
+_READING = [one.__getattribute__ for one in (object, SimpleNamespace, ModuleType, type)]
 
 Form = list[Any]
 """A part of a normal form: its kind, then what it consists of."""
@@ -68,9 +78,19 @@ def read(functions: Decisions) -> Source:
     and for functions whose source is not there or not the one that runs.
     """
     reader = _Reader()
-    first = {name: reader.function(getattr(functions, name), name) for name in DECISIONS}
+    first = {name: reader.function(_member(functions, name), name) for name in DECISIONS}
     form = ["decisions", *([name, number] for name, number in first.items()), *reader.forms]
     return Source(form, frozenset(reader.constants), reader.messages)
+
+
+def _member(functions: Decisions, name: str) -> object:
+    """A decision function, where `functions` always gives the same one by this name."""
+    stored, found = getattr_static(functions, name, None), getattr(functions, name)
+    kept = stored.__func__ if isinstance(stored, staticmethod) else stored
+    if kept is not found or getattr_static(functions, "__getattribute__", None) not in _READING:
+        kind = type(functions).__name__
+        raise Unknown(f"{name} is computed by {kind}, so nothing is proved of it")
+    return found
 
 
 class _Reader:
@@ -94,7 +114,8 @@ class _Reader:
             if self.forms[self._known[function]] is None:
                 raise Unknown(f"{_place(function)}: {name} calls itself, so it may not end")
             return self._known[function]
-        if function.__closure__ or function.__code__.co_flags & (CO_VARARGS | CO_VARKEYWORDS):
+        plain = type(function.__globals__) is dict and not function.__closure__
+        if not plain or function.__code__.co_flags & (CO_VARARGS | CO_VARKEYWORDS):
             raise Unknown(f"{_place(function)}: {name} has values that are not seen")
         number = self._known[function] = len(self.forms)
         self.forms.append(None)
@@ -304,15 +325,15 @@ class _Body:
                         return names[name]
             case ast.Attribute(ast.Name() | ast.Attribute() as owner, name):
                 of = self._resolved(owner)
-                if isinstance(of, ModuleType) and name in vars(of):
+                if type(of) is ModuleType and name in vars(of):
                     return vars(of)[name]
-                if isinstance(of, type) and issubclass(of, Enum) and name in of.__members__:
+                if type(of) is type(Enum) and name in of.__members__:
                     return of[name]
         raise self._refused(node)
 
     def _value(self, value: object, node: ast.AST) -> Form:
         """A constant: a whole number, a truth value, a text, None, a member, or a tuple of them."""
-        if isinstance(value, Enum) and type(value).__eq__ in (object.__eq__, str.__eq__):
+        if isinstance(value, Enum) and _is_plain(type(value)):
             return ["member", type(value).__name__, value.name, self._value(value.value, node)]
         if type(value) is tuple:
             return ["tuple", *(self._value(one, node) for one in value)]
@@ -321,6 +342,14 @@ class _Body:
         if value is None or type(value) in (int, bool, str):
             return [type(value).__name__, value]
         raise self._refused(node)
+
+
+def _is_plain(kind: type[Enum]) -> bool:
+    """Whether the members of an enumeration are compared and tested as Python does it."""
+    return all(
+        getattr_static(kind, name, None) in [getattr_static(one, name, None) for one in _ENUMS]
+        for name in _OPERATED
+    )
 
 
 def _assigned(body: Sequence[ast.stmt]) -> set[str]:

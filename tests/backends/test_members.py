@@ -8,13 +8,16 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import create_pipe_input
-from prompt_toolkit.output import DummyOutput
+from prompt_toolkit.output import DummyOutput, Output
+from prompt_toolkit.output.plain_text import PlainTextOutput
 
 import pxp_fsm as pxp
 from backends.models.member import ModelMember
@@ -116,8 +119,8 @@ def test_a_model_without_a_usable_reply_ends_the_session_as_that() -> None:
 
 
 @contextmanager
-def typed(text: str) -> Iterator[None]:
-    with create_pipe_input() as keys, create_app_session(keys, DummyOutput()):
+def typed(text: str, output: Output | None = None) -> Iterator[None]:
+    with create_pipe_input() as keys, create_app_session(keys, output or DummyOutput()):
         keys.send_text(text)
         yield
 
@@ -142,6 +145,25 @@ def test_a_person_chooses_and_writes_what_is_sent(text: str, tag: str, value: ob
         session = asyncio.run(run())
     assert session.ending is Ending.FINISHED
     assert (session.actions[-1].letter.tag, session.actions[-1].letter.value) == (tag, value)
+
+
+@pytest.mark.parametrize(
+    ("schema", "shown"),
+    [
+        (
+            {"type": "object", "examples": [{"seat": 4}]},
+            'GRANT carries a value such as {"seat": 4}',
+        ),
+        ({"required": ["seat"]}, 'GRANT carries what fits the JSON Schema {"required": ["seat"]}'),
+        (False, "GRANT carries what fits the JSON Schema false"),
+    ],
+)
+def test_a_person_is_shown_what_a_message_carries(schema: Any, shown: str) -> None:
+    person, screen = PersonMember(replace(GRANTS, payloads={"GRANT": schema})), StringIO()
+    turn = pxp.Turn("s", pxp.Instance("a", "a cinema"), "grants", "CHOOSE", (), ("FREE", "TAKEN"))
+    with typed("free\r\x03", PlainTextOutput(screen)), pytest.raises(KeyboardInterrupt):
+        asyncio.run(person(turn))
+    assert shown in screen.getvalue()
 
 
 REPLIES = """

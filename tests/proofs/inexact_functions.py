@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from types import SimpleNamespace
+from enum import Enum
+from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any, cast
 
 from pxp_fsm.protocol import decisions
@@ -146,6 +147,70 @@ def with_an_expression_that_assigns(sent: int, n: int, stopped: bool) -> bool:
     return stopped or (now := sent + 1) > n or now < 0
 
 
+class Counting(Enum):
+    """A member whose truth and order change with how often they were asked for."""
+
+    X = 1
+
+    def __bool__(self) -> bool:
+        CALLS.append(0)
+        return len(CALLS) > 1_000_000
+
+    def __lt__(self, other: object) -> bool:
+        return not self
+
+
+class Moving(ModuleType):
+    """A module with a name that is computed, before what its own dictionary says of it."""
+
+    @property
+    def ONE(self) -> int:  # noqa: N802 - a constant, to whoever reads it
+        return 1 + bool(Counting.X)
+
+
+moving = Moving("moving")
+vars(moving)["ONE"] = 1
+
+
+def by_the_truth_of_a_member(sent: int, n: int, stopped: bool) -> bool:
+    return stopped or (sent + 1 > n and not Counting.X)
+
+
+def by_the_order_of_a_member(sent: int, n: int, stopped: bool) -> bool:
+    return stopped or (sent + 1 > n and Counting.X < 2)
+
+
+def by_a_name_that_is_computed(sent: int, n: int, stopped: bool) -> bool:
+    return stopped or sent + moving.ONE > n
+
+
+class Computed:
+    """Decision functions of which one is computed whenever it is asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(decisions, name)
+
+    @property
+    def done(self) -> Callable[..., bool]:
+        return by_what_it_remembers if Counting.X else decisions.done
+
+
+class Intercepted(SimpleNamespace):
+    """The same, where the function that is stored is the right one."""
+
+    def __getattribute__(self, name: str) -> Any:
+        cheats = name == "done" and Counting.X
+        return by_what_it_remembers if cheats else super().__getattribute__(name)
+
+
+class Names(dict[str, Any]):
+    """The global names of a function, which change."""
+
+    def __getitem__(self, name: str) -> Any:
+        return len(CALLS) if name == "Tag" else super().__getitem__(name)
+
+
+elsewhere = FunctionType(decisions.done.__code__, Names(vars(decisions)))
 cached = functools.cache(decisions.done)
 partly = functools.partial(decisions.done)
 
@@ -159,4 +224,5 @@ SEEN_BY_SOURCE = [
     *(one for one in SEEN_BY_TYPE if one not in (cached, with_a_product)),
     *(by_a_key, by_its_type, by_its_identity, remembering, by_what_it_remembers),
     *(in_a_loop, swallowing, with_an_expression_that_assigns),
+    *(by_the_truth_of_a_member, by_the_order_of_a_member, by_a_name_that_is_computed),
 ]

@@ -36,12 +36,15 @@ from tests.proofs.exact_functions import roundabout
 from tests.proofs.inexact_functions import (
     SEEN_BY_SOURCE,
     SEEN_BY_TYPE,
+    Computed,
+    Intercepted,
     by_a_default,
     by_its_identity,
     by_its_type,
     cached,
     calling_itself,
     changed,
+    elsewhere,
     in_a_dictionary,
     in_a_set,
     partly,
@@ -76,6 +79,18 @@ def test_a_closure_is_refused() -> None:
 
     with pytest.raises(Unknown, match="done has values that are not seen"):
         read(changed("done", closed))
+
+
+@pytest.mark.parametrize("sly", [Computed(), Intercepted(**vars(decisions))])
+def test_functions_that_are_computed_are_refused(sly: Any) -> None:
+    assert sly.done is decisions.done  # the first times
+    with pytest.raises(Unknown, match=r"is computed by (Computed|Intercepted)"):
+        read(sly)
+
+
+def test_global_names_that_may_be_computed_are_refused() -> None:
+    with pytest.raises(Unknown, match="done has values that are not seen"):
+        read(changed("done", elsewhere))
 
 
 @pytest.mark.parametrize("attack", SEEN_BY_TYPE, ids=lambda one: getattr(one, "__name__", "?"))

@@ -198,6 +198,8 @@ def test_a_token_is_who_asks_and_a_killed_server_goes_on(tmp_path: Path) -> None
             ):
                 response = await nobody.post(address, json={}, headers=headers)
                 assert response.status_code == 401
+                assert "Bearer TOKEN" in response.text
+                assert "names the host" in response.text
         async with connected(address, token) as machine:
             assert machine.protocol_version == "2026-07-28"
             view = await my_turn(machine)

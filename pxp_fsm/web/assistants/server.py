@@ -44,7 +44,8 @@ Asker = Callable[[Context], str]
 """Which member sends a request."""
 
 REFUSAL = PlainTextResponse(
-    "A request carries the token that pxp mcp has printed: Authorization: Bearer TOKEN\n",
+    "A request carries the token that pxp mcp has printed: Authorization: Bearer TOKEN. It names "
+    "the host that was printed, and comes from no other origin; pxp mcp --url sets another host.\n",
     401,
     {"www-authenticate": "Bearer"},
 )
