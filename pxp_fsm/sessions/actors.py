@@ -267,9 +267,10 @@ def _json(value: object, member: str) -> str:
         return "null"
     try:
         text = _ENCODER.encode(value)
+        same = json.loads(text) == (list(value) if isinstance(value, tuple) else value)
     except (TypeError, ValueError, RecursionError) as error:
         raise _no_json(member, value, str(error)) from error
-    if json.loads(text) != (list(value) if isinstance(value, tuple) else value):
+    if not same:
         raise _no_json(member, value, "keys are text, and lists are no tuples")
     problem = text_problem(text)
     if problem is not None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import random
 from typing import Any
 
 import pytest
@@ -218,3 +220,13 @@ def test_who_waits_is_woken_once_by_whatever_comes_first() -> None:
         assert pending.waits_for({"CANCEL"})
 
     asyncio.run(waited())
+
+
+def test_a_chance_is_drawn_from_the_seed_the_name_and_the_number_of_the_action() -> None:
+    """As a session was drawn, it is resumed by any later version."""
+    for seed in range(3):
+        drawn = random.Random(f"{seed}/lamp/1/event APPROVE").random()
+        for probability, happened in ((drawn, []), (math.nextafter(drawn, 1), ["APPROVE"])):
+            events = {"APPROVE": Chance(probability)}
+            session = pxp.Session(WAITING, SILENT, name="it/lamp", seed=seed, events={**events})
+            assert labels(session.run_sync()) == happened
