@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 import pxp_fsm as pxp
-from pxp_fsm.automata.actions import Choose, Deliver, Exchange, External, Send
+from pxp_fsm.automata.actions import Choose, Decide, Deliver, Exchange, External, Send, SystemAction
 from pxp_fsm.errors import Refused, UsageError
 from pxp_fsm.protocol.messages import Instance
 from pxp_fsm.protocol.rules import Ending
 from pxp_fsm.sessions.live import Letter
 from pxp_fsm.sessions.pending import Chance
-from pxp_fsm.sessions.system_session import SystemSession
+from pxp_fsm.sessions.system_session import SystemSession, actor_of
 from tests.proofs.text_tables import table
 from tests.sessions.random_sessions import steady_session
 from tests.sessions.small_systems import HUB, SILENT, WAITING, bids, contract, hub, two
@@ -312,3 +312,18 @@ def test_a_trace_of_faults_and_deliveries_is_followed_exactly() -> None:
     assert [one.action for one in session.actions[:5]] == trace
     assert session.ending is Ending.FINISHED
     assert hub(session.turn("hub")).name == "TASK"
+
+
+@pytest.mark.parametrize(
+    ("action", "member"),
+    [
+        (Exchange("a", "b", "X"), "a"),
+        (Send("a", "b", "X", lost=True), "a"),
+        (Choose("b", "G", "X"), "b"),
+        (Decide("G", "E", "c"), "c"),
+        (Deliver("a", "b", "X"), ""),
+        (External("E"), ""),
+    ],
+)
+def test_an_action_is_of_the_member_that_decides_it(action: SystemAction, member: str) -> None:
+    assert actor_of(action) == member
