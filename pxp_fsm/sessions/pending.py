@@ -68,7 +68,7 @@ class Pending:
         for label in set(self._coming) - possible:
             self._coming.pop(label).cancel()
         self.raised &= possible
-        new = possible.difference(self._coming, self.raised, self._declined)
+        new = possible - self._coming.keys() - self.raised - self._declined
         asked = [label for label in self._sources if label in new]
         for label in asked:
             self._coming[label] = self._started(_is_raised(label, self._sources[label]))

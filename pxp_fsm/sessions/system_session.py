@@ -350,7 +350,7 @@ class SystemSession:
             self._end(Ending.IDLE, f"nobody does what is possible: {there}")
             return
         found = [*self.live.obstacles(), *self.live.waits(), *self._lost()]
-        self._end(Ending.DEADLOCK, "; ".join(found) or "no member can go on")
+        self._end(Ending.DEADLOCK, "; ".join(found))
 
     def _lost(self) -> Iterator[str]:
         """The latest message that each link has lost: somebody may wait for it."""

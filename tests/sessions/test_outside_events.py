@@ -12,6 +12,7 @@ import pytest
 import pxp_fsm as pxp
 from pxp_fsm.automata.actions import External
 from pxp_fsm.errors import UsageError, WrongType
+from pxp_fsm.protocol.relations import OracleFailed, Outcome
 from pxp_fsm.protocol.rules import Ending
 from pxp_fsm.sessions.pending import Chance, Pending, check_source
 from pxp_fsm.sessions.system_session import SystemSession
@@ -218,8 +219,59 @@ def test_who_waits_is_woken_once_by_whatever_comes_first() -> None:
         assert not pending.is_asked("a")
         assert not pending.waits_for(set())
         assert pending.waits_for({"CANCEL"})
+        pending.ask("a", decides())
+        assert pending.waits_for(set())
+        pending.stop()
+        assert not pending.waits_for(set())
 
     asyncio.run(waited())
+
+
+def test_sources_are_asked_for_what_is_possible_and_their_faults_are_heard() -> None:
+    async def heard() -> None:
+        pending = Pending({"CANCEL": 60, "APPROVE": wrong(lambda: 1 / 0), "NONE": None})
+        assert not pending.expect(set())
+        assert not pending.expect({"NONE"})
+        assert pending.expect({"CANCEL"})
+        assert not pending.expect({"CANCEL"})
+        assert pending.waits_for(set())
+        pending.stop()
+        assert not pending.waits_for(set())
+        assert pending.expect({"CANCEL", "APPROVE"})
+        await pending.wait()
+        with pytest.raises(OracleFailed, match="event APPROVE: ZeroDivisionError") as raised:
+            pending.hear()
+        assert raised.value.outcome is Outcome.BROKEN
+        pending.stop()
+
+    asyncio.run(heard())
+
+
+def test_who_moves_while_it_thinks_is_cancelled_and_who_does_not_goes_on() -> None:
+    cancelled = list[str]()
+
+    async def thinks(name: str) -> None:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            cancelled.append(name)
+            raise
+
+    async def moved() -> None:
+        pending = Pending({})
+        for name in ("a", "b"):
+            pending.ask(name, thinks(name))
+        pending.wants["c"] = None
+        await asyncio.sleep(0)
+        pending.happened(["a", "c", "d"])
+        await asyncio.sleep(0)
+        assert cancelled == ["a"]
+        assert [name for name in "abcd" if pending.is_asked(name)] == ["b"]
+        pending.stop()
+        await asyncio.sleep(0)
+        assert cancelled == ["a", "b"]
+
+    asyncio.run(moved())
 
 
 def test_a_chance_is_drawn_from_the_seed_the_name_and_the_number_of_the_action() -> None:

@@ -109,14 +109,36 @@ def test_who_still_thinks_when_a_session_ends_is_cancelled() -> None:
     async def by_steps() -> SystemSession:
         system = two("S -> [T] send X\nS -> [T] receive Y", "S -> [T] send Y\nS -> [T] receive X")
         session = pxp.Session(system, {"a": fails, "b": thinks})
+        assert (session.ending, session.cause) == (None, "")
         assert await session.step() is None
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.01)
+        assert cancelled == ["b"]
         return session
 
     session = asyncio.run(by_steps())
-    assert (session.ending, cancelled) == (Ending.NO_ANSWER, ["b"])
+    assert session.ending is Ending.NO_ANSWER
     assert session.fault is None
     assert repr(session) == f"<Session own/1: a, b, 0 actions, no answer: {session.cause}>"
+
+
+def test_who_thinks_is_cancelled_with_the_session_that_is() -> None:
+    ended = list[str]()
+
+    async def thinks(turn: pxp.Turn) -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.append(turn.member)
+
+    async def stopped() -> None:
+        running = asyncio.create_task(pxp.Session(PING, {"a": thinks, "b": silent}).run())
+        await asyncio.sleep(0.01)
+        running.cancel()
+        await asyncio.wait([running])
+        await asyncio.sleep(0.01)
+        assert (running.cancelled(), ended) == (True, ["a"])
+
+    asyncio.run(stopped())
 
 
 def test_an_event_that_a_caller_raises_is_returned_and_reported() -> None:
@@ -132,6 +154,9 @@ def test_a_limit_of_one_action_is_one_action() -> None:
     session = pxp.Session(PING, {"a": lambda _t: "X", "b": lambda _t: "Y"}, limit=1).run_sync()
     assert (session.ending, len(session.actions)) == (Ending.LIMIT, 1)
     assert pxp.Session(PING, SILENT).run_sync().ending is Ending.IDLE
+    assert pxp.Session(PING, SILENT).seed == 0
+    last = pxp.Session(WAITING, SILENT, events={"APPROVE": 0}, limit=1).run_sync()
+    assert (last.ending, len(last.actions)) == (Ending.FINISHED, 1)
 
 
 @pytest.mark.parametrize(
@@ -200,6 +225,7 @@ def test_a_choice_ahead_keeps_its_payload_until_it_can_be_sent() -> None:
     ]
     assert asked == ["IDLE", "ASKED1", "CHOOSE"]
     assert [one.letter and one.letter.value for one in (chosen, sent)] == [{"you": "do it"}] * 2
+    assert chosen.letter == Letter(chosen.number, "hub", "left", "TAKE", '{"you":"do it"}')
     assert [one.memory for one in (chosen, raised, sent)] == ['{"asked":3}', "", ""]
     assert [one.guard for one in (chosen, raised, sent)] == ["LEFT", "", "LEFT"]
     assert session.turn("hub").letters[-1] == sent.letter
@@ -267,6 +293,12 @@ TRACE = [Exchange("a", "b", "X"), Exchange("b", "a", "Y")]
 def test_who_does_something_else_than_the_trace_is_told(member: Any, cause: str) -> None:
     session = pxp.Session(EITHER, {"a": member}, follow=TRACE).run_sync()
     assert (session.ending, session.cause) == (Ending.DIVERGED, cause)
+
+
+def test_who_leaves_the_trace_where_the_limit_is_reached_has_left_it() -> None:
+    for member, ending in ((silent, Ending.DIVERGED), (lambda _turn: "Y", Ending.LIMIT)):
+        session = pxp.Session(EITHER, {"b": member}, follow=TRACE, limit=1).run_sync()
+        assert session.ending is ending
 
 
 def test_a_trace_waits_for_its_members_and_leaves_the_others_to_themselves() -> None:
