@@ -197,7 +197,7 @@ def test_each_fault_has_its_place_its_kind_and_what_may_stand_there(
 
 
 def test_faults_of_rows_with_several_tags_and_states_are_at_their_row() -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"from": ["A", "B"], "to": "C", "receive": ["X", "Y"]},
         {"from": "A", "to": "C", "send": ["X", "Z"]},
         {"from": "B", "to": "C", "event": "E"},
@@ -285,7 +285,7 @@ def test_a_table_and_its_peer_fit() -> None:
     assert len(raised.value.problems) == len(set(raised.value.problems))
 
 
-ROWS = [
+ROWS: list[dict[str, Any]] = [
     {"from": "S", "to": "T", "guard": "G", "send": "X"},
     {"from": "S", "to": "U", "guard": "H", "send": "Y"},
     {"from": ["S", "T"], "to": "U", "receive": ["X", "Y"], "number": 9},
@@ -393,14 +393,18 @@ def test_a_table_has_at_most_so_many_transitions() -> None:
     assert one.message.endswith(
         "the rows up to this one are 10,100 transitions; a table has at most 10,000"
     )
-    rows = [{"from": "S", "to": "S", "event": [f"E{number}" for number in range(10_001)]}]
+    rows: list[Any] = [
+        {"from": "S", "to": "S", "event": [f"E{number}" for number in range(10_001)]}
+    ]
     with pytest.raises(TableError) as raised:
         pxp.build_automaton("wide", rows, final=["S"])
     assert raised.value.faults[0].path == ("rows", 0)
 
 
 def test_exactly_as_many_transitions_as_a_table_may_have_are_taken() -> None:
-    rows = [{"from": "S", "to": "S", "event": [f"E{number}" for number in range(10_000)]}]
+    rows: list[Any] = [
+        {"from": "S", "to": "S", "event": [f"E{number}" for number in range(10_000)]}
+    ]
     assert len(pxp.build_automaton("wide", rows, final=["S"]).transitions) == 10_000
 
 

@@ -191,7 +191,7 @@ def test_memory_is_kept_only_where_it_changed() -> None:
 def test_what_a_judgement_was_of_is_known_by_state_letters_and_memory() -> None:
     def known(**given: Any) -> tuple[str, str]:
         (one,) = decision(says("FREE"), turn(given.pop("state", "S"), **given)).judgements
-        assert one.seconds >= 0
+        assert 0 <= one.seconds < 60
         return one.left, one.right
 
     letters = (Letter(1, "seller", "left", "X"), Letter(3, "left", "seller", "Y"))
@@ -212,7 +212,7 @@ def test_the_payload_is_asked_for_once_the_guards_are_settled() -> None:
 
     def guards(at: pxp.Turn) -> str:
         assert (at.tag, at.to) == ("", "")
-        return at.memory["guard"]
+        return str(at.memory["guard"])
 
     for guard, tag, to in (("FREE", "YES", "left"), ("TAKEN", "NO", "")):
         found = decision(Actor(payload, guards=guards), turn("N", memory={"guard": guard}))
@@ -221,10 +221,30 @@ def test_the_payload_is_asked_for_once_the_guards_are_settled() -> None:
         assert (asked[-1].tag, asked[-1].to) == (tag, to)
         (one,) = found.judgements
         assert (one.relation, one.outcome) == (guard, Outcome.YES)
-        assert one.seconds >= 0
+        assert 0 <= one.seconds < 60
     tired = decision(Actor(payload, guards=lambda _turn: "TIRED"), turn("S"))
     assert (tired.row.kind, tired.text, tired.to) == (Kind.EVENT, "null", "")
     assert len(asked) == 2  # of an event of its own there is no payload
+
+
+def test_of_each_state_only_its_own_guards_are_asked_in_their_order() -> None:
+    asked = list[str]()
+
+    def asking(name: str, holds: bool) -> Any:
+        async def guard(_turn: pxp.Turn) -> bool:
+            asked.append(name)
+            return holds
+
+        return guard
+
+    guards = {"TAKEN": asking("TAKEN", True), "FREE": asking("FREE", False)}
+    found = decision(Actor(lambda _turn: None, guards=guards), turn("N"))
+    assert (found.row.action, asked) == ("+NO", ["FREE", "TAKEN"])
+    assert [(one.relation, one.outcome) for one in found.judgements] == [
+        ("FREE", Outcome.NO),
+        ("TAKEN", Outcome.YES),
+    ]
+    assert all(0 <= one.seconds < 60 for one in found.judgements)
 
 
 def test_where_no_guard_decides_the_respondent_does() -> None:

@@ -75,7 +75,7 @@ def test_what_was_raised_is_void_where_it_is_no_longer_possible() -> None:
     orders = dict[tuple[str, ...], int]()
     for seed in range(8):
         asked = list[str]()
-        events = {
+        events: dict[str, Any] = {
             "TICK": from_list([True], asked),
             "PAUSE": from_list([True], []),
             "GO": from_list([True], []),
@@ -97,7 +97,7 @@ def test_a_timer_is_cancelled_where_its_event_is_no_longer_possible() -> None:
         return True
 
     async def by_steps() -> None:
-        events = {"CANCEL": waits, "APPROVE": 0.01}
+        events: dict[str, Any] = {"CANCEL": waits, "APPROVE": 0.01}
         session = pxp.Session(WAITING, SILENT, events=events)
         assert await session.step() is not None
         assert session.states == {"a": "T", "b": "T"}
@@ -119,7 +119,7 @@ def test_a_source_that_still_thinks_is_stopped_with_the_session() -> None:
         return True
 
     async def ran() -> SystemSession:
-        events = {"TICK": lambda: True, "TOCK": waits}
+        events: dict[str, Any] = {"TICK": lambda: True, "TOCK": waits}
         session = await pxp.Session(TICKING, SILENT, events=events, limit=2).run()
         await asyncio.sleep(0)
         assert ended == ["TOCK"]
