@@ -109,6 +109,8 @@ def test_a_system_is_what_its_members_and_channel_are() -> None:
     assert repr(STAR.over("lossy:2")) == "<System hub; left, right: bidder; logger over lossy:2>"
     assert STAR.over(parse_channel("lossy:2")) == STAR.over("lossy:2") != STAR
     assert System.load("pxp").name == "pxp1, pxp2"
+    http2 = table("http2", "S -> [T] send X\nS -> [T] receive X")
+    assert system_of([("http2", http2), ("b", TELLS), ("c", TELLS)]).name == "http2; b, c: tells"
     assert System.load("m=pxp", "pxp1=pxp").name == "m, pxp1: pxp"
     assert STAR.places == {"hub": 0, "left": 1, "right": 2, "logger": 3}
     text = "channel fifo:1\n" + "".join(
@@ -336,8 +338,16 @@ def test_faults_of_tables_are_located_in_their_files(tmp_path: Path) -> None:
     assert (one.file, one.line, one.path) == ("", None, ("members", 0, "rows", 1))
     found = faults(lambda: System.load(server, pxp.load_automaton(client), f"c={server}"))
     assert [(each.file, each.line) for each in found] == [("", None), (str(server), 9)]
-    with pytest.raises(TableError, match="2 members are called x"):
-        System.load(f"x={client}", f"x={server}")
+    found = faults(lambda: System.load(f"x={client}", f"x={server}"))
+    assert [(each.file, each.path, each.message) for each in found] == [
+        ("", ("members", 1, "name"), "2 members are called x; name each once (NAME=TABLE)")
+    ]
+    written(tmp_path)
+    (one,) = faults(lambda: System.load(client, server, channel="fifo:1,server:x=lossy:1"))
+    assert (one.file, one.path) == ("", ("channel",))
+    assert faults(System.load)[0].message == "a system has two members or more, not 0"
+    with pytest.raises(TableError, match="unknown key channel"):
+        System.load(tmp_path / "asking.toml", server)
 
 
 def test_a_peer_that_lacks_is_located_and_its_file_suggested(tmp_path: Path) -> None:

@@ -182,7 +182,9 @@ def main(arguments: list[str]) -> None:
         for mutant in wanted[: given.number]
         if mutant.key not in done or kind(mutant, done[mutant.key]) == "survives"
     ]
-    try_all([unchanged(), *left] if given.sample else left, note, jobs=os.cpu_count() or 1)
+    tried = [unchanged(), *left] if given.sample else left
+    if tried:
+        try_all(tried, note, jobs=os.cpu_count() or 1)
     if not given.sample:
         found = [(mutant, done[mutant.key]) for mutant in every if mutant.key in done]
         PAGE.write_text(page(found, every, PAGE.read_text("utf-8")), "utf-8")

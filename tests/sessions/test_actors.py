@@ -6,6 +6,7 @@ import asyncio
 import json
 from dataclasses import replace
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 from hypothesis import given, settings
@@ -259,6 +260,7 @@ def test_where_no_guard_decides_the_respondent_does() -> None:
         (lambda _t: "YES", OracleFailed, "seller: guards returned 'YES'; there it has guards: FR"),
         (lambda _t: None, OracleFailed, "seller: guards returned None; there it has guards: FREE"),
         (lambda _t: ["FREE"], OracleFailed, "seller: guards returned ['FREE']"),
+        (lambda _t: ANY, OracleFailed, "seller: guards returned <ANY>"),
         ({"FREE": lambda _t: True}, GuardError, "seller has no function for its guard TAKEN"),
         (
             dict.fromkeys(("FREE", "TAKEN", "TIRED"), lambda _t: False),
