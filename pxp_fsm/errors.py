@@ -203,5 +203,8 @@ def quoted(value: object, longest: int = 60) -> str:
     """`value` as an error quotes it: what was refused may be long."""
     if isinstance(value, (str, bytes)):
         value = value[: longest + 1]
-    text = repr(value)
+    try:
+        text = repr(value)
+    except RecursionError:
+        text = f"a {type(value).__name__} that is nested too deeply"
     return text if len(text) <= longest else f"{text[:longest]}…"

@@ -249,9 +249,12 @@ def system_in(file: SystemFile, channel: Channel | None = None) -> System:
 
 
 def _located(fault: Fault, files: Sequence[Path | None]) -> Iterator[Fault]:
-    """A fault of a member with the line of its file, and the file of a partner who lacks."""
-    place = fault.path[1] if fault.path[:1] == ("members",) and len(fault.path) > 2 else None
-    file = files[place] if isinstance(place, int) else None
+    """A fault of a member's table with the line of its file, and the file of a partner who lacks.
+
+    Names and channels are given beside the tables.
+    """
+    of_table = fault.path[2:3] in (("rows",), ("table",))
+    file = files[int(fault.path[1])] if of_table else None
     if file is None:
         yield fault
         return

@@ -153,7 +153,7 @@ class Actor:
 
         Raises `NoAnswer`, `OracleFailed` or `GuardError`, with what the member's own code raised.
         """
-        before = _json(turn.memory, turn.member) if turn.memory else _NOTHING
+        before = _json(turn.memory, turn.member)
         judged: list[Judgement] = []
         if self.guards is not None and turn.guards:
             row = await self._settle(turn, table, self.guards, judged)
@@ -172,7 +172,7 @@ class Actor:
             if row.guard is not None:
                 seconds = time.perf_counter() - started
                 judged.append(_judgement(turn, row.guard, Outcome.YES, seconds))
-        memory = _json(turn.memory, turn.member) if turn.memory else _NOTHING
+        memory = _json(turn.memory, turn.member)
         text = _json(value, turn.member)
         return Decision(row, to, text, memory if memory != before else "", tuple(judged))
 
@@ -263,21 +263,18 @@ def as_actor(name: str, given: object) -> Actor:
 
 def _json(value: object, member: str) -> str:
     """`value` as JSON that is stored exactly; a fault of the member where it cannot be."""
-    if value is None:
-        return "null"
     try:
         text = _ENCODER.encode(value)
+        same = json.loads(text) == (list(value) if isinstance(value, tuple) else value)
     except (TypeError, ValueError, RecursionError) as error:
         raise _no_json(member, value, str(error)) from error
-    if json.loads(text) != (list(value) if isinstance(value, tuple) else value):
+    if not same:
         raise _no_json(member, value, "keys are text, and lists are no tuples")
     problem = text_problem(text)
     if problem is not None:
         raise _no_json(member, value, problem)
     return text
 
-
-_NOTHING = "{}"
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 

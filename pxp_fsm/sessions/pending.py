@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from pxp_fsm.errors import UsageError, quoted
+from pxp_fsm.errors import UsageError, WrongType, quoted
 from pxp_fsm.protocol.relations import OracleFailed, Outcome
 from pxp_fsm.sessions.actors import Decision
 from pxp_fsm.sessions.functions import answered
@@ -22,7 +22,9 @@ class Chance:
     probability: float
 
 
-EventSource = float | Chance | Callable[[], bool | Awaitable[bool]] | None
+EventFunction = Callable[[], bool | Awaitable[bool]]
+
+EventSource = float | Chance | EventFunction | None
 """Who raises an event from outside: a timer (seconds), chance, a function, sync or async, that
 returns whether it is raised, or None: whoever has the session (`raise_event`)."""
 
@@ -42,7 +44,12 @@ class Pending:
             for label, source in events.items()
             if isinstance(source, Chance)
         }
-        self._events = {name: one for name, one in events.items() if name not in self.chances}
+        self._callers = {label for label, source in events.items() if source is None}
+        self._sources = {
+            label: source
+            for label, source in events.items()
+            if source is not None and not isinstance(source, Chance)
+        }
         self._thinking: dict[str, asyncio.Task[Decision | None]] = {}
         self._coming: dict[str, asyncio.Task[bool]] = {}
         self._declined: set[str] = set()
@@ -61,15 +68,11 @@ class Pending:
         for label in set(self._coming) - possible:
             self._coming.pop(label).cancel()
         self.raised &= possible
-        new = [
-            label
-            for label, source in self._events.items()
-            if source is not None
-            and label in possible - set(self._coming) - self.raised - self._declined
-        ]
-        for label in new:
-            self._coming[label] = self._started(_is_raised(label, self._events[label]))
-        return bool(new)
+        new = possible - self._coming.keys() - self.raised - self._declined
+        asked = [label for label in self._sources if label in new]
+        for label in asked:
+            self._coming[label] = self._started(_is_raised(label, self._sources[label]))
+        return bool(asked)
 
     def hear(self) -> dict[str, Decision | None]:
         """What members have decided since; raises what went wrong in them."""
@@ -80,8 +83,7 @@ class Pending:
 
     def waits_for(self, possible: set[str]) -> bool:
         """Whether somebody may still answer, or raise an event that is `possible`."""
-        caller = {label for label, source in self._events.items() if source is None}
-        return bool(self._thinking or self._coming or caller & possible)
+        return bool(self._thinking or self._coming or self._callers & possible)
 
     async def wait(self) -> None:
         """Until somebody has answered, or `wake` was called."""
@@ -118,9 +120,7 @@ class Pending:
         self._coming.clear()
 
 
-async def _is_raised(label: str, source: EventSource) -> bool:
-    if source is None or isinstance(source, Chance):
-        return False
+async def _is_raised(label: str, source: float | EventFunction) -> bool:
     if not callable(source):
         await asyncio.sleep(source)
         return True
@@ -130,7 +130,8 @@ async def _is_raised(label: str, source: EventSource) -> bool:
 
     said = await answered(f"event {label}", source, None, broken)
     if type(said) is not bool:
-        raise broken(f"event {label}: its source returned {quoted(said)}, not True or False", None)
+        wrong = f"event {label}: its source returned {quoted(said)}, not True or False"
+        raise broken(wrong, WrongType(wrong))
     return said
 
 

@@ -109,7 +109,6 @@ class SystemSession:
         self._record_faults = record_faults
         self._history: list[Occurrence] = []
         self._letters: dict[str, list[Letter]] = {one: [] for one in self.live.machines}
-        self._moved = set(self.live.machines)
         self._memory = dict.fromkeys(self.live.machines, "{}")
 
     def __repr__(self) -> str:
@@ -192,7 +191,7 @@ class SystemSession:
 
     async def _next(self) -> tuple[SystemAction, Decision | None] | None:
         """The action that comes next; None where the session has ended."""
-        while True:
+        while not self.live.stopped:
             if self._ask():
                 await asyncio.sleep(0)  # whoever need not wait has answered then
             for name, decision in self._pending.hear().items():
@@ -200,28 +199,24 @@ class SystemSession:
                 self._pending.wants[name] = decision
             following = len(self._history) < len(self._follow)
             chosen = self._followed() if following else self._drawn()
-            if self.ending is None and chosen is not None and len(self._history) >= self._limit:
+            if chosen is not None and len(self._history) >= self._limit:
                 self._end(Ending.LIMIT, f"stopped after {self._limit} actions")
             if self.ending is not None or chosen is not None:
                 return None if self.ending is not None else chosen
             if not self._pending.waits_for(self._events()):
-                self._conclude()
-                return None
+                break
             await self._pending.wait()
+        self._conclude()
+        return None
 
     def _ask(self) -> bool:
         """Ask each member that may act, and each source of an event; whether any was asked."""
         asked = self._pending.expect(self._events())
-        if self.live.stopped:
-            return asked
         for name, actor in self.members.items():
             machine = self.live.machines[name]
-            if name not in self._moved or self._pending.is_asked(name):
-                continue
-            if own_rows(machine.automaton, machine.state):
+            if not self._pending.is_asked(name) and own_rows(machine.automaton, machine.state):
                 self._pending.ask(name, actor.decide(self.turn(name), machine.automaton))
                 asked = True
-        self._moved.clear()
         return asked
 
     def _events(self) -> set[str]:
@@ -288,7 +283,7 @@ class SystemSession:
         if isinstance(action, Deliver | External):
             return action, None
         name, row = actor_of(action), self.live.row_of(action)
-        if name not in self.members and name not in wants:
+        if name not in self.members:
             wants[name] = Decision(row, "", "null", "")
             self._check_payload(name, wants[name])
         if name not in wants:
@@ -315,10 +310,7 @@ class SystemSession:
             case Choose(member, _, tag):
                 letter = Letter(number, member, to, tag, text)
             case Deliver():
-                offered = self.live.offered(action)
-                letter = offered[0]
-                if len(offered) > 1:
-                    letter = self._chance("letter").choice(offered)
+                letter = self._chance("letter").choice(self.live.offered(action))
         guard = "" if decision is None else decision.row.guard
         occurrence = Occurrence(number, action, guard or "", letter, memory, judgements)
         board = self._blackboard
@@ -335,16 +327,16 @@ class SystemSession:
         self._history.append(occurrence)
         if occurrence.memory:
             self._memory[actor_of(action)] = occurrence.memory
-        if isinstance(action, Exchange | Send) and letter is not None:
-            self._letters[action.sender].append(letter)
-        if isinstance(action, Exchange | Deliver) and letter is not None:
-            self._letters[action.receiver].append(letter)
         event = action.label if isinstance(action, External) else ""
-        names = [name for name, _ in moved]
-        self._moved.update(names)
-        self._pending.happened(names, event)
-        if isinstance(action, Choose) and letter is not None:
-            (name, row), *_ = moved
+        self._pending.happened([name for name, _ in moved], event)
+        if letter is None:
+            return
+        if isinstance(action, Exchange | Send):
+            self._letters[action.sender].append(letter)
+        if isinstance(action, Exchange | Deliver):
+            self._letters[action.receiver].append(letter)
+        if isinstance(action, Choose):
+            ((name, row),) = moved
             self._pending.wants[name] = Decision(row, letter.receiver, letter.text, "")
 
     def _conclude(self) -> None:
@@ -358,7 +350,7 @@ class SystemSession:
             self._end(Ending.IDLE, f"nobody does what is possible: {there}")
             return
         found = [*self.live.obstacles(), *self.live.waits(), *self._lost()]
-        self._end(Ending.DEADLOCK, "; ".join(found) or "no member can go on")
+        self._end(Ending.DEADLOCK, "; ".join(found))
 
     def _lost(self) -> Iterator[str]:
         """The latest message that each link has lost: somebody may wait for it."""

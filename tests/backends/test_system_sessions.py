@@ -18,9 +18,11 @@ from backends.databases.engine import open_engine
 from backends.databases.transfer import export_rows, import_rows, read_jsonl, write_jsonl
 from backends.databases.verify import verify, verify_engine
 from pxp_fsm.errors import BlackboardError, UsageError
+from pxp_fsm.protocol.relations import Outcome
 from pxp_fsm.sessions.occurrences import Occurrence
 from pxp_fsm.sessions.system_session import FAILED, SystemSession
 from tests.sessions.random_sessions import steady_session
+from tests.sessions.small_systems import SILENT, WAITING
 
 SEEDS = range(12)
 
@@ -166,9 +168,28 @@ def test_the_traceback_of_a_members_own_code_is_in_the_record(empty: SqlBlackboa
         "m: ZeroDivisionError: nothing to divide by",
     )
     (kept,) = empty.closing("lab/1")
-    assert kept.relation == FAILED
+    assert (kept.relation, kept.outcome) == (FAILED, Outcome.BROKEN)
+    assert (kept.asked, kept.seconds) == (True, 0)
     assert "in broken" in kept.detail
     assert verify_engine(empty.engine).problems == ()
+
+
+def test_who_has_no_answer_leaves_the_cause_and_no_traceback(empty: SqlBlackboard) -> None:
+    def nothing(_turn: pxp.Turn) -> str:
+        raise pxp.NoAnswer("nothing comes to mind")
+
+    system = pxp.System.load("m=interact", "h=interact")
+    members = {"m": nothing, "h": lambda _turn: None}
+    pxp.Session(system, members, name="lab/1", blackboard=empty).run_sync()
+    stored = empty.session("lab/1").record
+    assert (stored.ending, stored.cause) == ("no answer", "m: nothing comes to mind")
+    assert empty.closing("lab/1") == ()
+
+
+def test_an_event_that_begins_a_session_is_stored_with_it(empty: SqlBlackboard) -> None:
+    session = pxp.Session(WAITING, SILENT, name="lab/1", blackboard=empty)
+    session.raise_event("APPROVE")
+    assert plain(empty.actions("lab/1")) == plain(session.actions)
 
 
 def test_sessions_of_ones_own_are_numbered_in_their_run(empty: SqlBlackboard) -> None:

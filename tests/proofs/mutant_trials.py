@@ -55,6 +55,7 @@ TESTS = (
     *("tests/automata", "tests/protocol", "tests/sessions"),
     *("tests/proofs/test_channels.py", "tests/proofs/test_machines.py"),
     *("tests/proofs/test_running.py", "tests/house/test_face.py"),
+    "tests/backends/test_system_sessions.py",
 )
 NOTHING, UNREACHED = "nothing", "nothing runs it"
 """The answers where a mutant survives."""
@@ -340,7 +341,7 @@ class _Child:
 def try_all(mutants: Sequence[Mutant], note: Callable[[Mutant, str], None], jobs: int = 1) -> None:
     """Try each mutant and `note` what notices it; `AssertionError` if a test fails unchanged."""
     trials = Trials(mutants, note, jobs)
-    options = ("-q", "-s", "-n0", "-pno:cacheprovider")
+    options = ("-q", "-s", "-n0", "-pno:cacheprovider", "-knot postgresql")
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
         code = pytest.main([*options, *TESTS], plugins=[trials])
     if trials.failed or code:

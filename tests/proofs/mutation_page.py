@@ -3,7 +3,9 @@
 `python -m tests.proofs.mutation_page [NUMBER]` tries NUMBER of them (all, without it) in a random
 order that is always the same, leaves out what was noticed before, and writes the page. What was
 found is in `.mutants.jsonl`, a line a mutant; a function that has changed since is tried again, and
-so is a mutant that nothing noticed. With `--sample` it tries them afresh and only prints them.
+so is a mutant that nothing noticed. With `--module NAME` it tries those of one module; the page
+keeps the row of a module of which the log says less. With `--sample` it tries them afresh and only
+prints them.
 """
 
 from __future__ import annotations
@@ -13,10 +15,11 @@ import ast
 import json
 import os
 import random
+import re
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from pxp_fsm.protocol import rules
@@ -74,24 +77,46 @@ def known() -> dict[str, str]:
     return {line["key"]: line["by"] for line in lines}
 
 
-def page(found: Iterable[tuple[Mutant, str]], total: int) -> str:
-    """The page about the mutants that were tried, of `total`."""
-    tried = list(found)
-    counts: Counter[tuple[str, str]] = Counter()
-    for mutant, by in tried:
-        for place in (mutant.file, "all"):
-            counts[place, kind(mutant, by)] += 1
-    files = sorted({mutant.file for mutant, _ in tried})
+def finished(text: str) -> dict[str, dict[str, int]]:
+    """The rows of a page, by their module: of the modules of which no mutant survives."""
+    found = {}
+    for file, numbers in re.findall(r"^\| `(\S+)` \| \d+ \| (.*) \|$", text, re.MULTILINE):
+        row = {
+            one: int(number or 0) for one, number in zip(KINDS, numbers.split(" | "), strict=True)
+        }
+        if not row["survives"]:
+            found[file] = row
+    return found
+
+
+def page(found: Iterable[tuple[Mutant, str]], every: Collection[Mutant], before: str = "") -> str:
+    """The page about the mutants that were tried, of `every` one.
+
+    A row of the page `before` stays where its module has as many mutants, and more than `found`.
+    """
+    tried, sizes = list(found), Counter(mutant.file for mutant in every)
+    counts: Counter[tuple[str, str]] = Counter(
+        (mutant.file, kind(mutant, by)) for mutant, by in tried
+    )
     left = {
-        one: sorted({str(m) for m, by in tried if kind(m, by) == one})
-        for one in ("equivalent", "survives")
+        one: {str(m) for m, by in tried if kind(m, by) == one} for one in ("equivalent", "survives")
     }
-    rest = "" if len(tried) == total else " Those that are left: `make mutants` goes on."
+    now = Counter(mutant.file for mutant, _ in tried)
+    for file, row in finished(before).items():
+        if now[file] < sizes[file] == sum(row.values()):
+            counts |= {(file, one): number for one, number in row.items()}
+            left["equivalent"] |= {one for one in EQUIVALENT if one.startswith(f"{file} ")}
+            left["survives"] -= {one for one in left["survives"] if one.startswith(f"{file} ")}
+    files = sorted({file for file, _ in counts})
+    for (_, one), number in list(counts.items()):
+        counts["all", one] += number
+    total, done = len(every), counts.total() // 2
+    rest = "" if done == total else " Those that are left: `make mutants` goes on."
     lines = [
         "# Mutants",
         "",
         "Each change of one expression or statement between the table and the message, and what",
-        f"notices it: {len(tried):,} of {total:,} were tried.{rest} The changes:",
+        f"notices it: {done:,} of {total:,} were tried.{rest} The changes:",
         "",
         OPERATORS.rstrip(),
         "",
@@ -110,11 +135,14 @@ def page(found: Iterable[tuple[Mutant, str]], total: int) -> str:
         "",
         "No call can tell these from the code as it is:",
         "",
-        *([f"- {_code(one)}: {EQUIVALENT[one]}" for one in left["equivalent"]] or ["None."]),
+        *(
+            [f"- {_code(one)}: {EQUIVALENT[one]}" for one in sorted(left["equivalent"])]
+            or ["None."]
+        ),
         "",
         "## Surviving",
         "",
-        *([f"- {_code(one)}" for one in left["survives"]] or ["None."]),
+        *([f"- {_code(one)}" for one in sorted(left["survives"])] or ["None."]),
     ]
     return "\n".join(lines) + "\n"
 
@@ -135,6 +163,7 @@ def main(arguments: list[str]) -> None:
     """Try some mutants, or all; write the page."""
     parser = argparse.ArgumentParser(prog="tests.proofs.mutation_page")
     parser.add_argument("number", nargs="?", type=int, help="of the mutants in their order; all")
+    parser.add_argument("--module", metavar="NAME", help="only of this one: pxp_fsm.sessions.live")
     parser.add_argument("--sample", action="store_true", help="afresh, and without a page")
     given = parser.parse_args(arguments)
     every, done = shuffled(), {} if given.sample else known()
@@ -147,15 +176,18 @@ def main(arguments: list[str]) -> None:
                 file.write(json.dumps(line, ensure_ascii=False) + "\n")
         print(f"{kind(mutant, by)} | {mutant} | {by}", file=sys.__stdout__, flush=True)
 
+    wanted = [one for one in every if given.module in (None, one.module.__name__)]
     left = [
         mutant
-        for mutant in every[: given.number]
+        for mutant in wanted[: given.number]
         if mutant.key not in done or kind(mutant, done[mutant.key]) == "survives"
     ]
-    try_all([unchanged(), *left] if given.sample else left, note, jobs=os.cpu_count() or 1)
+    tried = [unchanged(), *left] if given.sample else left
+    if tried:
+        try_all(tried, note, jobs=os.cpu_count() or 1)
     if not given.sample:
         found = [(mutant, done[mutant.key]) for mutant in every if mutant.key in done]
-        PAGE.write_text(page(found, len(every)), "utf-8")
+        PAGE.write_text(page(found, every, PAGE.read_text("utf-8")), "utf-8")
 
 
 if __name__ == "__main__":

@@ -24,7 +24,19 @@ from pxp_fsm.protocol.decisions import Category, Guard
 from pxp_fsm.protocol.messages import Tag
 from pxp_fsm.protocol.relations import Assumption, Outcome
 from pxp_fsm.protocol.rules import Ending, Role
-from pxp_fsm.sessions import agent, channel, functions, learning, live, machine, replay, session
+from pxp_fsm.sessions import (
+    actors,
+    agent,
+    channel,
+    functions,
+    learning,
+    live,
+    machine,
+    pending,
+    replay,
+    session,
+    system_session,
+)
 from pxp_fsm.sessions.learning import Gated, Keep
 from tests.proofs.mutants import difference
 from tests.proofs.source_changes import Function
@@ -34,6 +46,7 @@ MODULES = (
     *(automaton, actions, channels),
     *(decisions, messages, rules, situation, relations),
     *(machine, live, channel, functions, learning, agent, session, replay),
+    *(actors, pending, system_session),
 )
 """All modules between the table and the message."""
 
