@@ -110,6 +110,17 @@ ABC = ("A", "B", "C")
             ],
         ),
         (
+            add_row(from_="A", to="C", event="E", guard="X"),
+            [
+                (("rows", 3, "guard"), "undeclared-guard", "X", ("G", "H")),
+                (("states", 0), "unlisted-guard", ["X"], ()),
+            ],
+        ),
+        (
+            lambda raw: (raw["states"].append({"name": "D"}), raw["final"].append("D")),
+            [(("states", 3), "unreachable-state", "D", ())],
+        ),
+        (
             lambda raw: raw["guards"].update(I="idle"),
             [(("guards", "I"), "unused-guard", "I", ())],
         ),
@@ -232,6 +243,21 @@ def test_faults_of_rows_with_several_tags_and_states_are_at_their_row() -> None:
     assert faults() == [(("rows", 5), "-Y")]
     rows.pop()
     assert faults() == [(("rows", 1), "Z"), (("rows", 3), "W")]
+
+
+def test_a_table_without_guards_declares_none() -> None:
+    raw = tomllib.loads(TABLE)
+    del raw["guards"], raw["states"][0]["guards"]
+    with pytest.raises(TableError, match=r"guard G is declared nowhere \(declared: none\); add it"):
+        automaton_from(raw, list)
+
+
+def test_an_event_that_is_called_as_an_unreceived_tag_is_no_fault() -> None:
+    add_row(from_="B", to="C", event="BYE")(raw := tomllib.loads(TABLE))
+    set_row(2, receive="ASK")(raw)
+    with pytest.raises(TableError) as raised:
+        automaton_from(raw, list)
+    assert [one.path for one in raised.value.faults] == [("rows", 1)]
 
 
 def test_every_row_that_is_ambiguous_is_told() -> None:

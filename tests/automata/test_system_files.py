@@ -186,7 +186,7 @@ def test_two_partners_are_two_members() -> None:
     with pytest.raises(TableError, match="two partners of hub cannot both be right"):
         table.with_partners({"left": "right"})
     assert table.with_partners({}) is table
-    with pytest.raises(TableError, match="names the partner hub; its rows name none$"):
+    with pytest.raises(TableError, match=r"names the partner hub; its rows name none$"):
         pxp.load_automaton("pxp").with_partners({"hub": "left"})
 
 
