@@ -431,7 +431,7 @@ def test_a_fault_of_rows_quotes_the_row(rows: Any, said: str) -> None:
 
 
 def test_states_are_in_the_order_in_which_rows_name_them() -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"from": ["A", "B"], "to": "C", "event": "E"},
         {"from": "A", "to": "B", "event": "F", "guard": "G"},
         {"from": "A", "to": "B", "event": "H", "guard": "I"},
@@ -458,8 +458,8 @@ def test_a_table_of_the_package_that_was_changed_is_validated(
     unchanged = builtin(name)
     monkeypatch.setitem(tables.VALIDATED, name, "another")
     assert builtin.__wrapped__(name) == unchanged
-    monkeypatch.setattr(tables, "automaton_from", lambda *_: "validated")
-    assert builtin.__wrapped__(name) == "validated"
+    monkeypatch.setattr(tables, "automaton_from", lambda *_: builtin("interact"))
+    assert builtin.__wrapped__(name) == builtin("interact")
     monkeypatch.undo()
     monkeypatch.setattr(tables, "automaton_from", None)
     assert builtin.__wrapped__(name) == unchanged
