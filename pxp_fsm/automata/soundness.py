@@ -19,7 +19,7 @@ def faults_of(automaton: Automaton, raw: Mapping[str, Any]) -> list[Fault]:
 
     The checks build on each other: while names are wrong nothing is said of reachability.
     """
-    rows = _places(automaton, raw)
+    rows = _places(raw)
     for checks in (
         (_names(automaton, raw),),
         (_guards(automaton, raw), _determinism(automaton, rows), _payloads(automaton)),
@@ -56,7 +56,7 @@ def _labels(automaton: Automaton, kind: Kind) -> set[str]:
     return {t.label for t in automaton.transitions if t.kind is kind}
 
 
-def _places(automaton: Automaton, raw: Mapping[str, Any]) -> list[Place]:
+def _places(raw: Mapping[str, Any]) -> list[Place]:
     """For each transition the path of the row that it was written in."""
     places: list[Place] = []
     for index, row in enumerate(raw["rows"]):

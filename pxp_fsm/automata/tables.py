@@ -73,8 +73,8 @@ def load_automaton(name_or_path: str | Path) -> Automaton:
 
     Raises `TableError` with every fault found: file, line and a remedy each.
     """
-    if isinstance(name_or_path, str) and name_or_path in _NAMES:
-        return builtin(name_or_path)
+    if name_or_path in _NAMES:
+        return builtin(str(name_or_path))
     path = Path(name_or_path)
     if path.suffix == ".scxml":
         raise TableError((f"{path}: SCXML is taken in by pxp import, which writes it as a table",))
@@ -155,11 +155,10 @@ def build_automaton(
         "rows": given,
         "guards": dict.fromkeys(used, "") | dict(guards),
         "note": note,
+        "payloads": dict(payloads),
     }
     if peer:
         raw["peer"] = peer
-    if payloads:
-        raw["payloads"] = dict(payloads)
 
     def in_words(fault: Fault) -> Fault:
         path, where = fault.path, format_path(fault.path)

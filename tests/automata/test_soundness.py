@@ -6,11 +6,13 @@ import copy
 import json
 import tomllib
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 
 import pxp_fsm as pxp
+from pxp_fsm.automata import tables
 from pxp_fsm.automata.automaton import Kind
 from pxp_fsm.automata.soundness import check_peers, faults_of
 from pxp_fsm.automata.tables import (
@@ -108,6 +110,17 @@ ABC = ("A", "B", "C")
             ],
         ),
         (
+            add_row(from_="A", to="C", event="E", guard="X"),
+            [
+                (("rows", 3, "guard"), "undeclared-guard", "X", ("G", "H")),
+                (("states", 0), "unlisted-guard", ["X"], ()),
+            ],
+        ),
+        (
+            lambda raw: (raw["states"].append({"name": "D"}), raw["final"].append("D")),
+            [(("states", 3), "unreachable-state", "D", ())],
+        ),
+        (
             lambda raw: raw["guards"].update(I="idle"),
             [(("guards", "I"), "unused-guard", "I", ())],
         ),
@@ -132,6 +145,20 @@ ABC = ("A", "B", "C")
             [(("states", 0), "undeclared-decision", "A", ())],
         ),
         (lambda raw: raw["states"][1].update(exclusive=False, complete=False), []),
+        (
+            lambda raw: raw["states"][1].update(guards=["G"], complete=False),
+            [
+                (("states", 1), "undeclared-decision", "B", ()),
+                (("states", 1, "guards"), "unused-guard", "G", ()),
+            ],
+        ),
+        (
+            lambda raw: (raw["states"][0].pop("guards"), raw["states"][0].update(complete=False)),
+            [
+                (("states", 0), "undeclared-decision", "A", ()),
+                (("states", 0), "unlisted-guard", ["G", "H"], ()),
+            ],
+        ),
         (
             add_row(from_="A", to="C", send="ASK", guard="G"),
             [(("rows", 3), "nondeterminism", "+ASK", ())],
@@ -216,6 +243,45 @@ def test_faults_of_rows_with_several_tags_and_states_are_at_their_row() -> None:
     assert faults() == [(("rows", 5), "-Y")]
     rows.pop()
     assert faults() == [(("rows", 1), "Z"), (("rows", 3), "W")]
+
+
+def test_a_table_without_guards_declares_none() -> None:
+    raw = tomllib.loads(TABLE)
+    del raw["guards"], raw["states"][0]["guards"]
+    with pytest.raises(TableError, match=r"guard G is declared nowhere \(declared: none\); add it"):
+        automaton_from(raw, list)
+
+
+def test_an_event_that_is_called_as_an_unreceived_tag_is_no_fault() -> None:
+    add_row(from_="B", to="C", event="BYE")(raw := tomllib.loads(TABLE))
+    set_row(2, receive="ASK")(raw)
+    with pytest.raises(TableError) as raised:
+        automaton_from(raw, list)
+    assert [one.path for one in raised.value.faults] == [("rows", 1)]
+
+
+def test_every_row_that_is_ambiguous_is_told() -> None:
+    rows = [
+        {"from": "A", "to": "B", "receive": "X"},
+        {"from": "A", "to": "B", "receive": "X", "partner": "m"},
+        {"from": "A", "to": "C", "receive": "X"},
+        {"from": "A", "to": "B", "send": "Y", "guard": "G"},
+        {"from": "A", "to": "B", "receive": "Y"},
+        {"from": "A", "to": "C", "send": "Z", "guard": "G"},
+        {"from": "A", "to": "C", "send": "Y", "guard": "H"},
+        {"from": "B", "to": "C", "send": "Y", "guard": "G"},
+        {"from": "B", "to": "C", "receive": "Y"},
+        {"from": "B", "to": "B", "receive": "Y"},
+    ]
+    with pytest.raises(TableError) as raised:
+        pxp.build_automaton("twice", rows, final=["C"], peer="other")
+    assert [(one.path, one.kind) for one in raised.value.faults] == [
+        (("rows", 1), "mixed-partners"),
+        (("rows", 2), "mixed-partners"),
+        (("rows", 5), "nondeterminism"),
+        (("rows", 6), "duplicate-tag"),
+        (("rows", 9), "nondeterminism"),
+    ]
 
 
 def test_the_rows_of_one_tag_that_name_their_partners_are_different_rows() -> None:
@@ -364,6 +430,41 @@ def test_a_fault_of_rows_quotes_the_row(rows: Any, said: str) -> None:
     assert rows == given
 
 
+def test_states_are_in_the_order_in_which_rows_name_them() -> None:
+    rows: list[dict[str, Any]] = [
+        {"from": ["A", "B"], "to": "C", "event": "E"},
+        {"from": "A", "to": "B", "event": "F", "guard": "G"},
+        {"from": "A", "to": "B", "event": "H", "guard": "I"},
+    ]
+    made = pxp.build_automaton("made", rows, final=["C"])
+    assert [(state.name, state.guards) for state in made.states] == [
+        ("A", ("G", "I")),
+        ("B", ()),
+        ("C", ()),
+    ]
+
+
+def test_rows_are_any_mappings() -> None:
+    rows = (MappingProxyType(row) for row in ROWS)
+    assert pxp.build_automaton("made", rows, final=("U",)) == pxp.build_automaton(
+        "made", ROWS, final=["U"]
+    )
+
+
+def test_a_table_of_the_package_that_was_changed_is_validated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    name = "pxp"
+    unchanged = builtin(name)
+    monkeypatch.setitem(tables.VALIDATED, name, "another")
+    assert builtin.__wrapped__(name) == unchanged
+    monkeypatch.setattr(tables, "automaton_from", lambda *_: builtin("interact"))
+    assert builtin.__wrapped__(name) == builtin("interact")
+    monkeypatch.undo()
+    monkeypatch.setattr(tables, "automaton_from", None)
+    assert builtin.__wrapped__(name) == unchanged
+
+
 def test_a_fault_beside_the_rows_names_its_place() -> None:
     with pytest.raises(TableError) as raised:
         pxp.build_automaton("made", ROWS, final=["V"])
@@ -431,6 +532,7 @@ def test_a_table_that_comes_with_the_package_is_read_by_its_name_alone(tmp_path:
     assert raised.value.problems == (
         f"{tmp_path}/interact.scxml: SCXML is taken in by pxp import, which writes it as a table",
     )
+    assert builtin("lan_agent").name == load_automaton("lan_agent").name == "lan_agent"
     assert schema()["$schema"].startswith("https://json-schema.org/")
 
 
@@ -445,6 +547,11 @@ def test_the_file_of_a_table_that_receives_the_tag_is_suggested(tmp_path: Path) 
     assert (alone.kind, alone.value, alone.line) == ("unreceived-tag", "X", 7)
     assert alone.message.endswith("or name the peer's table with peer = ...")
     (tmp_path / "two.toml").write_text(text.replace("one", "two").replace("send", "receive"))
+    (tmp_path / "lost.toml").write_text(text.replace('initial = "A"', 'initial = "X"'))
+    with pytest.raises(TableError) as raised:
+        load_automaton(tmp_path / "lost.toml")
+    (lost,) = raised.value.faults
+    assert lost.message == "unknown state X; the states are A, B"
     with pytest.raises(TableError) as raised:
         load_automaton(tmp_path / "one.toml")
     (beside,) = raised.value.faults

@@ -173,6 +173,14 @@ def test_a_guard_is_settled_ahead_where_the_buffers_differ() -> None:
         assert [row.guard for row in system.choosable(0)] == guards
 
 
+def test_a_message_that_some_partner_may_lose_is_not_waited_with() -> None:
+    a = table("a", "S -> [T] send X if G\nS -> [T] event E")
+    takes = table("b", "S -> [T] receive X")
+    system = system_of([("a", a), ("b", takes), ("c", takes)])
+    assert [row.guard for row in system.over("fifo:1").choosable(0)] == ["G"]
+    assert system.over("fifo:1,a:c=lossy:1").choosable(0) == ()
+
+
 def test_only_two_members_that_meet_stop_where_a_choice_cannot_be_sent() -> None:
     pair = System.load("pxp")
     assert pair.stops
@@ -281,6 +289,16 @@ def test_what_is_sent_is_received_by_some_partner() -> None:
     ]
 
 
+def test_who_sends_a_tag_does_not_receive_it() -> None:
+    both = table("both", "S -> [T] send X to b\nS -> [T] event X")
+    says = table("says", "S -> [T] send X to a\nS -> [T] event X")
+    found = faults(lambda: system_of([("a", both), ("b", says)]))
+    assert [each.path for each in found] == [
+        ("members", 0, "rows", 1),
+        ("members", 1, "rows", 1),
+    ]
+
+
 def test_one_fault_of_a_table_of_several_members_is_told_once() -> None:
     (one,) = faults(lambda: system_of([("a", ASKS), ("b", ASKS)]))
     assert one.message == (
@@ -294,6 +312,9 @@ def test_a_peer_that_a_table_names_is_beside_it() -> None:
     asks = pxp.build_automaton("asks", rows, final=["T"], peer="tells")
     assert system_of([("a", asks), ("b", TELLS)]).links == ((0, 1),)
     others = [("b", table("z", "S -> [T] event E")), ("c", table("k", "S -> [T] event E"))]
+    tells = table("loud", "S -> [T] send Z")
+    one, other = faults(lambda: system_of([("a", asks), *others, ("d", tells)]))
+    assert other.path == ("members", 3, "rows", 1)
     (one,) = faults(lambda: system_of([("a", asks), *others]))
     assert (one.path, one.kind, one.value) == (("members", 0, "table"), "other-peer", "tells")
     assert one.message == (

@@ -17,7 +17,7 @@ from functools import cache, partial
 from itertools import pairwise
 from types import CodeType, ModuleType
 
-from pxp_fsm.automata import actions, automaton, channels
+from pxp_fsm.automata import actions, automaton, channels, soundness, system, tables
 from pxp_fsm.automata.automaton import Kind
 from pxp_fsm.protocol import decisions, messages, relations, rules, situation
 from pxp_fsm.protocol.decisions import Category, Guard
@@ -43,7 +43,7 @@ from tests.proofs.source_changes import Function
 from tests.proofs.source_changes import functions as functions_of
 
 MODULES = (
-    *(automaton, actions, channels),
+    *(automaton, actions, channels, soundness, system, tables),
     *(decisions, messages, rules, situation, relations),
     *(machine, live, channel, functions, learning, agent, session, replay),
     *(actors, pending, system_session),
