@@ -250,8 +250,6 @@ class Automaton:
 
         Raises `TableError` where no row names such a partner, or two would be one.
         """
-        if not names:
-            return self
         unknown = [name for name in names if name not in self.partners]
         if unknown:
             there = ", ".join(self.partners) or "none"

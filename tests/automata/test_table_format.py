@@ -85,6 +85,7 @@ SOUNDNESS = (
     " is declared nowhere",
     "a row that receives has no guard",
     " is left under guards, but",
+    " is left under guards that are declared not ",
     " but no row leaves it under ",
     "rows leave state ",
     "a second row leaves ",

@@ -13,8 +13,9 @@ ROOT = Path(__file__).parents[2]
 WINDOWS = """
 import asyncio, importlib, multiprocessing.spawn, os, pkgutil, signal, subprocess, sys, types
 from importlib.util import find_spec
-if find_spec("mcp"):
-    import mcp.server.stdio  # looks at sys.platform itself
+for name in ("mcp.server.stdio", "inspect_ai"):  # what looks at sys.platform, or for POSIX, itself
+    if find_spec(name.partition(".")[0]):
+        importlib.import_module(name)
 for name in ("fcntl", "grp", "pty", "pwd", "readline", "resource", "termios", "tty"):
     sys.modules[name] = None
 for name in ("fork", "geteuid", "getpgid", "getuid", "killpg", "sched_getaffinity", "sysconf"):
@@ -31,6 +32,9 @@ count = 0
 for package in (backends, guards, proofs, pxp_fsm):
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         if module.name.endswith(OURS[1]) or module.name.startswith(OURS[0]):
+            continue
+        if module.name.endswith("inspect_tasks") and not find_spec("inspect_ai"):
+            count += 1  # it is for Inspect alone to import
             continue
         importlib.import_module(module.name)
         count += 1

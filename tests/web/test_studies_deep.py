@@ -192,8 +192,9 @@ def test_a_question_is_asked_again_at_the_end_of_a_slot(
     study, path = drug(tmp_path, **SHORT), tmp_path / "people.sqlite"
     with study_server(study, path) as found:
         found.lab("POST", "/events/open")
-        page = found.arrives("one").carried("ANSWERING")
-        asked = page["session"]["asked"]
+        one = found.arrives("one")
+        one.carried("ANSWERING")
+        asked = one.until(lambda page: page["session"]["asked"])["session"]["asked"]
     now = [4e9]
     monkeypatch.setattr(host, "time", SimpleNamespace(time=lambda: now[0]))
     with study_server(replace(study, slots=(1.0, 1.0)), path) as found:
