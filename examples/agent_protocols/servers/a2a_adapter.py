@@ -30,7 +30,7 @@ class A2A:
         return []
 
     def event(self, name: str) -> list[str]:
-        self.server.client.post(f"/work/{self.task}/{name}")
+        self.server.client.post(f"/control/{self.task}/{name}")
         return []
 
     def receive(self, tag: str) -> list[str]:

@@ -2,7 +2,7 @@
 //
 // node a2a_javascript.mjs PORT [OPENING [keep]]
 //
-// OPENING and POST /work/TASK/EVENT are those of a2a_python.py. With `keep` the event bus of a task
+// OPENING and POST /control/TASK/EVENT are those of a2a_python.py. With `keep` the event bus of a task
 // that works is kept when one execution of it returns (the option keepBusAliveStates).
 import { randomUUID } from 'node:crypto';
 import express from 'express';
@@ -90,7 +90,7 @@ const handler = new DefaultRequestHandler(
   card, store, work, undefined, undefined, undefined, undefined, undefined, options,
 );
 const server = express();
-server.post('/work/:task/:event', async (request, response) => {
+server.post('/control/:task/:event', async (request, response) => {
   const { task, event } = request.params;
   work.waiting.get(task)?.happens(event);
   for (let times = 0; times < 200; times += 1) {

@@ -3,7 +3,7 @@
 python a2a_python.py PORT [OPENING]
 
 OPENING is how a message without a task is answered: submitted, working, rejected or answer. Then
-POST /work/TASK/EVENT makes the work go on, by an event of the table a2a/task_server.toml; the
+POST /control/TASK/EVENT makes the work go on, by an event of the table a2a/task_server.toml; the
 reply comes once the SDK has stored the new state, or with status 409 where it does not.
 """
 
@@ -101,7 +101,7 @@ def application(opening: str) -> Starlette:
         return Response(status_code=409)
 
     handler = DefaultRequestHandler(work, store, card)
-    control = Route("/work/{task}/{event}", happens, methods=["POST"])
+    control = Route("/control/{task}/{event}", happens, methods=["POST"])
     return Starlette(routes=[control, *create_jsonrpc_routes(handler, "/")])
 
 
