@@ -13,6 +13,7 @@ import shlex
 import signal
 import subprocess
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -117,29 +118,15 @@ def command_of(text: str) -> tuple[str, ...]:
     return tuple(words)
 
 
-class Program:
-    """A program that is started when it is first needed, and again after it broke.
+class UnderTest(ABC):
+    """A program that is asked, `timeout` seconds each time, and closed after its `with`."""
 
-    `timeout` is in seconds, for each answer. With `restart` each reset is a new process; otherwise
-    it is asked to start anew, and only one that refuses is started again each time. Raises
-    `UsageError` where it cannot be started, `ProgramFailed`, and `NoAnswer` where it does not reply
-    in time.
-    """
-
-    def __init__(
-        self, command: Sequence[str], *, timeout: float = 5.0, restart: bool = False
-    ) -> None:
+    def __init__(self, timeout: float) -> None:
         if not 0 < timeout <= LONGEST_WAIT:
             raise UsageError(
                 f"a timeout is a number of seconds above 0, at most {LONGEST_WAIT}: {timeout!r}"
             )
-        self._command = tuple(command)
         self._timeout = timeout
-        self._restart = restart
-        self._decides: bool | None = None  # by itself; not known before the first answer
-        self._process: subprocess.Popen[bytes] | None = None
-        self._said = bytearray()
-        self._complained = b""
 
     def __enter__(self) -> Self:
         return self
@@ -151,6 +138,39 @@ class Program:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    def step(self, event: Event, valuation: Valuation | None = None) -> Answer:
+        """What it answers to `event`, or None where it refuses."""
+        return self.ask(request(event, valuation))
+
+    @abstractmethod
+    def ask(self, asked: Request) -> Answer:
+        """What it did at a request, or None where it refused."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End what was begun."""
+
+
+class Program(UnderTest):
+    """A program that is started when it is first needed, and again after it broke.
+
+    `timeout` is in seconds, for each answer. With `restart` each reset is a new process; otherwise
+    it is asked to start anew, and only one that refuses is started again each time. Raises
+    `UsageError` where it cannot be started, `ProgramFailed`, and `NoAnswer` where it does not reply
+    in time.
+    """
+
+    def __init__(
+        self, command: Sequence[str], *, timeout: float = 5.0, restart: bool = False
+    ) -> None:
+        super().__init__(timeout)
+        self._command = tuple(command)
+        self._restart = restart
+        self._decides: bool | None = None  # by itself; not known before the first answer
+        self._process: subprocess.Popen[bytes] | None = None
+        self._said = bytearray()
+        self._complained = b""
 
     @property
     def complaint(self) -> str:
@@ -177,10 +197,6 @@ class Program:
             self._restart = True
             return self.reset()
         return said
-
-    def step(self, event: Event, valuation: Valuation | None = None) -> Answer:
-        """What it answers to `event`, or None where it refuses."""
-        return self.ask(request(event, valuation))
 
     def ask(self, asked: Request) -> Answer:
         """What it did at a request, or None where it refused; after an error it is ended."""

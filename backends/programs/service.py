@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import time
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from backends.programs.process import (
     LONGEST,
-    LONGEST_WAIT,
     RESET,
     Answer,
     InvalidLine,
     ProgramFailed,
     Request,
+    UnderTest,
     parse_answer,
-    request,
     written,
 )
-from pxp_fsm.automata.automaton import Event, Valuation
 from pxp_fsm.errors import NoAnswer, UsageError, quoted
 
 if TYPE_CHECKING:
@@ -27,7 +24,7 @@ if TYPE_CHECKING:
 SCHEMES = ("http://", "https://")
 
 
-class Service:
+class Service(UnderTest):
     """What answers at `url`, in `timeout` seconds each; it resets when asked to.
 
     Raises `UsageError` for what is no URL, `ProgramFailed`, and `NoAnswer` where it does not reply
@@ -37,27 +34,12 @@ class Service:
     def __init__(self, url: str, *, timeout: float = 5.0) -> None:
         import httpx2
 
-        if not 0 < timeout <= LONGEST_WAIT:
-            raise UsageError(
-                f"a timeout is a number of seconds above 0, at most {LONGEST_WAIT}: {timeout!r}"
-            )
+        super().__init__(timeout)
         try:
             self._url = httpx2.URL(url)
         except httpx2.InvalidURL as error:
             raise UsageError(f"{quoted(url)} is no URL: {error}") from error
-        self._timeout = timeout
         self._client = httpx2.Client(timeout=timeout, trust_env=False)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def reset(self) -> Answer:
         """Start anew; what it replied."""
@@ -65,10 +47,6 @@ class Service:
         if said is None:
             raise ProgramFailed("it refused a reset; a service must do what a reset asks for")
         return said
-
-    def step(self, event: Event, valuation: Valuation | None = None) -> Answer:
-        """What it answers to `event`, or None where it refuses."""
-        return self.ask(request(event, valuation))
 
     def ask(self, asked: Request) -> Answer:
         """What it did at a request, or None where it refused."""
