@@ -9,7 +9,7 @@ from typing import Any
 from pxp_fsm.automata.automaton import Automaton, Kind
 from pxp_fsm.automata.payloads import payload_problem
 from pxp_fsm.errors import UsageError
-from pxp_fsm.sessions.actors import Intent, Turn, own_rows
+from pxp_fsm.sessions.actors import Intent, Turn
 
 
 class RandomMember:
@@ -35,7 +35,7 @@ class RandomMember:
         made = turn.memory["choices"] = turn.memory.get("choices", 0) + 1
         place = turn.session.partition("/")[2] or turn.session  # the same in each run of a seed
         chance = random.Random(f"{self._seed}/{place}/{turn.member}/{made}")
-        rows = own_rows(self._table, turn.state)
+        rows = self._table.own_rows(turn.state)
         row = rows[chance.randrange(len(rows))]
         value = self._payloads.get(row.label) if row.kind is Kind.SEND else None
         return Intent(row.guard or row.label, value, row.partner)

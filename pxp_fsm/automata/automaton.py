@@ -163,6 +163,21 @@ class Automaton:
         """The transitions that leave `state`, in the table's order."""
         return self._leaving.get(state, ())
 
+    @cached_property
+    def _own(self) -> dict[str, tuple[Transition, ...]]:
+        return {
+            source: tuple(
+                row
+                for row in rows
+                if row.kind is Kind.SEND or (row.kind is Kind.EVENT and row.guard is not None)
+            )
+            for source, rows in self._leaving.items()
+        }
+
+    def own_rows(self, state: str) -> tuple[Transition, ...]:
+        """The rows that a member takes by its own decision in `state`: it sends, or it chooses."""
+        return self._own.get(state, ())
+
     def guards_of(self, state: str) -> tuple[str, ...]:
         """The guards of which exactly one is true in `state`; empty where nothing is decided."""
         return self._guards[state]

@@ -10,7 +10,7 @@ from pxp_fsm.automata.automaton import Automaton, Kind
 from pxp_fsm.automata.payloads import payload_problem
 from pxp_fsm.errors import DataError, quoted
 from pxp_fsm.prompting.replies import strict_object, unfenced
-from pxp_fsm.sessions.actors import Intent, Turn, own_rows
+from pxp_fsm.sessions.actors import Intent, Turn
 
 WAIT = "WAIT"
 """What a member says that does nothing for now."""
@@ -41,13 +41,13 @@ def options_of(turn: Turn, table: Automaton) -> tuple[Option, ...]:
             row.partner,
             table.payloads.get(row.label),
         )
-        for row in own_rows(table, turn.state)
+        for row in table.own_rows(turn.state)
     )
 
 
 def may_wait(turn: Turn, table: Automaton) -> bool:
     """Whether something may come that leads on without the member."""
-    return len(own_rows(table, turn.state)) < len(table.leaving(turn.state))
+    return len(table.own_rows(turn.state)) < len(table.leaving(turn.state))
 
 
 def briefing(turn: Turn, table: Automaton) -> dict[str, object]:

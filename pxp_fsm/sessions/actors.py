@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from pxp_fsm.automata.automaton import DECIDE, Automaton, Kind, Transition
@@ -219,13 +218,13 @@ class Actor:
             raise _broken(turn, said)
         rows = [
             row
-            for row in own_rows(table, turn.state)
+            for row in table.own_rows(turn.state)
             if (row.guard or row.label) == intent.name
             and (row.guard is not None or intent.to in ("", row.partner) or not row.partner)
         ]
         if not rows:
             to = f" to {intent.to}" if intent.to else ""
-            there = ", ".join(row.guard or row.action for row in own_rows(table, turn.state))
+            there = ", ".join(row.guard or row.action for row in table.own_rows(turn.state))
             said = (
                 f"it wants {quoted(intent.name)}{to} in state {turn.state}; possible there: {there}"
             )
@@ -237,16 +236,6 @@ class Actor:
         if row.partner and intent.to not in ("", row.partner):
             raise _broken(turn, f"{intent.name} goes to {row.partner}, not to {quoted(intent.to)}")
         return row
-
-
-@lru_cache(maxsize=4096)
-def own_rows(table: Automaton, state: str) -> tuple[Transition, ...]:
-    """The rows that a member takes by its own decision in `state`."""
-    return tuple(
-        row
-        for row in table.leaving(state)
-        if row.kind is Kind.SEND or (row.kind is Kind.EVENT and row.guard is not None)
-    )
 
 
 def as_actor(name: str, given: object) -> Actor:

@@ -32,7 +32,7 @@ from pxp_fsm.errors import (
 from pxp_fsm.protocol.messages import Instance, storable
 from pxp_fsm.protocol.relations import Judgement, OracleFailed, Outcome, digest
 from pxp_fsm.protocol.rules import FAULTS, Ending
-from pxp_fsm.sessions.actors import Actor, Decision, MemberFunction, Turn, own_rows
+from pxp_fsm.sessions.actors import Actor, Decision, MemberFunction, Turn
 from pxp_fsm.sessions.functions import checked_name, ending_of, traceback_of, waited_for
 from pxp_fsm.sessions.live import Letter, LiveSystem
 from pxp_fsm.sessions.occurrences import Faults, Occurrence
@@ -214,7 +214,7 @@ class SystemSession:
         asked = self._pending.expect(self._events())
         for name, actor in self.members.items():
             machine = self.live.machines[name]
-            if not self._pending.is_asked(name) and own_rows(machine.automaton, machine.state):
+            if not self._pending.is_asked(name) and machine.automaton.own_rows(machine.state):
                 self._pending.ask(name, actor.decide(self.turn(name), machine.automaton))
                 asked = True
         return asked
@@ -225,7 +225,7 @@ class SystemSession:
     def turn(self, name: str) -> Turn:
         """What the member `name` knows now."""
         machine = self.live.machines[name]
-        rows = own_rows(machine.automaton, machine.state)
+        rows = machine.automaton.own_rows(machine.state)
         return Turn(
             self.name,
             self.instance,

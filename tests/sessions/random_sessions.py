@@ -8,7 +8,7 @@ from typing import Any
 
 from proofs.systems import Composition, System
 from pxp_fsm.automata.automaton import Kind
-from pxp_fsm.sessions.actors import Actor, Intent, Turn, own_rows
+from pxp_fsm.sessions.actors import Actor, Intent, Turn
 from pxp_fsm.sessions.occurrences import Faults
 from pxp_fsm.sessions.pending import EventSource
 from pxp_fsm.sessions.system_session import SystemSession
@@ -29,7 +29,7 @@ def random_member(
     table, place = system.members[system.places[name]].automaton, system.places[name]
 
     def partners(state: str, tag: str) -> list[str]:
-        rows = [row for row in own_rows(table, state) if (row.guard, row.label) == (None, tag)]
+        rows = [row for row in table.own_rows(state) if (row.guard, row.label) == (None, tag)]
         found = {other for row in rows for other in system.partners(place, row)}
         return [system.members[other].name for other in sorted(found)]
 

@@ -17,7 +17,7 @@ from pxp_fsm.automata.automaton import Kind
 from pxp_fsm.errors import GuardError, NoAnswer, UsageError, WrongType
 from pxp_fsm.protocol.messages import Instance
 from pxp_fsm.protocol.relations import OracleFailed, Outcome
-from pxp_fsm.sessions.actors import Actor, Decision, as_actor, own_rows
+from pxp_fsm.sessions.actors import Actor, Decision, as_actor
 from pxp_fsm.sessions.live import Letter
 from tests.proofs.text_tables import table
 from tests.sessions.small_systems import wrong
@@ -33,7 +33,7 @@ ABOUT = Instance("lamp", "a lamp")
 
 
 def turn(state: str, **known: Any) -> pxp.Turn:
-    rows = own_rows(TABLE, state)
+    rows = TABLE.own_rows(state)
     tags = tuple(dict.fromkeys(row.label for row in rows if row.guard is None))
     found = pxp.Turn("auction", ABOUT, "seller", state, TABLE.guards_of(state), tags)
     return replace(found, **known)
@@ -54,14 +54,14 @@ def says(value: object) -> Actor:
 
 
 def test_own_rows_are_those_that_send_and_those_of_its_own_events() -> None:
-    assert [row.action for row in own_rows(TABLE, "S")] == ["+YES", "+NO", "!IDLE"]
-    assert [row.action for row in own_rows(TABLE, "M")] == [
+    assert [row.action for row in TABLE.own_rows("S")] == ["+YES", "+NO", "!IDLE"]
+    assert [row.action for row in TABLE.own_rows("M")] == [
         "+OFFER to left",
         "+OFFER to right",
         "+BYE to left",
         "+CALL",
     ]
-    assert own_rows(TABLE, "A") == ()
+    assert TABLE.own_rows("A") == ()
 
 
 @pytest.mark.parametrize(

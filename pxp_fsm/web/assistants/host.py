@@ -14,7 +14,6 @@ from typing import Any, Protocol
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.errors import DataError
 from pxp_fsm.prompting.model import Image
-from pxp_fsm.sessions.actors import own_rows
 from pxp_fsm.web.experts.news import News
 from pxp_fsm.web.subjects import Subject
 
@@ -130,5 +129,5 @@ def moves_of(table: Automaton) -> dict[str, list[str]]:
 
 def _said(table: Automaton) -> Iterator[tuple[str, str]]:
     for state in table.states:
-        for row in own_rows(table, state.name):
+        for row in table.own_rows(state.name):
             yield state.name, row.guard or row.label
