@@ -13,21 +13,17 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
 from backends.databases import SqlBlackboard, tokens
 from backends.databases.drafts import read_draft, timings_of
 from backends.people.browser import Asked, Given, QuestionKind, accepted
 from pxp_fsm.diagrams.placement import Placement
-from pxp_fsm.errors import PXPError, UsageError
+from pxp_fsm.errors import PXPError
 from pxp_fsm.experiments import outcomes
 from pxp_fsm.protocol.messages import Answer
 from pxp_fsm.tasks.drug.task import PROBLEM
 from pxp_fsm.web.experts import pictures
-from pxp_fsm.web.experts.admission import Bounded, Budget, Links, checked_url
-from pxp_fsm.web.experts.server import application
-from pxp_fsm.web.security import Guarded
 from tests.web.experts import BASE, MINE, THEIRS, Expert, Served, served
 
 
@@ -379,44 +375,3 @@ def test_pictures_have_opaque_names_and_nothing_but_pixels(two: Served) -> None:
             assert (again.size, again.info, again.getpixel((3, 3))) == ((64, 40), {}, 77)
     with pytest.raises(PXPError, match="cannot be read"):
         pictures.pixels(b"no picture")
-
-
-def test_requests_are_limited_for_each_holder_apart() -> None:
-    now = 0.0
-    budget = Budget(2.0, 3.0, lambda: now)
-    assert [budget.takes("a") for _ in range(4)] == [True, True, True, False]
-    assert budget.takes("b")
-    now = 0.5
-    assert [budget.takes("a") for _ in range(2)] == [True, False]
-
-
-def test_who_asks_too_often_waits_and_nobody_else_does(two: Served) -> None:
-    bounded = Bounded(application(two.runner, two.links), Budget(0.0, 3.0))
-    client = TestClient(Guarded(bounded, two.links), base_url=BASE)
-    codes = [Expert(client, two.tokens["ann"]).ask("GET", "/api/me").status_code for _ in range(4)]
-    assert codes == [200, 200, 200, 429]
-    assert Expert(client, two.tokens["bea"]).ask("GET", "/api/me").status_code == 200
-
-
-@pytest.mark.parametrize(
-    "url",
-    ["", "lab.example", "ftp://lab.example", "https://lab.example/x", "https://a b", "https://u@h"],
-)
-def test_an_address_that_is_none_is_refused(url: str) -> None:
-    with pytest.raises(UsageError, match="no address of a server"):
-        checked_url(url)
-
-
-def test_behind_tls_links_host_and_cookie_are_those_of_the_address(place: Path) -> None:
-    with served(place, "ann") as found:
-        links = Links(found.runner.board, 1, "https://Lab.example/")
-        app = Guarded(application(found.runner, links), links)
-        link = links.link("expert", "ann")
-        assert link.startswith("https://lab.example/?token=")
-        client = TestClient(app, base_url="https://lab.example")
-        assert "Secure" in client.get(link).headers["set-cookie"]
-        assert client.get("/api/me").json()["subject"] == "ann"
-        for origin, code in (("https://lab.example", 200), ("http://lab.example", 403)):
-            answer = client.post("/api/pairing", json={}, headers={"origin": origin})
-            assert answer.status_code == code
-        assert client.get("/api/me", headers={"host": "127.0.0.1:1"}).status_code == 403

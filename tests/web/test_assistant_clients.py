@@ -1,0 +1,154 @@
+"""Assistants of tasks by the commands: what is missing, and the configurations of the page."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import pytest
+from click.testing import CliRunner
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+
+from pxp_fsm.cli.main import commands
+from pxp_fsm.protocol.rules import Ending
+from tests.web.assistants import ROOT, connected, my_turn, printed, said
+from tests.web.experts import Expert
+from tests.web.test_assistant_tasks import OTHER, SAME, gives
+
+
+def test_commands_say_what_is_missing(tmp_path: Path) -> None:
+    def error(*arguments: str) -> str:
+        done = CliRunner().invoke(commands, [*arguments, "--output", str(tmp_path)])
+        assert done.exit_code == 2, done.output
+        return " ".join(done.output.split())
+
+    assert "human mcp is an assistant; pxp mcp asks it" in error("run", "drug", "--human", "mcp")
+    assert "nobody is an assistant; give --human mcp" in error(
+        "mcp", "drug", "--human", "browser", "--machine", "script:x"
+    )
+    assert "is asked on a page: browser" in error(
+        "mcp", "drug", "--machine", "mcp", "--human", "terminal"
+    )
+    assert "'machine' is no assistant; there are: human" in error(
+        "mcp", "drug", "--stdio", "machine"
+    )
+    assert "never an assistant" in error("mcp", "drug", "--preset", "C-drug", "--machine", "mcp")
+    assert "applies to a system file" in error("mcp", "drug", "--sessions", "2")
+    assert "a resumed run keeps its plan; omit --k" in error(
+        "mcp", "drug", "--resume", "drug-1", "--k", "2"
+    )
+    (tmp_path / "e.toml").write_text('format = 1\ntask = "drug"\n', "utf-8")
+    assert 'write human = "mcp"' in error("mcp", str(tmp_path / "e.toml"))
+
+
+def configurations() -> list[Any]:
+    """The JSON of the page's configurations of clients, as it stands there."""
+    page = (ROOT / "docs" / "mcp.md").read_text("utf-8")
+    return [json.loads(text) for text in re.findall(r"```json\n(.*?)```", page, re.DOTALL)]
+
+
+async def takes_part(client: Client) -> str:
+    """Answer all that is asked; how the session ended."""
+    while (view := await my_turn(client))["status"] == "your turn":
+        words = [one["do"] for one in view["options"]]
+        word = "RAT" if "RAT" in words else words[0]
+        payload = SAME if word == "answer" else None
+        told = {"question": view["question"], "do": word, "payload": payload}
+        await said(client, "answer", **told)
+    return str(view["ending"])
+
+
+@pytest.mark.deep
+def test_the_configuration_of_claude_desktop_starts_the_command(tmp_path: Path) -> None:
+    entry = configurations()[1]["mcpServers"]["pxp"]
+    command = shutil.which("pxp", path=str(Path(sys.executable).parent))
+    assert command is not None
+    places = {"/PATH/pxp": command, "/PATH/runs": str(tmp_path)}
+    read = StdioServerParameters.model_validate(entry)
+    assert read.command in places
+    arguments = [places.get(one, one) for one in read.args]
+    more = ["--port", "0", "--instances", "paracetamol"]
+    started = read.model_copy(
+        update={
+            "command": places[read.command],
+            "args": [*arguments, *more],
+            "env": {**os.environ, "PYTHONPATH": str(ROOT)},
+        }
+    )
+
+    async def connects() -> str:
+        async with Client(started) as me:
+            return await takes_part(me)
+
+    assert asyncio.run(connects()) == Ending.RATIFIED
+
+
+@pytest.mark.deep
+def test_the_configuration_of_vs_code_connects_to_an_expert(tmp_path: Path) -> None:
+    """The file is that of `pxp serve`: an assistant is the machine, and an expert is on a page."""
+    entry = configurations()[0]["servers"]["pxp"]
+    assert set(entry) == {"type", "url", "headers"}
+    assert entry["type"] == "http"
+    assert entry["headers"] == {"Authorization": "Bearer TOKEN"}
+    text = 'format = 1\ntask = "drug"\ninstances = ["paracetamol"]\n'
+    text += '[agents]\nhuman = "browser"\nmachine = "mcp:answers"\n'
+    (tmp_path / "drug.toml").write_text(text, "utf-8")
+    command = [sys.executable, "-m", "pxp_fsm.cli", "serve", "drug.toml", "--no-browser"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    with ended(
+        subprocess.Popen(
+            [*command, "--port", "0"],
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=tmp_path,
+            env=environment,
+        )
+    ) as process:
+        assert process.stdout is not None
+        lines = ""
+        while not lines.endswith(END):
+            line = process.stdout.readline()
+            assert line, lines
+            lines += line
+        [(url, token)] = printed(lines).values()
+        assert url.endswith(urlsplit(entry["url"]).path)
+        link = next(line for line in lines.splitlines() if line.startswith("expert: "))
+        base, _, secret = link.removeprefix("expert: ").partition("/?token=")
+        assert asyncio.run(answers(url, token)) == "done: message 1, INIT"
+        with httpx2.Client(base_url=base, timeout=60) as page:
+            expert = Expert(page, secret)
+            view = expert.waiting()
+            assert view["messages"][0]["explanation"] == OTHER["explanation"]
+            look = expert.gives(expert.gives(view, "theirs"), "RAT")
+            assert expert.reply(look, "send").status_code == 200
+        assert asyncio.run(answers(url, token)) == "done: message 3, RATIFY"
+
+
+@contextmanager
+def ended(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
+    """A process, which is killed at the end."""
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+END = "Each link is one person's own. Ctrl-C ends the server; nothing is lost.\n"
+
+
+async def answers(url: str, token: str) -> str:
+    async with connected(url, token) as me:
+        return await gives(me, "answer", OTHER)
