@@ -166,16 +166,12 @@ class Automaton:
     @cached_property
     def _own(self) -> dict[str, tuple[Transition, ...]]:
         return {
-            source: tuple(
-                row
-                for row in rows
-                if row.kind is Kind.SEND or (row.kind is Kind.EVENT and row.guard is not None)
-            )
+            source: tuple(row for row in rows if row.kind is Kind.SEND or row.guard is not None)
             for source, rows in self._leaving.items()
         }
 
     def own_rows(self, state: str) -> tuple[Transition, ...]:
-        """The rows that a member takes by its own decision in `state`: it sends, or it chooses."""
+        """The rows that a member takes by its own decision in `state`: it sends, or a guard chooses."""
         return self._own.get(state, ())
 
     def guards_of(self, state: str) -> tuple[str, ...]:
