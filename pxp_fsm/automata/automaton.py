@@ -171,7 +171,7 @@ class Automaton:
         }
 
     def own_rows(self, state: str) -> tuple[Transition, ...]:
-        """The rows that a member takes by its own decision in `state`: it sends, or a guard chooses."""
+        """The rows that a member takes by its own decision in `state`."""
         return self._own.get(state, ())
 
     def guards_of(self, state: str) -> tuple[str, ...]:
