@@ -19,7 +19,9 @@ from mcp.client.stdio import StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
 from backends.databases import SqlBlackboard
+from pxp_fsm.automata.serialization import to_toml
 from pxp_fsm.automata.system_files import read_system
+from pxp_fsm.automata.tables import build_automaton
 from pxp_fsm.cli.main import commands
 from tests.web.assistants import (
     ANSWER,
@@ -147,6 +149,29 @@ def test_tables_sessions_and_drawings_can_be_read(tmp_path: Path) -> None:
             assert "no table 'nothing'" in await refused(machine, "draw", what="nothing")
 
     asyncio.run(read())
+
+
+def test_a_table_that_two_members_follow_with_other_partners_is_both(tmp_path: Path) -> None:
+    asks = build_automaton(
+        "asks", [{"from": "A", "to": "B", "send": "ASK", "partner": "it"}], final=["B"]
+    )
+    hears = build_automaton("hears", [{"from": "A", "to": "B", "receive": "ASK"}], final=["B"])
+    for table in (asks, hears):
+        (tmp_path / f"{table.name}.toml").write_text(to_toml(table), "utf-8")
+    lines = ["format = 1", 'name = "pairs"', 'title = "Pairs"', 'channel = "sync"']
+    for one, other in (("a", "b"), ("c", "d")):
+        lines += ["[[members]]", f'name = "{one}"', 'table = "asks.toml"']
+        lines += [f'partners = {{ it = "{other}" }}']
+        lines += ["[[members]]", f'name = "{other}"', 'table = "hears.toml"']
+    path = tmp_path / "pairs.toml"
+    path.write_text("\n".join(lines), "utf-8")
+
+    async def told() -> dict[str, set[str]]:
+        async with hosted(path, tmp_path / "runs.sqlite") as found:
+            tables = found.host.tables("a")
+            return {name: {row.partner for row in one.transitions} for name, one in tables.items()}
+
+    assert asyncio.run(told()) == {"asks": {"b"}, "hears": {""}, "c": {"d"}}
 
 
 def test_a_run_that_was_killed_asks_again(tmp_path: Path) -> None:

@@ -58,8 +58,12 @@ class SystemHost:
         return subject_of(self.run.system, self.run.file.properties)
 
     def tables(self, _member: str) -> Mapping[str, Automaton]:
-        """The tables of all members, by their names."""
-        return {one.automaton.name: one.automaton for one in self.run.file.members}
+        """The tables of all members, by their names; a second one of a name by its member's."""
+        found: dict[str, Automaton] = {}
+        for one in self.run.file.members:
+            if found.setdefault(one.automaton.name, one.automaton) != one.automaton:
+                found[one.name] = one.automaton
+        return found
 
     def table(self, member: str) -> Automaton:
         """The member's own table."""
