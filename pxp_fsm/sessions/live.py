@@ -116,7 +116,7 @@ class LiveSystem:
     def by_row(self, name: str, row: Transition) -> list[SystemAction]:
         """What a member can do by one of its rows now, by its own decision."""
         own = row.kind is Kind.SEND or (row.kind is Kind.EVENT and row.guard is not None)
-        if self.stopped or not own:
+        if not own:
             return []
         if row.kind is Kind.EVENT:
             return [Decide(row.guard or "", row.label, name)]
