@@ -304,6 +304,7 @@ def test_fifty_kills_in_the_middle_of_a_session_lose_nothing(browser: Any, tmp_p
 
         begin(page)
         page.get_by_label("Your prediction").fill(SMILES)
+        page.get_by_label("Your explanation").evaluate("one => { one.stays = true }")
         for number in range(40):
             typed += f"{number}. "
             page.get_by_label("Your explanation").fill(typed)
@@ -311,6 +312,7 @@ def test_fifty_kills_in_the_middle_of_a_session_lose_nothing(browser: Any, tmp_p
                 wait(page, "Your draft is kept.")
             killed()
             assert page.get_by_label("Your explanation").input_value() == typed
+        assert page.get_by_label("Your explanation").evaluate("one => one.stays")
         page.get_by_label("Your explanation").fill(WORDS)
         for looks in [False, True] * 3:
             go_on(page, "What do you say")

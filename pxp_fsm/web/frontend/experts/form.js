@@ -9,8 +9,7 @@ const SAME = { match: "Is it the same prediction?", agree: "Do the explanations 
 const WORDS = { yes: "Yes", no: "No", unsure: "I am unsure (counts as no)" };
 const HEADINGS = { answer: "Your answer", tag: "What do you say to the other side?", look: "A last look before it is sent" };
 
-/** What was typed on this page for each message: a server that starts again has not asked for it yet,
- * and the form is away meanwhile. */
+/** What was typed on this page for each message: the form is away where another session is open. */
 const TYPED = new Map();
 
 export function Form({ view, base, pasting, onReply, onMoved }) {
@@ -20,7 +19,7 @@ export function Form({ view, base, pasting, onReply, onMoved }) {
     ?? { prediction: draft?.prediction ?? "", explanation: draft?.explanation ?? "" });
   const [choice, setChoice] = useState("");
   const [trouble, setTrouble] = useState("");
-  const [saved, setSaved] = useState(draft ? "Your draft is kept." : "");
+  const [saved, setSaved] = useState(draft && !TYPED.has(place) ? "Your draft is kept." : "");
   const [busy, setBusy] = useState(false);
   const spent = useSpent(draft?.spent), heading = useRef(null), first = useRef(true);
   const now = useRef(typed);

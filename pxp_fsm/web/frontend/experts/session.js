@@ -50,6 +50,7 @@ export function Session({ id, news, next, onChange }) {
 
 /** A session as it is; pictures, drafts and replies are at `base`, `waits` is shown where nothing is asked. */
 export function SessionPane({ view, base, next, trouble, pasting, onReply, onMoved, waits = "The other side is at work" }) {
+  const [asked, reply] = useQuestion(view, onReply);
   const last = (mine) => view.messages.filter((one) => one.mine === mine).at(-1);
   const proposals = view.smiles ? [last(false), last(true)].filter(Boolean) : [];
   return html`<article className="session" aria-label=${view.title}>
@@ -66,8 +67,9 @@ export function SessionPane({ view, base, next, trouble, pasting, onReply, onMov
     <div className="talk">
       <${Conversation} view=${view} base=${base} />
       ${trouble && html`<p className="alert">${trouble}</p>`}
-      ${view.asked
-        ? html`<${Form} key=${`${view.id}/${view.asked.number}`} ...${{ view, base, pasting, onReply, onMoved }} />`
+      ${asked
+        ? html`<${Form} key=${`${view.id}/${asked.number}`} view=${{ ...view, asked }} onReply=${reply}
+            ...${{ base, pasting, onMoved }} />`
         : html`<section role="status"><h2>${{ over: "This session is over", paused: "This session is paused" }[view.standing]
             ?? waits}</h2><p>${view.ending}</p>
             ${view.standing === "partner" && html`<${Writing} view=${view} />`}
@@ -75,6 +77,25 @@ export function SessionPane({ view, base, next, trouble, pasting, onReply, onMov
       <${Where} view=${view} />
     </div>
   </article>`;
+}
+
+/** What is asked, and what replies to it. A server that was started again asks nothing for a while, and
+ * then the same: until it does, the question stays, so that nothing is lost of what is being typed. */
+function useQuestion(view, onReply) {
+  const latest = useRef(null), answered = useRef("");
+  latest.current = view.asked ?? latest.current;
+  const { number, key } = latest.current ?? {};
+  const stays = view.standing === "partner" && number === view.messages.length + 1 && key !== answered.current;
+  const reply = useCallback(async (sent) => {
+    answered.current = latest.current.key;
+    try {
+      await onReply(sent);
+    } catch (error) {
+      if (error.status !== 409) answered.current = "";
+      throw error;
+    }
+  }, [onReply]);
+  return [view.asked ?? (stays ? latest.current : null), reply];
 }
 
 const Drawing = memo(function Drawing({ session, base, message }) {
