@@ -291,6 +291,13 @@ def test_guards_have_their_whole_time_again_after_a_question_within_them() -> No
     assert (made.ending, tags(made)) == (Ending.LIMIT, ("INIT", "REFUTE"))
 
 
+def test_the_time_of_guards_is_over_once_they_have_decided() -> None:
+    """A question that comes after it has no such clock to stop."""
+    guards = Deciding(lambda situation: situation.choosing("REF"))
+    made = run(agent(), agent(guards=guards, timeout=60), Pxp(), limit=4)
+    assert (made.ending, len(made.history)) == (Ending.LIMIT, 4)
+
+
 def test_the_time_of_guards_goes_on_after_a_question_within_them() -> None:
     async def decide(situation: Situation) -> Valuation:
         await situation.revised()

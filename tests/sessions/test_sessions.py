@@ -117,9 +117,11 @@ def test_a_session_stopped_after_any_message_goes_on_as_if_it_had_not(
 def test_hanging_up_ends_both_at_once(capacity: int, after: str, expected: int) -> None:
     """INIT, REFUTE, (REFUTE,) TERM: the last two by the same agent."""
     rules = Pxp(hang_up=lambda sent, answered: (sent, answered) == ("REFUTE", after))
-    guards = Script(["REF", "REF"])
-    ended = run(agent(guards=guards), agent(guards=guards), rules, capacity=capacity)
+    anew = Saying(lambda question: Answer("y", f"message {len(question.history) + 1}"))
+    speaker = agent(anew, guards=Script(["REF", "REF"]))
+    ended = run(speaker, speaker, rules, capacity=capacity)
     assert tags(ended) == ("INIT", *["REFUTE"] * (expected - 2), "TERM")
+    assert len({message.answer for message in ended.history}) == expected - 1
     assert ended.history[-1].sender == ended.history[-2].sender
     assert ended.history[-1].answer == ended.history[-2].answer
     assert ended.states == {"m": "END", "h": "END"}
