@@ -39,7 +39,9 @@ _SHARED = 1 << 12
 _TARGETS = 1 << 21
 """How many states two may meet before what they have met is put together."""
 
-_FIRST_SLOTS = 1 << 13
+_FIRST_SLOTS = 1 << 16
+"""How many slots a search begins with: memory that no state needs is not touched."""
+
 _LARGE = 1 << 19
 """From how many entries on an array is in huge pages and grows where it stands."""
 
@@ -133,10 +135,11 @@ class _Search:
         self._scratch, self._nothing = _room(tables), np.empty(0, np.int64)
         self._others = _room(tables)
         self._unused = np.empty(0, np.int32)
-        self._states = np.empty(2 * self._most, np.int64)
-        self._children = np.empty(2 * self._most, np.uint8 if tables.widest < 256 else np.int32)
-        self._ends = np.empty(2 * BATCH, np.int32)
         self._slots = np.zeros(_slots_for(2 * self._most), np.int64)
+        room = _holds(len(self._slots))
+        self._states = np.empty(room, np.int64)
+        self._children = np.empty(room, np.uint8 if tables.widest < 256 else np.int32)
+        self._ends = np.empty(2 * BATCH, np.int32)
         self._states[0] = tables.start
         self._slots[_place(tables.start, len(self._slots))] = tables.start + 1
         self._progress = np.array([1, 0, 0, 0, 0, 1], np.int64)

@@ -125,6 +125,7 @@ def test_two_cores_number_the_states_as_one_does(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(table_search, "_SHARED", 2)
         patch.setattr(table_search, "BATCH", 1)
+        patch.setattr(table_search, "_FIRST_SLOTS", 4)
         patch.setattr(table_search, "ThreadPoolExecutor", how)
         found = explore_tables(tables_of(composition), Effort(limit), 2)
     counts = found.expanded, found.transitions, found.depth, found.cut
@@ -206,6 +207,7 @@ def test_the_table_grows_and_loses_nothing(
 ) -> None:
     monkeypatch.setattr(table_search, "_SHARED", 64)
     monkeypatch.setattr(table_search, "_PIECE", 1 << 12)
+    monkeypatch.setattr(table_search, "_FIRST_SLOTS", 1 << 9)
     monkeypatch.setattr(table_search, "_LARGE", 1 << 11)
     found = explore_tables(counters(digits, base, skip), Effort(), workers)
     expected = plain_search(digits, base, skip)
