@@ -29,6 +29,9 @@ INSTANCES = 20
 OUTPUT = "runs"
 """The folder into which a run writes its files."""
 
+RESEARCH_ONLY = "For research only, not for diagnosis or treatment."
+"""What stands on each page, report and export."""
+
 DATABASE = "blackboard.sqlite"
 """The file in the output folder in which a run is stored."""
 

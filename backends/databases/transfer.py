@@ -24,6 +24,7 @@ from backends.databases.reservations import earlier_reservations
 from backends.databases.schema import SCHEMA_VERSION, SHAPES
 from backends.databases.verify import Mark, erased_texts, verify_run
 from pxp_fsm.artifacts import atomic_path
+from pxp_fsm.defaults import RESEARCH_ONLY
 from pxp_fsm.errors import BlackboardError, DataError, NotThere, quoted, require_extra
 
 FORMAT = "pxp-fsm blackboard"
@@ -255,7 +256,7 @@ def _of_today(rows: Rows, version: str) -> Rows:
 def write_jsonl(rows: Rows, path: Path) -> None:
     """Write `rows` to `path`, which must not exist; a file that is there is whole."""
     with atomic_path(path) as part, part.open("w", encoding="utf-8", newline="\n") as file:
-        file.write(_line({"format": FORMAT, "schema": SCHEMA_VERSION}))
+        file.write(_line({"format": FORMAT, "schema": SCHEMA_VERSION, "notice": RESEARCH_ONLY}))
         for table, row in rows:
             file.write(_line({"table": table, **row}))
 
@@ -388,7 +389,9 @@ def _schema(shape: schema.Shape) -> Any:
         else pyarrow.large_string()
         for name in shape.columns
     }
-    return pyarrow.schema(list(kinds.items()), metadata={"pxp": f"{FORMAT} {SCHEMA_VERSION}"})
+    return pyarrow.schema(
+        list(kinds.items()), metadata={"pxp": f"{FORMAT} {SCHEMA_VERSION}", "notice": RESEARCH_ONLY}
+    )
 
 
 def _pyarrow() -> tuple[Any, Any]:

@@ -13,6 +13,7 @@ from typing import Any
 from backends.databases import SqlBlackboard, disclosure
 from backends.databases.drafts import Timing, timings_of
 from pxp_fsm.artifacts import atomic_path, write_atomically
+from pxp_fsm.defaults import RESEARCH_ONLY
 from pxp_fsm.diagrams.latex import Cell
 from pxp_fsm.errors import NotThere, UsageError
 from pxp_fsm.experiments.reports.tables import as_csv
@@ -29,7 +30,6 @@ from pxp_fsm.studies.participations import (
     runs_of,
 )
 from pxp_fsm.studies.tasks import Sessions
-from pxp_fsm.studies.views import RESEARCH
 from pxp_fsm.tasks.task import HUMAN
 
 _WHO = {"participant": "the pseudonym: the order in which they came"}
@@ -216,7 +216,7 @@ def _of_task(
 
 def _readme(study: Study) -> str:
     return (
-        f"{study.title}\n\n{RESEARCH}\n\n"
+        f"{study.title}\n\n{RESEARCH_ONLY}\n\n"
         f"Study {study.name}, fingerprint {study.fingerprint}.\n"
         f"Consent version {study.consent.version}. Tools such as language models: {study.tools}.\n"
         f"Tags: {'named by the participant' if study.names_tags else 'MATCH and AGREE answered'}.\n"

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from backends.databases.disclosure import identifiers_of
+from pxp_fsm.defaults import RESEARCH_ONLY
 from pxp_fsm.protocol.messages import Message
 from pxp_fsm.studies.assignment import Assigned
 from pxp_fsm.studies.conduct import Conduct
@@ -23,7 +24,6 @@ from pxp_fsm.tasks.task import HUMAN
 
 PAGE_VERSION = "2"
 """Counted on when what a page shows or offers changes; stored with each timing."""
-RESEARCH = "For research only, not for diagnosis or treatment."
 BLOCK = 4096
 """The bytes of a page are a multiple of this, so that its length tells little."""
 LEFT_OUT = "[…]"
@@ -97,7 +97,7 @@ def view(
         "title": page.title,
         "text": page.text,
         "offers": offers,
-        "notice": RESEARCH,
+        "notice": RESEARCH_ONLY,
         "tools": study.tools,
         "pasting": study.pasting,
     }

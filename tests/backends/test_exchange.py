@@ -85,6 +85,7 @@ def test_a_run_comes_back_exactly(
         for file in files:
             first = tmp_path / name / file.name if again.is_dir() else tmp_path / name
             assert file.read_bytes() == first.read_bytes()
+            assert b"For research only, not for diagnosis or treatment." in file.read_bytes()
         other.append(message(3, "", "y", "e", "drug-1/1/2"), "{}", [])
         with pytest.raises(DataError, match="has a run 'drug-1' already"):
             import_rows(other.engine, read(tmp_path / name), name)

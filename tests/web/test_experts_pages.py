@@ -102,7 +102,7 @@ def test_a_whole_session_about_a_molecule(
     with at_desk(browser, tmp_path, size=size) as (page, _):
         assert "token" not in page.url
         begin(page)
-        wait(page, "Research only: not for diagnosis or treatment.")
+        wait(page, "For research only, not for diagnosis or treatment.")
         page.wait_for_function("() => document.querySelector('.frame img').naturalWidth > 0")
         page.get_by_role("button", name="zoom in").click()
         wait(page, "125%")

@@ -11,6 +11,7 @@ from pathlib import Path
 from backends.databases.proxy import Proxy
 from backends.models.local.radiograph import LABELS, Radiograph
 from guards.relations.radiology import NONE, LabelSets, SameFindings, format_labels, label_set
+from pxp_fsm.defaults import RESEARCH_ONLY
 from pxp_fsm.errors import DataError, UsageError, quoted, require_extra
 from pxp_fsm.prompting.problem import Problem
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question, Tag
@@ -327,7 +328,7 @@ RAD = Task(
     problem_of=problem_of,
     one_label=one_label,
     check_machine=check_machine,
-    notes=("For research only, not for diagnosis or treatment.",),
+    notes=(RESEARCH_ONLY,),
     role_notes={
         "human": ("The human is a database (an oracle agent: it never REVISEs).",),
         "judge": (

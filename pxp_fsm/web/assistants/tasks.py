@@ -18,6 +18,7 @@ from backends.people.waiting import Waiting
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.channels import parse_channel
 from pxp_fsm.automata.system import Member, System
+from pxp_fsm.defaults import RESEARCH_ONLY
 from pxp_fsm.errors import DataError, UsageError, quoted
 from pxp_fsm.experiments.participants import prompts_of_plan
 from pxp_fsm.web.assistants.host import (
@@ -46,7 +47,6 @@ from pxp_fsm.web.assistants.questions import (
 )
 from pxp_fsm.web.experts.news import News
 from pxp_fsm.web.experts.runner import Runner, RunState
-from pxp_fsm.web.experts.views import NOTICE
 from pxp_fsm.web.subjects import Subject, subject_of
 
 
@@ -152,7 +152,7 @@ class TaskHost:
         line |= {} if described is None else {"instance": described}
         line |= {"state": f"{state}: {about}" if about else state}
         line |= {"messages": [message_of(one, seat) for one in place.history]}
-        line |= {"sessions_over": f"{over} of {run.total}", "notice": NOTICE}
+        line |= {"sessions_over": f"{over} of {run.total}", "notice": RESEARCH_ONLY}
         if seat.hosted.state in (RunState.PAUSED, RunState.STOPPED):
             line |= {"note": f"the run is {seat.hosted.state}; whoever carries it on knows why"}
         if place.waiting is None or place.status != YOUR_TURN:

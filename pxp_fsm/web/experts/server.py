@@ -21,6 +21,7 @@ from starlette.types import ASGIApp
 
 from backends.databases import SqlBlackboard
 from backends.people.waiting import Moved
+from pxp_fsm.defaults import RESEARCH_ONLY
 from pxp_fsm.errors import DataError
 from pxp_fsm.experiments.execution import Run
 from pxp_fsm.prompting.model import Image
@@ -50,7 +51,6 @@ from pxp_fsm.web.experts.news import LOST, News
 from pxp_fsm.web.experts.research import add_research
 from pxp_fsm.web.experts.runner import Place, Runner
 from pxp_fsm.web.experts.views import (
-    NOTICE,
     SessionLine,
     SessionView,
     laid_out,
@@ -168,7 +168,7 @@ def _add_own(app: FastAPI, runner: Runner) -> None:
     def me(who: Asker) -> Me:
         """Who opened the page."""
         role: Literal["expert", "researcher"] = "researcher" if who.is_researcher else "expert"
-        return Me(role, who.subject, PAGE, NOTICE)
+        return Me(role, who.subject, PAGE, RESEARCH_ONLY)
 
     @app.get("/api/sessions")
     def sessions(who: Asker) -> tuple[SessionLine, ...]:

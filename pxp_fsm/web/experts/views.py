@@ -19,15 +19,13 @@ from backends.people.browser import MINE, THEIRS, Asked, Given
 from backends.people.choices import Choice, choices_of, words_of
 from backends.people.waiting import Waiting
 from pxp_fsm.automata.automaton import Automaton
+from pxp_fsm.defaults import RESEARCH_ONLY
 from pxp_fsm.prompting.problem import Problem
 from pxp_fsm.protocol.messages import Instance, Message
 from pxp_fsm.protocol.rules import Ending
 from pxp_fsm.tasks.task import HUMAN
 from pxp_fsm.web.experts.runner import Hosted, Place, Runner, RunState
 from pxp_fsm.web.views import MemberView, member_view
-
-NOTICE = "Research only: not for diagnosis or treatment."
-"""What stands on every page."""
 
 
 class Standing(StrEnum):
@@ -250,7 +248,7 @@ def session_view(
         draft=draft,
         writing=None if released is not None else writing_of(runner, place),
         ending=_ended(record),
-        notice=NOTICE,
+        notice=RESEARCH_ONLY,
     )
 
 

@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from backends.databases import SqlBlackboard
 from backends.databases.drafts import keep_draft
 from backends.people.waiting import Moved
+from pxp_fsm.defaults import RESEARCH_ONLY
 from pxp_fsm.errors import UsageError
 from pxp_fsm.studies.conduct import Conduct
 from pxp_fsm.studies.files import Study
@@ -41,7 +42,7 @@ from pxp_fsm.web.experts.answers import (
 )
 from pxp_fsm.web.experts.news import LOST
 from pxp_fsm.web.experts.server import CHANGED, Asker, Me, add_common, add_events, picture_response
-from pxp_fsm.web.experts.views import NOTICE, laid_out
+from pxp_fsm.web.experts.views import laid_out
 from pxp_fsm.web.participants.host import Host
 from pxp_fsm.web.participants.research import STUDY, add_research
 from pxp_fsm.web.participants.views import ASKING
@@ -106,7 +107,9 @@ def application(host: Host, links: Links) -> FastAPI:
     @app.get("/api/me")
     def me(who: Asker) -> Me:
         """Who opened the page."""
-        return Me("conductor" if who.is_researcher else "participant", who.subject, PAGE, NOTICE)
+        return Me(
+            "conductor" if who.is_researcher else "participant", who.subject, PAGE, RESEARCH_ONLY
+        )
 
     return app
 
