@@ -29,6 +29,7 @@ ROOT = Path(__file__).parents[1]
 TURNS, ROUNDS = 100, 5
 
 _NOTHING = """
+from contextlib import suppress
 import uvicorn
 import mcp_types as types
 from mcp.server import Server
@@ -38,7 +39,7 @@ async def called(_, __): return types.CallToolResult(content=[types.TextContent(
 server = Server("nothing", on_list_tools=listed, on_call_tool=called)
 app = server.streamable_http_app(stateless_http=True, json_response=True)
 from pxp_fsm.web.serving import listen
-with listen(0) as found:
+with listen(0) as found, suppress(KeyboardInterrupt):
     print(f"nothing: http://127.0.0.1:{found.getsockname()[1]}/mcp", flush=True)
     print("  Authorization: Bearer none", flush=True)
     print("Ctrl-C ends it", flush=True)
