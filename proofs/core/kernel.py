@@ -114,7 +114,7 @@ def search(  # noqa: PLR0912, PLR0915 - one loop: what it calls with arrays is n
     for o in range(len(old)):
         if old[o] != 0:
             slot = _hash(old[o] - 1) >> shift & mask & POSITIVE
-            while slots[slot] != 0 or (who != ALONE and exchange(slots, slot, 0, old[o]) != 0):
+            while slots[slot] != 0:
                 slot = (slot + 1) & mask & POSITIVE
             slots[slot] = old[o]
     count, done, steps, ended = progress[0], progress[1], progress[2], progress[3]

@@ -236,16 +236,9 @@ class _Search:
         return ""
 
     def _move(self, old: Any) -> None:
-        """Enter these slots of a smaller table."""
-        nobody = self._states, self._ends, self._scratch, self._progress
-        if self._second is None or len(old) < _LARGE:
-            self._search((*nobody, ALONE, 0), 0, 0, 0, old)
-            return
-        middle = len(old) // 2
-        copied = self._states, self._ends, self._others, self._progress.copy(), SECOND, 0
-        job = self._second.submit(self._search, copied, 0, 0, 0, old[middle:])
-        self._search((*nobody, FIRST, 0), 0, 0, 0, old[:middle])
-        job.result()
+        """Enter these slots of a smaller table, on one core: two wait for each other's pages."""
+        nobody = self._states, self._ends, self._scratch, self._progress, ALONE, 0
+        self._search(nobody, 0, 0, 0, old)
 
 
 def _larger(array: Any, size: int) -> Any:
