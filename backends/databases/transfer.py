@@ -47,7 +47,6 @@ _LATER = {
 }
 """Tables with the versions that brought them."""
 
-
 _ADDED: dict[str, dict[str, str | None]] = {
     "runs": {"subject": ""},
     "sessions": {"subject": "", "channel": "", "faults": "", "cause_digest": None},
@@ -389,9 +388,8 @@ def _schema(shape: schema.Shape) -> Any:
         else pyarrow.large_string()
         for name in shape.columns
     }
-    return pyarrow.schema(
-        list(kinds.items()), metadata={"pxp": f"{FORMAT} {SCHEMA_VERSION}", "notice": RESEARCH_ONLY}
-    )
+    said = {"pxp": f"{FORMAT} {SCHEMA_VERSION}", "notice": RESEARCH_ONLY}
+    return pyarrow.schema(list(kinds.items()), metadata=said)
 
 
 def _pyarrow() -> tuple[Any, Any]:

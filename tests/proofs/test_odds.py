@@ -20,7 +20,7 @@ from proofs.probability.limit import limit
 from proofs.probability.results import OUTCOMES
 from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol.decisions import Category, interact_guard
-from pxp_fsm.protocol.rules import Interact
+from pxp_fsm.protocol.rules import Ending, Interact
 from tests.oracles.session_odds import (
     H,
     M,
@@ -137,14 +137,21 @@ def test_many_pairs_at_once_are_each_as_one() -> None:
 @settings(max_examples=12)
 @given(players(), players(), st.integers(1, 5))
 def test_the_limit_is_what_long_sessions_come_to(m: Player, h: Player, k: int) -> None:
-    """Odds for n are off by no more than the bound ends, and those come to nothing or never end."""
-    without, bounded = limit((m, h), k), exact((m, h), 150, k)
+    """Odds for n are off by no more than what the bound ends, which may come into a class later.
+
+    Endings are off by those of them that would end at all.
+    """
+    without, bounded, late = limit((m, h), k), exact((m, h), 150, k), floats((m, h), 10**6, k)
     assert sum(without.results.values()) == 1
-    left = bounded.of("bound") - without.of("endless")
+    cut = bounded.of("bound")
+    left = cut - without.of("endless")
     assert left >= 0
     for outcome in OUTCOMES:
         if outcome not in ("bound", "endless"):
-            assert abs(without.of(outcome) - bounded.of(outcome)) <= left, outcome
+            off = abs(without.of(outcome) - bounded.of(outcome))
+            assert off <= (left if outcome in tuple(Ending) else cut), outcome
+            assert late.of(outcome) == pytest.approx(float(without.of(outcome)), abs=1e-9), outcome
+    assert late.of("bound") == pytest.approx(float(without.of("endless")), abs=1e-9)
     if without.length is None:
         assert without.of("endless") > 0
     else:
