@@ -240,8 +240,10 @@ def test_the_researcher_sees_results_and_two_sessions_side_by_side(
             asks.click()
             expect(page.get_by_role("alert")).to_contain_text("once the study is closed")
             assert "short" not in page.inner_text("main")
+            expect(page.get_by_text("places left")).to_be_visible()
             server.lab("events/close")
             expect(page.get_by_role("alert")).to_have_count(0)
+            expect(page.get_by_text("places left")).to_have_count(0)
             asks.click()
             for arm in ("interact", "short"):
                 beside = page.get_by_role("article", name=f"arm {arm}")
