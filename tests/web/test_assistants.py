@@ -23,13 +23,12 @@ from pxp_fsm.automata.serialization import to_toml
 from pxp_fsm.automata.system_files import read_system
 from pxp_fsm.automata.tables import build_automaton
 from pxp_fsm.cli.main import commands
+from tests.web.assistant_calls import generated, illegal
 from tests.web.assistants import (
     ANSWER,
     PEX,
     connected,
-    generated,
     hosted,
-    illegal,
     my_turn,
     play,
     printed,
