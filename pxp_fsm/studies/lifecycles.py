@@ -21,6 +21,8 @@ STUDY, GUIDE, PARTICIPANT, PARTNER = "study", "guide", "participant", "partner"
 FILE = Path(__file__).parent / "data" / "participation.toml"
 """The system file; `pxp check` takes it as any other."""
 
+ENDED = ("CLOSED", "ANONYMISED")
+"""The states of a study in which nobody can come any more."""
 OVER = ("DECLINED", "ERASED", "ANONYMISED")
 """The statuses after which nothing of a participant is left to withdraw."""
 

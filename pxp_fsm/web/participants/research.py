@@ -23,6 +23,7 @@ from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.studies.conduct import Conduct
 from pxp_fsm.studies.erasures import given_out
 from pxp_fsm.studies.files import number_of
+from pxp_fsm.studies.lifecycles import ENDED
 from pxp_fsm.studies.participations import run_name
 from pxp_fsm.studies.status import waits_for
 from pxp_fsm.tasks.task import HUMAN
@@ -44,7 +45,6 @@ _STOPPED = "a run has stopped; the server's log says why"
 """What a reason says of a partner would tell which one it is."""
 
 _WITHDRAWN = ("WITHDRAWN", "ERASED")
-_ENDED = ("CLOSED", "ANONYMISED")
 
 Event = Literal["open", "pause", "resume", "close", "anonymise"]
 
@@ -63,7 +63,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class StudyView:
-    """A study as it goes; `events` are what can happen to it now.
+    """A study as it goes; `events` are what can happen to it now, `places` None once it has ended.
 
     `given_out` are the files that hold what somebody said who has withdrawn since.
     """
@@ -73,7 +73,7 @@ class StudyView:
     state: str
     events: tuple[str, ...]
     experts: int
-    places: int
+    places: int | None
     tasks: int
     statuses: dict[str, int]
     lines: tuple[Line, ...]
@@ -166,7 +166,7 @@ def add_research(app: FastAPI, host: Host, links: Links) -> None:
     @app.get("/api/study/arms")
     def compared(_who: Researcher) -> ArmsView:
         """The arms side by side; whoever asks for them is not blind any more."""
-        if conduct.state not in _ENDED and any(arm.blinded for arm in conduct.study.arms):
+        if conduct.state not in ENDED and any(arm.blinded for arm in conduct.study.arms):
             raise Refused(
                 "arms are compared once the study is closed: sessions of blinded arms may go on"
             )
@@ -336,7 +336,7 @@ def _view(host: Host) -> StudyView:
         conduct.state,
         tuple(one.lower() for one in conduct.possible),
         study.experts,
-        conduct.places_left,
+        None if conduct.state in ENDED else conduct.places_left,
         len(study.tasks),
         dict(conduct.statuses),
         tuple(lines),

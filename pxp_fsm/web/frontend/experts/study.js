@@ -44,7 +44,6 @@ export function Study({ news }) {
     ? old.filter((each) => each.key !== one.key) : [...old.slice(-1), one]));
 
   if (!study) return html`<main className="loading"><p role="status">${trouble || "Loading …"}</p></main>`;
-  const closed = ["CLOSED", "ANONYMISED"].includes(study.state);
   const done = study.statuses.DONE ?? 0, opened = study.lines.find((one) => one.subject === open);
   return html`<main className="research">
     <p className="notice" role="status">${trouble || told}</p>
@@ -53,7 +52,7 @@ export function Study({ news }) {
         <button type="button" onClick=${() => setSure(null)}>No</button></p></section>`}
     <section aria-labelledby="study-title"><h2 id="study-title">${study.title} <span className="muted">${study.name}</span></h2>
       <p><progress max=${study.experts} value=${done} aria-label="participants who have finished" />
-        ${" "}${done} of ${study.experts} have finished · ${!closed && `${study.places} places left · `}<strong>${study.state}</strong></p>
+        ${" "}${done} of ${study.experts} have finished · ${study.places !== null && `${study.places} places left · `}<strong>${study.state}</strong></p>
       <p>${Object.entries(study.statuses).sort().map(([name, count]) => html`<span className="count" key=${name}>${count} ${name}</span>`)}</p>
       ${Object.keys(study.endings).length > 0 && html`<p>Sessions that are over: ${Object.entries(study.endings)
         .map(([name, count]) => html`<span className="count" key=${name}>${count} ${name}</span>`)}</p>`}
