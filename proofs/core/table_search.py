@@ -40,7 +40,7 @@ _TARGETS = 1 << 21
 """How many states two may meet before what they have met is put together."""
 
 _FIRST_SLOTS = 1 << 16
-"""How many slots a search begins with: memory that no state needs is not touched."""
+"""How many slots a search begins with: a page of them that holds no state is not touched."""
 
 _LARGE = 1 << 19
 """From how many entries on an array is in huge pages and grows where it stands."""
