@@ -28,6 +28,14 @@ def at_heading(page: Any, heading: str) -> None:
     page.wait_for_function("() => document.activeElement.id === 'form-title'")
 
 
+def send(page: Any) -> None:
+    """Send what is shown, once more, and wait until it is a message."""
+    at_heading(page, "A last look")
+    tab_to(page, "Send")
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => document.querySelectorAll('.messages li').length >= 2")
+
+
 def test_a_session_by_the_keyboard_alone(browser: Any, tmp_path: Path) -> None:
     with at_desk(browser, tmp_path) as (page, _):
         tab_to(page, "Case 1")
@@ -45,10 +53,7 @@ def test_a_session_by_the_keyboard_alone(browser: Any, tmp_path: Path) -> None:
         page.keyboard.press("ArrowDown")
         tab_to(page, "Continue")
         page.keyboard.press("Enter")
-        at_heading(page, "A last look")
-        tab_to(page, "Send")
-        page.keyboard.press("Enter")
-        page.wait_for_function("() => document.querySelectorAll('.messages li').length >= 2")
+        send(page)
     assert tags(tmp_path)[0][1] == "REFUTE"
 
 
@@ -87,8 +92,5 @@ def test_a_session_about_an_x_ray_by_the_keyboard_alone(browser: Any, tmp_path: 
             page.keyboard.press("ArrowDown")  # no
             tab_to(page, "Continue")
             page.keyboard.press("Enter")
-        at_heading(page, "A last look")
-        tab_to(page, "Send")
-        page.keyboard.press("Enter")
-        page.wait_for_function("() => document.querySelectorAll('.messages li').length >= 2")
+        send(page)
     assert tags(tmp_path)[0][1] == "REFUTE"
