@@ -257,10 +257,9 @@ def test_what_a_model_raises_is_an_error_of_its_sample_and_a_retry_is_a_session_
     )
     assert log.status == "success", log.error
     with SqlBlackboard(database) as board:
-        names = sorted(record.session for record in board.sessions())
         endings = {record.session: record.ending for record in board.sessions()}
-    assert names == ["drug-1/1/1", "drug-1/1/1.2", "drug-1/1/2", "drug-1/1/2.2"]
-    assert [endings[name] for name in names[::2]] == ["no answer", "no answer"]
+    assert sorted(endings) == ["drug-1/1/1", "drug-1/1/1.2", "drug-1/1/2", "drug-1/1/2.2"]
+    assert [endings[name] for name in sorted(endings)[::2]] == ["no answer", "no answer"]
     assert audited(log.location)["sessions"] == 2
 
     tries.clear()
