@@ -30,7 +30,7 @@ OUTPUT = "runs"
 """The folder into which a run writes its files."""
 
 RESEARCH_ONLY = "For research only, not for diagnosis or treatment."
-"""What stands on each page, report and export."""
+"""What stands on each page of people, each export of a run and each report about X-rays."""
 
 DATABASE = "blackboard.sqlite"
 """The file in the output folder in which a run is stored."""
