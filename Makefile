@@ -55,7 +55,7 @@ check: lint
 
 # The tests of the rooms on which all others depend.
 QUICK := tests/automata tests/protocol tests/prompting tests/guards tests/house/test_house.py \
-	tests/sessions/test_channel.py tests/sessions/test_guards.py tests/sessions/test_sessions.py
+	tests/sessions/test_live.py tests/sessions/test_guards.py tests/sessions/test_sessions.py
 
 quick: check
 	$(BIN)/pytest -n auto --dist loadfile $(QUICK)
@@ -86,8 +86,8 @@ site: $(READY_DEEP)
 	@echo "Open build/site/index.html"
 
 findings: $(READY_DEV)
-	$(BIN)/python -m pxp_fsm.analysis.findings.page docs
-	$(BIN)/python -m pxp_fsm.analysis.findings.probability docs
+	cd benchmarks && ../$(BIN)/python -m findings.page ../docs
+	cd benchmarks && ../$(BIN)/python -m findings.probability ../docs
 	$(BIN)/python -m tests.analysis.agent_findings
 
 dist: | $(BIN)/python

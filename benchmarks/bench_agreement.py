@@ -18,14 +18,14 @@ import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from backends.models.local.retrosynthesis import Retrosynthesis
-from backends.models.local.retrosynthesis.explanation import explained
-from backends.models.local.retrosynthesis.predictor import MOST
-from backends.models.local.retrosynthesis.templates import builtin
-from guards import SameReaction
-from pxp_fsm.experiments.intervals import wilson
+from pxp_fsm.experiments.statistics import wilson
+from pxp_fsm.plugins.drug import SameReaction
+from pxp_fsm.plugins.drug.data import published
+from pxp_fsm.plugins.drug.retrosynthesis import Retrosynthesis
+from pxp_fsm.plugins.drug.retrosynthesis.explanation import explained
+from pxp_fsm.plugins.drug.retrosynthesis.predictor import MOST
+from pxp_fsm.plugins.drug.retrosynthesis.templates import builtin
 from pxp_fsm.protocol.relations import Outcome
-from pxp_fsm.tasks.drug.data import published
 
 HERE = Path(__file__).parent
 Pair = tuple[bool, str, str]

@@ -113,7 +113,7 @@ def followed(database: Path) -> int:
         for agent in ("m", "h")
     }
     refused = 0
-    query = "SELECT session, sender, receiver, tag FROM entries ORDER BY session, number"
+    query = "SELECT session, member, partner, label FROM events ORDER BY session, number"
     for _, entries in groupby(sqlite3.connect(database).execute(query), key=lambda row: row[0]):
         for machine in pair.values():
             machine.set_state(table.initial)
@@ -130,7 +130,7 @@ def followed(database: Path) -> int:
 def measure(number: int, folder: Path) -> tuple[str, ...]:
     database, page, data = (folder / f"{number}.{suffix}" for suffix in ("sqlite", "html", "json"))
     with SqlBlackboard(str(database)) as board:
-        import_rows(board.engine, in_bulk(number, sessions(number)), "the benchmark")
+        import_rows(board.engine, in_bulk(sessions(number)), "the benchmark")
     command = [sys.executable, "-m", "pxp_fsm.cli", "audit", str(database)]
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run([*command, "--html", page, "--json", data], check=True, capture_output=True)

@@ -45,6 +45,7 @@ from sqlalchemy import text
 from backends.databases import SqlBlackboard
 from backends.databases.transfer import import_rows
 from pxp_fsm.protocol.messages import Message
+from pxp_fsm.sessions.events import Event
 
 ROUNDS = 3
 PICKLED_AT_MOST = 2_000
@@ -56,7 +57,7 @@ def one_by_one(board: SqlBlackboard) -> Store:
     def store(number: int) -> None:
         board.start_session(record(number))
         for message in messages(number):
-            board.append(message, '{"learned": true}', JUDGED)
+            board.append(message.session, Event.of_message(message, '{"learned": true}', JUDGED))
         board.close(f"drug-1/1/{number}", *CLOSED, [])
 
     return store
@@ -211,7 +212,7 @@ def appended(board: SqlBlackboard, sent: Sequence[Message]) -> Iterator[None]:
     board.start_run(RUN)
     board.start_session(record(1))
     for message in sent:
-        board.append(message, '{"learned": true}', JUDGED)
+        board.append(message.session, Event.of_message(message, '{"learned": true}', JUDGED))
         yield
 
 

@@ -14,19 +14,20 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from backends.databases.proxy import Proxy
+from backends.databases.blackboard import Proxy
 from backends.models import ModelRespondent
-from guards import Derived, Reactants
-from guards.relations.chemistry import canonical_reactants
-from guards.relations.judge import Judge
+from guards import Derived
+from guards.judge import Judge
+from pxp_fsm.plugins.drug import Reactants
+from pxp_fsm.plugins.drug.data import bundled
+from pxp_fsm.plugins.drug.relations import canonical_reactants
+from pxp_fsm.plugins.drug.task import PROBLEM
 from pxp_fsm.prompting.framing import unframed
-from pxp_fsm.prompting.model import Capability, Reply, Request
+from pxp_fsm.prompting.model import Capability, ModelRequest, Reply
 from pxp_fsm.protocol.decisions import category, interact_depends_on_change
 from pxp_fsm.protocol.rules import Interact
 from pxp_fsm.sessions.agent import Agent
 from pxp_fsm.sessions.session import Session
-from pxp_fsm.tasks.drug.data import bundled
-from pxp_fsm.tasks.drug.task import PROBLEM
 from pxp_fsm.tasks.prompts import prompts_of
 
 N, K, SESSIONS = 6, 3, 20
@@ -41,7 +42,7 @@ class Played:
     capabilities: frozenset[Capability] = frozenset({Capability.SCHEMA})
     asked: int = 0
 
-    async def reply(self, request: Request) -> Reply:
+    async def reply(self, request: ModelRequest) -> Reply:
         self.asked += 1
         data = [frame for turn in request.turns for frame in unframed(turn.text)]
         if request.purpose == "judge":

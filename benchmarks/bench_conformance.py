@@ -28,11 +28,11 @@ from typing import Any, TypeVar
 from aalpy import SUL, run_KV, run_Lstar
 from aalpy.oracles import RandomWalkEqOracle, WMethodEqOracle, WpMethodEqOracle
 
-from proofs.conformance.learning import Algorithm, learn
-from proofs.conformance.mealy import Mealy, access_words, difference, minimal
-from proofs.conformance.session_agent import INPUTS, InSession, counted
-from proofs.conformance.suites import characterising_set, wp_suite
-from proofs.conformance.testing import Simulated, conform
+from pxp_fsm.plugins.conformance.learning import Algorithm, learn
+from pxp_fsm.plugins.conformance.mealy import Mealy, access_words, difference, minimal
+from pxp_fsm.plugins.conformance.session_agent import INPUTS, InSession, counted
+from pxp_fsm.plugins.conformance.suites import characterising_set, wp_suite
+from pxp_fsm.plugins.conformance.testing import Simulated, conform
 from pxp_fsm.protocol.rules import Interact
 
 SIZES = (5, 10, 20, 40)

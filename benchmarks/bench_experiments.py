@@ -30,7 +30,7 @@ from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.protocol.messages import Answer, Instance, Question
 from pxp_fsm.protocol.relations import NOISY, Outcome
 from pxp_fsm.sessions.agent import Agent
-from pxp_fsm.tasks.task import DataSet, Row, Task
+from pxp_fsm.tasks.task import DataRow, DataSet, Task
 
 SESSIONS, MESSAGES, DELAY, THEIR_CALLS = 20, 6, 0.05, 260
 HERE = Path(__file__).parent
@@ -117,14 +117,14 @@ def sessions_against(server: Server, database: str, carry: bool) -> tuple[float,
             Agent(Database(), match=Exact(), agree=judge, memo=memo),
         )
 
-    rows = (Row(Instance(f"i{i}", f"x{i}"), Answer("", "")) for i in range(SESSIONS))
+    rows = (DataRow(Instance(f"i{i}", f"x{i}"), Answer("", "")) for i in range(SESSIONS))
     data = DataSet("made up", tuple(rows))
     task = Task("waiting", "waiting", lambda _folder: data, agents, lambda _data: ())
     plan = Plan("waiting", n=MESSAGES, k=MESSAGES, carry=carry)
     server.calls = 0
     server.idle.clear()
     with SqlBlackboard(database) as board:
-        run = runs.start(plan, board, (task, data))
+        run = runs.start(runs.TaskOpening(plan, task, data), board)
         started = time.perf_counter()
         run.execute()
         taken = time.perf_counter() - started

@@ -21,12 +21,11 @@ from pxp_fsm.automata.serialization import to_toml
 from pxp_fsm.automata.tables import load_automaton
 from pxp_fsm.protocol.relations import Assumption
 from pxp_fsm.web import checks
-from pxp_fsm.web.assets import static
 from pxp_fsm.web.editing import Editor
 from pxp_fsm.web.files import explorer_file
-from pxp_fsm.web.security import Access, Guarded
 from pxp_fsm.web.server import application
-from pxp_fsm.web.subjects import Subject, subject_in, subject_of
+from pxp_fsm.web.serving import Access, GuardedApp, static
+from pxp_fsm.web.subjects import SystemSubject, subject_in, subject_of
 from pxp_fsm.web.views import Views
 
 ROOT = Path(__file__).parents[1]
@@ -53,12 +52,12 @@ WALK = """async (steps) => {
 """Steps, each until it is painted; frames that are asked for meanwhile would be counted."""
 
 
-def of_server(subject: Subject) -> list[float]:
+def of_server(subject: SystemSubject) -> list[float]:
     """CPU milliseconds of each step of a random walk."""
     access = Access(8000)
     headers = {"authorization": f"Bearer {access.token}"}
     client = TestClient(
-        Guarded(application(subject), access), base_url="http://127.0.0.1:8000", headers=headers
+        GuardedApp(application(subject), access), base_url="http://127.0.0.1:8000", headers=headers
     )
     chance, choices, found = random.Random(1), list[int](), list[float]()
     (state,) = client.post("/api/trace", json={"choices": []}).json()

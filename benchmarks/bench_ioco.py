@@ -18,10 +18,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from proofs.conformance.ioco import IocoReport, conform_ioco
-from proofs.conformance.mealy import Stimulus
-from proofs.conformance.suspension import Suspension, Transitions, as_transitions
 from pxp_fsm.automata.tables import load_automaton
+from pxp_fsm.plugins.conformance.ioco import IocoReport, conform_ioco
+from pxp_fsm.plugins.conformance.mealy import Stimulus
+from pxp_fsm.plugins.conformance.suspension import Suspension, Transitions, as_transitions
 
 HERE = Path(__file__).parents[1] / "examples" / "agent_protocols"
 TABLES = ("mcp_task_server", "a2a/task_server", "servers/mcp_session_server")

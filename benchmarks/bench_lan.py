@@ -23,14 +23,14 @@ from itertools import pairwise
 
 from learned_networks import learned
 
-from proofs.networks import checking
-from pxp_fsm.networks.model.edits import applied
-from pxp_fsm.networks.model.network import Agent, Control, Network
-from pxp_fsm.networks.model.operations import Teach
-from pxp_fsm.networks.running.execution import Runner
-from pxp_fsm.networks.running.requests import Requester, bundled
-from pxp_fsm.networks.training.regressions import remembered, replay
-from pxp_fsm.prompting.model import Capability, ChatTurn, Reply, Request, Role
+from pxp_fsm.plugins.easylan.model.edits import applied
+from pxp_fsm.plugins.easylan.model.network import Control, LanAgent, Network
+from pxp_fsm.plugins.easylan.model.operations import Teach
+from pxp_fsm.plugins.easylan.proofs import checking
+from pxp_fsm.plugins.easylan.running.execution import NetworkRunner
+from pxp_fsm.plugins.easylan.running.requests import Requester, bundled
+from pxp_fsm.plugins.easylan.training.regressions import remembered, replay
+from pxp_fsm.prompting.model import Capability, ChatRole, ChatTurn, ModelRequest, Reply
 from pxp_fsm.protocol.relations import EQUIVALENCE, Outcome
 
 ROUNDS = 5
@@ -45,7 +45,7 @@ class AtOnce:
     def __init__(self, seconds: float = 0.0) -> None:
         self.seconds = seconds
 
-    async def reply(self, request: Request) -> Reply:
+    async def reply(self, request: ModelRequest) -> Reply:
         if self.seconds:
             await asyncio.sleep(self.seconds)
         key = '"active": true' if request.purpose == "control" else '"result": "so"'
@@ -63,7 +63,7 @@ class Equal:
 def chain(length: int, handled: int, *, enabled: bool = False) -> Network:
     """A row of agents that has handled so many examples."""
     names = [f"A{place}" for place in range(length)]
-    bare = Agent("", "do a small part of it", "a text", Control(enabled))
+    bare = LanAgent("", "do a small part of it", "a text", Control(enabled))
     return learned(bare, names, pairwise(names), handled)
 
 
@@ -92,8 +92,8 @@ def langgraph(length: int) -> Callable[[], Awaitable[object]] | None:
     model = AtOnce()
 
     async def node(state: dict[str, str]) -> dict[str, str]:
-        told = ChatTurn(Role.USER, f"Do a small part of it: {state['text']}")
-        await model.reply(Request("You are an agent.", (told,)))
+        told = ChatTurn(ChatRole.USER, f"Do a small part of it: {state['text']}")
+        await model.reply(ModelRequest("You are an agent.", (told,)))
         return {"text": "so"}
 
     graph = StateGraph(dict)
@@ -107,7 +107,7 @@ def langgraph(length: int) -> Callable[[], Awaitable[object]] | None:
 
 
 def running(length: int, sizes: tuple[int, ...]) -> None:
-    runner = Runner(Requester(AtOnce(), bundled()))
+    runner = NetworkRunner(Requester(AtOnce(), bundled()))
     print(f"{'a run without model time':<40} {'µs an agent':>12} {'against ours':>13}")
     first = 0.0
     for handled in sizes:
@@ -125,9 +125,9 @@ def running(length: int, sizes: tuple[int, ...]) -> None:
 
 
 def at_once() -> None:
-    agents = tuple(Agent(name, "do", "text") for name in "ABCD")
+    agents = tuple(LanAgent(name, "do", "text") for name in "ABCD")
     edges = frozenset({("A", "B"), ("A", "C"), ("B", "D"), ("C", "D")})
-    runner = Runner(Requester(AtOnce(0.05), bundled()))
+    runner = NetworkRunner(Requester(AtOnce(0.05), bundled()))
     clock, _cpu = least(lambda: runner.run(Network("a task", agents, edges), "x"))
     print(
         f"\na diamond of 4 agents at 50 ms a call: {clock * 1e3:.0f} ms ({clock / 0.05:.2f} calls)"
@@ -137,7 +137,7 @@ def at_once() -> None:
 def replaying(handled: int) -> None:
     network = chain(10, handled, enabled=True)
     copy = applied(network, [Teach("A4", "a rule", control=False)])
-    runner = Runner(Requester(AtOnce(), bundled()), remembered(network))
+    runner = NetworkRunner(Requester(AtOnce(), bundled()), remembered(network))
     started = time.process_time()
     lost = asyncio.run(replay(copy, runner, Equal()))
     seconds = time.process_time() - started

@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from pxp_fsm.networks.distance.costs import text_cost
-from pxp_fsm.networks.distance.lmd import network_distance
-from pxp_fsm.networks.model.network import Agent, Control, Network
+from pxp_fsm.plugins.easylan.distance.costs import text_cost
+from pxp_fsm.plugins.easylan.distance.lmd import network_distance
+from pxp_fsm.plugins.easylan.model.network import Control, LanAgent, Network
 
 
 def thirty(seed: int) -> Network:
@@ -24,7 +24,7 @@ def thirty(seed: int) -> Network:
         return " ".join(chance.choice(WORDS) for _ in range(words))
 
     agents = tuple(
-        Agent(
+        LanAgent(
             f"agent {number:02}",
             text(15),
             text(8),

@@ -22,8 +22,8 @@ from automata.fa.nfa import NFA
 from proofs.claims.catalogue import NAMED
 from proofs.core.explore import Space, explore
 from proofs.core.properties import complete_words
-from proofs.languages import CLASSES, SYMBOLS, Language, Reading, class_language, symbol
-from proofs.sessions.model import State, action_of, tag_of
+from proofs.languages import CLASSES, SYMBOLS, Language, ProtocolReading, class_language, symbol
+from proofs.sessions.model import SessionState, action_of, tag_of
 from pxp_fsm.protocol.rules import Interact
 
 LISTED = 12
@@ -39,7 +39,7 @@ def timed(work: Callable[[], T]) -> tuple[T, float]:
     return found, time.perf_counter() - started
 
 
-def nondeterministic(space: Space[State]) -> dict[int, dict[str, set[int]]]:
+def nondeterministic(space: Space[SessionState]) -> dict[int, dict[str, set[int]]]:
     """The model's steps by label; state 0 is the first."""
     numbers = {state: number for number, state in enumerate(space.steps)}
     moves: dict[int, dict[str, set[int]]] = {}
@@ -64,21 +64,21 @@ def by_automata(moves: dict[int, dict[str, set[int]]], ends: set[int]) -> DFA:
 
 
 def by_pyformlang(moves: dict[int, dict[str, set[int]]], ends: set[int]) -> Any:
-    from pyformlang.finite_automaton import NondeterministicFiniteAutomaton, State, Symbol
+    from pyformlang.finite_automaton import NondeterministicFiniteAutomaton, SessionState, Symbol
 
     one = NondeterministicFiniteAutomaton()
-    one.add_start_state(State(0))
+    one.add_start_state(SessionState(0))
     for end in ends:
-        one.add_final_state(State(end))
+        one.add_final_state(SessionState(end))
     for source, row in moves.items():
         for letter, targets in row.items():
             for target in targets:
-                one.add_transition(State(source), Symbol(letter), State(target))
+                one.add_transition(SessionState(source), Symbol(letter), SessionState(target))
     return one.to_deterministic().minimize()
 
 
 def measure(n: int, name: str) -> tuple[str, ...]:
-    model = Reading(Interact(n, 3), NAMED[name]).model
+    model = ProtocolReading(Interact(n, 3), NAMED[name]).model
     space, exploring = timed(lambda: explore(model))
     moves = nondeterministic(space)
     ends = {number for number, state in enumerate(space.steps) if state.over}

@@ -24,10 +24,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from backends.models.local.retrosynthesis import build, learning, precedents
-from backends.models.local.retrosynthesis.disconnections import canonical_set
-from backends.models.local.retrosynthesis.predictor import Retrosynthesis, Sources, builtin_sources
+import build_precedents as build
+
 from pxp_fsm.errors import NoAnswer
+from pxp_fsm.plugins.drug.retrosynthesis import learning, precedents
+from pxp_fsm.plugins.drug.retrosynthesis.disconnections import canonical_set
+from pxp_fsm.plugins.drug.retrosynthesis.predictor import Retrosynthesis, Sources, builtin_sources
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Tag
 
 SIZES = range(8, 41)

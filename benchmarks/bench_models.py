@@ -23,7 +23,7 @@ from model_server import REPLY
 from backends.models.catalogue import catalogue, parse_model_name
 from backends.models.registry import Serving
 from backends.models.settings import Settings
-from pxp_fsm.prompting.model import ChatTurn, Request, Role, Usage
+from pxp_fsm.prompting.model import ChatRole, ChatTurn, ModelRequest, Usage
 
 SERVER = Path(__file__).with_name("model_server.py")
 OWN = Path(__file__).with_name("bench_models.toml")
@@ -51,8 +51,10 @@ def server(seconds: float, *reply: str) -> Iterator[str]:
         process.wait()
 
 
-def request(number: int) -> Request:
-    return Request("Be brief.", (ChatTurn(Role.USER, f"question {number}"),), purpose="judge")
+def request(number: int) -> ModelRequest:
+    return ModelRequest(
+        "Be brief.", (ChatTurn(ChatRole.USER, f"question {number}"),), purpose="judge"
+    )
 
 
 async def at_once(url: str, in_flight: int) -> float:
@@ -71,10 +73,10 @@ async def session(url: str, purpose: str) -> Usage:
         turns: tuple[ChatTurn, ...] = ()
         usages = []
         for number in range(5):
-            turns = (*turns, ChatTurn(Role.USER, f"{number}: {QUESTION}"))
-            reply = await model.reply(Request(INSTRUCTIONS, turns, purpose=purpose))
+            turns = (*turns, ChatTurn(ChatRole.USER, f"{number}: {QUESTION}"))
+            reply = await model.reply(ModelRequest(INSTRUCTIONS, turns, purpose=purpose))
             usages.append(reply.usage)
-            turns = (*turns, ChatTurn(Role.ASSISTANT, REPLY))
+            turns = (*turns, ChatTurn(ChatRole.ASSISTANT, REPLY))
         return Usage(
             sum(usage.sent for usage in usages),
             sum(usage.received for usage in usages),

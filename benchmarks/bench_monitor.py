@@ -12,49 +12,61 @@ import random
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from automata.fa.dfa import DFA
 
 from proofs.logic import parse
 from proofs.logic.monitor import MonitorVerdict
-from proofs.logic.session_monitor import SessionMonitor
+from proofs.monitor import EventMonitor
 from proofs.sessions.model import SessionModel, action_of, tag_of
 from proofs.sessions.relational import Theory
-from pxp_fsm.protocol.messages import Answer, Message, Tag
+from pxp_fsm.automata.actions import Exchange
+from pxp_fsm.protocol.messages import Tag
 from pxp_fsm.protocol.relations import NOISY
 from pxp_fsm.protocol.rules import Interact
+from pxp_fsm.sessions.events import Event
 
 FORMULA = "G (2.REFUTE -> F 1.REVISE)"
 RULES = Interact(10, 3)
 SESSIONS, ROUNDS = 2_000, 5
 
-Sessions = list[list[Message]]
-Way = Callable[[list[Message]], Iterator[bool]]
+
+class Said(NamedTuple):
+    """A message: the event, and what the others read of it."""
+
+    event: Event
+    sender: str
+    tag: str
+
+
+Sessions = list[list[Said]]
+Way = Callable[[list[Said]], Iterator[bool]]
 
 
 def sessions() -> Sessions:
-    """Complete random sessions, as messages."""
+    """Complete random sessions, as events."""
     chance, model = random.Random(0), SessionModel(RULES, Theory(NOISY), observes=False)
     found = []
     for _ in range(SESSIONS):
-        state, sent = next(iter(model.initial())), list[Message]()
+        state, sent = next(iter(model.initial())), list[Said]()
         while not state.over:
             step = chance.choice(list(model.successors(state)))
             who, tag = action_of(step).agent, tag_of(step)
             other = "h" if who == "m" else "m"
-            sent.append(Message("s", len(sent) + 1, who, tag, Answer("y", "e"), other))
+            sent.append(Said(Event(len(sent) + 1, Exchange(who, other, tag)), who, tag))
             state = step.target
         found.append(sent)
     return found
 
 
-def by_monitor(monitor: SessionMonitor) -> Way:
+def by_monitor(monitor: EventMonitor) -> Way:
     """Four verdicts; told here is the one if the session ended now."""
     positive = {outlook: outlook.positive for outlook in MonitorVerdict}
 
-    def way(sent: list[Message]) -> Iterator[bool]:
+    def way(sent: list[Said]) -> Iterator[bool]:
         hear = monitor.watch().hear
-        return (positive[hear(message)] for message in sent)
+        return (positive[hear(one.event)] for one in sent)
 
     return way
 
@@ -75,8 +87,8 @@ def by_dfa() -> Way:
         final_states={"fine"},
     )
 
-    def way(sent: list[Message]) -> Iterator[bool]:
-        read = (f"{message.sender}:{message.tag}" for message in sent)
+    def way(sent: list[Said]) -> Iterator[bool]:
+        read = (f"{one.sender}:{one.tag}" for one in sent)
         states = dfa.read_input_stepwise(read, ignore_rejection=True)  # type: ignore[arg-type] # any symbols, not only characters of a text
         next(states)
         return (state == "fine" for state in states)
@@ -84,13 +96,13 @@ def by_dfa() -> Way:
     return way
 
 
-def by_hand(sent: list[Message]) -> Iterator[bool]:
+def by_hand(sent: list[Said]) -> Iterator[bool]:
     """What one would write without any of it."""
     waiting = False
-    for message in sent:
-        if message.sender == "h" and message.tag == "REFUTE":
+    for one in sent:
+        if one.sender == "h" and one.tag == "REFUTE":
             waiting = True
-        elif message.sender == "m" and message.tag == "REVISE":
+        elif one.sender == "m" and one.tag == "REVISE":
             waiting = False
         yield not waiting
 
@@ -108,9 +120,9 @@ def main() -> None:
     messages = sum(map(len, heard))
     formula = parse(FORMULA)
     started = time.perf_counter()
-    over = SessionMonitor(formula, RULES)
+    over = EventMonitor(formula, RULES)
     built = time.perf_counter() - started
-    alone = SessionMonitor(formula, RULES, alone=True)
+    alone = EventMonitor(formula, RULES, alone=True)
     ways: dict[str, Way] = {
         "monitor over the protocol": by_monitor(over),
         "monitor of the formula alone": by_monitor(alone),
@@ -118,9 +130,9 @@ def main() -> None:
         "code by hand": by_hand,
     }
     for sent in heard:  # over the protocol a settled verdict is what the session must come to
-        said = [list(way(sent)) for name, way in ways.items() if "protocol" not in name]
-        if not said[0] == said[1] == said[2]:
-            raise SystemExit(f"they do not agree: {said}")
+        found = [list(way(sent)) for name, way in ways.items() if "protocol" not in name]
+        if not found[0] == found[1] == found[2]:
+            raise SystemExit(f"they do not agree: {found}")
     times: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(ROUNDS):
         for name, way in ways.items():

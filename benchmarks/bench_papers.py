@@ -14,8 +14,8 @@ from tempfile import TemporaryDirectory
 from pytest_httpserver import HTTPServer
 
 from backends.databases import SqlBlackboard
-from pxp_fsm.tasks.rad.data import path_of
-from pxp_fsm.tasks.registry import find_task
+from pxp_fsm.plugins.rad.data import path_of
+from pxp_fsm.tasks.task import find_task
 from tests.command_line import pxp
 from tests.deep.test_papers import CATALOGUE, authors_calls
 from tests.experiments.scripted_server import (

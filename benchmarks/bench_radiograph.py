@@ -9,8 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+from pxp_fsm.plugins.rad.task import accuracy, load, untaught
 from pxp_fsm.protocol.messages import Message, Tag
-from pxp_fsm.tasks.rad.task import accuracy, load, untaught
 
 
 def main() -> None:

@@ -21,14 +21,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from backends.databases import RunRecord, SessionRecord, SqlBlackboard, chain, records
+from conversations import rows_of
+
+from backends.databases import RunRecord, SessionRecord, SqlBlackboard
 from backends.databases.transfer import import_rows
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.statistics import statistics_of
+from pxp_fsm.plugins.drug.data import bundled
 from pxp_fsm.protocol.messages import Answer, Message
 from pxp_fsm.protocol.relations import Judgement, Outcome, digest
-from pxp_fsm.tasks.drug.data import bundled
+from pxp_fsm.sessions.events import Event
 
 REPETITIONS = 5
 SEQUENCES = (
@@ -75,42 +78,26 @@ def sessions(number: int) -> Iterator[Made]:
         yield record, ending, said
 
 
-def in_bulk(number: int, found: Iterable[Made]) -> Iterator[tuple[str, dict[str, Any]]]:
+def in_bulk(found: Iterable[Made]) -> Iterator[tuple[str, dict[str, Any]]]:
     """The rows of so many sessions, as an import takes them."""
     plan = Plan("drug", repetitions=REPETITIONS)
     data = replace(bundled(), whole=())
-    run = records.run_row(
-        RunRecord("drug-1", "drug", plan.as_json(), 0, "0", data.fingerprint, "2026-01-01")
+    run = RunRecord("drug-1", "drug", plan.as_json(), 0, "0", data.fingerprint, "2026-01-01")
+    made = (
+        (
+            record,
+            (ending, ending),
+            [Event.of_message(message, "{}", judgements) for message, judgements in said],
+        )
+        for record, ending, said in found
     )
-    head, known = run["opening"], set[str]()
-    held: dict[str, list[dict[str, Any]]] = {"sessions": [], "entries": [], "judgements": []}
-    for ordinal, (record, ending, said) in enumerate(found, start=1):
-        texts = {record.instance.x}
-        session = {**records.session_row(record), "ordinal": ordinal, "created": ""}
-        link = session["opening"] = chain.of_session(run["opening"], session)
-        head = chain.joined(head, link)
-        for message, judgements in said:
-            row, spoken = records.entry_row(message, "{}")
-            entry = {**row, "created": ""}
-            made, _ = records.judgement_rows(message.session, message.number, judgements)
-            link = entry["chain"] = chain.of_entry(link, entry, made)
-            held["entries"].append(entry)
-            held["judgements"] += made
-            texts.update(spoken)
-        session |= records.closing_row(ending, ending, len(said), "")[0]
-        held["sessions"].append({**session, "seal": chain.of_closing(link, session, [])})
-        for row in records.text_rows(texts - known):
-            yield "texts", row
-        known |= texts if len(known) < 1000 else set()
-    yield "runs", run | {"opened": number, "head": head}
-    for table, made in held.items():
-        yield from ((table, row) for row in made)
+    return rows_of(run, made)
 
 
 def measure(number: int, folder: Path) -> tuple[str, ...]:
     database = folder / f"{number}.sqlite"
     with SqlBlackboard(str(database)) as board:
-        import_rows(board.engine, in_bulk(number, sessions(number)), "the benchmark")
+        import_rows(board.engine, in_bulk(sessions(number)), "the benchmark")
         started = time.perf_counter()
         statistics_of(board, "drug-1")
         view = time.perf_counter() - started

@@ -18,21 +18,23 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from backends.models.local.retrosynthesis import Retrosynthesis, build, precedents_of
-from backends.models.local.retrosynthesis.disconnections import canonical_set
-from backends.models.local.retrosynthesis.predictor import builtin_sources, taken_apart
-from backends.models.local.retrosynthesis.ranking import Candidate, candidates
+import build_precedents as build
+
 from pxp_fsm.errors import NoAnswer
-from pxp_fsm.experiments.intervals import wilson
-from pxp_fsm.tasks.drug.data import bundled, published
-from pxp_fsm.tasks.task import Row
+from pxp_fsm.experiments.statistics import wilson
+from pxp_fsm.plugins.drug.data import bundled, published
+from pxp_fsm.plugins.drug.retrosynthesis import Retrosynthesis, precedents_of
+from pxp_fsm.plugins.drug.retrosynthesis.disconnections import canonical_set
+from pxp_fsm.plugins.drug.retrosynthesis.predictor import builtin_sources, taken_apart
+from pxp_fsm.plugins.drug.retrosynthesis.ranking import Candidate, candidates
+from pxp_fsm.tasks.task import DataRow
 
 TOPS = (1, 3, 5, 10)
 Reaction = tuple[str, str]
 """A product and its reactants, as SMILES."""
 
 
-def reactions(rows: Sequence[Row]) -> list[Reaction]:
+def reactions(rows: Sequence[DataRow]) -> list[Reaction]:
     return [(row.instance.x, row.answer.prediction) for row in rows]
 
 

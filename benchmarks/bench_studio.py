@@ -18,9 +18,9 @@ from pathlib import Path
 
 from learned_networks import learned
 
-from pxp_fsm.networks.lan import Lan
-from pxp_fsm.networks.model.network import Agent, Control, Network
-from tests.web.studios import Page, network_file, page, script_file, studio
+from pxp_fsm.plugins.easylan.lan import Lan
+from pxp_fsm.plugins.easylan.model.network import Control, LanAgent, Network
+from tests.plugins.easylan.studios import Page, network_file, page, script_file, studio
 
 AGENTS, EXAMPLES, CLICKS = 30, 200, 16
 
@@ -30,7 +30,7 @@ def network() -> Network:
     chance = random.Random(1)
     names = [f"Agent {number}" for number in range(AGENTS)]
     edges = (one for one in combinations(names, 2) if chance.random() < 2 / AGENTS)
-    bare = Agent("", "its subtask", "a string", Control(knowledge=("all",)), ("know this",))
+    bare = LanAgent("", "its subtask", "a string", Control(knowledge=("all",)), ("know this",))
     external = "input {}, a sentence of ordinary length"
     return learned(bare, names, edges, EXAMPLES, external, "what an agent puts out")
 

@@ -174,7 +174,7 @@ async def many(sessions: int, latency: float) -> tuple[float, float, float, int]
     await asyncio.gather(*(session.run() for session in made))
     clock, computed = time.perf_counter() - started, time.process_time() - worked
     memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / sessions
-    return clock, computed, memory, sum(len(session.actions) for session in made)
+    return clock, computed, memory, sum(len(session.events) for session in made)
 
 
 def main() -> None:

@@ -160,7 +160,7 @@ def storm(model: Composition) -> tuple[int, float, float, int]:
     """States, CPU seconds and MB of building with Storm's explicit engine; transitions."""
     import stormpy
 
-    from proofs.export.prism import to_prism
+    from pxp_fsm.plugins.exports.prism import to_prism
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.prism"
@@ -251,7 +251,7 @@ def _seconds(run: tuple[str, float, float]) -> float:
 
 def exported(agents: int, capacity: int) -> str:
     """The model as it is exported."""
-    from proofs.export.promela import to_promela
+    from pxp_fsm.plugins.exports.promela import to_promela
 
     return to_promela(composition(agents, capacity)).text
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
-from backends.databases import RunRecord, SessionRecord, chain, records
+from backends.databases import RunRecord, SessionRecord, chain, rows, schema
+from backends.databases.rows import Row
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.protocol.messages import Answer, Instance, Message
 from pxp_fsm.protocol.relations import Judgement, Outcome, digest
+from pxp_fsm.sessions.events import Event
 
 MESSAGES, BULK = 6, 500
 RUN = RunRecord("drug-1", "drug", "{}", 0, "0", "f" * 64, "2026-01-01")
@@ -44,36 +46,60 @@ def texts_of(message: Message) -> tuple[str, str]:
     return message.answer.prediction, message.answer.explanation
 
 
-def in_bulk(sessions: int, judgements: int = 2) -> Iterator[tuple[str, dict[str, Any]]]:
+Made = tuple[SessionRecord, tuple[str, str], Iterable[Event]]
+"""A session, its ending with the cause, and its events."""
+
+
+def in_bulk(sessions: int, judgements: int = 2) -> Iterator[tuple[str, Row]]:
     """The rows of so many sessions, as an import takes them."""
-    run = records.run_row(RUN)
-    head = run["opening"]
+    judged = JUDGED[:judgements]
+    made: Iterator[Made] = (
+        (
+            record(number),
+            CLOSED,
+            [Event.of_message(message, ADDITION, judged) for message in messages(number)],
+        )
+        for number in range(1, sessions + 1)
+    )
+    return rows_of(RUN, made)
 
-    def opened(number: int) -> dict[str, Any]:
-        session = {**records.session_row(record(number), SALT), "ordinal": number, "created": ""}
-        return session | {"opening": chain.of_session(run["opening"], session)}
 
-    for number in range(1, sessions + 1):
-        head = chain.joined(head, opened(number)["opening"])
-    yield "runs", run | {"opened": sessions, "head": head}
-    for first in range(1, sessions + 1, BULK):
-        found: dict[str, list[dict[str, Any]]] = {"sessions": [], "entries": [], "judgements": []}
+def rows_of(about: RunRecord, sessions: Iterable[Made]) -> Iterator[tuple[str, Row]]:
+    """The rows of a run with these sessions, as an import takes them: some sessions at a time."""
+    run = rows.run_row(about)
+    yield "runs", run
+    number, link, known = 0, run["chain"], set[str]()
+    while batch := list(islice(sessions, BULK)):
+        held: dict[str, list[Row]] = {
+            "sessions": [], "events": [], "judgements": [], "heads": []
+        }  # fmt: skip
         said = set[str]()
-        for number in range(first, min(first + BULK, sessions + 1)):
-            session, sent = opened(number), messages(number)
-            link = session["opening"]
-            said.add(record(number).instance.x)
-            for message in sent:
-                made, texts = records.entry_row(message, ADDITION, SALT)
-                entry = {**made, "created": ""}
-                about = message.session, message.number
-                judged, _ = records.judgement_rows(*about, JUDGED[:judgements], SALT)
+        for one, closed, events in batch:
+            number += 1
+            session = {**rows.session_row(one, SALT), "ordinal": number, "created": ""}
+            latest = link = session["chain"] = chain.of_session(link, session)
+            said.add(one.instance.x)
+            length = 0
+            for length, event in enumerate(events, 1):
+                row, texts = rows.event_row(one.session, event, SALT)
+                judged, _ = rows.judgement_rows(one.session, length, event.judgements, SALT)
+                latest = chain.of_event(latest, row | {"created": ""}, judged)
+                held["events"].append({**row, "created": "", "chain": latest})
+                held["judgements"] += judged
                 said.update(texts)
-                link = entry["chain"] = chain.of_entry(link, entry, judged)
-                found["entries"].append(entry)
-                found["judgements"] += judged
-            session |= records.closing_row(*CLOSED, MESSAGES, SALT)[0]
-            found["sessions"].append(session | {"seal": chain.of_closing(link, session, [])})
-        yield from (("texts", row) for row in records.text_rows(said, SALT))
-        for table, rows in found.items():
-            yield from ((table, row) for row in rows)
+            closing, texts = rows.closing_row(*closed, length, SALT)
+            said.update(texts)
+            latest = chain.of_closing(latest, closing, [])
+            held["sessions"].append(session | closing)
+            held["heads"].append(_head("events", one.session, length, latest))
+        yield from (("texts", row) for row in rows.text_rows(said - known, SALT))
+        known |= said if len(known) < 1000 else set()
+        for table, made in held.items():
+            yield from ((table, row) for row in made)
+    yield "heads", _head("sessions", about.run, number, link)
+    for kind in schema.RECORDS:
+        yield "heads", _head(kind, about.run, 0, run["chain"])
+
+
+def _head(kind: str, name: str, number: int, link: str) -> Row:
+    return {"kind": kind, "name": name, "number": number, "chain": link}

@@ -1,6 +1,7 @@
 """The figures of the house: modules, lines, circles of files, imports inside functions, names.
 
-`python benchmarks/house.py` prints them; `tests/test_house.py` holds some of them to their limits.
+`python benchmarks/house.py` prints them; `tests/house/test_house.py` holds some of them to their
+limits.
 """
 
 from __future__ import annotations

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from pxp_fsm.networks.model.network import (
-    Agent,
+from pxp_fsm.plugins.easylan.model.network import (
+    AgentInput,
     ControlExample,
     ExecutionExample,
     HandledExample,
+    LanAgent,
     Network,
     Piece,
-    Received,
 )
 
 
 def learned(
-    agent: Agent,
+    agent: LanAgent,
     names: Collection[str],
     edges: Iterable[tuple[str, str]],
     handled: int,
@@ -30,10 +30,10 @@ def learned(
     """
     edges, inputs = frozenset(edges), [external.format(number) for number in range(handled)]
 
-    def of(name: str) -> Agent:
+    def of(name: str) -> LanAgent:
         senders = sorted(one for one, other in edges if other == name)
         pieces = tuple(Piece(one, output) for one in senders)
-        received = [Received(one, pieces) for one in inputs]
+        received = [AgentInput(one, pieces) for one in inputs]
         decisions = tuple(ControlExample(one, True, agent.control_version) for one in received)
         results = tuple(ExecutionExample(one, output, agent.execution_version) for one in received)
         control = replace(agent.control, examples=decisions)

@@ -16,12 +16,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from proofs.probability import Behaviour, Player, exact
-from proofs.probability.behaviour import REVISING
-from proofs.probability.chain import chain, draws
-from proofs.probability.floats import floats
-from proofs.probability.prism import label_of, prism
-from proofs.probability.results import OUTCOMES
+from pxp_fsm.plugins.odds import Behaviour, Player, exact
+from pxp_fsm.plugins.odds.behaviour import REVISING
+from pxp_fsm.plugins.odds.chain import chain, draws
+from pxp_fsm.plugins.odds.floats import floats
+from pxp_fsm.plugins.odds.prism import label_of, prism
+from pxp_fsm.plugins.odds.results import OUTCOMES
 from pxp_fsm.protocol.decisions import Category
 
 K = 3

@@ -11,7 +11,7 @@ from pathlib import Path
 from guards import Exact
 from pxp_fsm.protocol.messages import Answer, Instance, Question
 from pxp_fsm.sessions.agent import Agent
-from pxp_fsm.tasks.task import DataSet, Row, Task
+from pxp_fsm.tasks.task import DataRow, DataSet, Task
 
 
 class Player:
@@ -25,7 +25,7 @@ class Player:
 
 
 def load(_folder: Path | None) -> DataSet:
-    rows = (Row(Instance(f"i{i}", f"x{i}"), Answer("a", "")) for i in range(1000))
+    rows = (DataRow(Instance(f"i{i}", f"x{i}"), Answer("a", "")) for i in range(1000))
     return DataSet("made up", tuple(rows))
 
 
@@ -43,4 +43,4 @@ def installed(folder: Path) -> None:
     info = folder / "scripted_task-0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: scripted-task\nVersion: 0\n")
-    (info / "entry_points.txt").write_text("[pxp_fsm.tasks]\nscripted = scripted_task:TASK\n")
+    (info / "entry_points.txt").write_text("[pxp_fsm.plugins]\nscripted = scripted_plugin:PLUGIN\n")

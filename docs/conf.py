@@ -14,20 +14,20 @@ import click
 from sphinx.application import Sphinx
 
 import pxp_fsm as pxp
-from backends.programs import process
 from proofs.claims import catalogue
-from proofs.claims.sources import source_of
+from proofs.claims.catalogue import source_of
 from proofs.claims.theorems import THEOREMS
 from proofs.core.results import Status
 from pxp_fsm.analysis.recordings import conversations
 from pxp_fsm.automata import system_files, tables
 from pxp_fsm.cli.main import commands as command_line
 from pxp_fsm.experiments import files as experiments
-from pxp_fsm.experiments.networks import developers
-from pxp_fsm.experiments.networks import tasks as network_tasks
-from pxp_fsm.networks import serialization as training
-from pxp_fsm.networks.model import files as networks
-from pxp_fsm.studies import schema as studies
+from pxp_fsm.plugins.conformance import process
+from pxp_fsm.plugins.easylan import serialization as training
+from pxp_fsm.plugins.easylan.experiments import developers
+from pxp_fsm.plugins.easylan.experiments import tasks as network_tasks
+from pxp_fsm.plugins.easylan.model import files as networks
+from pxp_fsm.plugins.studies import schema as studies
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent

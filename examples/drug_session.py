@@ -14,8 +14,8 @@ CHEMIST = pxp.Answer(
 
 
 def main() -> None:
-    machine = pxp.models.Retrosynthesis()
-    match, agree = pxp.guards.Reactants(), pxp.guards.SameReaction()
+    machine = pxp.drug.Retrosynthesis()
+    match, agree = pxp.drug.Reactants(), pxp.drug.SameReaction()
     chemist = pxp.databases.Proxy({ATENOLOL.key: CHEMIST})
     members = {
         "m": pxp.Agent(machine, match=match, agree=agree),

@@ -1,28 +1,36 @@
-"""Your own protocol: load a table, check it, run two machines over a channel, draw it."""
+"""Your own protocol: load a table, check it, run it between two members, draw it."""
 
 from pathlib import Path
 
 import pxp_fsm as pxp
 
-NOTHING = pxp.Answer("", "")
+FILE = Path(__file__).parent / "asking.toml"
 
 
 def main() -> None:
-    table = pxp.load_automaton(Path(__file__).parent / "asking.toml")
+    table = pxp.load_automaton(FILE)
     print(f"{table.title}: {len(table.states)} states, {len(table.transitions)} transitions")
     for result in pxp.check(table):
         print(result)
 
-    client, server = pxp.Machine(table), pxp.Machine(table)
-    channel = pxp.Channel("talk", {"client": client, "server": server})
-    channel.carry(pxp.Message("talk", 1, "client", "ASK", NOTHING, "server"))
-    taken = {"FREE": False, "TAKEN": True}
-    channel.carry(pxp.Message("talk", 2, "server", "DENY", NOTHING, "client"), taken)
-    print(f"after ASK and DENY: client {client.state}, server {server.state}")
+    def client(turn: pxp.Turn) -> str:
+        return "BYE" if turn.received else "ASK"
+
+    def server(turn: pxp.Turn) -> str | None:
+        return "TAKEN" if turn.guards else None
+
+    system = pxp.System.load(f"client={FILE}", f"server={FILE}")
+    session = pxp.Session(system, {"client": client, "server": server}).run_sync()
+    for event in session.events:
+        print(event.action)
+    print(f"{session.ending}: {session.states}")
+
+    def forward(_turn: pxp.Turn) -> str:
+        return "GRANT"
 
     try:
-        channel.carry(pxp.Message("talk", 3, "client", "GRANT", NOTHING, "server"))
-    except pxp.PXPError as refusal:
+        pxp.Session(system, {"client": forward, "server": server}).run_sync()
+    except TypeError as refusal:
         print(refusal)
 
     print(f"Drawn: {pxp.draw(table, 'asking.svg')}")

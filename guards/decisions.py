@@ -34,7 +34,7 @@ class Direct:
         return {guard: await self._oracles[guard](situation) for guard in situation.guards}
 
 
-class Script:
+class ScriptedGuards:
     """Replays a list of guards, one a message; raises `GuardError` when it is used up."""
 
     name = "script"
@@ -51,7 +51,7 @@ class Script:
         return situation.choosing(guard)
 
 
-class Chance:
+class ChanceGuards:
     """Picks one of the allowed guards at random; without a weight its weight is 1.
 
     The draw depends on seed, session and message number alone, so a resumed session goes on alike.

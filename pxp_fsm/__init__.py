@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from pxp_fsm.doors import door
+from pxp_fsm.registry import contribution, contributions, load
 
 if TYPE_CHECKING:
     import guards as guards
@@ -16,22 +17,17 @@ if TYPE_CHECKING:
     from backends import databases as databases
     from backends import models as models
     from backends.databases.blackboard import open_blackboard as open_blackboard
-    from guards.relations.text import exact as exact
-    from guards.relations.text import normalised_text as normalised_text
-    from proofs import conformance as conformance
-    from proofs import export as export
+    from guards.text import exact as exact
+    from guards.text import normalised_text as normalised_text
     from proofs import logic as logic
-    from proofs.checks import check as check
-    from proofs.checks import prove as prove
+    from proofs.check import check as check
+    from proofs.check import prove as prove
     from proofs.core.results import Result as Result
-    from proofs.probability.exact import odds as odds
     from pxp_fsm import diagrams as diagrams
     from pxp_fsm import experiments as experiments
-    from pxp_fsm import networks as networks
-    from pxp_fsm import studies as studies
+    from pxp_fsm import registry as registry
     from pxp_fsm import tasks as tasks
     from pxp_fsm.analysis import audits as audits
-    from pxp_fsm.analysis.languages.operands import language as language
     from pxp_fsm.automata.automaton import Automaton as Automaton
     from pxp_fsm.automata.system import System as System
     from pxp_fsm.automata.tables import build_automaton as build_automaton
@@ -53,22 +49,43 @@ if TYPE_CHECKING:
     from pxp_fsm.sessions.actors import Intent as Intent
     from pxp_fsm.sessions.actors import Turn as Turn
     from pxp_fsm.sessions.agent import Agent as Agent
-    from pxp_fsm.sessions.channel import Channel as Channel
+    from pxp_fsm.sessions.events import Event as Event
+    from pxp_fsm.sessions.events import Faults as Faults
     from pxp_fsm.sessions.functions import respondent as respondent
     from pxp_fsm.sessions.machine import Machine as Machine
-    from pxp_fsm.sessions.occurrences import Faults as Faults
-    from pxp_fsm.sessions.opening import Session as Session
+    from pxp_fsm.sessions.session import Session as Session
 
 try:
     __version__ = version("pxp-fsm")
 except PackageNotFoundError:  # a source tree that was never installed
     __version__ = "0+unknown"
 
-_load, __dir__ = door(globals())
+if TYPE_CHECKING:  # the names of our plug-ins, which the registry loads
+    from pxp_fsm.plugins import conformance as conformance
+    from pxp_fsm.plugins import drug as drug
+    from pxp_fsm.plugins import easylan as networks  # noqa: F401 - by the name that the face gives it
+    from pxp_fsm.plugins import exports as exports
+    from pxp_fsm.plugins import rad as rad
+    from pxp_fsm.plugins import studies as studies
+    from pxp_fsm.plugins.languages.operands import language as language
+    from pxp_fsm.plugins.odds.rationals import odds as odds
+
+_load, _names = door(globals())
+
+
+def __dir__() -> list[str]:
+    return sorted({*_names(), *contributions("names")})
 
 
 def __getattr__(name: str) -> Any:
-    value = _load(name)
-    if name != "__all__":
-        import_module("pxp_fsm.diagrams.notebook")  # automata and sessions can show themselves
+    if name == "__all__":
+        return [*_load(name), *contributions("names")]
+    where = None
+    if not name.startswith("_") and name not in _names():
+        where = contribution("names", name)
+    if where is None:
+        value = _load(name)
+    else:
+        value = globals()[name] = load(where)
+    import_module("pxp_fsm.diagrams.notebook")  # automata and sessions can show themselves
     return value

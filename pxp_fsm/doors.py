@@ -19,6 +19,8 @@ from typing import Any
 BESIDE = ("guards", "backends", "proofs")
 """Our packages beside this one: other people's files and distributions may have their names."""
 
+_PLUGINS = "pxp_fsm.plugins"
+
 HOME = Path(__file__).parents[1]
 """The folder of our packages."""
 
@@ -26,7 +28,7 @@ _IMPORT_THEM = (
     *BESIDE,
     "pxp_fsm.tasks",
     "pxp_fsm.experiments",
-    "pxp_fsm.studies",
+    "pxp_fsm.plugins.studies",
     "pxp_fsm.analysis",
 )
 
@@ -38,15 +40,19 @@ def door(package: dict[str, Any]) -> tuple[Callable[[str], Any], Callable[[], li
     package is loaded as that package.
 
     >>> import pxp_fsm as pxp
-    >>> pxp.guards.Reactants.__module__
-    'guards.relations.chemistry'
+    >>> pxp.drug.Reactants.__module__
+    'pxp_fsm.plugins.drug.relations'
 
     Raises `AttributeError` for another name, and what `shadowed` raises.
     """
 
     @cache
     def sources() -> dict[str, tuple[str, str]]:
-        return _typed_imports(Path(package["__file__"]))
+        found = _typed_imports(Path(package["__file__"]))
+        if package["__name__"].startswith(_PLUGINS):
+            return found
+        # The face names our plug-ins for type checkers alone: the registry loads them.
+        return {name: where for name, where in found.items() if not where[0].startswith(_PLUGINS)}
 
     def load(name: str) -> Any:
         if name == "__all__":

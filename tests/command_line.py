@@ -17,6 +17,12 @@ from unittest.mock import patch
 
 from pxp_fsm.cli import main
 
+INSTALLED = Path(__file__).parent / "tasks" / "installed"
+"""Where the tests' own task is installed, as a user's would be: an entry point and no more."""
+
+PLACES = os.pathsep.join((str(Path(__file__).parents[1]), str(INSTALLED)))
+"""Where a process that a test starts finds this repository and the tests' own task."""
+
 
 def pxp(*arguments: str, cwd: Path, **environment: str) -> CompletedProcess[str]:
     """Run `pxp ARGUMENTS` in the folder `cwd` with an empty input and no terminal.

@@ -1,19 +1,38 @@
-"""What tests of several rooms need: a server of others that speaks for models."""
+"""What tests of several rooms need: a task of their own, and a server that speaks for models."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest.mock import patch
 from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
 
+from tests.command_line import INSTALLED, PLACES
+
 LOCAL = Path(__file__).parents[1] / "node_modules" / ".bin" / "llmock"
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _installed() -> Iterator[None]:
+    """The task `animals` is there, in this process and in those that tests start.
+
+    The code blocks of the documentation run without it: they show what a reader has.
+    """
+    found = os.pathsep.join(filter(None, (PLACES, os.environ.get("PYTHONPATH"))))
+    with (
+        patch.object(sys, "path", [str(INSTALLED), *sys.path]),
+        patch.dict(os.environ, {"PYTHONPATH": found}),
+    ):
+        yield
 
 
 def _free_port() -> int:

@@ -1,6 +1,6 @@
 """The blackboard on SQLite and PostgreSQL: append-only and verifiable."""
 
-from backends.databases.blackboard import SqlBlackboard
+from backends.databases.blackboard import Proxy, SqlBlackboard
 from backends.databases.calls import (
     CallsOf,
     RecordedCall,
@@ -8,16 +8,16 @@ from backends.databases.calls import (
     calls_of_session,
     usage_of_sessions,
 )
-from backends.databases.origins import Origin, origin_of
-from backends.databases.proxy import Proxy
 from backends.databases.records import (
     FAULTS,
     Cost,
+    Origin,
     RunRecord,
     RunSummary,
     SessionLine,
     SessionRecord,
     StoredSession,
+    origin_of,
 )
 
 __all__ = [

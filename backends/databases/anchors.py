@@ -2,6 +2,7 @@
 
 Who owns a database can rewrite it, chain and all, but cannot sign the mark of what came of that
 without the private key. A line covers the line before it, so that none is taken out of the middle.
+What is given out or erased after a run was signed goes on from what the line covers.
 """
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backends.databases.blackboard import SqlBlackboard
-from backends.databases.records import now
-from backends.databases.verify import Mark, Problem, mark_of
+from backends.databases.rows import now
+from backends.databases.verify import IntegrityProblem, Mark, mark_of
 from pxp_fsm.artifacts import locked
 from pxp_fsm.errors import DataError, UsageError, require_extra
 
@@ -51,6 +52,7 @@ def sign_run(board: SqlBlackboard, run: str, anchor: Path, key: Ed25519PrivateKe
             "sessions": mark.sessions,
             "messages": mark.messages,
             "mark": mark.mark,
+            "custody": [len(mark.custody), *mark.custody[-1:]],
             "created": now(),
             "previous": _digest(lines[-1]) if lines else "",
         }
@@ -63,7 +65,7 @@ def sign_run(board: SqlBlackboard, run: str, anchor: Path, key: Ed25519PrivateKe
     return mark
 
 
-def differences(anchor: Path, key: Path, marks: Iterable[Mark]) -> list[Problem]:
+def differences(anchor: Path, key: Path, marks: Iterable[Mark]) -> list[IntegrityProblem]:
     """What the `marks` of a database are not as signed in the file `anchor`.
 
     The last line of a run counts: a run may have been stopped, signed, and resumed. Raises
@@ -73,29 +75,44 @@ def differences(anchor: Path, key: Path, marks: Iterable[Mark]) -> list[Problem]
     from cryptography.exceptions import InvalidSignature
 
     signed: dict[str, Line] = {}
-    problems: list[Problem] = []
+    problems: list[IntegrityProblem] = []
     previous = ""
     for number, line in enumerate(_lines(anchor, _bytes(anchor)), start=1):
         where = f"anchor {anchor}, line {number}"
         try:
             public.verify(bytes.fromhex(line["signature"]), _signed(line))
         except (InvalidSignature, ValueError):
-            problems.append(Problem(where, "it was not signed with this key, or was changed"))
+            problems.append(
+                IntegrityProblem(where, "it was not signed with this key, or was changed")
+            )
             continue
         if line["previous"] != previous:
-            problems.append(Problem(where, "the line before it is not the one that was signed"))
+            problems.append(
+                IntegrityProblem(where, "the line before it is not the one that was signed")
+            )
         previous = _digest(line)
         signed[line["run"]] = line
     for run, line in signed.items():
         mark = there.get(run)
         if mark is None:
-            problems.append(Problem(f"run {run}", "it was signed, and is not there"))
+            problems.append(IntegrityProblem(f"run {run}", "it was signed, and is not there"))
         elif mark.mark != line["mark"]:
             counted = f"{line['sessions']} sessions and {line['messages']} messages"
             problems.append(
-                Problem(f"run {run}", f"it is not what was signed at its end, with {counted}")
+                IntegrityProblem(
+                    f"run {run}", f"it is not what was signed at its end, with {counted}"
+                )
             )
+        elif not _goes_on(line["custody"], mark.custody):
+            said = "what was given out or erased of it until it was signed is not what is there"
+            problems.append(IntegrityProblem(f"run {run}", said))
     return problems
+
+
+def _goes_on(signed: list[Any], custody: Sequence[str]) -> bool:
+    """Whether the links `custody` begin with those that were signed: how many, and the latest."""
+    number = signed[0]
+    return list(custody[number - 1 : number] if number else ()) == signed[1:]
 
 
 def private_key(path: Path) -> Ed25519PrivateKey:
@@ -165,9 +182,19 @@ def _lines(anchor: Path, raw: bytes) -> Iterator[Line]:
                 said = "this line was cut while it was written; remove it, and sign its run again"
             raise DataError.at(anchor, number, said) from error
         known = isinstance(line, dict) and line.get("format") == FORMAT
-        if not known or not all(isinstance(line.get(name), str) for name in _TEXTS):
+        texts = known and all(isinstance(line.get(name), str) for name in _TEXTS)
+        if not texts or not _is_custody(line.get("custody")):
             raise DataError.at(anchor, number, "this is not a line of an anchor")
         yield line
+
+
+def _is_custody(value: object) -> bool:
+    match value:
+        case [0]:
+            return True
+        case [int(number), str()]:
+            return number > 0
+    return False
 
 
 def _signed(line: Line) -> bytes:

@@ -1,47 +1,93 @@
-"""The blackboard Δ on a relational database, through SQLAlchemy: one transaction per message."""
+"""The blackboard Δ on a relational database, through SQLAlchemy: one transaction per event.
+
+What is stored stands in chains (`chain.py`). Whoever adds to one moves its head, by a statement
+that moves it only from where the writer has seen it: so a message takes one transaction and no
+query, and of several processes that add to one chain none overwrites what another has added.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Select, bindparam, select
 
-from backends.databases import chain, openings, queries, records
-from backends.databases import statements as sql
-from backends.databases.action_rows import action_row, occurrences
+from backends.databases import chain, queries, rows, schema
 from backends.databases.engine import Place, file_of, open_engine
 from backends.databases.faults import retried, translated_errors
 from backends.databases.locks import Locks
-from backends.databases.numbered_rows import NumberedRows, numbered_rows
-from backends.databases.own_sessions import check_same, own_run, session_record, system_record
 from backends.databases.records import (
+    Cost,
     Erasure,
-    Row,
     RunRecord,
     RunSummary,
     SessionLine,
     SessionRecord,
     StoredSession,
+    check_same,
+    own_run,
+    session_record,
 )
+from backends.databases.rows import Head, Row, Steps
 from pxp_fsm import __version__
 from pxp_fsm.defaults import OWN
-from pxp_fsm.errors import BlackboardError, NotThere, UsageError, quoted
+from pxp_fsm.errors import BlackboardError, NoAnswer, NotThere, UsageError, quoted
 from pxp_fsm.prompting.model import Reply, Spending
-from pxp_fsm.protocol.messages import Message, text_problem
+from pxp_fsm.protocol.messages import Answer, Question, text_problem
 from pxp_fsm.protocol.relations import Judgement
-from pxp_fsm.sessions.occurrences import Occurrence
-from pxp_fsm.sessions.session import Entry, Session
-from pxp_fsm.sessions.system_session import SystemSession
+from pxp_fsm.sessions.events import Event
+from pxp_fsm.sessions.session import Session
+
+
+class Proxy:
+    """Answers from a table of (instance key -> answer); it never changes its mind.
+
+    Together with guards that never revise it is an *oracle agent*: its predictions and explanations
+    are always taken to be correct.
+    """
+
+    name = "database"
+
+    def __init__(self, answers: Mapping[str, Answer]) -> None:
+        self._answers = dict(answers)
+
+    async def answer(self, question: Question) -> Answer:
+        try:
+            return self._answers[question.instance.key]
+        except KeyError:
+            raise NoAnswer(f"the database has no answer for {question.instance.key!r}") from None
+
 
 T = TypeVar("T")
+Made = Callable[[Head], tuple[Head, Steps]]
+"""What is added to a chain after its head: its head then, and the statements."""
+Stored = Callable[[Connection], bool]
+"""Whether what is to be added is stored already; raises where it must not be added."""
+_NUMBER = re.compile(r"-([0-9]{1,18})$")
+
+
+# Of the chains whose rows are numbered for several writers: the link under a number.
+_LINKS: Mapping[str, Select[str]] = {
+    "sessions": select(schema.sessions.c.chain).where(
+        schema.sessions.c.run == bindparam("named"), schema.sessions.c.ordinal == bindparam("at")
+    ),
+    **{
+        table.name: select(table.c.chain).where(
+            table.c.run == bindparam("named"), table.c.number == bindparam("at")
+        )
+        for tables in schema.RECORDS.values()
+        for table in tables
+    },
+}
 
 
 class SqlBlackboard:
     """A blackboard on the database `name`: the path of an SQLite file, or a URL.
 
-    Fills the interface `pxp_fsm.protocol.interfaces.Blackboard`. Raises `BlackboardError` for
+    Fills the interface `pxp_fsm.sessions.session.Store`. Raises `BlackboardError` for
     whatever the database refuses; nothing half-written is left. A database that is away (its
     connection cut, the server restarting) is waited for, `patience` seconds at most. Use it as a
     context manager, or `dispose` it.
@@ -52,9 +98,9 @@ class SqlBlackboard:
         self.shown = self.engine.url.render_as_string(hide_password=True)
         self._place = Place(file_of(self.engine.url), self.shown)
         self._writing = self.engine.execution_options(writes=True)
-        self._messages, self._actions = numbered_rows(self.engine.dialect)
+        self.sql = rows.prepared(self.engine.dialect.name)
         self.patience = patience
-        self._tips: dict[str, tuple[int, str]] = {}
+        self._heads: dict[tuple[str, str], Head] = {}
         self._salts: dict[str, str] = {}
         self._locks = Locks(self.engine, self.shown, patience)
         self._started: set[str] = set()
@@ -92,8 +138,8 @@ class SqlBlackboard:
 
     def start_run(self, record: RunRecord) -> None:
         """Record a run; its name must be new."""
-        row = records.run_row(record)
-        self.write(lambda connection: openings.open_run(connection, row))
+        row = rows.run_row(record)
+        self.write(lambda connection: _open_run(connection, row))
 
     def start_numbered_run(self, record: RunRecord) -> RunRecord:
         """Record a run under the first free name `NAME-NUMBER`, `record.run` being the name.
@@ -102,153 +148,240 @@ class SqlBlackboard:
         start runs at once get one each.
         """
         tried: list[RunRecord] = []
-        return self.write(lambda connection: openings.open_numbered(connection, record, tried))
+        return self.write(lambda connection: _open_numbered(connection, record, tried))
 
     def start_session(self, record: SessionRecord) -> None:
         """Record a session with its agents and its data instance, all of it or nothing.
 
         Position 0 is the next one in its run. Raises `BlackboardError` where there is no such run.
         """
-        self.check_lock(record.run)
-        opening = openings.Opening(self.shown, record)
-        self._tips[record.session] = 0, self.write(opening.store)
-        self._salts[record.session] = opening.salt
-        self._started.add(record.session)
+        self._start_session(record, lambda _connection: False)
 
-    def register(self, session: Session) -> None:
+    def _start_session(self, record: SessionRecord, stored: Stored) -> None:
+        self.check_lock(record.run)
+        salt = chain.new_salt()
+        row = rows.session_row(record, salt)
+        members = rows.member_rows(record.session, record.members)
+        tables = [member.table for member in record.members]
+        said = rows.text_rows([record.instance.x], salt) + rows.text_rows(tables, "")
+        begins: Head = 0, ""
+
+        def made(head: Head) -> tuple[Head, Steps]:
+            nonlocal begins
+            number = head[0] + 1
+            new = {**row, "ordinal": number, "position": record.position or number}
+            new["chain"] = link = chain.of_session(head[1], new, members)
+            begins = 0, link
+            first = {"kind": "events", "name": record.session, "number": 0, "chain": link}
+            add = self.sql.add
+            return (number, link), [
+                (self.sql.keep_text, said),
+                (add["sessions"], [new]),
+                (add["members"], members),
+                (add["heads"], [first]),
+            ]
+
+        def begun(connection: Connection) -> bool:
+            nonlocal begins
+            is_stored = stored(connection)
+            begins = (0, "") if is_stored else begins
+            return is_stored
+
+        self._extend("sessions", record.run, made, begun, "sessions")
+        self._started.add(record.session)
+        if begins[1]:
+            self._heads["events", record.session] = begins
+            self._salts[record.session] = salt
+
+    def open(self, session: Session) -> None:
         """Record a session that a program of one's own holds, in the run that its name begins with.
 
         `lab/1` is in the run `lab`. Raises `UsageError` where a session of that name was held.
         """
-        self._register(session_record(session, own_run(session.name)))
-
-    def register_system(self, session: SystemSession) -> None:
-        """The same for a session of a system, with its members."""
-        self._register(system_record(session, own_run(session.name)))
-
-    def _register(self, record: SessionRecord) -> None:
-        name = record.session
+        name, run = session.name, own_run(session.name)
         if name in self._started:
             return
-        known = self.read(lambda connection: queries.session(connection, name))
+        record = session_record(session, run)
+        if ("sessions", run) not in self._heads:
+            own = rows.run_row(RunRecord(run, OWN, "{}", 0, __version__, ""))
+            self.write(lambda connection: _open_run(connection, own, shared=True))
+        self._start_session(record, lambda connection: self._is_begun(connection, name))
+
+    def _is_begun(self, connection: Connection, name: str) -> bool:
+        """Whether a session of one's own is stored, without a message; raises where it has some."""
+        known = queries.session(connection, name)
         if known is None:
-            own = records.run_row(RunRecord(record.run, OWN, "{}", 0, __version__, ""))
-            self.write(lambda connection: openings.open_run(connection, own, shared=True))
-            self.start_session(record)
-        elif known.ending is not None:
+            return False
+        if known.ending is not None:
             raise UsageError(
                 f"{self.shown} holds a session {quoted(name)} already; give this one another name "
                 f"(name=...)"
             )
-        elif known.messages:
+        if known.messages:
             what = f"{'action' if known.channel else 'message'}{'s' * (known.messages > 1)}"
             raise UsageError(
                 f"{self.shown} holds {known.messages} {what} of session {quoted(name)}, which is "
                 f"not over; go on with it (blackboard.resume(session)), or give this one another "
                 f"name (name=...)"
             )
+        return True
 
-    def resume(self, session: Session | SystemSession) -> None:
+    def resume(self, session: Session) -> None:
         """Bring `session` to where the stored one of its name is; it is then run on from there.
 
         Raises `NotThere` where there is none, and `UsageError` where it is over, or would be
         another one: other tables, members or bounds.
         """
-        stored = self.session(session.name).record
+        found = self.session(session.name)
+        stored = found.record
         if stored.ending is not None:
             raise UsageError(f"session {session.name} has ended ({stored.ending})")
         if stored.session in {erased.session for erased in self.erasures(stored.run)}:
             raise UsageError(f"session {session.name} was erased: it cannot be resumed")
-        if isinstance(session, SystemSession):
-            check_same(stored, system_record(session, stored.run))
-            session.replay(self.actions(session.name))
-        else:
-            check_same(stored, session_record(session, stored.run))
-            session.replay(self.entries(session.name), self.closing(session.name))
+        check_same(stored, session_record(session, stored.run))
+        session.replay(found.events, self.closing(session.name))
 
-    def append(self, message: Message, context: str, judgements: Sequence[Judgement]) -> None:
-        """Store a message, what it adds to the context, and what was judged to arrive at it."""
-        salt = self._salt(message.session)
-        entry, said = records.entry_row(message, context, salt)
-        about = message.session, message.number
-        judged, details = records.judgement_rows(*about, judgements, salt)
-        self._append(self._messages, entry, judged, records.text_rows((*said, *details), salt))
+    def next_event(self, session: str) -> int:
+        """The number that the next event of a session has; 1 where nothing is known of it."""
+        known = self._heads.get(("events", session))
+        if known is None:
+            at = {"of": "events", "named": session}
+            known = self.read(lambda connection: connection.execute(rows.LATEST, at).one_or_none())
+        return 1 if known is None else known[0] + 1
 
-    def append_action(self, session: str, occurrence: Occurrence) -> None:
-        """Store an action of a system's session, with what it carries and what was judged."""
+    def append(self, session: str, event: Event) -> None:
+        """Store an event: what it carries or adds to the context, and what was judged."""
         salt = self._salt(session)
-        row, texts = action_row(session, occurrence, salt)
-        about = session, occurrence.number
-        judged, details = records.judgement_rows(*about, occurrence.judgements, salt)
-        self._append(self._actions, row, judged, records.text_rows((*texts, *details), salt))
-
-    def _append(
-        self, rows: NumberedRows, row: Row, judged: list[Row], said: list[dict[str, str]]
-    ) -> None:
-        session, latest = row["session"], row["number"]
+        row, said = rows.event_row(session, event, salt)
+        judged, details = rows.judgement_rows(session, event.number, event.judgements, salt)
+        texts, number = rows.text_rows((*said, *details), salt), event.number
         self.check_lock(session)
         self._started.discard(session)
 
-        def steps(link: str) -> tuple[str, sql.Steps]:
-            new = {**row, "chain": rows.chained(link, row, judged)}
-            return new["chain"], rows.steps(said, new, judged)
-
-        def store(connection: Connection) -> tuple[int, str]:
-            number, before = self._tip(connection, session)
-            if number == latest and rows.stored_link(connection, row, judged) == before:
-                return number, before  # the answer to an earlier commit was lost, not the commit
-            if number + 1 != latest:
+        def made(head: Head) -> tuple[Head, Steps]:
+            if head[0] + 1 != number:
                 raise BlackboardError(
-                    f"{self.shown}: {rows.what} {latest} of {session} was refused: the next one "
-                    f"there is {number + 1}; is a second process working on the same run?"
+                    f"{self.shown}: event {number} of {session} was refused: the next one there is "
+                    f"{head[0] + 1}; is a second process working on the same run?"
                 )
-            link, written = steps(before)
-            for statement, values in written:
-                for each in values:
-                    connection.exec_driver_sql(statement, each)
-            return latest, link
+            link = chain.of_event(head[1], row, judged)
+            add = self.sql.add
+            return (number, link), [
+                (self.sql.keep_text, texts),
+                (add["events"], [{**row, "chain": link}]),
+                (add["judgements"], judged),
+            ]
 
-        number, before = self._tips.pop(session, (-1, ""))
-        if number + 1 == latest:  # as nearly always: nothing has to be read
-            link, written = steps(before)
-            if self.commit(written):
-                self._tips[session] = latest, link
-                return
-        self._tips[session] = self.write(store, session)
+        def stored(connection: Connection) -> bool:
+            _check_erased(connection, session)
+            return False
+
+        if self._heads.get(("events", session), (number - 1,))[0] != number - 1:
+            del self._heads["events", session]  # it is not as this process knows it: look
+        self._extend("events", session, made, stored)
 
     def close(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
         """Record how a session ended; refused where it has ended otherwise before."""
-        records.check_values(
+        rows.check_values(
             f"the ending of session {quoted(session)}", {"ending": ending, "cause": cause}, set()
         )
         self.check_lock(session)
         salt = self._salt(session)
 
-        def store(connection: Connection) -> None:
-            found = connection.scalar(sql.ENDING, {"named": session})
-            if found == ending:
-                return
-            if found is not None:
-                raise BlackboardError(f"session {session} has ended already ({found})")
-            number, link = self._tip(connection, session, fresh=True)
-            closing, said = records.closing_row(ending, cause, number, salt)
-            judged, details = records.judgement_rows(session, number + 1, judgements, salt)
-            closing["seal"] = chain.of_closing(link, closing, judged)
-            if texts := records.text_rows((*said, *details), salt):
-                connection.execute(sql.KEEP_TEXT, texts)
-            if judged:
-                connection.execute(sql.ADD_JUDGEMENT, judged)
-            connection.execute(sql.CLOSE, {"named": session, **closing})
+        def made(head: Head) -> tuple[Head, Steps]:
+            number, link = head
+            closing, said = rows.closing_row(ending, cause, number, salt)
+            judged, details = rows.judgement_rows(session, number + 1, judgements, salt)
+            return (number, chain.of_closing(link, closing, judged)), [
+                (self.sql.keep_text, rows.text_rows((*said, *details), salt)),
+                (self.sql.add["judgements"], judged),
+                (self.sql.close, [{"named": session, **closing}]),
+            ]
 
-        self.write(store, session)
-        self._tips.pop(session, None)
+        def stored(connection: Connection) -> bool:
+            _check_erased(connection, session)
+            found = connection.scalar(rows.ENDING, {"named": session})
+            if found not in (None, ending):
+                raise BlackboardError(f"session {session} has ended already ({found})")
+            return found is not None
+
+        self._extend("events", session, made, stored)
+        self._heads.pop(("events", session), None)
         self._salts.pop(session, None)
+
+    def record(
+        self,
+        table: str,
+        run: str,
+        row: Row,
+        steps: Steps = (),
+        stored: Stored = lambda _connection: False,
+    ) -> int:
+        """Store `row` in a `table` of `schema.RECORDS`, as the next of its chain of `run`.
+
+        Its number there. `steps` are done before it, in the same transaction.
+        """
+        kind = next(
+            name
+            for name, tables in schema.RECORDS.items()
+            if schema.metadata.tables[table] in tables
+        )
+
+        def made(head: Head) -> tuple[Head, Steps]:
+            new = {**row, "run": run, "number": head[0] + 1}
+            new["chain"] = link = chain.link(head[1], table, new)
+            return (head[0] + 1, link), [*steps, (self.sql.add[table], [new])]
+
+        return self._extend(kind, run, made, stored, table)
+
+    def _extend(self, kind: str, name: str, made: Made, stored: Stored, table: str = "") -> int:
+        """The number of what is added to a chain, in one transaction.
+
+        It comes after the head that this process has seen last, without a query; where another
+        process has added to the chain since, the head does not move, nothing is stored, and it
+        comes after the head that is stored. `table` is that whose rows are numbered in a chain of
+        several writers. The answer to a commit may be lost, and not the commit: what was tried is
+        looked for before it is stored again.
+        """
+        known = self._heads.pop((kind, name), None)
+        tried: list[Head] = []
+        if known is not None and not (table and self.holds(name, shared=True)):
+            new, steps = made(known)
+            tried.append(new)
+            if self._commit(rows.moved(kind, name, known, new), steps):
+                self._heads[kind, name] = new
+                return new[0]
+
+        def store(connection: Connection) -> tuple[Head, int]:
+            found = connection.execute(rows.HEAD, {"of": kind, "named": name}).one_or_none()
+            if found is None:
+                what = "session" if kind == "events" else "run"
+                raise BlackboardError(f"{self.shown}: refused, there is no {what} {quoted(name)}")
+            head = found.number, found.chain
+            for number, link in tried:
+                at = {"named": name, "at": number}
+                if (number, link) == head or (
+                    table and connection.scalar(_LINKS[table], at) == link
+                ):
+                    return head, number
+            if stored(connection):
+                return head, head[0]
+            new, steps = made(head)
+            tried.append(new)
+            move = rows.moved(kind, name, head, new)
+            for statement, values in [(self.sql.move_head, [move]), *steps]:
+                for row in values:
+                    connection.exec_driver_sql(statement, row)
+            return new, new[0]
+
+        self._heads[kind, name], number = self.write(store)
+        return number
 
     def spending(self, run: str) -> Spending:
         """What a run has spent on models."""
         return self.read(lambda connection: queries.spending(connection, run))
 
-    def costs(self, run: str) -> tuple[records.Cost, ...]:
+    def costs(self, run: str) -> tuple[Cost, ...]:
         """What the calls of a run took, by purpose and model."""
         return self.read(lambda connection: queries.costs(connection, run))
 
@@ -298,21 +431,17 @@ class SqlBlackboard:
         place = (run, repetition, first, last)
         return self.read(lambda connection: queries.sessions_at(connection, *place))
 
-    def entries(self, session: str) -> tuple[Entry, ...]:
-        """A session's messages, each with its context and judgements, in order."""
-        return self.read(lambda connection: queries.entries(connection, session))
+    def events(self, session: str) -> tuple[Event, ...]:
+        """The events of a session, each with what it carried and what was judged, in order."""
+        return self.read(lambda connection: rows.events(connection, session))[0]
 
     def erasures(self, run: str) -> tuple[Erasure, ...]:
         """The sessions of a run whose texts were erased, in order."""
         return self.read(lambda connection: queries.erasures(connection, run))
 
-    def actions(self, session: str) -> tuple[Occurrence, ...]:
-        """The actions of a system's session, each with what it carried, in order."""
-        return self.read(lambda connection: occurrences(connection, session))
-
     def closing(self, session: str) -> tuple[Judgement, ...]:
         """What was judged and learned for a message that a fault kept from being sent."""
-        return self.read(lambda connection: queries.closing(connection, session))
+        return self.read(lambda connection: rows.events(connection, session))[1]
 
     def session(self, name: str) -> StoredSession:
         """One session whole; `NotThere` where there is none of that name."""
@@ -321,54 +450,33 @@ class SqlBlackboard:
             raise NotThere(
                 f"{self.shown} has no session {quoted(name)}; list the sessions to see their names"
             )
-        if found.channel:
-            return StoredSession(found, (), self.actions(name))
-        return StoredSession(found, self.entries(name))
-
-    def _tip(self, connection: Connection, session: str, *, fresh: bool = False) -> tuple[int, str]:
-        """The number and link of a session's latest entry: as this process knows it, or read."""
-        if session in self._tips and not fresh:
-            return self._tips[session]
-        if connection.scalar(sql.ERASURE, {"named": session}) is not None:
-            raise BlackboardError(f"session {session} was erased: nothing is added to it")
-        for rows in (self._messages, self._actions):
-            found = rows.tip(connection, session)
-            if found is not None:
-                return found
-        opening = connection.scalar(sql.SESSION_OPENING, {"named": session})
-        if opening is None:
-            raise BlackboardError(f"{self.shown}: refused, there is no session {quoted(session)}")
-        return 0, opening
+        return StoredSession(found, self.events(name))
 
     def _salt(self, session: object) -> str:
         """The salt of a session's texts; "" where there is none, which a store then says."""
         if not isinstance(session, str) or text_problem(session) is not None:
             return ""
         if session not in self._salts:
-            found = self.read(lambda connection: connection.scalar(sql.SALT, {"named": session}))
+            found = self.read(lambda connection: connection.scalar(rows.SALT, {"named": session}))
             if found is None:
                 return ""
             self._salts[session] = found
         return self._salts[session]
 
-    def write(self, work: Callable[[Connection], T], session: str = "") -> T:
-        """`work` in one transaction; what is known of `session` is forgotten if it fails."""
+    def write(self, work: Callable[[Connection], T]) -> T:
+        """`work` in one transaction."""
         self._place.check()
 
         def once() -> T:
-            try:
-                with translated_errors(self.shown), self._writing.begin() as connection:
-                    return work(connection)
-            except BaseException:
-                self._tips.pop(session, None)
-                raise
+            with translated_errors(self.shown), self._writing.begin() as connection:
+                return work(connection)
 
         return retried(once, self.patience)
 
-    def commit(self, steps: sql.Steps, returned: list[Any] | None = None) -> bool:
-        """Whether `steps` were committed (see `statements`); where not, `write` finds out why."""
+    def _commit(self, move: Row, steps: Steps) -> bool:
+        """Whether this was committed (see `rows.commit`); where not, `write` finds out why."""
         self._place.check()
-        return sql.commit(self.engine, steps, returned)
+        return rows.commit(self.engine, (self.sql.move_head, move), steps)
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """What `work` reads with a connection; it is repeated where the database was away."""
@@ -378,6 +486,42 @@ class SqlBlackboard:
                 return work(connection)
 
         return retried(once, self.patience)
+
+
+def _check_erased(connection: Connection, session: str) -> None:
+    if connection.scalar(rows.ERASURE, {"named": session}) is not None:
+        raise BlackboardError(f"session {session} was erased: nothing is added to it")
+
+
+def _open_run(connection: Connection, row: Row, *, shared: bool = False) -> None:
+    """Store the `row` of a run, unless it is there; a `shared` one may be another's of its name."""
+    about = {"named": row["run"]}
+    found = connection.scalar(rows.RUN, about)
+    if found is None and shared:
+        rows.lock_runs(connection)
+        found = connection.scalar(rows.RUN, about)
+    if found is None or (found != row["chain"] and not shared):
+        connection.execute(rows.ADD["runs"], row)
+        heads = [
+            {"kind": kind, "name": row["run"], "number": 0, "chain": row["chain"]}
+            for kind in ("sessions", *schema.RECORDS)
+        ]
+        connection.execute(rows.ADD["heads"], heads)
+
+
+def _open_numbered(connection: Connection, record: RunRecord, tried: list[RunRecord]) -> RunRecord:
+    """Store a run under the first free number; `tried` are those of attempts before this one."""
+    for earlier in tried:
+        if connection.scalar(rows.RUN, {"named": earlier.run}) == rows.run_row(earlier)["chain"]:
+            return earlier
+    rows.lock_runs(connection)
+    taken = map(_NUMBER.search, connection.scalars(rows.RUN_NAMES))
+    number = max((int(match[1]) for match in taken if match), default=0) + 1
+    created = record.created or rows.now()
+    made = replace(record, run=f"{record.run}-{number}", created=created)
+    tried.append(made)
+    _open_run(connection, rows.run_row(made))
+    return made
 
 
 def open_blackboard(name: str | Path, *, create: bool = True) -> SqlBlackboard:

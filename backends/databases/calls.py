@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Dialect, Select
+from sqlalchemy import ColumnElement, Connection, bindparam, case, func, select
 
-from backends.databases import chain, records, schema
-from backends.databases import statements as sql
+from backends.databases import chain, rows, schema
 from backends.databases.blackboard import SqlBlackboard
-from backends.databases.records import Row, check_values
-from backends.databases.reservations import RESERVATION, reservation_row
+from backends.databases.rows import Row, check_values
 from pxp_fsm.errors import BlackboardError, Halted, quoted
 from pxp_fsm.prompting.model import (
     Call,
+    ModelRequest,
     Rendered,
-    Request,
     Reservation,
     Served,
     Usage,
@@ -37,33 +34,13 @@ _CALL_NUMBERS = {
     "cached",
 }
 
+_CALL_OPTIONAL = frozenset({"session", "reply_digest", "stop", "failure_digest"})
+
 ANSWER = "answer"
 """The purpose of a call that an agent's answer comes from."""
 
 Prompts = dict[tuple[str, str], tuple[str, str]]
 """By session and fingerprint of the request, the digest and the salt of a prompt that is stored."""
-
-
-class _Prepared(NamedTuple):
-    """The statements that every call takes, as the driver takes them."""
-
-    add_prompt: str
-    keep_text: str
-    add_call: str
-    add_reservation: str
-    settle: str
-    lock_run: str
-
-
-def _prepared(dialect: Dialect) -> _Prepared:
-    return _Prepared(
-        sql.prepared(dialect, sql.ADD_PROMPT),
-        sql.prepared(dialect, sql.KEEP_TEXT),
-        sql.prepared(dialect, sql.NEXT_CALL, [column.name for column in schema.calls.c]),
-        sql.prepared(dialect, sql.NEXT_RESERVATION, RESERVATION),
-        sql.prepared(dialect, sql.SETTLE),
-        sql.prepared(dialect, sql.RUN_HEAD),
-    )
 
 
 @dataclass
@@ -79,10 +56,7 @@ class CallsOf:
     run: str = ""
     _prompts: dict[str, Prompts] = field(default_factory=dict, repr=False)
     _reserved: dict[str, int] = field(default_factory=dict, repr=False)
-    _sql: _Prepared = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        self._sql = _prepared(self.board.engine.dialect)
+    _latest: dict[str, int] = field(default_factory=dict, repr=False)
 
     def keep(self, call: Call) -> None:
         run, session = self.run, call.request.session
@@ -93,87 +67,134 @@ class CallsOf:
         new = None if asked in known else prompt_row(call.request)
         prompt, salt = known[asked] if new is None else (new["digest"], new["salt"])
         row, said = call_row(call, prompt, salt)
-        texts = records.text_rows(said, salt)
-        tried: list[int] = []
 
-        def store(connection: Connection) -> None:
-            _check_run(connection, run, sql.RUN_HEAD)
-            if session and connection.scalar(sql.ERASURE, {"named": session}) is not None:
+        def stored(connection: Connection) -> bool:
+            if session and connection.scalar(rows.ERASURE, {"named": session}) is not None:
                 raise BlackboardError(f"session {quoted(session)} was erased: no call is kept")
-            if _is_stored(connection, sql.CALL, run, tried, row):
-                return
-            if new is not None:
-                connection.execute(sql.ADD_PROMPT, new)
-            if texts:
-                connection.execute(sql.KEEP_TEXT, texts)
-            tried.append(
-                connection.execute(sql.NEXT_CALL, {**_in(run, row), "of": session}).scalar_one()
-            )
+            return False
 
-        steps = [(self._sql.add_prompt, [new] if new else []), (self._sql.keep_text, texts)]
-        if not self._commit(
-            [*steps, (self._sql.add_call, [{**_in(run, row), "of": session}])], tried, run
-        ):
-            self.board.write(store)
+        steps = [
+            (self.board.sql.add["prompts"], [new] if new else []),
+            (self.board.sql.keep_text, rows.text_rows(said, salt)),
+        ]
+        self._latest[run] = self.board.record("calls", run, row, steps, stored)
         known[asked] = prompt, salt
 
-    def reserve(self, model: str, request: Request, dollars: float | None) -> Reservation:
-        run, row = self.run, reservation_row(model, request, dollars)
+    def reserve(self, model: str, request: ModelRequest, dollars: float | None) -> Reservation:
+        run = self.run
         self.board.check_lock(run)
-        tried: list[int] = []
-
-        def store(connection: Connection) -> int:
-            _check_run(connection, run, sql.RUN_HEAD)
-            if not _is_stored(connection, sql.RESERVATION, run, tried, row):
-                tried.append(connection.execute(sql.NEXT_RESERVATION, _in(run, row)).scalar_one())
-            return tried[-1]
-
-        if not self._commit([(self._sql.add_reservation, [_in(run, row)])], tried, run):
-            self.board.write(store)
-        number, before = tried[-1], self._reserved.get(run)
-        self._reserved[run] = number
-        if before is not None and number != before + 1 and not self.board.holds(run, shared=True):
-            self.settle((run, number), None if dollars is None else 0.0)
-            raise Halted(
-                f"another process has asked the models of run {run} since this one did, so that "
-                f"its caps cannot be kept here: resume it"
-            )
+        row: Row = {
+            "session": request.session or None,
+            "purpose": storable(request.purpose),
+            "model": storable(model),
+            "reserved": dollars,
+            "created": rows.now(),
+        }
+        number = self.board.record("reservations", run, row)
+        before, latest = self._reserved.get(run), self._latest.get(run, 0)
+        self._reserved[run] = self._latest[run] = number
+        alone = number == latest + 1 or self.board.holds(run, shared=True)
+        if before is not None and not alone:
+            r = schema.reservations.c
+            query = select(r.number).where(r.run == run, r.number > before, r.number < number)
+            if self.board.read(lambda connection: connection.scalar(query.limit(1))) is not None:
+                self.settle((run, number), None if dollars is None else 0.0)
+                raise Halted(
+                    f"another process has asked the models of run {run} since this one did, so "
+                    f"that its caps cannot be kept here: resume it"
+                )
         return run, number
 
     def settle(self, reservation: Reservation, dollars: float | None) -> None:
         run, number = reservation
-        at = {"named": run, "at": number}
+        r, p = schema.reservations.c, schema.settlements.c
 
-        def store(connection: Connection) -> None:
-            found = connection.execute(sql.RESERVATION, at).one_or_none()
-            if found is None:
+        def stored(connection: Connection) -> bool:
+            reserved = select(r.number).where(r.run == run, r.number == number)
+            if connection.scalar(reserved) is None:
                 raise BlackboardError(f"run {quoted(run)} has no reserved call {number}")
-            if not found.settled:
-                connection.execute(sql.SETTLE, {**at, "dollars": dollars})
+            settled = select(p.number).where(p.run == run, p.reservation == number)
+            return connection.scalar(settled) is not None
 
-        settled: list[int] = []
-        if not self._commit([(self._sql.settle, [{**at, "dollars": dollars}])], settled):
-            self.board.write(store)
+        row: Row = {"reservation": number, "dollars": dollars, "created": rows.now()}
+        self._latest[run] = self.board.record("settlements", run, row, (), stored)
 
-    def _commit(self, steps: sql.Steps, numbers: list[int], numbered: str = "") -> bool:
-        """Whether `steps` are done; the number that the last one returns is added to `numbers`.
 
-        Who shares the run `numbered` gets numbers one after the other.
-        """
-        returned: list[Any] = []
-        if self.board.holds(numbered, shared=True):
-            steps = [(self._sql.lock_run, [{"named": numbered}]), *steps]
-        done = self.board.commit(steps, returned)
-        numbers += [row[0] for row in returned[-1:]]
-        return done and bool(numbers)
+calls, events, prompts, sessions, texts = (
+    schema.calls,
+    schema.events,
+    schema.prompts,
+    schema.sessions,
+    schema.texts,
+)
+failures = texts.alias("failures")
+_TIMES = (
+    select(events.c.number, events.c.created)
+    .where(events.c.session == bindparam("named"))
+    .order_by(events.c.number)
+)
+_CALLS = (
+    select(
+        calls.c.purpose,
+        calls.c.model,
+        case(
+            (calls.c.failure_digest.is_(None), ""),
+            else_=func.coalesce(failures.c.text, schema.ERASED),
+        ).label("failure"),
+        calls.c.cached,
+        calls.c.created,
+        prompts.c.text.label("prompt"),
+        texts.c.text.label("reply"),
+    )
+    .join(prompts, prompts.c.digest == calls.c.prompt, isouter=True)
+    .join(texts, texts.c.digest == calls.c.reply_digest, isouter=True)
+    .join(failures, failures.c.digest == calls.c.failure_digest, isouter=True)
+    .where(
+        calls.c.run
+        == select(sessions.c.run).where(sessions.c.session == bindparam("named")).scalar_subquery(),
+        calls.c.session == bindparam("named"),
+    )
+    .order_by(calls.c.number)
+)
+
+
+def _of_sessions(number: ColumnElement[int]) -> ColumnElement[int]:
+    """The sum over a session's calls; nothing where it has none."""
+    return func.coalesce(func.sum(number), 0)
+
+
+_USAGE = (
+    select(
+        sessions.c.repetition,
+        sessions.c.position,
+        func.count(calls.c.number).label("calls"),
+        _of_sessions(calls.c.cached).label("cached"),
+        _of_sessions(
+            (calls.c.sent + calls.c.cache_read + calls.c.cache_written) * (1 - calls.c.cached)
+        ).label("sent"),
+        _of_sessions(calls.c.received * (1 - calls.c.cached)).label("received"),
+        case(
+            (func.count(calls.c.dollars) == func.count(calls.c.number), func.sum(calls.c.dollars))
+        ).label("dollars"),
+    )
+    .join_from(
+        sessions,
+        calls,
+        (calls.c.session == sessions.c.session) & (calls.c.purpose != bindparam("test")),
+        isouter=True,
+    )
+    .where(sessions.c.run == bindparam("named"), sessions.c.ending.is_not(None))
+    .group_by(sessions.c.repetition, sessions.c.position)
+    .order_by(sessions.c.repetition, sessions.c.position)
+)
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
     """A call that was made in a session: what was asked, and what was replied.
 
-    `message` is the number of the message that it led to; None where it led to none. `prompt` is
-    None where none was stored (before version 5 of the schema), `reply` where the call failed.
+    `message` is the number of the event that it led to; None where it led to none. `prompt` is
+    None where it was erased, `reply` where the call failed too.
     """
 
     message: int | None
@@ -189,9 +210,9 @@ def calls_of_session(board: SqlBlackboard, session: str) -> tuple[RecordedCall, 
     """The calls that were made in `session`, in their order."""
 
     def read(connection: Connection) -> tuple[RecordedCall, ...]:
-        times = connection.execute(sql.TIMES, {"named": session}).all()
+        times = connection.execute(_TIMES, {"named": session}).all()
         found, place, answered = [], 0, False
-        for row in connection.execute(sql.CALLS_OF_SESSION, {"named": session}):
+        for row in connection.execute(_CALLS, {"named": session}):
             # a call is stored before the message that it leads to; within a millisecond, the next
             # message begins with another answer
             while place < len(times) and (
@@ -242,7 +263,7 @@ def usage_of_sessions(board: SqlBlackboard, run: str) -> tuple[SessionUsage, ...
     """What each session of `run` that is over took, in their order."""
 
     def read(connection: Connection) -> tuple[SessionUsage, ...]:
-        rows = connection.execute(sql.USAGE_OF_SESSIONS, {"named": run, "test": TEST})
+        rows = connection.execute(_USAGE, {"named": run, "test": TEST})
         return tuple(
             SessionUsage(
                 row.repetition,
@@ -260,7 +281,7 @@ def usage_of_sessions(board: SqlBlackboard, run: str) -> tuple[SessionUsage, ...
 
 
 def call_row(call: Call, prompt: str, salt: str) -> tuple[Row, list[str]]:
-    """The row of a call, but for its run and number, and the text that it refers to, if any.
+    """The row of a call, but for its run and number, and the texts that it refers to.
 
     `prompt` is the digest of the prompt, `salt` the salt of both. What a database cannot keep
     exactly in a reply is written as an escape: no such reply becomes an answer. Raises
@@ -269,14 +290,17 @@ def call_row(call: Call, prompt: str, salt: str) -> tuple[Row, list[str]]:
     reply, request = call.reply, call.request
     usage = reply.usage if reply is not None else Usage()
     served = reply.served if reply is not None else Served()
+    answer = None if reply is None else storable(reply.text)
+    failure = storable(call.failure) or None
     made: Row = {
         "session": request.session or None,
         "purpose": storable(request.purpose),
         "model": storable(call.model),
         "prompt": prompt,
         "epoch": request.epoch,
+        "reply_digest": None if answer is None else chain.text_digest(answer, salt),
         "stop": None if reply is None else str(reply.stop),
-        "failure": storable(call.failure),
+        "failure_digest": None if failure is None else chain.text_digest(failure, salt),
         "sent": usage.sent,
         "received": usage.received,
         "cache_read": usage.cache_read,
@@ -285,21 +309,14 @@ def call_row(call: Call, prompt: str, salt: str) -> tuple[Row, list[str]]:
         "request_id": storable(served.request_id),
         "batched": int(served.batched),
         "cached": int(served.cached),
-        "created": records.now(),
+        "created": rows.now(),
     }
-    what = f"a call of {quoted(call.model)}"
-    check_values(what, made, _CALL_NUMBERS, optional=frozenset({"session", "stop"}))
-    said = [] if reply is None else [storable(reply.text)]
-    row = {
-        **made,
-        "dollars": call.dollars,
-        "seconds": float(call.seconds),
-        "reply_digest": chain.text_digest(said[0], salt) if said else None,
-    }
-    return row, said
+    check_values(f"a call of {quoted(call.model)}", made, _CALL_NUMBERS, optional=_CALL_OPTIONAL)
+    row = {**made, "dollars": call.dollars, "seconds": float(call.seconds)}
+    return row, [said for said in (answer, failure) if said is not None]
 
 
-def prompt_row(request: Request) -> dict[str, str]:
+def prompt_row(request: ModelRequest) -> dict[str, str]:
     """The row of what a model is asked, under a digest that says nothing once its salt is gone."""
     salt, said = chain.new_salt(), rendered(request)
     return {"digest": chain.salted_digest(salt, said), "salt": salt, "text": said}
@@ -312,30 +329,13 @@ def _prompt(text: str) -> Rendered:
         raise BlackboardError(f"a stored prompt cannot be read: {error}") from error
 
 
-def _in(run: str, row: Row) -> Row:
-    """`row` as one of `run`, whose number the database gives."""
-    return {**row, "run": run, "named": run}
-
-
-def _is_stored(
-    connection: Connection, query: Select[Any], run: str, tried: list[int], row: Row
-) -> bool:
-    """Whether `row` stands where it was last stored: an answer may have been lost, not a commit."""
-    if not tried:
-        return False
-    at = {"named": run, "at": tried[-1]}
-    stored = connection.execute(query, at).mappings().one_or_none()
-    return stored is not None and all(stored[name] == row[name] for name in row)
-
-
 def _prompts_of(connection: Connection, run: str) -> Prompts:
     """The prompts of `run` that are stored."""
-    _check_run(connection, run)
-    found = connection.execute(sql.PROMPTS, {"named": run})
+    query = (
+        select(calls.c.session, prompts.c.digest, prompts.c.salt, prompts.c.text)
+        .join(calls, calls.c.prompt == prompts.c.digest)
+        .where(calls.c.run == run, prompts.c.text.is_not(None))
+        .distinct()
+    )
+    found = connection.execute(query)
     return {(of or "", chain.text_digest(said)): (digest, salt) for of, digest, salt, said in found}
-
-
-def _check_run(connection: Connection, run: str, query: Select[Any] = sql.RUN_OPENING) -> None:
-    """Raise where there is no run; `RUN_HEAD` lets nobody else number its calls meanwhile."""
-    if connection.scalar(query, {"named": run}) is None:
-        raise BlackboardError(f"a call was refused: there is no run {quoted(run)}")

@@ -1,9 +1,12 @@
-"""The hash chain over everything that is stored, in the order of storage.
+"""The hash chains over everything that is stored, and the names of texts.
 
-A run's opening covers its record; a session's opening the run's opening and all that is known when
-it starts, the fingerprint of its automaton's table among it; each entry's link covers the link
-before; the seal covers the last link, the ending and what led to it. So an entry's link stands for
-the whole conversation up to it. SHA-256, hex.
+A link covers the link before it and a row, so that it stands for all that was before. A run's link
+covers its record, and three chains go on from it: its sessions in the order of their start, what
+its work took (`calls`, `reservations`, `settlements`, `timings`), and what was given out or erased
+of it (`exports`, `erasures`). A session's link covers all that is known when it starts, its members
+and the fingerprint of its table among it, and a chain of its own goes on from it: each event with
+what was judged to arrive at it, and the ending. `heads` holds the latest link of each chain.
+SHA-256, hex.
 """
 
 from __future__ import annotations
@@ -15,70 +18,13 @@ import secrets
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from backends.databases.schema import COVERED
+
 Row = Mapping[Any, Any]
 """The columns of a row by name."""
 
 SALT = 16
 """Bytes of a salt."""
-
-RUN = ("run", "task", "plan", "seed", "version", "data_fingerprint", "created")
-SESSION = (
-    "session",
-    "run",
-    "ordinal",
-    "repetition",
-    "position",
-    "instance",
-    "x_digest",
-    "protocol",
-    "n",
-    "k",
-    "automaton",
-    "fingerprint",
-    "memo",
-    "assumptions",
-    "initiator",
-    "initiator_description",
-    "responder",
-    "responder_description",
-    "created",
-)
-ENTRY = (
-    "session",
-    "number",
-    "sender",
-    "tag",
-    "prediction_digest",
-    "explanation_digest",
-    "receiver",
-    "addition",
-    "created",
-)
-MEMBER = ("place", "name", "automaton", "fingerprint", "table_digest", "description")
-ACTION = (
-    "session",
-    "number",
-    "kind",
-    "member",
-    "partner",
-    "label",
-    "guard",
-    "letter",
-    "payload_digest",
-    "memory_digest",
-    "created",
-)
-JUDGEMENT = (
-    "place",
-    "relation",
-    "left_digest",
-    "right_digest",
-    "outcome",
-    "asked",
-    "seconds",
-    "detail",
-)
-CLOSING = ("ending", "cause", "length")
 
 
 def text_digest(text: str, salt: str = "") -> str:
@@ -123,58 +69,47 @@ def _is_salt(salt: object) -> bool:
     return isinstance(salt, str) and re.fullmatch("(?:[0-9a-f]{2})*", salt) is not None
 
 
+def link(previous: str, kind: str, row: Row, parts: Iterable[tuple[str, Row]] = ()) -> str:
+    """The link of a `row` of `kind` after the `previous` one, with the rows that belong to it.
+
+    Kinds are the names of tables, and `closing` for what its end adds to a session. Every column
+    counts but those that `schema.COVERED` leaves out.
+    """
+    covered = [[part, *_fields(part, found)] for part, found in parts]
+    # what is no JSON was put in by somebody else: it has a link, and a wrong one
+    written = json.dumps(
+        [previous, kind, _fields(kind, row), covered],
+        ensure_ascii=False,
+        separators=(",", ":"),
+        default=repr,
+    )
+    return hashlib.sha256(written.encode("utf-8", "surrogateescape")).hexdigest()
+
+
 def of_run(run: Row) -> str:
-    """A run's opening."""
-    return _link("run", [*_fields(run, RUN), *_later(run, "subject")])
+    """A run's link, with which its chains begin."""
+    return link("", "runs", run)
 
 
-def of_session(run_opening: str, session: Row, members: Iterable[Row] = ()) -> str:
-    """A session's opening; of a system's, with its channel and its `members`."""
-    system = []
-    if session.get("channel"):
-        made = [_fields(member, MEMBER) for member in members]
-        system = [[session["channel"], session["faults"], made]]
-    return _link(run_opening, [*_fields(session, SESSION), *_later(session, "subject"), *system])
+def of_session(previous: str, session: Row, members: Iterable[Row] = ()) -> str:
+    """A session's link, after that of the session before it or of its run."""
+    return link(previous, "sessions", session, (("members", member) for member in members))
 
 
-def of_entry(previous: str, entry: Row, judgements: Iterable[Row]) -> str:
-    """An entry's link, after the `previous` one or the session's opening."""
-    text = _later(entry, "addition_digest")
-    return _link(previous, [*_fields(entry, ENTRY), *text, _judged(judgements)])
-
-
-def of_action(previous: str, action: Row, judgements: Iterable[Row]) -> str:
-    """An action's link, after the `previous` one or the session's opening."""
-    return _link(previous, [*_fields(action, ACTION), _judged(judgements)])
+def of_event(previous: str, event: Row, judgements: Iterable[Row]) -> str:
+    """An event's link, after the `previous` one or the session's."""
+    return link(previous, "events", event, (("judgements", one) for one in judgements))
 
 
 def of_closing(previous: str, session: Row, judgements: Iterable[Row]) -> str:
-    """A session's seal, after its last link."""
-    text = _later(session, "cause_digest")
-    return _link(previous, [*_fields(session, CLOSING), *text, _judged(judgements)])
+    """The last link of a session that is over, after that of its last event."""
+    return link(previous, "closing", session, (("judgements", one) for one in judgements))
 
 
-def joined(head: str, opening: str) -> str:
-    """A run's head when one more session has been opened."""
-    return _link(head, [opening])
+def joined(mark: str, other: str) -> str:
+    """The mark of the chains before and of that whose latest link is `other`."""
+    return hashlib.sha256(f"{mark} {other}".encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _judged(judgements: Iterable[Row]) -> list[list[Any]]:
-    return [[*_fields(one, JUDGEMENT), *_later(one, "detail_digest")] for one in judgements]
-
-
-def _later(row: Row, name: str) -> list[Any]:
-    """What a later version added, where it is there: what is older has the same link as ever."""
-    return [row[name]] if row.get(name) else []
-
-
-def _fields(row: Row, names: tuple[str, ...]) -> list[Any]:
-    return [row[name] for name in names]
-
-
-def _link(previous: str, parts: list[Any]) -> str:
-    # what is no JSON was put in by somebody else: it has a link, and a wrong one
-    written = json.dumps(
-        [previous, *parts], ensure_ascii=False, separators=(",", ":"), default=repr
-    )
-    return hashlib.sha256(written.encode("utf-8", "surrogateescape")).hexdigest()
+def _fields(kind: str, row: Row) -> list[Any]:
+    return [row[name] for name in COVERED[kind]]

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import Connection, delete, insert, select
 
 from backends.databases.blackboard import SqlBlackboard
-from backends.databases.records import check_values, now
+from backends.databases.rows import check_values, now
 from backends.databases.schema import exports, identifiers, tokens
 
 _i, _x, _t = identifiers.c, exports.c, tokens.c
@@ -92,14 +92,8 @@ def note_export(board: SqlBlackboard, runs: Sequence[str], kind: str, path: Path
         digest.update(file.read_bytes())
     row = {"kind": kind, "name": path.name, "digest": digest.hexdigest(), "created": now()}
     check_values("the export", row, set())
-
-    def store(connection: Connection) -> None:
-        for run in runs:
-            latest = select(func.coalesce(func.max(_x.number), 0)).where(_x.run == run)
-            number = (connection.scalar(latest) or 0) + 1
-            connection.execute(insert(exports), {**row, "run": run, "number": number})
-
-    board.write(store)
+    for run in runs:
+        board.record("exports", run, row)
 
 
 def exports_of(board: SqlBlackboard, runs: Iterable[str]) -> tuple[Export, ...]:

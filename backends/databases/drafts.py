@@ -12,16 +12,15 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select
 
-from backends.databases import statements as sql
 from backends.databases.blackboard import SqlBlackboard
-from backends.databases.records import GREATEST, check_values, now
-from backends.databases.schema import drafts, timings
+from backends.databases.rows import ERASURE, GREATEST, check_values, now
+from backends.databases.schema import drafts, sessions, timings
 from pxp_fsm.errors import BlackboardError, UsageError, quoted
 from pxp_fsm.protocol.messages import text_problem
 
 LONGEST = 100_000
 """Characters of a draft that are kept, as JSON."""
-_d = drafts.c
+_d, _w = drafts.c, timings.c
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +58,7 @@ def keep_draft(board: SqlBlackboard, session: str, number: int, content: Any) ->
     check_values("the draft", row, {"number"})
 
     def store(connection: Connection) -> None:
-        if connection.scalar(sql.ERASURE, {"named": session}) is not None:
+        if connection.scalar(ERASURE, {"named": session}) is not None:
             raise BlackboardError(f"session {quoted(session)} was erased: nothing is kept of it")
         connection.execute(delete(drafts).where(_d.session == session))
         connection.execute(insert(drafts), row)
@@ -80,38 +79,39 @@ def drop_draft(board: SqlBlackboard, session: str) -> None:
 
 
 def keep_timing(board: SqlBlackboard, session: str, number: int, timing: Timing) -> None:
-    """Store how message `number` of `session` was arrived at; the first that is stored stays.
+    """Store how event `number` of `session` was arrived at; the first that is stored stays.
 
     Raises `BlackboardError` where there is no such session.
     """
     row = {
         "session": session,
-        "number": number,
+        "event": number,
         "edits": timing.edits,
         "pastes": timing.pastes,
         "page": timing.page,
         "consent": timing.consent,
         "created": now(),
     }
-    check_values("the timing", row, {"number", "edits", "pastes"})
+    check_values("the timing", row, {"event", "edits", "pastes"})
     row |= {"active": float(timing.active), "idle": float(timing.idle)}
+    of_session = select(sessions.c.run).where(sessions.c.session == session)
+    run = board.read(lambda connection: connection.scalar(of_session))
+    if run is None:
+        raise BlackboardError(f"a time was refused: there is no session {quoted(session)}")
 
-    def store(connection: Connection) -> None:
-        w = timings.c
-        there = select(w.number).where(w.session == session, w.number == number)
-        if connection.scalar(there) is None:
-            connection.execute(insert(timings), row)
+    def stored(connection: Connection) -> bool:
+        there = select(_w.number).where(_w.session == session, _w.event == number)
+        return connection.scalar(there) is not None
 
-    board.write(store)
+    board.record("timings", run, row, (), stored)
 
 
 def timings_of(board: SqlBlackboard, session: str) -> dict[int, Timing]:
     """The times of a session's messages, by their numbers."""
-    w = timings.c
     query = (
-        select(w.number, w.active, w.idle, w.edits, w.pastes, w.page, w.consent)
-        .where(w.session == session)
-        .order_by(w.number)
+        select(_w.event, _w.active, _w.idle, _w.edits, _w.pastes, _w.page, _w.consent)
+        .where(_w.session == session)
+        .order_by(_w.event)
     )
     rows = board.read(lambda connection: connection.execute(query).all())
     return {row[0]: Timing(*row[1:]) for row in rows}

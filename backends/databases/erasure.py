@@ -10,30 +10,29 @@ from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
-    ColumnElement,
     CompoundSelect,
     Connection,
     Select,
     Table,
     and_,
     delete,
+    func,
     or_,
     select,
     union,
     update,
 )
 
-from backends.databases import chain, schema
-from backends.databases import statements as sql
+from backends.databases import chain, rows, schema
 from backends.databases.blackboard import SqlBlackboard
 from backends.databases.disclosure import forget_subject
 from backends.databases.engine import file_of
 from backends.databases.faults import translated_errors
-from backends.databases.origins import origin_of
-from backends.databases.records import Erasure, now
+from backends.databases.records import Erasure, origin_of
+from backends.databases.rows import Row
 from pxp_fsm.errors import BlackboardError, NotThere, UsageError, quoted
 
-_s, _c = schema.sessions.c, schema.calls.c
+_s, _c, _x = schema.sessions.c, schema.calls.c, schema.erasures.c
 NOT_ERASED = (
     "names of runs, sessions, instances and members, plans with their subjects, tags, outcomes, "
     "numbers and times; nor call caches that were not named, drawings, spans, backups, and what "
@@ -43,7 +42,6 @@ NOT_ERASED = (
 _REWRITTEN = (
     schema.texts,
     schema.prompts,
-    schema.calls,
     schema.drafts,
     schema.identifiers,
     schema.tokens,
@@ -100,27 +98,24 @@ def erase(board: SqlBlackboard, chosen: Sequence[Chosen]) -> tuple[Erasure, ...]
     Prompts that may hold what was said in them go too: those of later sessions of the same
     repetition, into which a machine may carry what it learned, and of calls outside any session. So
     do drafts; and who a subject is, and their links, with the last of their sessions in a run.
-    Raises `UsageError` for a session of before version 7, and `RunLocked` where its run goes on.
+    Raises `RunLocked` where a run of them goes on, and `UsageError` for texts without a salt.
     """
 
     def store(connection: Connection) -> tuple[Erasure, ...]:
         new = [each for each in chosen if _recorded(connection, each) is None]
-        older = [each for each in new if not connection.scalar(sql.SALT, {"named": each.session})]
-        if older:
-            raise UsageError(
-                f"session {quoted(older[0].session)} was stored by an earlier version, whose chain "
-                f"covers the texts themselves: it cannot be erased, and nothing was; export what "
-                f"is to be kept, and remove the database"
-            )
         for each in new:
-            row = {"session": each.session, "created": now(), "texts": None, "prompts": None}
-            connection.execute(sql.ADD_ERASURE, row)
+            if not connection.scalar(rows.SALT, {"named": each.session}):
+                raise UsageError(
+                    f"the texts of session {quoted(each.session)} came in without a salt, so that "
+                    f"their digests would go on to tell them: it cannot be erased, and nothing "
+                    f"was; export what is to be kept, and remove the database"
+                )
+        begun = {each: _begin(connection, each) for each in new}
         counts = {each: _erase_one(connection, each) for each in new}
         for run in sorted({each.run for each in new}):
             _erase_rest(connection, run)
         for each, (texts, prompts) in counts.items():
-            done = {"named": each.session, "counted": texts, "asked": prompts}
-            connection.execute(sql.END_ERASURE, done)
+            _end(connection, {**begun[each], "texts": texts, "prompts": prompts})
         return tuple(found for each in chosen if (found := _recorded(connection, each)))
 
     with ExitStack() as locked:
@@ -179,8 +174,39 @@ def clean(board: SqlBlackboard) -> None:
         )
 
 
+def _begin(connection: Connection, each: Chosen) -> Row:
+    """Record that a session is being erased: from then on its texts may become empty.
+
+    The number is that of the next in the chain, whose head moves when the erasure is done.
+    """
+    latest = select(func.count()).where(_x.run == each.run, _x.texts.is_(None))
+    pending = connection.scalar(latest) or 0
+    head = connection.execute(rows.HEAD, {"of": "custody", "named": each.run}).one()
+    row: Row = {
+        "run": each.run,
+        "number": head.number + pending + 1,
+        "session": each.session,
+        "texts": None,
+        "prompts": None,
+        "created": rows.now(),
+        "chain": "",
+    }
+    connection.execute(rows.ADD["erasures"], row)
+    return row
+
+
+def _end(connection: Connection, row: Row) -> None:
+    """Record that it is done, with how much was erased, as the next in the chain of its run."""
+    head = connection.execute(rows.HEAD, {"of": "custody", "named": row["run"]}).one()
+    link = chain.link(head.chain, "erasures", row)
+    done = update(schema.erasures).where(_x.session == row["session"])
+    connection.execute(done.values(texts=row["texts"], prompts=row["prompts"], chain=link))
+    before, after = (head.number, head.chain), (head.number + 1, link)
+    connection.execute(rows.MOVE_HEAD, rows.moved("custody", row["run"], before, after))
+
+
 def _recorded(connection: Connection, each: Chosen) -> Erasure | None:
-    found = connection.execute(sql.ERASURE, {"named": each.session}).one_or_none()
+    found = connection.execute(rows.ERASURE, {"named": each.session}).one_or_none()
     return None if found is None else Erasure(*found)
 
 
@@ -191,7 +217,6 @@ def _erase_one(connection: Connection, each: Chosen) -> tuple[int, int]:
         for column in schema.TEXTS_OF_SESSIONS
     )
     texts = _empty(connection, schema.texts, union(*said))
-    _empty_failures(connection, _c.session == each.session)
     drafts = schema.drafts
     connection.execute(delete(drafts).where(drafts.c.session == each.session))
     if each.subject and not _left(connection, each):
@@ -225,18 +250,12 @@ def _erase_rest(connection: Connection, run: str) -> None:
     left = select(_s.session).where(_s.run == run, _s.session.not_in(erased)).limit(1)
     if connection.scalar(left) is None:
         outside = and_(_c.run == run, _c.session.is_(None))
-        _empty(connection, schema.texts, select(_c.reply_digest).where(outside))
-        _empty_failures(connection, outside)
+        for digest in (_c.reply_digest, _c.failure_digest):
+            _empty(connection, schema.texts, select(digest).where(outside))
 
 
 def _empty(connection: Connection, table: Table, digests: Select[Any] | CompoundSelect[Any]) -> int:
     """Empty the rows of `table` under `digests` that have a salt; how many there were."""
     c = table.c
-    rows = update(table).where(c.digest.in_(digests), c.salt != "")
-    return connection.execute(rows.values(text=None, salt="")).rowcount
-
-
-def _empty_failures(connection: Connection, which: ColumnElement[bool]) -> None:
-    """What a server said when it failed may quote what it was asked."""
-    failed = update(schema.calls).where(which, _c.failure != "")
-    connection.execute(failed.values(failure=schema.ERASED))
+    there = update(table).where(c.digest.in_(digests), c.salt != "")
+    return connection.execute(there.values(text=None, salt="")).rowcount

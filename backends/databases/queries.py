@@ -1,17 +1,14 @@
-"""Queries of a blackboard: runs, sessions, entries and calls as they were recorded."""
+"""Queries of a blackboard: runs, sessions and calls as they were recorded."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from dataclasses import fields
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import Connection, Row, case, func, select, text
+from sqlalchemy import Connection, case, func, select, text
 
 from backends.databases import chain, schema
-from backends.databases import statements as sql
-from backends.databases.action_rows import members_of
-from backends.databases.numbered_rows import judged_in
 from backends.databases.records import (
     Cost,
     Erasure,
@@ -20,18 +17,17 @@ from backends.databases.records import (
     SessionLine,
     SessionRecord,
 )
+from backends.databases.rows import members_of
 from backends.databases.schema import ERASED
-from backends.databases.views import ADDITION, CAUSE, MESSAGES, inlined
+from backends.databases.views import CAUSE, inlined
 from pxp_fsm.prompting.model import Reply, Served, Spending, Stop, Usage
-from pxp_fsm.protocol.messages import Answer, Instance, Message
-from pxp_fsm.protocol.relations import Judgement
-from pxp_fsm.sessions.session import Entry
+from pxp_fsm.protocol.messages import Instance
 
 
 def runs(connection: Connection) -> tuple[RunRecord, ...]:
     """Every run, oldest first."""
     r = schema.runs.c
-    query = select(*(r[name] for name in (*chain.RUN, "subject"))).order_by(r.ordinal)
+    query = select(*(r[one.name] for one in fields(RunRecord))).order_by(r.ordinal)
     return tuple(RunRecord(*row) for row in connection.execute(query))
 
 
@@ -48,29 +44,29 @@ def summaries(connection: Connection) -> tuple[RunSummary, ...]:
 
 
 def times(connection: Connection, session: str) -> tuple[float, ...]:
-    """When `session` was opened, and each of its messages stored, in seconds since 1970."""
-    s = schema.sessions.c
+    """When `session` was opened, and each of its events stored, in seconds since 1970."""
+    s, e = schema.sessions.c, schema.events.c
     opened = connection.scalars(select(s.created).where(s.session == session)).all()
-    stored = [created for _number, created in connection.execute(sql.TIMES, {"named": session})]
-    return tuple(map(_seconds, [*opened, *stored]))
+    stored = select(e.created).where(e.session == session).order_by(e.number)
+    return tuple(map(_seconds, [*opened, *connection.scalars(stored)]))
 
 
-def latest_actions(connection: Connection, run: str) -> dict[str, float]:
-    """When the latest action of each system's session of `run` was stored, since 1970."""
-    a, s = schema.actions.c, schema.sessions.c
+def latest_events(connection: Connection, run: str) -> dict[str, float]:
+    """When the latest event of each session of `run` was stored, since 1970."""
+    e, s = schema.events.c, schema.sessions.c
     query = (
-        select(a.session, func.max(a.created))
-        .join(schema.sessions, s.session == a.session)
+        select(e.session, func.max(e.created))
+        .join(schema.sessions, s.session == e.session)
         .where(s.run == run)
-        .group_by(a.session)
+        .group_by(e.session)
     )
     return {session: _seconds(created) for session, created in connection.execute(query)}
 
 
-def action_time(connection: Connection, session: str, number: int) -> float | None:
-    """When action `number` of a system's session was stored, since 1970; None where none was."""
-    a = schema.actions.c
-    query = select(a.created).where(a.session == session, a.number == number)
+def event_time(connection: Connection, session: str, number: int) -> float | None:
+    """When event `number` of a session was stored, since 1970; None where none was."""
+    e = schema.events.c
+    query = select(e.created).where(e.session == session, e.number == number)
     created = connection.scalar(query)
     return None if created is None else _seconds(created)
 
@@ -85,10 +81,8 @@ _SESSIONS = f"""
            s.n, s.k, s.automaton, s.fingerprint, s.memo, s.assumptions, s.initiator,
            s.initiator_description, s.responder, s.responder_description, s.ending,
            {CAUSE} AS cause,
-           CASE WHEN s.length IS NOT NULL THEN s.length ELSE
-             (SELECT COUNT(*) FROM entries WHERE entries.session = s.session)
-             + (SELECT COUNT(*) FROM actions WHERE actions.session = s.session) END AS messages,
-           s.subject, s.channel, s.faults
+           COALESCE(s.length, (SELECT COUNT(*) FROM events WHERE events.session = s.session))
+             AS messages, s.subject, s.channel, s.faults
     FROM runs
     JOIN sessions AS s ON s.run = runs.run
     JOIN texts ON texts.digest = s.x_digest
@@ -117,8 +111,12 @@ def listing(
 
     Run by run, each through its index: nothing is sorted, and no text is read.
     """
-    r, found = schema.runs.c, list[SessionLine]()
-    chosen = select(r.run, r.opened).order_by(r.ordinal)
+    r, h, found = schema.runs.c, schema.heads.c, list[SessionLine]()
+    chosen = (
+        select(r.run, h.number)
+        .join(schema.heads, (h.kind == "sessions") & (h.name == r.run))
+        .order_by(r.ordinal)
+    )
     if run is not None:
         chosen = chosen.where(r.run == run)
     for name, opened in connection.execute(chosen).all():
@@ -137,8 +135,7 @@ def listing(
 _LINES = text(
     f"""
     SELECT session, run, instance, protocol, n, k,
-           COALESCE(length, (SELECT COUNT(*) FROM entries WHERE entries.session = s.session)
-             + (SELECT COUNT(*) FROM actions WHERE actions.session = s.session)),
+           COALESCE(length, (SELECT COUNT(*) FROM events WHERE events.session = s.session)),
            ending, {CAUSE}
     FROM sessions AS s LEFT JOIN texts AS causes ON causes.digest = s.cause_digest
     WHERE run = :run AND ordinal > :after AND ordinal <= :to ORDER BY ordinal
@@ -201,49 +198,16 @@ def _records(
     return tuple(found)
 
 
-_ENTRIES = text(
-    f"""
-    SELECT entries.session, entries.number, entries.sender, entries.tag,
-           COALESCE(predictions.text, '{ERASED}'), COALESCE(explanations.text, '{ERASED}'),
-           entries.receiver, {ADDITION}
-    {MESSAGES}
-    WHERE entries.session = :session ORDER BY entries.number
-    """
-)
-
-
-def closing(connection: Connection, name: str) -> tuple[Judgement, ...]:
-    """The judgements of a session that belong to no stored message, in order."""
-    rows = connection.execute(_ENTRIES, {"session": name}).all()
-    acted = select(func.count()).where(schema.actions.c.session == name)
-    last = len(rows) + (connection.scalar(acted) or 0)
-    judged = judged_in(connection, name, _known(connection, name, rows))
-    return tuple(one for number, made in judged.items() if number > last for one in made)
-
-
-def entries(connection: Connection, name: str) -> tuple[Entry, ...]:
-    """A session's messages, each with its context and judgements, in order."""
-    rows = connection.execute(_ENTRIES, {"session": name}).all()
-    judged = judged_in(connection, name, _known(connection, name, rows))
-    return tuple(
-        Entry(
-            Message(row[0], row[1], row[2], row[3], Answer(row[4], row[5]), row[6]),
-            row[7],
-            tuple(judged.get(row[1], ())),
-        )
-        for row in rows
-    )
-
-
-def _known(connection: Connection, name: str, rows: Iterable[Row[Any]]) -> dict[str, str]:
-    """The SHA-256 of what was said in messages, by the names under which it is stored."""
-    salt = connection.scalar(sql.SALT, {"named": name}) or ""
-    return chain.plain_digests(salt, (row[place] for row in rows for place in (4, 5)))
-
-
 def erasures(connection: Connection, run: str) -> tuple[Erasure, ...]:
     """The sessions of `run` whose texts were erased, in order."""
-    return tuple(Erasure(*row) for row in connection.execute(sql.ERASURES, {"named": run}))
+    x, s = schema.erasures.c, schema.sessions.c
+    query = (
+        select(x.session, x.created, x.texts, x.prompts)
+        .join(schema.sessions, s.session == x.session)
+        .where(s.run == run)
+        .order_by(s.ordinal)
+    )
+    return tuple(Erasure(*row) for row in connection.execute(query))
 
 
 def costs(connection: Connection, run: str) -> tuple[Cost, ...]:
@@ -273,15 +237,21 @@ def costs(connection: Connection, run: str) -> tuple[Cost, ...]:
 
 def spending(connection: Connection, run: str) -> Spending:
     """What a run has spent on models, with each attempt whose end is not known in full."""
-    r = schema.reservations.c
-    query = select(
-        func.count(),
-        func.coalesce(func.sum(r.dollars), 0.0),
-        func.count() - func.count(r.dollars),
-        func.coalesce(func.max(case((r.dollars > r.reserved, 1), else_=0)), 0),
-    ).where(r.run == run)
-    calls, dollars, unpriced, exceeded = connection.execute(query).one()
-    return Spending(int(calls), float(dollars), int(unpriced), bool(exceeded))
+    r, p = schema.reservations.c, schema.settlements.c
+    dollars = case((p.number.is_(None), r.reserved), else_=p.dollars)
+    query = (
+        select(
+            func.count(),
+            func.coalesce(func.sum(dollars), 0.0),
+            func.count() - func.count(dollars),
+            func.coalesce(func.max(case((p.dollars > r.reserved, 1), else_=0)), 0),
+        )
+        .select_from(schema.reservations)
+        .join(schema.settlements, (p.run == r.run) & (p.reservation == r.number), isouter=True)
+        .where(r.run == run)
+    )
+    calls, total, unpriced, exceeded = connection.execute(query).one()
+    return Spending(int(calls), float(total), int(unpriced), bool(exceeded))
 
 
 def replies(connection: Connection, run: str) -> Iterator[tuple[tuple[str, str, int], Reply]]:

@@ -7,17 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, TextClause, text
+from sqlalchemy import Connection, TextClause, bindparam, text
 
 from backends.databases.blackboard import SqlBlackboard
 from backends.databases.faults import DatabaseUnavailable, retried, translated_errors
+from backends.databases.records import SessionRecord
 from backends.databases.views import inlined
+from pxp_fsm.automata.actions import ActionRecord
 from pxp_fsm.protocol.relations import Outcome
 
 _BATCH = 2000
@@ -110,9 +113,10 @@ _SESSIONS = text(
 )
 _MESSAGES = text(
     """
-    SELECT s.session, e.number, e.sender, e.tag, e.prediction_digest, e.explanation_digest
-    FROM sessions AS s JOIN entries AS e ON e.session = s.session
-    WHERE s.run = :run ORDER BY s.repetition, s.position, e.number
+    SELECT s.session, e.number, e.member, e.label, e.payload_digest, e.explanation_digest
+    FROM sessions AS s JOIN events AS e ON e.session = s.session
+    WHERE s.run = :run AND e.explanation_digest IS NOT NULL
+    ORDER BY s.repetition, s.position, e.number
     """
 )
 _JUDGEMENTS, _PAIRS = (
@@ -253,6 +257,46 @@ class _RowsBySession:
         return rows
 
 
+class RecordedAction(NamedTuple):
+    """What happened in a session, by its number, without what was said."""
+
+    number: int
+    action: ActionRecord
+
+
+_HAPPENED = text(
+    """
+    SELECT session, number, kind, member, partner, label, guard FROM events
+    WHERE session IN :sessions ORDER BY session, number
+    """
+).bindparams(bindparam("sessions", expanding=True))
+
+_SESSIONS_AT_ONCE = 500
+
+
+def recorded_actions(
+    board: SqlBlackboard, run: str
+) -> Iterator[tuple[SessionRecord, tuple[RecordedAction, ...]]]:
+    """Every session of `run`, whatever it followed, with what happened in it.
+
+    The actions are as they stand in the database: their words may mean none (`action_of`).
+    """
+    every = board.sessions(run)
+    for start in range(0, len(every), _SESSIONS_AT_ONCE):
+        records = every[start : start + _SESSIONS_AT_ONCE]
+        names = {"sessions": [record.session for record in records]}
+        rows = board.read(partial(_happened, values=names))
+        happened: dict[str, list[RecordedAction]] = {}
+        for session, number, *words in rows:
+            happened.setdefault(session, []).append(RecordedAction(number, ActionRecord(*words)))
+        for record in records:
+            yield record, tuple(happened.get(record.session, ()))
+
+
+def _happened(connection: Connection, values: Mapping[str, Any]) -> Sequence[Any]:
+    return connection.execute(_HAPPENED, values).all()
+
+
 class Table1Row(NamedTuple):
     """A repetition in the papers' Table 1: its sessions that the protocol ended, by class."""
 
@@ -287,10 +331,10 @@ _ENDINGS = text(
 )
 _TAGS = text(
     """
-    SELECT entries.sender, entries.tag, COUNT(*)
-    FROM entries JOIN sessions ON sessions.session = entries.session
-    WHERE sessions.run = :run
-    GROUP BY entries.sender, entries.tag
+    SELECT events.member, events.label, COUNT(*)
+    FROM events JOIN sessions ON sessions.session = events.session
+    WHERE sessions.run = :run AND events.explanation_digest IS NOT NULL
+    GROUP BY events.member, events.label
     """
 )
 
@@ -311,7 +355,7 @@ def run_counts(board: SqlBlackboard, run: str) -> RunCounts:
     return board.read(counted)
 
 
-class Bounds(NamedTuple):
+class BoundedProtocol(NamedTuple):
     """A protocol with the bounds under which sessions ran."""
 
     protocol: str
@@ -319,20 +363,22 @@ class Bounds(NamedTuple):
     k: int | None
 
 
-def protocols_of(board: SqlBlackboard, run: str) -> tuple[Bounds, ...]:
+def protocols_of(board: SqlBlackboard, run: str) -> tuple[BoundedProtocol, ...]:
     """The protocols and bounds that sessions of `run` followed, each once."""
     query = text("SELECT DISTINCT protocol, n, k FROM sessions WHERE run = :run")
     return board.read(
-        lambda connection: tuple(Bounds(*row) for row in connection.execute(query, {"run": run}))
+        lambda connection: tuple(
+            BoundedProtocol(*row) for row in connection.execute(query, {"run": run})
+        )
     )
 
 
 _PREDICTIONS = text(
     """
     SELECT digest, text FROM texts WHERE digest IN (
-      SELECT entries.prediction_digest FROM sessions
-      JOIN entries ON entries.session = sessions.session
-      WHERE sessions.run = :run) AND text IS NOT NULL
+      SELECT events.payload_digest FROM sessions
+      JOIN events ON events.session = sessions.session
+      WHERE sessions.run = :run AND events.explanation_digest IS NOT NULL) AND text IS NOT NULL
     """
 )
 
@@ -348,13 +394,13 @@ _ILLUSTRATIVE = text(
     """
     SELECT sessions.session
     FROM sessions
-    LEFT JOIN entries ON entries.session = sessions.session
+    LEFT JOIN events ON events.session = sessions.session
     WHERE sessions.run = :run
     GROUP BY sessions.session, sessions.ordinal, sessions.ending
     ORDER BY
       CASE WHEN sessions.ending = 'ratified'
-            AND SUM(CASE WHEN entries.tag = 'REVISE' THEN 1 ELSE 0 END) > 0 THEN 0 ELSE 1 END,
-      COUNT(entries.number) DESC, sessions.ordinal
+            AND SUM(CASE WHEN events.label = 'REVISE' THEN 1 ELSE 0 END) > 0 THEN 0 ELSE 1 END,
+      COUNT(events.number) DESC, sessions.ordinal
     LIMIT 1
     """
 )
@@ -363,3 +409,40 @@ _ILLUSTRATIVE = text(
 def illustrative_session(board: SqlBlackboard, run: str) -> str:
     """The session to draw: the longest that was ratified after a REVISE, else the longest."""
     return board.read(lambda connection: str(connection.scalar(_ILLUSTRATIVE, {"run": run})))
+
+
+def action_counts(board: SqlBlackboard, run: str) -> dict[ActionRecord, int]:
+    """How often each action happened in the sessions of `run`, in alphabetical order."""
+    found = board.read(lambda connection: connection.execute(_ACTIONS, {"run": run}).all())
+    return {ActionRecord(*words): times for *words, times in found}
+
+
+def durations(board: SqlBlackboard, run: str) -> dict[str, float]:
+    """Seconds from the opening of each session to its last action; what one waited is in them."""
+    found = board.read(lambda connection: connection.execute(_TIMES, {"run": run}).all())
+    return {session: _elapsed(begun, latest) for session, begun, latest in found}
+
+
+def _elapsed(begun: str, latest: str) -> float:
+    elapsed = datetime.fromisoformat(latest) - datetime.fromisoformat(begun)
+    return max(0.0, elapsed.total_seconds())
+
+
+_ACTIONS = text(
+    """
+    SELECT kind, member, partner, label, guard, COUNT(*)
+    FROM events JOIN sessions ON sessions.session = events.session
+    WHERE sessions.run = :run
+    GROUP BY kind, member, partner, label, guard
+    ORDER BY kind, member, partner, label, guard
+    """
+)
+
+_TIMES = text(
+    """
+    SELECT sessions.session, sessions.created, MAX(events.created)
+    FROM events JOIN sessions ON sessions.session = events.session
+    WHERE sessions.run = :run
+    GROUP BY sessions.session, sessions.created
+    """
+)

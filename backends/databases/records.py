@@ -1,26 +1,25 @@
-"""Records of runs, sessions and calls, and their rows: of values that every database keeps."""
+"""Records of runs, sessions and calls, as values: what `rows` stores and `queries` reads."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any, NamedTuple
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
-from backends.databases import chain
+from pxp_fsm.automata.actions import Exchange, Send
 from pxp_fsm.automata.channels import parse_channel
+from pxp_fsm.automata.serialization import canonical_json
 from pxp_fsm.automata.system import Member, System
 from pxp_fsm.automata.tables import stored_automaton
 from pxp_fsm.diagrams import SequenceChart, actions_chart, sequence_chart
-from pxp_fsm.errors import BlackboardError, quoted
+from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.prompting.model import Usage
-from pxp_fsm.protocol.messages import Instance, Message, answer_problem, text_problem
-from pxp_fsm.protocol.relations import Judgement, Outcome
+from pxp_fsm.protocol.messages import Instance, Message
 from pxp_fsm.protocol.rules import Ending
+from pxp_fsm.sessions.events import Event
 from pxp_fsm.sessions.live import LiveSystem
-from pxp_fsm.sessions.occurrences import Occurrence
-from pxp_fsm.sessions.session import Entry, update_context
+from pxp_fsm.sessions.session import Session
 
 CONCLUDED = tuple(
     ending.value for ending in (Ending.RATIFIED, Ending.REJECTED, Ending.BOUND, Ending.TERM)
@@ -95,7 +94,7 @@ class SessionRecord:
     `agents` maps `m` and `h` (or other names) to what each is made of, the initiator first.
     `assumptions` are those on MATCH and AGREE under which it ran; `memo` tells whether both agents
     remembered their judgements. A system's session has a `channel`, how often it has `faults`, and
-    `members`, of which the first two are its `agents`; its `messages` are its actions.
+    `members`, of which the first two are its `agents`. `messages` is how many events it has.
     """
 
     session: str
@@ -122,16 +121,17 @@ class SessionRecord:
 
 @dataclass(frozen=True, slots=True)
 class StoredSession:
-    """A session with everything that was stored of it, in order: entries, or a system's actions."""
+    """A session with everything that was stored of it: its events, in order."""
 
     record: SessionRecord
-    entries: tuple[Entry, ...]
-    actions: tuple[Occurrence, ...] = ()
+    events: tuple[Event, ...]
 
     @property
     def history(self) -> tuple[Message, ...]:
-        """Its messages, in order."""
-        return tuple(entry.message for entry in self.entries)
+        """The messages that were sent in it, in order."""
+        return tuple(
+            event.carried for event in self.events if isinstance(event.action, Exchange | Send)
+        )
 
     def diagram(self) -> SequenceChart:
         """The session as a sequence chart."""
@@ -139,17 +139,17 @@ class StoredSession:
         title, ending = f"Session {one.session}", one.ending or "not over"
         if one.channel:
             note = f"over {one.channel}; ended: {ending}"
-            return actions_chart(self.actions, self.states, title=title, note=note)
+            return actions_chart(self.events, self.states, title=title, note=note)
         return sequence_chart(
             self.history, title=title, note=f"{one.instance.key}; ended: {ending}"
         )
 
     @property
     def states(self) -> dict[str, str]:
-        """The state of each member of a system after its actions, by the tables that are stored."""
+        """The state of each member of a system after its events, by the tables that are stored."""
         live = LiveSystem(stored_system(self.record.members, self.record.channel))
-        for occurrence in self.actions:
-            live.take(occurrence.action, occurrence.letter)
+        for event in self.events:
+            live.take(event.action, event.message)
         return live.states
 
 
@@ -189,191 +189,135 @@ class Erasure(NamedTuple):
     prompts: int
 
 
-GREATEST = 2**31 - 1
-"""The greatest number that both databases keep in an integer column."""
-GREATEST_SEED = 2**63 - 1
-Row = dict[str, Any]
+SYSTEM = "system"
+"""The protocol of a system's session, as its record names it."""
 
 
-def now() -> str:
-    """The time, UTC, ISO 8601; for people to read: nothing is ordered by it."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+def own_run(session: str) -> str:
+    """The run in which a session of one's own is: what its name begins with."""
+    return session.partition("/")[0]
 
 
-def run_row(record: RunRecord) -> Row:
-    """The row of a new run, without sessions yet."""
-    row: Row = {
-        "run": record.run,
-        "task": record.task,
-        "plan": record.plan,
-        "seed": record.seed,
-        "version": record.version,
-        "data_fingerprint": record.data_fingerprint,
-        "created": record.created or now(),
-        "subject": record.subject,
-    }
-    check_values(f"run {quoted(record.run)}", row, {"seed"}, greatest=GREATEST_SEED)
-    opening = chain.of_run(row)
-    return {**row, "opening": opening, "opened": 0, "head": opening}
-
-
-def session_row(record: SessionRecord, salt: str = "") -> Row:
-    """The row of a new session, but for its ordinal and opening, which its run gives it.
-
-    `salt` is that of its texts; without one, their digests are those of before version 7.
-    """
-    (initiator, initiator_is), (responder, responder_is) = record.agents
-    row: Row = {
-        "session": record.session,
-        "run": record.run,
-        "repetition": record.repetition,
-        "position": record.position,
-        "instance": record.instance.key,
-        "x_digest": chain.text_digest(record.instance.x, salt),
-        "protocol": record.protocol,
-        "n": record.n,
-        "k": record.k,
-        "automaton": record.automaton,
-        "fingerprint": record.fingerprint,
-        "memo": int(record.memo),
-        "assumptions": " ".join(record.assumptions),
-        "initiator": initiator,
-        "initiator_description": initiator_is,
-        "responder": responder,
-        "responder_description": responder_is,
-        "created": now(),
-        "subject": record.subject,
-        "channel": record.channel,
-        "faults": record.faults,
-    }
-    numbers = {"repetition", "position", "memo", "n", "k"}
-    what = f"session {quoted(record.session)}"
-    check_values(what, row, numbers, optional={"n", "k"})
-    check_values(what, {"x": record.instance.x}, set())
-    return row
-
-
-def entry_row(message: Message, addition: str, salt: str = "") -> tuple[Row, list[str]]:
-    """The row of a message, but for its link, and the texts that it refers to.
-
-    What is derived from the message alone holds no text: it stands in the row.
-    """
-    what = f"message {quoted(message.number)} of session {quoted(message.session)}"
-    problem = answer_problem(message.answer)
-    if problem is not None:
-        raise BlackboardError(f"{what} was refused: {problem}")
-    said = [message.answer.prediction, message.answer.explanation]
-    row: Row = {
-        "session": message.session,
-        "number": message.number,
-        "sender": message.sender,
-        "tag": message.tag,
-        "receiver": message.receiver,
-        "addition": addition,
-        "created": now(),
-        "prediction_digest": chain.text_digest(said[0], salt),
-        "explanation_digest": chain.text_digest(said[1], salt),
-    }
-    check_values(what, row, {"number"})
-    apart = addition not in ("", update_context(message))
-    row |= _apart("addition", addition if apart else "", salt)
-    return row, [*said, addition] if apart else said
-
-
-def judgement_rows(
-    session: str, number: int, judgements: Sequence[Judgement], salt: str = ""
-) -> tuple[list[Row], list[str]]:
-    """The rows of what was judged to arrive at message `number`, and the texts they refer to."""
-    rows = [
-        _judgement_row(session, number, place, j, salt) for place, j in enumerate(judgements, 1)
-    ]
-    return rows, [one.detail for one in judgements if one.detail]
-
-
-def _judgement_row(session: str, number: int, place: int, judgement: Judgement, salt: str) -> Row:
-    what = f"judgement {place} at message {quoted(number)} of session {quoted(session)}"
-    row: Row = {
-        "session": session,
-        "number": number,
-        "place": place,
-        "relation": judgement.relation,
-        "left_digest": judgement.left,
-        "right_digest": judgement.right,
-        "outcome": judgement.outcome.value if isinstance(judgement.outcome, Outcome) else "",
-        "asked": int(judgement.asked),
-        "detail": judgement.detail,
-    }
-    check_values(what, row, {"number", "place", "asked"})
-    seconds = judgement.seconds
-    if type(seconds) not in (int, float) or not math.isfinite(seconds):
-        raise BlackboardError(
-            f"{what} was refused: its seconds are {quoted(seconds)}, not a duration"
-        )
-    row |= {side: chain.salted(row[side], salt) for side in ("left_digest", "right_digest")}
-    return {**row, "seconds": float(seconds), **_apart("detail", judgement.detail, salt)}
-
-
-def closing_row(ending: str, cause: str, length: int, salt: str) -> tuple[Row, list[str]]:
-    """What is recorded of a session's end, but for its seal, and the texts that it refers to.
-
-    The cause of a fault may quote what somebody said.
-    """
-    row: Row = {"ending": ending, "cause": cause, "length": length}
-    apart = cause if ending in FAULTS else ""
-    return {**row, **_apart("cause", apart, salt)}, [apart] if apart else []
-
-
-def _apart(name: str, text: str, salt: str) -> Row:
-    """A text that is kept in `texts`, so that it can be erased; none where it is empty."""
-    if not text:
-        return {f"{name}_digest": None}
-    return {name: "", f"{name}_digest": chain.text_digest(text, salt)}
-
-
-def judgement_of(row: Any, known: Mapping[str, str]) -> Judgement:
-    """The judgement that a row of `judgements` holds, with its text.
-
-    `known` are the SHA-256 of the session's texts by the names under which they are stored.
-    """
-    return Judgement(
-        row.relation,
-        known.get(row.left_digest, row.left_digest),
-        known.get(row.right_digest, row.right_digest),
-        Outcome(row.outcome),
-        bool(row.asked),
-        row.seconds,
-        row.text,
+def session_record(
+    session: Session, run: str, repetition: int = 1, position: int = 0
+) -> SessionRecord:
+    """What is recorded of `session`, in its place of `run`; position 0 is the next one there."""
+    rules, agents = session.rules, session.agents
+    if rules is None:
+        return _system_record(session, run, repetition, position)
+    return SessionRecord(
+        session=session.name,
+        run=run,
+        repetition=repetition,
+        position=position,
+        instance=session.instance,
+        protocol=rules.name,
+        n=rules.n,
+        k=rules.k,
+        automaton=rules.automaton.name,
+        fingerprint=rules.automaton.fingerprint,
+        memo=all(agent.memo for agent in agents.values()),
+        assumptions=tuple(sorted(session.assumptions)),
+        agents=tuple((each, agent.describe()) for each, agent in agents.items()),
     )
 
 
-def text_rows(texts: Iterable[str], salt: str = "") -> list[dict[str, str]]:
-    """The rows of `texts`, each once; those of one statement in one order, whoever writes them."""
-    found = {chain.text_digest(text, salt): text for text in texts}
-    return [{"digest": digest, "text": found[digest], "salt": salt} for digest in sorted(found)]
+def _system_record(session: Session, run: str, repetition: int, position: int) -> SessionRecord:
+    members = tuple(
+        MemberRecord(
+            one.name,
+            one.automaton.name,
+            one.automaton.fingerprint,
+            canonical_json(one.automaton),
+            session.description(one.name),
+        )
+        for one in session.system.members
+    )
+    return SessionRecord(
+        session=session.name,
+        run=run,
+        repetition=repetition,
+        position=position,
+        instance=session.instance,
+        protocol=SYSTEM,
+        n=None,
+        k=None,
+        automaton=session.system.name,
+        fingerprint=session.system.fingerprint,
+        memo=False,
+        assumptions=(),
+        agents=tuple((one.name, one.description) for one in members[:2]),
+        channel=session.system.channel.name,
+        faults=f"seed {session.seed}, {session.faults}",
+        members=members,
+    )
 
 
-def check_values(
-    what: str,
-    row: Row,
-    numbers: set[str],
-    *,
-    optional: Iterable[str] = (),
-    greatest: int = GREATEST,
-) -> None:
-    """`BlackboardError` where a value is none that every database keeps exactly."""
-    for name, value in row.items():
-        if value is None and name in optional:
-            continue
-        if name in numbers:
-            if type(value) is not int or not -greatest - 1 <= value <= greatest:
-                raise BlackboardError(
-                    f"{what} was refused: {name} is {quoted(value)}, not a number"
-                )
-        elif not isinstance(value, str):
-            raise BlackboardError(
-                f"{what} was refused: {name} is {quoted(value)}, which is not valid text"
+def check_same(stored: SessionRecord, now: SessionRecord) -> None:
+    """Raise `UsageError` where a session would be resumed as another one than was stored."""
+    parts = [
+        ("protocol", stored.protocol, now.protocol),
+        ("bounds n and k", (stored.n, stored.k), (now.n, now.k)),
+        ("instance", stored.instance, now.instance),
+        ("table", stored.fingerprint, now.fingerprint),
+        ("channel", stored.channel, now.channel),
+        ("faults", stored.faults, now.faults),
+        ("members", [name for name, _ in _members(stored)], [name for name, _ in _members(now)]),
+        *(
+            (f"member {name}", was, would)
+            for (name, was), (_, would) in zip(_members(stored), _members(now), strict=False)
+        ),
+    ]
+    for what, before, after in parts:
+        if before != after:
+            raise UsageError(
+                f"session {stored.session} cannot be resumed: its {what} was "
+                f"{quoted(before, 200)}, and would now be {quoted(after, 200)}"
             )
-        else:
-            problem = text_problem(value)
-            if problem is not None:
-                raise BlackboardError(f"{what} was refused: {name}: {problem}")
+
+
+def _members(record: SessionRecord) -> list[tuple[str, str]]:
+    return [(one.name, one.description) for one in record.members] or list(record.agents)
+
+
+ORIGIN = "origin"
+"""The key under which the plan of a run says what its sessions carry on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Message (or action) `number` of the stored `session`; 0 is before its first.
+
+    >>> Origin.read("drug-1/1/3@2")
+    Origin(session='drug-1/1/3', number=2)
+    """
+
+    session: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.session}@{self.number}"
+
+    @staticmethod
+    def read(text: str) -> Origin:
+        """The origin that `SESSION@NUMBER` means; `UsageError` where it means none."""
+        session, _, number = text.rpartition("@")
+        if not session or not number.isascii() or not number.isdigit() or len(number) > 9:
+            raise UsageError(f"{quoted(text)} is no message of a session; write drug-1/1/3@2")
+        return Origin(session, int(number))
+
+    @property
+    def in_plan(self) -> dict[str, dict[str, str | int]]:
+        """What is stored of it in the plan of a run."""
+        return {ORIGIN: asdict(self)}
+
+
+def origin_of(plan: str) -> Origin | None:
+    """What the sessions of a run with this stored plan carry on; None where they carry on none."""
+    try:
+        found = json.loads(plan).get(ORIGIN)
+        session, number = found["session"], found["number"]
+    except (ValueError, AttributeError, KeyError, TypeError, RecursionError):
+        return None
+    fits = isinstance(session, str) and type(number) is int and number >= 0
+    return Origin(session, number) if fits else None

@@ -2,7 +2,8 @@
 
 Researchers read the views (`views.py`), which are the papers' Δ = {D, M, C} and what is computed
 from it; `docs/blackboard.md` describes both. Texts are kept by their SHA-256, so that what is said
-twice is stored once; a session's entries form a hash chain (`chain.py`).
+twice is stored once. What is stored stands in hash chains (`chain.py`): a row with a column `chain`
+has a link of its own, and what else is stored is covered by one.
 """
 
 from __future__ import annotations
@@ -15,14 +16,18 @@ from sqlalchemy import (
     Column,
     Double,
     ForeignKey,
+    ForeignKeyConstraint,
     Integer,
     MetaData,
     Table,
     Text,
     UniqueConstraint,
 )
+from sqlalchemy.schema import SchemaItem
 
-SCHEMA_VERSION = "8"
+from pxp_fsm.automata.actions import KINDS
+
+SCHEMA_VERSION = "1"
 ERASED = "(erased)"
 """What is shown in place of a text that was erased."""
 
@@ -34,18 +39,23 @@ def _texts(*names: str) -> list[Column[str]]:
     return [Column(name, Text, nullable=False) for name in names]
 
 
+def _text_of(name: str) -> Column[str]:
+    """A column of a text that can be erased; NULL where there is none."""
+    return Column(name, Text, ForeignKey("texts.digest"))
+
+
 version = Table("blackboard_version", metadata, Column("version_num", Text, primary_key=True))
 
-# The salt is that of the session in which a text was said; it is empty where a text was stored
-# before version 7, when sessions shared texts, and where it was erased, and there is no text. With
-# row ids: without them SQLite keeps a row where its key is, and reads a text of ten megabytes whole
-# each time a search passes by it.
+# The salt is that of the session in which a text was said; it is empty where the text belongs to
+# nobody (a table), and where it was erased, and there is no text. With row ids: without them SQLite
+# keeps a row where its key is, and reads a text of ten megabytes whole each time a search passes by
+# it.
 texts = Table(
     "texts",
     metadata,
     Column("digest", Text, primary_key=True),
     Column("text", Text),
-    Column("salt", Text, nullable=False, server_default=""),
+    Column("salt", Text, nullable=False),
 )
 
 runs = Table(
@@ -55,10 +65,7 @@ runs = Table(
     Column("run", Text, nullable=False, unique=True),
     *_texts("task", "plan"),
     Column("seed", BigInteger, nullable=False),
-    *_texts("version", "data_fingerprint", "created", "opening"),
-    Column("opened", Integer, nullable=False),
-    Column("head", Text, nullable=False),
-    Column("subject", Text, nullable=False, server_default=""),
+    *_texts("version", "data_fingerprint", "subject", "created", "chain"),
 )
 
 sessions = Table(
@@ -82,46 +89,28 @@ sessions = Table(
         "initiator_description",
         "responder",
         "responder_description",
+        "subject",
+        "channel",
+        "faults",
         "created",
-        "opening",
+        "chain",
     ),
     Column("ending", Text),
     Column("cause", Text),
+    _text_of("cause_digest"),
     Column("length", Integer),
-    Column("seal", Text),
-    Column("subject", Text, nullable=False, server_default=""),
-    Column("channel", Text, nullable=False, server_default=""),
-    Column("faults", Text, nullable=False, server_default=""),
-    Column("cause_digest", Text, ForeignKey("texts.digest")),
     UniqueConstraint("run", "ordinal"),
     UniqueConstraint("run", "repetition", "position"),
     CheckConstraint("initiator <> responder", name="two_agents"),
     CheckConstraint(
         "(ending IS NULL) = (cause IS NULL) AND (ending IS NULL) = (length IS NULL)"
-        " AND (ending IS NULL) = (seal IS NULL)",
+        " AND (cause_digest IS NULL OR ending IS NOT NULL)",
         name="ending_is_whole",
     ),
 )
 
-tags = Table("tags", metadata, Column("tag", Text, primary_key=True))
-
-entries = Table(
-    "entries",
-    metadata,
-    Column("session", Text, ForeignKey("sessions.session"), primary_key=True),
-    Column("number", Integer, CheckConstraint("number >= 1", name="first_is_1"), primary_key=True),
-    Column("sender", Text, nullable=False),
-    Column("tag", Text, ForeignKey("tags.tag"), nullable=False),
-    Column("prediction_digest", Text, ForeignKey("texts.digest"), nullable=False),
-    Column("explanation_digest", Text, ForeignKey("texts.digest"), nullable=False),
-    *_texts("receiver", "addition", "created", "chain"),
-    Column("addition_digest", Text, ForeignKey("texts.digest")),
-    CheckConstraint("sender <> receiver", name="sender_is_not_receiver"),
-    sqlite_with_rowid=False,
-)
-
-# A session of a system has a channel, members and actions, where one of INTERACT or PXP has no
-# channel, two agents and entries.
+# A session of a system has a channel and members, where one of INTERACT or PXP has no channel and
+# two agents.
 members = Table(
     "members",
     metadata,
@@ -134,25 +123,31 @@ members = Table(
     sqlite_with_rowid=False,
 )
 
-# `letter` is the number of the action that sent what is delivered here.
-actions = Table(
-    "actions",
+# What happened in a session, in order. `member` sends or decides and `partner` receives; `message`
+# is the number of the event that sent what is delivered here. `payload` is what the message
+# carries: JSON, or the prediction of an answer, whose explanation stands beside it.
+events = Table(
+    "events",
     metadata,
     Column("session", Text, ForeignKey("sessions.session"), primary_key=True),
-    Column("number", Integer, primary_key=True),
+    Column("number", Integer, CheckConstraint("number >= 1", name="first_is_1"), primary_key=True),
     *_texts("kind", "member", "partner", "label", "guard"),
-    Column("letter", Integer),
-    Column("payload_digest", Text, ForeignKey("texts.digest")),
-    Column("memory_digest", Text, ForeignKey("texts.digest")),
+    Column("message", Integer),
+    _text_of("payload_digest"),
+    _text_of("explanation_digest"),
+    _text_of("memory_digest"),
+    Column("addition", Text, nullable=False),
+    _text_of("addition_digest"),
     *_texts("created", "chain"),
+    CheckConstraint(f"kind IN ({', '.join(map(repr, KINDS))})", name="kind_is_known"),
+    CheckConstraint("member <> partner OR member = ''", name="not_to_itself"),
     CheckConstraint(
-        "kind IN ('exchange', 'send', 'lose', 'deliver', 'duplicate', 'choose', 'decide',"
-        " 'external')",
-        name="kind_is_known",
+        "explanation_digest IS NULL OR payload_digest IS NOT NULL", name="answer_is_whole"
     ),
     sqlite_with_rowid=False,
 )
 
+# What was judged to arrive at event `number` of a session, or at its end.
 judgements = Table(
     "judgements",
     metadata,
@@ -162,25 +157,59 @@ judgements = Table(
     *_texts("relation", "left_digest", "right_digest", "outcome"),
     Column("asked", Integer, nullable=False),
     Column("seconds", Double, nullable=False),
-    Column("detail", Text, nullable=False),
-    Column("detail_digest", Text, ForeignKey("texts.digest")),
+    _text_of("detail_digest"),
     CheckConstraint(
         "outcome IN ('yes', 'no', 'unsure', 'late', 'broken')", name="outcome_is_known"
     ),
     sqlite_with_rowid=False,
 )
 
-calls = Table(
-    "calls",
+# The latest link of each chain, and how many it has: of the events of a session; of the sessions of
+# a run, of what its work took, and of what was given out or erased. With it, that the last rows are
+# gone is seen, and who adds to a chain sees whether somebody else has.
+heads = Table(
+    "heads",
     metadata,
-    Column("run", Text, ForeignKey("runs.run"), primary_key=True),
-    Column("number", Integer, primary_key=True),
+    Column("kind", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("number", Integer, nullable=False),
+    Column("chain", Text, nullable=False),
+    CheckConstraint("kind IN ('events', 'sessions', 'work', 'custody')", name="kind_is_known"),
+    sqlite_with_rowid=False,
+)
+
+
+def _record(name: str, *columns: SchemaItem) -> Table:
+    """A table whose rows are numbered in a chain of their run, together with other tables."""
+    return Table(
+        name,
+        metadata,
+        Column("run", Text, ForeignKey("runs.run"), primary_key=True),
+        Column("number", Integer, primary_key=True),
+        *columns,
+        *_texts("created", "chain"),
+        sqlite_with_rowid=False,
+    )
+
+
+# What a model was asked, each request once a run; `calls.prompt` is its digest.
+prompts = Table(
+    "prompts",
+    metadata,
+    Column("digest", Text, primary_key=True),
+    Column("salt", Text, nullable=False),
+    Column("text", Text),
+)
+
+calls = _record(
+    "calls",
     Column("session", Text, ForeignKey("sessions.session")),
-    *_texts("purpose", "model", "prompt"),
+    *_texts("purpose", "model"),
+    Column("prompt", Text, ForeignKey("prompts.digest"), nullable=False),
     Column("epoch", Integer, nullable=False),
-    Column("reply_digest", Text, ForeignKey("texts.digest")),
+    _text_of("reply_digest"),
     Column("stop", Text),
-    Column("failure", Text, nullable=False),
+    _text_of("failure_digest"),
     Column("sent", Integer, nullable=False),
     Column("received", Integer, nullable=False),
     Column("cache_read", Integer, nullable=False),
@@ -191,74 +220,54 @@ calls = Table(
     Column("request_id", Text, nullable=False),
     Column("batched", Integer, nullable=False),
     Column("cached", Integer, nullable=False),
-    Column("created", Text, nullable=False),
     CheckConstraint("(reply_digest IS NULL) = (stop IS NULL)", name="reply_is_whole"),
-    sqlite_with_rowid=False,
 )
 
-# What a model was asked, each request once a run; `calls.prompt` is its digest. A prompt that was
-# asked before version 5 is not here, and its `calls.prompt` is the fingerprint of the request.
-prompts = Table(
-    "prompts",
-    metadata,
-    Column("digest", Text, primary_key=True),
-    Column("salt", Text, nullable=False),
-    Column("text", Text),
-)
-
-# Each attempt to ask a model, stored before it is sent: `dollars` is the most that it may cost
-# until it is settled, and then what it did cost. Empty where no price is known.
-reservations = Table(
+# Each attempt to ask a model, stored before it is sent: `reserved` is the most that it may cost;
+# empty where no price is known.
+reservations = _record(
     "reservations",
-    metadata,
-    Column("run", Text, ForeignKey("runs.run"), primary_key=True),
-    Column("number", Integer, primary_key=True),
     Column("session", Text, ForeignKey("sessions.session")),
     *_texts("purpose", "model"),
     Column("reserved", Double),
-    Column("dollars", Double),
-    Column("settled", Integer, nullable=False),
-    Column("created", Text, nullable=False),
-    CheckConstraint("(reserved IS NULL) = (dollars IS NULL)", name="price_is_known"),
-    CheckConstraint("settled IN (0, 1)", name="settled_is_known"),
-    sqlite_with_rowid=False,
 )
 
-# Each session whose texts were erased, with when and how many; they are empty while it is done.
-erasures = Table(
-    "erasures",
-    metadata,
-    Column("session", Text, ForeignKey("sessions.session"), primary_key=True),
-    Column("created", Text, nullable=False),
-    Column("texts", Integer),
-    Column("prompts", Integer),
-    sqlite_with_rowid=False,
+# What an attempt did cost; one that has no such row counts in full.
+settlements = _record(
+    "settlements",
+    Column("reservation", Integer, nullable=False),
+    Column("dollars", Double),
+    UniqueConstraint("run", "reservation"),
+    ForeignKeyConstraint(["run", "reservation"], ["reservations.run", "reservations.number"]),
 )
 
 # How a person arrived at a message or an action: seconds in which they did something and in which
-# they did not, and with which version of the page and of the consent.
-timings = Table(
+# they did not, and with which version of the page and of the consent. `event` is its number.
+timings = _record(
     "timings",
-    metadata,
-    Column("session", Text, ForeignKey("sessions.session"), primary_key=True),
-    Column("number", Integer, CheckConstraint("number >= 1", name="first_is_1"), primary_key=True),
+    Column("session", Text, ForeignKey("sessions.session"), nullable=False),
+    Column("event", Integer, CheckConstraint("event >= 1", name="first_is_1"), nullable=False),
     Column("active", Double, nullable=False),
     Column("idle", Double, nullable=False),
     Column("edits", Integer, nullable=False),
     Column("pastes", Integer, nullable=False),
-    *_texts("page", "consent", "created"),
-    sqlite_with_rowid=False,
+    *_texts("page", "consent"),
+    UniqueConstraint("session", "event"),
 )
 
 # What was given out of a run as files, which no erasure reaches.
-exports = Table(
-    "exports",
-    metadata,
-    Column("run", Text, ForeignKey("runs.run"), primary_key=True),
-    Column("number", Integer, primary_key=True),
-    *_texts("kind", "name", "digest", "created"),
-    sqlite_with_rowid=False,
+exports = _record("exports", *_texts("kind", "name", "digest"))
+
+# Each session whose texts were erased, with how many; they are empty while it is done.
+erasures = _record(
+    "erasures",
+    Column("session", Text, ForeignKey("sessions.session"), nullable=False, unique=True),
+    Column("texts", Integer),
+    Column("prompts", Integer),
 )
+
+RECORDS = {"work": (calls, reservations, settlements, timings), "custody": (exports, erasures)}
+"""The tables of the two chains of a run beside its sessions."""
 
 # The three that are no part of what a run holds: they change, and rows are removed.
 drafts = Table(
@@ -299,6 +308,25 @@ TEXTS_OF_SESSIONS = tuple(
 )
 """The columns that refer to what was said in a session: all but a member's table."""
 
+CLOSING = ("ending", "cause", "cause_digest", "length")
+"""The columns of a session that its end gives."""
+
+
+def _covered(table: Table, *without: str) -> tuple[str, ...]:
+    return tuple(one.name for one in table.columns if one.name not in ("chain", *without))
+
+
+COVERED: dict[str, tuple[str, ...]] = {
+    runs.name: _covered(runs, "ordinal"),
+    sessions.name: _covered(sessions, *CLOSING),
+    "closing": CLOSING,
+    **{
+        table.name: _covered(table)
+        for table in (members, events, judgements, *RECORDS["work"], *RECORDS["custody"])
+    },
+}
+"""The columns that a link covers, of each kind of row; a run's ordinal is its database's."""
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:
@@ -311,8 +339,8 @@ class Shape:
     optional: frozenset[str]
 
 
-def _shape(table: Table, without: tuple[str, ...] = ()) -> Shape:
-    columns = [column for column in table.columns if column.name not in without]
+def _shape(table: Table) -> Shape:
+    columns = [column for column in table.columns if column is not runs.c.ordinal]
     kinds = {column.name: column.type.python_type for column in columns}
     return Shape(
         table.name,
@@ -323,21 +351,18 @@ def _shape(table: Table, without: tuple[str, ...] = ()) -> Shape:
     )
 
 
-SHAPES = {
-    shape.name: shape
-    for shape in (
-        _shape(texts),
-        _shape(prompts),
-        _shape(runs, without=("ordinal",)),
-        _shape(sessions),
-        _shape(members),
-        _shape(entries),
-        _shape(actions),
-        _shape(judgements),
-        _shape(calls),
-        _shape(reservations),
-        _shape(erasures),
-        _shape(timings),
-    )
-}
-"""What is exchanged, in the order in which it comes in."""
+EXCHANGED = (
+    texts,
+    prompts,
+    runs,
+    heads,
+    sessions,
+    members,
+    events,
+    judgements,
+    *RECORDS["work"],
+    *RECORDS["custody"],
+)
+"""The tables that are exchanged, in the order in which they come in."""
+SHAPES = {table.name: _shape(table) for table in EXCHANGED}
+"""How each is exchanged."""

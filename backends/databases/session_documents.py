@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,11 @@ from backends.databases.blackboard import SqlBlackboard
 from backends.databases.records import SessionRecord
 from pxp_fsm.automata.documents import faults
 from pxp_fsm.errors import BlackboardError, DataError
-from pxp_fsm.protocol.interfaces import Blackboard
 from pxp_fsm.protocol.messages import Answer, Instance, Message
 from pxp_fsm.protocol.relations import Judgement, Outcome
-from pxp_fsm.sessions.session import update_context
+from pxp_fsm.sessions.events import Event
+from pxp_fsm.sessions.policy import update_context
+from pxp_fsm.sessions.session import Session, Store
 
 FORMAT, VERSION = "pxp-fsm session", 1
 STORED_AS = "pxp_session"
@@ -83,13 +85,9 @@ def session_part(record: SessionRecord, withholding: Withholding | None = None) 
     }
 
 
-def message_part(
-    message: Message,
-    context: str,
-    judgements: Sequence[Judgement],
-    withholding: Withholding | None = None,
-) -> dict[str, Any]:
+def message_part(event: Event, withholding: Withholding | None = None) -> dict[str, Any]:
     """A message with what it adds to the context and what was judged to arrive at it."""
+    message = event.carried
     texts = message.answer.prediction, message.answer.explanation
     prediction, explanation = map(withholding.text, texts) if withholding else texts
     part = {
@@ -99,10 +97,12 @@ def message_part(
         "tag": message.tag,
         "prediction": prediction,
         "explanation": explanation,
-        "judgements": _judgements(judgements, withholding),
+        "judgements": _judgements(event.judgements, withholding),
     }
-    if context != update_context(message) and withholding is None:
-        part["context"] = context
+    if event.guard:
+        part["guard"] = event.guard
+    if event.addition != update_context(message) and withholding is None:
+        part["context"] = event.addition
     return part
 
 
@@ -144,18 +144,22 @@ def _judgements(
 class Transcript:
     """A blackboard that keeps a session's parts in memory; `stored`, if given, stores them first.
 
-    Fills `pxp_fsm.protocol.interfaces.Blackboard`; one instance serves one session.
+    Fills `pxp_fsm.sessions.session.Store`; one instance serves one session.
     """
 
-    def __init__(self, stored: Blackboard | None = None) -> None:
+    def __init__(self, stored: Store | None = None) -> None:
         self._stored = stored
         self.messages: list[dict[str, Any]] = []
         self.closing: dict[str, Any] | None = None
 
-    def append(self, message: Message, context: str, judgements: Sequence[Judgement]) -> None:
+    def open(self, session: Session) -> None:
         if self._stored is not None:
-            self._stored.append(message, context, judgements)
-        self.messages.append(message_part(message, context, judgements))
+            self._stored.open(session)
+
+    def append(self, session: str, event: Event) -> None:
+        if self._stored is not None:
+            self._stored.append(session, event)
+        self.messages.append(message_part(event))
 
     def close(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
         if self._stored is not None:
@@ -199,7 +203,9 @@ def store_document(board: SqlBlackboard, document: object, run: str, source: str
         for part in sorted(checked["messages"], key=lambda one: int(one["number"])):
             message = _message(part, name)
             context = part.get("context", update_context(message))
-            board.append(message, context, _read_judgements(part["judgements"]))
+            judged = _read_judgements(part["judgements"])
+            event = Event.of_message(message, context, judged)
+            board.append(name, replace(event, guard=part.get("guard", "")))
         if closing is not None:
             judged = _read_judgements(closing["judgements"])
             board.close(name, closing["ending"], closing["cause"], judged)

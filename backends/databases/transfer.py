@@ -13,48 +13,25 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from sqlalchemy import Connection, Engine, Executable, Select, select, union
+from sqlalchemy import ColumnElement, Connection, Engine, Select, Table, case, select, union
 from sqlalchemy.exc import IntegrityError
 
-from backends.databases import chain, schema
-from backends.databases import statements as sql
+from backends.databases import chain, rows, schema
 from backends.databases.faults import translated_errors
-from backends.databases.records import GREATEST, GREATEST_SEED, check_values
-from backends.databases.reservations import earlier_reservations
+from backends.databases.rows import GREATEST, GREATEST_SEED, check_values
 from backends.databases.schema import SCHEMA_VERSION, SHAPES
-from backends.databases.verify import Mark, erased_texts, verify_run
+from backends.databases.verify import Mark, erased_texts, strays, verify_run
 from pxp_fsm.artifacts import atomic_path
 from pxp_fsm.defaults import RESEARCH_ONLY
 from pxp_fsm.errors import BlackboardError, DataError, NotThere, quoted, require_extra
 
 FORMAT = "pxp-fsm blackboard"
-READ = ("2", "3", "4", "5", "6", "7", SCHEMA_VERSION)
-"""The schema versions whose exports come in."""
 _BATCH = 500
 _PARQUET_BATCH = 10_000
 """Rows that are written together; they are read by fewer, as a file may hold anything."""
 _READ_TOGETHER = 100
 _SMALL, _TIMES = 64 * 2**20, 500
 """A Parquet file may hold so many bytes, or so many times its own size."""
-_LATER = {
-    "calls": "4",
-    "prompts": "5",
-    "reservations": "5",
-    "members": "6",
-    "actions": "6",
-    "erasures": "7",
-    "timings": "8",
-}
-"""Tables with the versions that brought them."""
-
-_ADDED: dict[str, dict[str, str | None]] = {
-    "runs": {"subject": ""},
-    "sessions": {"subject": "", "channel": "", "faults": "", "cause_digest": None},
-    "texts": {"salt": ""},
-    "entries": {"addition_digest": None},
-    "judgements": {"detail_digest": None},
-}
-"""Columns that a later version brought, as they are in rows of before."""
 
 Rows = Iterator[tuple[str, dict[str, Any]]]
 
@@ -81,46 +58,31 @@ def export_rows(engine: Engine, run: str) -> Rows:
 
 
 def _queries(run: str) -> Iterator[tuple[str, Select[Any]]]:
-    t, r, s = schema.texts.c, schema.runs.c, schema.sessions.c
-    e, j, c = schema.entries.c, schema.judgements.c, schema.calls.c
-    p, v = schema.prompts.c, schema.reservations.c
-    m, a, x = schema.members.c, schema.actions.c, schema.erasures.c
-    w = schema.timings.c
+    s, h = schema.sessions.c, schema.heads.c
     mine = select(s.session).where(s.run == run)
+
+    def of_run(table: Table) -> ColumnElement[bool]:
+        """The rows of a table that are of the run, or of one of its sessions."""
+        return table.c.run == run if "run" in table.c else table.c.session.in_(mine)
+
     used = union(
-        select(m.table_digest).where(m.session.in_(mine)),
         *(
-            select(column).where(
-                column.table.c.run == run
-                if "run" in column.table.c
-                else column.table.c.session.in_(mine),
-                column.is_not(None),
-            )
-            for column in schema.TEXTS_OF_SESSIONS
-        ),
+            select(column).where(of_run(column.table), column.is_not(None))
+            for column in (*schema.TEXTS_OF_SESSIONS, schema.members.c.table_digest)
+        )
     )
+    asked = select(schema.calls.c.prompt).where(schema.calls.c.run == run)
     chosen = {
-        "texts": (schema.texts, t.digest.in_(used), [t.digest]),
-        "prompts": (
-            schema.prompts,
-            p.digest.in_(select(c.prompt).where(c.run == run)),
-            [p.digest],
-        ),
-        "runs": (schema.runs, r.run == run, [r.run]),
-        "sessions": (schema.sessions, s.run == run, [s.ordinal]),
-        "members": (schema.members, m.session.in_(mine), [m.session, m.place]),
-        "actions": (schema.actions, a.session.in_(mine), [a.session, a.number]),
-        "entries": (schema.entries, e.session.in_(mine), [e.session, e.number]),
-        "judgements": (schema.judgements, j.session.in_(mine), [j.session, j.number, j.place]),
-        "calls": (schema.calls, c.run == run, [c.number]),
-        "reservations": (schema.reservations, v.run == run, [v.number]),
-        "erasures": (schema.erasures, x.session.in_(mine), [x.session]),
-        "timings": (schema.timings, w.session.in_(mine), [w.session, w.number]),
+        "texts": schema.texts.c.digest.in_(used),
+        "prompts": schema.prompts.c.digest.in_(asked),
+        "heads": case((h.kind == "events", h.name.in_(mine)), else_=h.name == run),
     }
-    for name, shape in SHAPES.items():
-        table, wanted, order = chosen[name]
-        columns = [table.c[column] for column in shape.columns]
-        yield name, select(*columns).where(wanted).order_by(*order)
+    for table in schema.EXCHANGED:
+        columns = [table.c[column] for column in SHAPES[table.name].columns]
+        order = [s.ordinal] if table is schema.sessions else list(table.primary_key.columns)
+        wanted = chosen.get(table.name)
+        query = select(*columns).where(of_run(table) if wanted is None else wanted)
+        yield table.name, query.order_by(*order)
 
 
 def import_rows(engine: Engine, found: Rows, source: str) -> Mark:
@@ -138,7 +100,7 @@ def import_rows(engine: Engine, found: Rows, source: str) -> Mark:
                 if run is not None or len(batch) != 1:
                     raise DataError(f"{source}: a file must hold one run")
                 run = batch[0]
-                if connection.scalar(sql.RUN_OPENING, {"named": run["run"]}) is not None:
+                if connection.scalar(rows.RUN, {"named": run["run"]}) is not None:
                     raise DataError(
                         f"{shown} has a run {quoted(run['run'])} already; give another database"
                     )
@@ -146,9 +108,12 @@ def import_rows(engine: Engine, found: Rows, source: str) -> Mark:
                 closings += [row for row in batch if row["ending"] is not None]
                 batch = [{**row, **_OPEN} for row in taken]
             elif name == "erasures" or name in _DIGESTS:
+                if name == "erasures":  # a session ends before it is erased
+                    _close(connection, closings)
+                    closings = []
                 erased = erased or name == "erasures" or any(map(_is_erased, batch))
             try:
-                connection.execute(_STORE[name], batch)
+                connection.execute(rows.KEEP_TEXT if name == "texts" else rows.ADD[name], batch)
             except IntegrityError as error:
                 raise DataError(
                     f"{source}: rows of {name} were refused by the database, so nothing was "
@@ -158,34 +123,20 @@ def import_rows(engine: Engine, found: Rows, source: str) -> Mark:
             raise DataError(f"{source}: the file holds no run")
         _close(connection, closings)
         mark, problems = verify_run(connection, run)
-        problems += erased_texts(connection) if erased else ()
+        problems += [*strays(connection), *(erased_texts(connection) if erased else ())]
         if problems:
             said = "; ".join(f"{p.where}: {p.what}" for p in problems[:5])
             raise DataError(f"{source}: its hash chain is broken, so nothing was imported: {said}")
     return mark
 
 
-_OPEN: dict[str, Any] = dict.fromkeys(sql.CLOSING)
-_STORE: dict[str, Executable] = {
-    "texts": sql.KEEP_TEXT,
-    "runs": sql.ADD_RUN,
-    "sessions": sql.ADD_SESSION,
-    "members": sql.ADD_MEMBER,
-    "entries": sql.ADD_ENTRY,
-    "actions": sql.ADD_ACTION,
-    "judgements": sql.ADD_JUDGEMENT,
-    "calls": sql.ADD_CALL,
-    "prompts": sql.ADD_PROMPT,
-    "reservations": sql.ADD_RESERVATION,
-    "erasures": sql.ADD_ERASURE,
-    "timings": sql.ADD_TIMING,
-}
+_OPEN: dict[str, Any] = dict.fromkeys(schema.CLOSING)
 
 
 def _close(connection: Connection, closings: list[dict[str, Any]]) -> None:
     if closings:
         values = [{"named": row["session"], **{k: row[k] for k in _OPEN}} for row in closings]
-        connection.execute(sql.CLOSE, values)
+        connection.execute(rows.CLOSE, values)
 
 
 def _batches(found: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
@@ -236,27 +187,11 @@ def _is_erased(row: dict[str, Any]) -> bool:
     return row["text"] is None and row["salt"] == ""
 
 
-def _of_today(rows: Rows, version: str) -> Rows:
-    """The rows of an export of schema version `version`, as those of today's."""
-    if version == SCHEMA_VERSION:
-        yield from rows
-        return
-    calls: list[dict[str, Any]] = []
-    for name, row in rows:
-        for column, value in _ADDED.get(name, {}).items():
-            row.setdefault(column, value)
-        if name == "calls" and int(version) < int(_LATER["reservations"]):
-            calls.append(row)
-        yield name, row
-    for row in earlier_reservations(calls):
-        yield "reservations", row
-
-
-def write_jsonl(rows: Rows, path: Path) -> None:
-    """Write `rows` to `path`, which must not exist; a file that is there is whole."""
+def write_jsonl(exported: Rows, path: Path) -> None:
+    """Write rows to `path`, which must not exist; a file that is there is whole."""
     with atomic_path(path) as part, part.open("w", encoding="utf-8", newline="\n") as file:
         file.write(_line({"format": FORMAT, "schema": SCHEMA_VERSION, "notice": RESEARCH_ONLY}))
-        for table, row in rows:
+        for table, row in exported:
             file.write(_line({"table": table, **row}))
 
 
@@ -267,14 +202,14 @@ def read_jsonl(path: Path) -> Rows:
         header = _parsed(path, 1, file.readline())
         if header.get("format") != FORMAT:
             raise DataError.at(path, 1, "this is not an export of a blackboard")
-        if header.get("schema") not in READ:
+        if header.get("schema") != SCHEMA_VERSION:
             raise DataError.at(
                 path,
                 1,
                 f"it was written from schema version {header.get('schema')!r}, this program reads "
-                f"{' and '.join(READ)}",
+                f"{SCHEMA_VERSION}",
             )
-        yield from _of_today(_lines(path, file), str(header["schema"]))
+        yield from _lines(path, file)
 
 
 def _lines(path: Path, file: BinaryIO) -> Rows:
@@ -300,13 +235,13 @@ def _parsed(path: Path, number: int, line: bytes) -> dict[str, Any]:
     return found
 
 
-def write_parquet(rows: Rows, folder: Path) -> None:
-    """Write `rows` into `folder`, which must not exist; a folder that is there is whole."""
+def write_parquet(exported: Rows, folder: Path) -> None:
+    """Write rows into `folder`, which must not exist; a folder that is there is whole."""
     pyarrow, parquet = _pyarrow()
     with atomic_path(folder) as part:
         part.mkdir()
         written = set()
-        for name, group in groupby(rows, key=lambda item: item[0]):
+        for name, group in groupby(exported, key=lambda item: item[0]):
             with parquet.ParquetWriter(part / f"{name}.parquet", _schema(SHAPES[name])) as writer:
                 while batch := [row for _table, row in islice(group, _PARQUET_BATCH)]:
                     writer.write_table(pyarrow.Table.from_pylist(batch, _schema(SHAPES[name])))
@@ -318,17 +253,10 @@ def write_parquet(rows: Rows, folder: Path) -> None:
 
 def read_parquet(folder: Path) -> Rows:
     """The rows in `folder`; raises `DataError` where a file is not one of ours."""
-    _parquet_file, version = _opened(folder / "texts.parquet")
-    yield from _of_today(_parquet_rows(folder, version), version)
-
-
-def _parquet_rows(folder: Path, version: str) -> Rows:
     pyarrow, _parquet = _pyarrow()
     for name in SHAPES:
-        if int(version) < int(_LATER.get(name, "0")):
-            continue
         path = folder / f"{name}.parquet"
-        file, _version = _opened(path)
+        file = _opened(path)
         most, held = max(_SMALL, _TIMES * path.stat().st_size), 0
         try:
             for batch in file.iter_batches(_READ_TOGETHER):
@@ -343,8 +271,8 @@ def _parquet_rows(folder: Path, version: str) -> Rows:
             raise DataError(f"{path}: this is not a Parquet file ({error})") from error
 
 
-def _opened(path: Path) -> tuple[Any, str]:
-    """A Parquet file of an export, with the schema version that it was written from."""
+def _opened(path: Path) -> Any:
+    """A Parquet file of an export."""
     pyarrow, parquet = _pyarrow()
     _check_regular(path)
     try:
@@ -353,16 +281,15 @@ def _opened(path: Path) -> tuple[Any, str]:
         said = (file.schema_arrow.metadata or {}).get(b"pxp", b"").decode()
     except (pyarrow.ArrowException, UnicodeError) as error:
         raise DataError(f"{path}: this is not a Parquet file ({error})") from error
-    version = said.removeprefix(f"{FORMAT} ")
-    if version not in READ or version == said:
+    if said != f"{FORMAT} {SCHEMA_VERSION}":
         raise DataError(
-            f"{path}: this is not an export of a blackboard of schema version {' or '.join(READ)}"
+            f"{path}: this is not an export of a blackboard of schema version {SCHEMA_VERSION}"
         )
     groups = (file.metadata.row_group(number) for number in range(file.metadata.num_row_groups))
     most = max(_SMALL, _TIMES * path.stat().st_size)
     if sum(group.total_byte_size for group in groups) > most:
         raise _expands(path, most)
-    return file, version
+    return file
 
 
 def _expands(path: Path, most: int) -> DataError:

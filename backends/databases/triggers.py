@@ -8,68 +8,46 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from backends.databases.schema import ERASED
+from sqlalchemy import PrimaryKeyConstraint, UniqueConstraint
 
-APPEND_ONLY = (
-    "blackboard_version",
-    "texts",
-    "tags",
-    "runs",
-    "sessions",
-    "members",
-    "entries",
-    "actions",
-    "judgements",
-    "calls",
-    "prompts",
-    "reservations",
-    "erasures",
-    "timings",
-    "exports",
-)
+from backends.databases.schema import CLOSING, EXCHANGED, SHAPES, events
+
+APPEND_ONLY = ("blackboard_version", *SHAPES)
 """Tables whose rows are never removed."""
 
-_CLOSING = {"ending", "cause", "length", "seal", "cause_digest"}
-_COUNTING = {"opened", "head"}
 MAY_CHANGE: dict[str, set[str]] = {
     "blackboard_version": {"version_num"},
-    "sessions": _CLOSING,
-    "runs": _COUNTING,
-    "reservations": {"dollars", "settled"},
-    "erasures": {"texts", "prompts"},
+    "sessions": set(CLOSING),
+    "heads": {"number", "chain"},
+    "erasures": {"texts", "prompts", "chain"},
 }
 """The columns of a table that may change."""
 
 FINAL = {
-    "sessions": "OLD.ending IS NOT NULL",
-    "reservations": "OLD.settled = 1",
+    "sessions": "(OLD.ending IS NOT NULL OR EXISTS "
+    "(SELECT 1 FROM erasures WHERE session = OLD.session))",
     "erasures": "OLD.texts IS NOT NULL",
 }
 """When a row changes no more."""
 
-ERASABLE = {
-    "texts": {"text": "NULL", "salt": "''"},
-    "prompts": {"text": "NULL", "salt": "''"},
-    "calls": {"failure": f"'{ERASED}'"},
-}
+ERASABLE = {table: {"text": "NULL", "salt": "''"} for table in ("texts", "prompts")}
 """What may become empty, and how, while an erasure is recorded and not done."""
 _ERASING = "EXISTS (SELECT 1 FROM erasures WHERE texts IS NULL)"
 
-KEYS = {
-    "texts": ("digest",),
-    "tags": ("tag",),
-    "runs": ("run",),
-    "sessions": ("session",),
-    "members": ("session", "place"),
-    "judgements": ("session", "number", "place"),
-    "calls": ("run", "number"),
-    "prompts": ("digest",),
-    "reservations": ("run", "number"),
-    "erasures": ("session",),
-    "timings": ("session", "number"),
-    "exports": ("run", "number"),
+KEYS: dict[str, list[tuple[str, ...]]] = {
+    table.name: [
+        tuple(column.name for column in constraint.columns)
+        for constraint in table.constraints
+        if isinstance(constraint, PrimaryKeyConstraint | UniqueConstraint)
+        and "ordinal" not in constraint.columns
+    ]
+    for table in EXCHANGED
+    if table is not events
 }
-"""What may not be given again: SQLite's INSERT OR REPLACE would remove a row unseen."""
+"""What may not be given again: SQLite's INSERT OR REPLACE would remove a row unseen.
+
+An event is the next one of its session in any case.
+"""
 
 _OVER = (
     "(SELECT ending FROM sessions WHERE session = NEW.session) IS NOT NULL",
@@ -79,32 +57,34 @@ _GONE = (
     "EXISTS (SELECT 1 FROM erasures WHERE session = NEW.session)",
     "the session was erased",
 )
-_NEXT = (
-    "NEW.number <> (SELECT COALESCE(MAX(number), 0) + 1 FROM {table} WHERE session = NEW.session)"
-)
+_SESSION = "FROM sessions WHERE session = NEW.session"
 ORDER = {
-    "entries": (
+    "events": (
         _OVER,
         _GONE,
         (
-            _NEXT.format(table="entries"),
-            "the messages of a session are numbered without a gap",
+            "NEW.number <> "
+            "(SELECT COALESCE(MAX(number), 0) + 1 FROM events WHERE session = NEW.session)",
+            "the events of a session are numbered without a gap",
         ),
         (
-            "NOT EXISTS (SELECT 1 FROM sessions WHERE session = NEW.session AND "
-            "((initiator = NEW.sender AND responder = NEW.receiver) OR "
-            "(initiator = NEW.receiver AND responder = NEW.sender)))",
+            f"(SELECT channel {_SESSION}) = '' AND NOT EXISTS (SELECT 1 {_SESSION} AND "
+            "((initiator = NEW.member AND responder = NEW.partner) OR "
+            "(initiator = NEW.partner AND responder = NEW.member)))",
             "sender and receiver are not the two agents of the session",
         ),
-    ),
-    "actions": (
-        _OVER,
-        _GONE,
-        (_NEXT.format(table="actions"), "the actions of a session are numbered without a gap"),
         (
-            "NEW.member <> '' AND NOT EXISTS "
+            f"(SELECT channel {_SESSION}) <> '' AND NEW.member <> '' AND NOT EXISTS "  # noqa: S608
             "(SELECT 1 FROM members WHERE session = NEW.session AND name = NEW.member)",
             "the session has no member of that name",
+        ),
+    ),
+    "calls": (_GONE,),
+    "settlements": (
+        (
+            "(NEW.dollars IS NULL) <> (SELECT reserved IS NULL FROM reservations "
+            "WHERE run = NEW.run AND number = NEW.reservation)",
+            "what an attempt cost is known where its price is",
         ),
     ),
 }
@@ -126,7 +106,7 @@ def triggers(dialect: str, columns: dict[str, list[str]]) -> Iterator[tuple[str,
             yield _sqlite(f"{table}_unchanged", table, "UPDATE", [(changed, said)])
             yield _sqlite(f"{table}_kept", table, "DELETE", [("1", gone)])
             if table in KEYS:
-                yield _sqlite(f"{table}_once", table, "INSERT", [(_given(table, columns), gone)])
+                yield _sqlite(f"{table}_once", table, "INSERT", [(_given(table), gone)])
         else:
             yield from _postgresql(f"{table}_unchanged", table, "UPDATE", [(changed, said)])
             yield from _postgresql(f"{table}_kept", table, "DELETE", [("TRUE", gone)])
@@ -154,11 +134,14 @@ def _changed(table: str, kept: list[str], dialect: str) -> str:
     return " OR ".join(parts) or "1 = 0"
 
 
-def _given(table: str, columns: dict[str, list[str]]) -> str:
+def _given(table: str) -> str:
     """Whether a new row's key is taken; of texts, by another text (the same one is no matter)."""
-    same = " AND ".join(f"{name} = NEW.{name}" for name in KEYS[table])
     differs = " AND text IS NOT NEW.text" if table == "texts" else ""
-    return f"EXISTS (SELECT 1 FROM {table} WHERE {same}{differs})"  # noqa: S608 - our own names
+    return " OR ".join(
+        f"EXISTS (SELECT 1 FROM {table} WHERE "  # noqa: S608 - our own names
+        f"{' AND '.join(f'{name} = NEW.{name}' for name in sorted(key))}{differs})"
+        for key in sorted(KEYS[table])
+    )
 
 
 def _sqlite(
@@ -175,7 +158,7 @@ def _postgresql(
         f"IF {wrong} THEN RAISE EXCEPTION '{said}' USING ERRCODE = 'check_violation'; END IF;"
         for wrong, said in rules
     )
-    if name.endswith("_in_order"):
+    if name == "events_in_order":
         checks = f"PERFORM 1 FROM sessions WHERE session = NEW.session FOR UPDATE; {checks}"
     answer = {"DELETE": "OLD", "TRUNCATE": "NULL"}.get(event, "NEW")
     each = "STATEMENT" if event == "TRUNCATE" else "ROW"

@@ -1,26 +1,29 @@
 """Verification of a blackboard: whether anything was changed after the fact, and where.
 
-Every text is compared with its digest, every session's entries with their chain, every run with its
+Every text is compared with its digest, every session's events with their chain, every run with its
 sessions, and every conversation with the automaton that it is said to follow. Who owns a database
 can rewrite all of it, chain and all: against that, keep a run's `mark` elsewhere and compare.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import groupby, starmap
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Engine, inspect, select, text
+from sqlalchemy import Connection, Engine, Table, inspect, select, text
+from sqlalchemy.exc import DBAPIError
 
 from backends.databases import chain, schema
-from backends.databases.action_rows import members_of, occurrences
-from backends.databases.definitions import Finding, changed_definitions
 from backends.databases.engine import open_engine
 from backends.databases.faults import translated_errors
 from backends.databases.records import Erasure, stored_system
+from backends.databases.rows import events, members_of
+from backends.databases.triggers import triggers
+from backends.databases.views import VIEWS
 from pxp_fsm.automata.tables import BUILTIN, builtin
 from pxp_fsm.errors import BlackboardError, NotThere, Refused, quoted
 from pxp_fsm.protocol.messages import Answer, Message
@@ -33,7 +36,7 @@ _SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class IntegrityProblem:
     """Something that is not as it was stored: where (a session, a message) and what."""
 
     where: str
@@ -44,7 +47,9 @@ class Problem:
 class Mark:
     """A number that stands for all that a run holds now (SHA-256, hex).
 
-    `messages` counts the actions of the sessions of systems, too; `actions` is how many these are.
+    It covers the sessions and what the run's work took. What was given out or erased since has a
+    chain of its own, whose links are `custody`: an erasure leaves the mark as it is. `messages`
+    counts the events of all sessions; `actions` are those of the sessions of systems.
     """
 
     run: str
@@ -52,6 +57,7 @@ class Mark:
     messages: int
     mark: str
     actions: int = 0
+    custody: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +68,8 @@ class Report:
     """
 
     marks: tuple[Mark, ...]
-    problems: tuple[Problem, ...]
-    unknown: tuple[Problem, ...] = ()
+    problems: tuple[IntegrityProblem, ...]
+    unknown: tuple[IntegrityProblem, ...] = ()
     erased: tuple[Erasure, ...] = ()
 
 
@@ -83,23 +89,33 @@ def verify_engine(engine: Engine) -> Report:
         engine = engine.execution_options(isolation_level="REPEATABLE READ")
     with translated_errors(shown), engine.connect() as connection, _undecodable_text(connection):
         unknown: list[Finding] = []
-        problems = [Problem(*found) for found in changed_definitions(connection, unknown)]
-        for check in (_texts, _prompts, erased_texts, _dangling_references):
-            problems += _guarded("the database", check(connection))
-        marks: list[Mark] = []
-        problems += _guarded("the database", _runs(connection, marks))
-        erased = _erasures(connection)
-    return Report(tuple(marks), tuple(problems), tuple(starmap(Problem, unknown)), erased)
+        problems = [IntegrityProblem(*found) for found in changed_definitions(connection, unknown)]
+        report = verify_rows(connection)
+    problems += report.problems
+    return replace(
+        report, problems=tuple(problems), unknown=tuple(starmap(IntegrityProblem, unknown))
+    )
+
+
+def verify_rows(connection: Connection) -> Report:
+    """Verify what is stored, and not the definitions of tables, views and triggers."""
+    problems: list[IntegrityProblem] = []
+    for check in (_texts, _prompts, erased_texts, strays):
+        problems += _guarded("the database", check(connection))
+    marks: list[Mark] = []
+    problems += _guarded("the database", _runs(connection, marks))
+    return Report(tuple(marks), tuple(problems), (), _erasures(connection))
 
 
 def _erasures(connection: Connection) -> tuple[Erasure, ...]:
     if not inspect(connection).has_table(schema.erasures.name):
         return ()
-    query = select(schema.erasures).order_by(schema.erasures.c.session)
+    x = schema.erasures.c
+    query = select(x.session, x.created, x.texts, x.prompts).order_by(x.session)
     return tuple(Erasure(*row) for row in connection.execute(query))
 
 
-def _runs(connection: Connection, marks: list[Mark]) -> Iterator[Problem]:
+def _runs(connection: Connection, marks: list[Mark]) -> Iterator[IntegrityProblem]:
     query = select(schema.runs).order_by(schema.runs.c.ordinal)
     for run in connection.execute(query).mappings().all():
         mark, found = verify_run(connection, run)
@@ -119,13 +135,15 @@ def mark_of(connection: Connection, run: str) -> Mark:
     return mark
 
 
-def _guarded(where: str, found: Iterator[Problem]) -> Iterator[Problem]:
+def _guarded(where: str, found: Iterator[IntegrityProblem]) -> Iterator[IntegrityProblem]:
     """What was `found`, and that it could not be looked at further, whatever was put in."""
     try:
         yield from found
     except Exception as error:  # noqa: BLE001 - anything can stand in a table that was changed
         said = " ".join(str(getattr(error, "orig", None) or error).split())
-        yield Problem(where, f"it cannot be verified ({type(error).__name__}: {said:.200})")
+        yield IntegrityProblem(
+            where, f"it cannot be verified ({type(error).__name__}: {said:.200})"
+        )
 
 
 @contextmanager
@@ -142,104 +160,158 @@ def _undecodable_text(connection: Connection) -> Iterator[None]:
         driver.text_factory = str
 
 
-def verify_run(connection: Connection, run: chain.Row) -> tuple[Mark, list[Problem]]:
+def verify_run(connection: Connection, run: chain.Row) -> tuple[Mark, list[IntegrityProblem]]:
     """A run's mark, and what is wrong with it."""
     where = f"run {run['run']}"
-    problems: list[Problem] = []
-    opening = chain.of_run(run)
-    if opening != run["opening"]:
-        problems.append(Problem(where, "its record was changed"))
+    problems: list[IntegrityProblem] = []
+    link = mark = run["chain"]
+    if chain.of_run(run) != link:
+        problems.append(IntegrityProblem(where, "its record was changed"))
     s = schema.sessions.c
     query = select(schema.sessions).where(s.run == run["run"]).order_by(s.ordinal)
-    head = mark = run["opening"]
-    number = messages = actions_made = opened = 0
+    number = events_made = actions_made = opened = 0
     with connection.execute(query, execution_options=_STREAMED) as sessions:
         for batch in sessions.mappings().partitions():
             names = [session["session"] for session in batch]
-            entries_of = _grouped(connection, schema.entries, names)
-            actions_of = _grouped(connection, schema.actions, names)
+            events_of = _grouped(connection, schema.events, names)
             tables_of = _grouped(connection, schema.members, names)
             judged = _grouped(connection, schema.judgements, names)
+            heads = _heads(connection, "events", names)
             for session in batch:
                 name = session["session"]
                 number, opened = number + 1, opened + 1
                 where_it_is = f"session {name}"
                 if session["ordinal"] != number:
-                    problems.append(Problem(where_it_is, "sessions before it are missing"))
+                    problems.append(IntegrityProblem(where_it_is, "sessions before it are missing"))
                     if type(session["ordinal"]) is int:
                         number = session["ordinal"]
-                entries, actions = entries_of.get(name, []), actions_of.get(name, [])
-                stored = _Stored(session, tables_of.get(name, []), entries, actions)
-                found = _session(connection, run["opening"], stored, judged.get(name, []))
-                problems += _guarded(where_it_is, found)
-                head = chain.joined(head, session["opening"])
-                rows = stored.rows
-                latest = rows[-1]["chain"] if rows else session["opening"]
-                mark = chain.joined(mark, session["seal"] or latest)
-                messages += len(rows)
-                actions_made += len(rows) if rows is actions else 0
-    if number != run["opened"] or head != run["head"]:
+                elif chain.of_session(link, session, tables_of.get(name, [])) != session["chain"]:
+                    said = "what it is about, under which conditions, or its place was changed"
+                    problems.append(IntegrityProblem(where_it_is, said))
+                link, events = session["chain"], events_of.get(name, [])
+                stored = _Stored(session, tables_of.get(name, []), events, heads.get(name))
+                problems += _guarded(
+                    where_it_is, _session(connection, stored, judged.get(name, []))
+                )
+                mark = chain.joined(mark, stored.head[1] if stored.head else "")
+                events_made += len(events)
+                actions_made += len(events) if session["channel"] else 0
+    head = _heads(connection, "sessions", [run["run"]]).get(run["run"])
+    if head != (number, link):
+        opened_then = "an unknown number of" if head is None else head[0]
         problems.append(
-            Problem(where, f"it opened {run['opened']} sessions, and not those that are there")
+            IntegrityProblem(
+                where, f"it opened {opened_then} sessions, and not those that are there"
+            )
         )
-    return Mark(str(run["run"]), opened, messages, str(mark), actions_made), problems
+    work, found = _record(connection, run, "work")
+    problems += found
+    custody, found = _record(connection, run, "custody")
+    problems += found
+    mark = chain.joined(mark, work[-1] if work else "")
+    return Mark(str(run["run"]), opened, events_made, mark, actions_made, custody), problems
+
+
+def _record(
+    connection: Connection, run: chain.Row, kind: str
+) -> tuple[tuple[str, ...], list[IntegrityProblem]]:
+    """The links of a chain of a run beside its sessions, and what is wrong with it."""
+    problems: list[IntegrityProblem] = []
+    rows = [
+        (row["number"], table.name, row)
+        for table in schema.RECORDS[kind]
+        for row in connection.execute(select(table).where(table.c.run == run["run"])).mappings()
+    ]
+    link, expected, links = run["chain"], 1, list[str]()
+    for number, table, row in sorted(rows, key=_by_number):
+        where = f"run {run['run']}, {table} {number}"
+        if number != expected:
+            problems.append(
+                IntegrityProblem(where, f"it is not the next one: {expected} is missing")
+            )
+        elif chain.link(link, table, row) != row["chain"]:
+            problems.append(IntegrityProblem(where, "it, or its place in the chain, was changed"))
+        link, expected = row["chain"], (number if type(number) is int else expected) + 1
+        links.append(str(link))
+    head = _heads(connection, kind, [run["run"]]).get(run["run"])
+    if head != (expected - 1, link):
+        tables = ", ".join(table.name for table in schema.RECORDS[kind])
+        had = "an unknown number" if head is None else head[0]
+        said = f"it had {had} in {tables}, and not those that are there"
+        problems.append(IntegrityProblem(f"run {run['run']}", said))
+    return tuple(links), problems
+
+
+def _by_number(row: tuple[Any, str, chain.Row]) -> tuple[bool, int, str]:
+    """In the order of numbers; what was made no number comes last."""
+    number = row[0]
+    is_number = type(number) is int
+    return not is_number, number if is_number else 0, str(number)
+
+
+def _heads(connection: Connection, kind: str, names: list[str]) -> dict[str, tuple[int, str]]:
+    h = schema.heads.c
+    query = select(h.name, h.number, h.chain).where(h.kind == kind, h.name.in_(names))
+    return {name: (number, link) for name, number, link in connection.execute(query)}
 
 
 class _Stored(NamedTuple):
-    """A session's rows: entries of two agents, or the actions of a system's members."""
+    """A session's rows, and the head of its chain; None where there is none."""
 
     session: chain.Row
     members: list[chain.Row]
-    entries: list[chain.Row]
-    actions: list[chain.Row]
-
-    @property
-    def rows(self) -> list[chain.Row]:
-        return self.actions if self.session["channel"] else self.entries
+    events: list[chain.Row]
+    head: tuple[int, str] | None
 
 
 def _session(
-    connection: Connection, run_opening: str, stored: _Stored, judged: list[chain.Row]
-) -> Iterator[Problem]:
+    connection: Connection, stored: _Stored, judged: list[chain.Row]
+) -> Iterator[IntegrityProblem]:
     """What is wrong with a session; after the first changed row the chain is followed anew."""
     session, is_system = stored.session, bool(stored.session["channel"])
-    name, what = session["session"], "action" if is_system else "message"
-    where, chained = f"session {name}", chain.of_action if is_system else chain.of_entry
-    if chain.of_session(run_opening, session, stored.members) != session["opening"]:
-        yield Problem(where, "what it is about, or under which conditions, was changed")
-    if stored.entries if is_system else stored.actions or stored.members:
-        yield Problem(where, "it has messages of agents beside a system's actions")
+    name = session["session"]
+    where = f"session {name}"
+    if stored.members and not is_system:
+        yield IntegrityProblem(where, "it has members beside its two agents")
     by_number = {number: list(rows) for number, rows in groupby(judged, lambda j: j["number"])}
-    link, expected = session["opening"], 1
-    for entry in stored.rows:
-        number = entry["number"]
+    link, expected = session["chain"], 1
+    for event in stored.events:
+        number = event["number"]
         if number != expected:
-            yield Problem(f"{where}, {what} {expected}", f"it is missing: {number} comes next")
-        elif chained(link, entry, by_number.pop(number, [])) != entry["chain"]:
-            yield Problem(
-                f"{where}, {what} {number}",
+            yield IntegrityProblem(
+                f"{where}, event {expected}", f"it is missing: {number} comes next"
+            )
+        elif chain.of_event(link, event, by_number.pop(number, [])) != event["chain"]:
+            yield IntegrityProblem(
+                f"{where}, event {number}",
                 "it, its judgements or its place in the chain was changed",
             )
-        link, expected = entry["chain"], (number if type(number) is int else expected) + 1
+        link, expected = event["chain"], (number if type(number) is int else expected) + 1
     closing = by_number.pop(expected, []) if session["ending"] is not None else []
     if by_number:
-        yield Problem(
-            where, f"it has judgements of {what}s that it has not: {sorted(by_number, key=str)}"
+        yield IntegrityProblem(
+            where, f"it has judgements of events that it has not: {sorted(by_number, key=str)}"
         )
-    if session["ending"] is not None:
+    if session["ending"] is None:
+        if any(session[name] is not None for name in schema.CLOSING):
+            yield IntegrityProblem(where, "it has not ended, and has parts of an ending")
+    else:
         if session["length"] != expected - 1:
-            yield Problem(
-                where, f"it ended after {session['length']} {what}s and has {expected - 1}"
+            yield IntegrityProblem(
+                where, f"it ended after {session['length']} events and has {expected - 1}"
             )
-        elif chain.of_closing(link, session, closing) != session["seal"]:
-            yield Problem(where, "its ending, or what led to it, was changed")
+        link = chain.of_closing(link, session, closing)
+    if stored.head != (expected - 1, link):
+        yield IntegrityProblem(
+            where, "its end is not the one that was stored: its last rows were changed"
+        )
     if is_system:
         yield from _legal_actions(connection, session)
     else:
-        yield from _legal(session, stored.entries)
+        yield from _legal(session, stored.events)
 
 
-def _legal(session: chain.Row, entries: list[chain.Row]) -> Iterator[Problem]:
+def _legal(session: chain.Row, events: list[chain.Row]) -> Iterator[IntegrityProblem]:
     """Whether the automaton allows the conversation, where the table is one of the package's."""
     if session["automaton"] not in BUILTIN:
         return
@@ -248,30 +320,30 @@ def _legal(session: chain.Row, entries: list[chain.Row]) -> Iterator[Problem]:
         return
     empty = Answer("", "")
     messages = [
-        Message(e["session"], e["number"], e["sender"], e["tag"], empty, e["receiver"])
-        for e in entries
+        Message(e["session"], e["number"], e["member"], e["label"], empty, e["partner"])
+        for e in events
     ]
     for agent in (session["initiator"], session["responder"]):
         try:
             trace(automaton, messages, agent, over=False)
         except Refused as error:
-            yield Problem(f"session {session['session']}", str(error))
+            yield IntegrityProblem(f"session {session['session']}", str(error))
             return
 
 
-def _legal_actions(connection: Connection, session: chain.Row) -> Iterator[Problem]:
+def _legal_actions(connection: Connection, session: chain.Row) -> Iterator[IntegrityProblem]:
     """Whether the tables, which are stored, allow the actions over the channel, in this order."""
     where = f"session {session['session']}"
     system = stored_system(members_of(connection, session["session"]), session["channel"])
     if system.fingerprint != session["fingerprint"]:
-        yield Problem(where, "its tables are not those that it is said to follow")
+        yield IntegrityProblem(where, "its tables are not those that it is said to follow")
         return
     live = LiveSystem(system)
-    for occurrence in occurrences(connection, session["session"]):
+    for event in events(connection, session["session"])[0]:
         try:
-            live.take(occurrence.action, occurrence.letter)
+            live.take(event.action, event.message)
         except Refused as error:
-            yield Problem(f"{where}, action {occurrence.number}", str(error))
+            yield IntegrityProblem(f"{where}, event {event.number}", str(error))
             return
 
 
@@ -285,7 +357,7 @@ def _grouped(connection: Connection, table: Any, names: list[str]) -> dict[str, 
     return grouped
 
 
-def _texts(connection: Connection) -> Iterator[Problem]:
+def _texts(connection: Connection) -> Iterator[IntegrityProblem]:
     query = select(schema.texts)
     for digest, said, salt in connection.execute(query, execution_options=_STREAMED):
         if said is None and salt == "":
@@ -293,38 +365,38 @@ def _texts(connection: Connection) -> Iterator[Problem]:
         if not chain.is_text_digest(digest, salt, said):
             used = connection.scalars(_USES, {"digest": digest}).fetchmany(_SHOWN)
             for where in used or (f"text {digest}",):
-                yield Problem(where, f"its text {str(digest)[:12]} was changed")
+                yield IntegrityProblem(where, f"its text {str(digest)[:12]} was changed")
 
 
-def _prompts(connection: Connection) -> Iterator[Problem]:
+def _prompts(connection: Connection) -> Iterator[IntegrityProblem]:
     query = select(schema.prompts)
     for digest, salt, said in connection.execute(query, execution_options=_STREAMED):
         if said is None and salt == "":
             continue
         if not chain.is_salted_digest(digest, salt, said):
-            yield Problem(f"prompt {str(digest)[:12]}", "it was changed")
+            yield IntegrityProblem(f"prompt {str(digest)[:12]}", "it was changed")
 
 
-def erased_texts(connection: Connection) -> Iterator[Problem]:
+def erased_texts(connection: Connection) -> Iterator[IntegrityProblem]:
     """Every text and prompt that is empty without a record of it, or there in spite of one."""
     for said, query in _ERASURES.items():
         for session in connection.scalars(text(query)):
-            yield Problem(f"session {session}", said)
+            yield IntegrityProblem(f"session {session}", said)
 
 
 _PLACES = {
-    "entries": "'session ' || session || ', message ' || number",
-    "actions": "'session ' || session || ', action ' || number",
-    "judgements": "'session ' || session || ', a judgement of message ' || number",
+    "events": "'session ' || session || ', event ' || number",
+    "judgements": "'session ' || session || ', a judgement of event ' || number",
     "members": "'session ' || session || ', a table'",
     "sessions": "'session ' || session",
-    "calls": "'run ' || run || ', call ' || number",
+    "calls": "'run ' || run || ', calls ' || number",
 }
+_REFERENCES = (*schema.TEXTS_OF_SESSIONS, schema.members.c.table_digest)
 _USES = text(
     " UNION ALL ".join(
         f"SELECT {_PLACES[column.table.name]} FROM {column.table.name} "  # noqa: S608 - our own names
         f"WHERE {column.name} = :digest"
-        for column in (*schema.TEXTS_OF_SESSIONS, schema.members.c.table_digest)
+        for column in _REFERENCES
     )
 )
 _USED = " UNION ALL ".join(
@@ -333,7 +405,10 @@ _USED = " UNION ALL ".join(
     for column in schema.TEXTS_OF_SESSIONS
     if column.table is not schema.calls
 )
-_REPLIES = "SELECT session, reply_digest FROM calls WHERE reply_digest IS NOT NULL"
+_REPLIES = " UNION ALL ".join(
+    f"SELECT run, session, {name} AS digest FROM calls WHERE {name} IS NOT NULL"  # noqa: S608 - our own names
+    for name in ("reply_digest", "failure_digest")
+)
 _ERASED = "(SELECT session FROM erasures WHERE texts IS NOT NULL)"
 _ERASURES = {
     "a text of it is empty, and it was not erased": f"""
@@ -341,8 +416,8 @@ _ERASURES = {
     WHERE texts.text IS NULL AND used.session NOT IN {_ERASED}
     """,  # noqa: S608 - our own words
     "a reply of a model to it is empty, and it was not erased": f"""
-    SELECT DISTINCT COALESCE(calls.session, '(none)') FROM calls
-    JOIN texts ON texts.digest = calls.reply_digest
+    SELECT DISTINCT COALESCE(calls.session, '(none)') FROM ({_REPLIES}) AS calls
+    JOIN texts ON texts.digest = calls.digest
     WHERE texts.text IS NULL AND COALESCE(calls.session, '') NOT IN {_ERASED} AND NOT (
       calls.session IS NULL AND NOT EXISTS (
         SELECT 1 FROM sessions WHERE run = calls.run AND session NOT IN {_ERASED}))
@@ -354,41 +429,184 @@ _ERASURES = {
       SELECT run FROM sessions WHERE session IN {_ERASED})
     """,  # noqa: S608 - our own words
     "it was erased, and has texts": f"""
-    SELECT DISTINCT used.session FROM ({_USED} UNION ALL {_REPLIES}) AS used
+    SELECT DISTINCT used.session FROM (
+      {_USED} UNION ALL SELECT session, digest FROM ({_REPLIES}) AS replies) AS used
     JOIN texts ON texts.digest = used.digest
     WHERE texts.text IS NOT NULL AND used.session IN (SELECT session FROM erasures)
     """,  # noqa: S608 - our own words
     "its erasure is not done": "SELECT session FROM erasures WHERE texts IS NULL",
 }
-_ROWS = {
-    "entries": "messages",
-    "actions": "actions",
-    "members": "members",
-    "judgements": "judgements",
-    "sessions": "sessions",
-    "erasures": "erasures",
-}
-_DANGLING_REFERENCES = {
-    "sessions of no run": "SELECT session FROM sessions WHERE run NOT IN (SELECT run FROM runs)",
-    **{
-        f"{what} of no session": f"SELECT DISTINCT session FROM {table}"  # noqa: S608 - our own names
-        " WHERE session NOT IN (SELECT session FROM sessions)"
-        for table, what in _ROWS.items()
-        if table != "sessions"
-    },
-    **{
-        f"{_ROWS[table]} whose text is missing ({name})": f"SELECT DISTINCT session FROM {table}"  # noqa: S608 - our own names
-        f" WHERE {name} NOT IN (SELECT digest FROM texts)"
-        for table, name in (
-            ("members", "table_digest"),
-            *((column.table.name, column.name) for column in schema.TEXTS_OF_SESSIONS),
-        )
-        if table in _ROWS
-    },
-}
 
 
-def _dangling_references(connection: Connection) -> Iterator[Problem]:
-    for what, query in _DANGLING_REFERENCES.items():
-        for name in connection.scalars(text(query)):
-            yield Problem(f"session {name}", f"there are {what}")
+def _strays() -> Iterator[tuple[str, str]]:
+    """What is there and belongs to nothing, or lacks what it belongs to: in words, and a query."""
+    for table in schema.EXCHANGED:
+        for key in sorted(table.foreign_key_constraints, key=lambda one: list(one.column_keys)):
+            columns = [element.parent.name for element in key.elements]
+            other = key.referred_table.name
+            same = " AND ".join(
+                f"theirs.{element.column.name} = ours.{element.parent.name}"
+                for element in key.elements
+            )
+            given = " AND ".join(f"ours.{name} IS NOT NULL" for name in columns)
+            yield (
+                f"{table.name} with {' and '.join(columns)} that is not in {other}",
+                f"SELECT {_place(table)} FROM {table.name} AS ours WHERE {given} AND NOT EXISTS "  # noqa: S608 - our own names
+                f"(SELECT 1 FROM {other} AS theirs WHERE {same})",
+            )
+    used = " EXCEPT ".join(
+        f"SELECT {column.name} FROM {column.table.name} WHERE {column.name} IS NOT NULL"  # noqa: S608 - our own names
+        for column in _REFERENCES
+    )
+    yield (
+        "a text that nothing refers to",
+        f"SELECT 'text ' || digest FROM (SELECT digest FROM texts EXCEPT {used}) AS strays",  # noqa: S608 - our own names
+    )
+    yield (
+        "a prompt that nothing refers to",
+        "SELECT 'prompt ' || digest FROM "
+        "(SELECT digest FROM prompts EXCEPT SELECT prompt FROM calls) AS strays",
+    )
+    kinds = ", ".join(map(repr, ("events", "sessions", *schema.RECORDS)))
+    yield (
+        "a head of a chain of what is not there",
+        "SELECT 'session ' || name FROM (SELECT name FROM heads WHERE kind = 'events' "
+        "EXCEPT SELECT session FROM sessions) AS strays UNION ALL "
+        "SELECT 'run ' || name FROM (SELECT name FROM heads WHERE kind <> 'events' "
+        "EXCEPT SELECT run FROM runs) AS strays",
+    )
+    yield (
+        "a head of no chain",
+        f"SELECT 'head of ' || name FROM heads WHERE kind NOT IN ({kinds})",  # noqa: S608 - our own names
+    )
+
+
+def _place(table: Table) -> str:
+    """Where a row is, in SQL."""
+    if "session" in table.c and table not in schema.RECORDS["work"]:
+        return "'session ' || ours.session"
+    return "'run ' || ours.run" if "run" in table.c else f"'table {table.name}'"
+
+
+def strays(connection: Connection) -> Iterator[IntegrityProblem]:
+    """Every row that belongs to nothing, or refers to what is not there."""
+    for what, query in _STRAYS:
+        for where in dict.fromkeys(connection.scalars(text(query))):
+            yield IntegrityProblem(str(where), f"there is {what}")
+
+
+_STRAYS = tuple(_strays())
+
+
+# Whether tables, views and triggers say what this program made them say. A view or a trigger of the
+# right name may say something else. On SQLite the statements themselves are compared; PostgreSQL
+# rewrites them, so that its views are compared with temporary ones.
+
+_GONE = "it is gone"
+_REPLACED = "it does not say what it said: it was replaced"
+
+Finding = tuple[str, str]
+"""Where something is not as it was made, and what."""
+
+
+def changed_definitions(connection: Connection, unknown: list[Finding]) -> Iterator[Finding]:
+    """Every table, view and trigger that is missing, replaced or too many.
+
+    Views that could not be compared are appended to `unknown`.
+    """
+    there = set(inspect(connection).get_table_names())
+    missing = [name for name in schema.metadata.tables if name not in there]
+    for name in missing:
+        yield f"table {name}", _GONE
+    yield from _views(connection, unknown)
+    yield from _triggers(connection)
+
+
+def _views(connection: Connection, unknown: list[Finding]) -> Iterator[Finding]:
+    made: dict[str, str] = {}
+    failure = ""
+    if connection.dialect.name == "sqlite":
+        query = text("SELECT name, sql FROM sqlite_master WHERE type = 'view'")
+        found = dict(map(tuple, connection.execute(query)))
+        made = {name: f"CREATE VIEW {name} AS {query}" for name, query in VIEWS.items()}
+    else:
+        found = _definitions(connection, "current_schema()::regnamespace")
+        try:
+            made = _as_rewritten(connection)
+        except DBAPIError as error:
+            failure = str(error.orig).partition("\n")[0]
+    for name in sorted(VIEWS):
+        if name not in found:
+            yield f"view {name}", _GONE
+        elif failure:
+            unknown.append((f"view {name}", f"no temporary view can be created ({failure})"))
+        elif str(found[name]).split() != made[name].split():
+            yield f"view {name}", _REPLACED
+
+
+def _definitions(connection: Connection, namespace: str) -> dict[str, str]:
+    query = (
+        "SELECT relname, pg_get_viewdef(oid) FROM pg_class WHERE relkind = 'v' AND relnamespace = "
+    )
+    return dict(map(tuple, connection.execute(text(query + namespace))))
+
+
+def _as_rewritten(connection: Connection) -> dict[str, str]:
+    """Our views as PostgreSQL writes them; raises `DBAPIError` where it allows no temporary one."""
+    inner = connection.begin_nested()
+    try:
+        for name, query in VIEWS.items():
+            connection.exec_driver_sql(f"CREATE TEMPORARY VIEW {name} AS {query}")
+        return _definitions(connection, "pg_my_temp_schema()")
+    finally:
+        inner.rollback()
+
+
+def _triggers(connection: Connection) -> Iterator[Finding]:
+    sqlite = connection.dialect.name == "sqlite"
+    columns = {table.name: table.columns.keys() for table in schema.metadata.sorted_tables}
+    found = _sqlite_triggers(connection) if sqlite else _postgresql_triggers(connection)
+    for name, table, statement in triggers(connection.dialect.name, columns):
+        where = f"table {table}"
+        made = (statement,) if sqlite else _parts(name, table, statement)
+        one = found.pop(name, None)
+        if one is None:
+            yield where, f"the trigger {name}, which guards it, is gone"
+        elif one != (table, *made):
+            yield where, f"the trigger {name}, which guards it, was replaced or disabled"
+    for name, other in sorted(found.items()):
+        yield f"table {other[0]}", f"the trigger {name} is not one of ours"
+
+
+def _sqlite_triggers(connection: Connection) -> dict[str, tuple[object, ...]]:
+    query = text("SELECT name, tbl_name, sql FROM sqlite_master WHERE type = 'trigger'")
+    return {name: (table, said) for name, table, said in connection.execute(query)}
+
+
+_EVENTS = {"INSERT": 4, "DELETE": 8, "UPDATE": 16, "TRUNCATE": 32}
+_ROW, _BEFORE = 1, 2
+
+_POSTGRESQL = text(
+    """
+    SELECT tgname, relname, prosrc, tgtype, proname,
+           tgenabled = 'O' AND tgqual IS NULL AND tgattr = '' AND tgnargs = 0
+             AND pronamespace = relnamespace AND NOT prosecdef
+    FROM pg_trigger
+    JOIN pg_class ON pg_class.oid = tgrelid
+    JOIN pg_proc ON pg_proc.oid = tgfoid
+    WHERE NOT tgisinternal AND relnamespace = current_schema()::regnamespace
+    """
+)
+
+
+def _postgresql_triggers(connection: Connection) -> dict[str, tuple[object, ...]]:
+    return {row[0]: tuple(row[1:]) for row in connection.execute(_POSTGRESQL)}
+
+
+def _parts(name: str, table: str, statement: str) -> tuple[object, ...]:
+    """What PostgreSQL keeps of the statement of a trigger."""
+    body, made = statement.split("$$")[1:3]
+    found = re.search(rf"BEFORE (\w+) ON {table} FOR EACH (\w+)", made)
+    event, each = found.groups() if found else ("", "")
+    kind = _BEFORE + _EVENTS[event] + (_ROW if each == "ROW" else 0)
+    return body, kind, name, True

@@ -17,10 +17,13 @@ from backends.databases import schema
 from backends.databases.triggers import triggers
 from backends.databases.views import VIEWS
 from pxp_fsm.errors import BlackboardError, NotThere
-from pxp_fsm.protocol.messages import Tag
 
 if TYPE_CHECKING:
     from alembic.config import Config
+
+
+MIGRATIONS = ("backends.databases:migrations/versions",)
+"""The folders with a migration for each version."""
 
 
 def has_current_schema(engine: Engine, shown: str, *, may_be_empty: bool) -> bool:
@@ -63,12 +66,9 @@ def create_schema(engine: Engine) -> None:
 
 def version_of(connection: Connection, names: set[str]) -> str | None:
     """The schema version of a database with the tables `names`, or None if it is none of ours."""
-    found: str | None = None
-    if schema.version.name in names:
-        found = connection.scalar(select(schema.version.c.version_num))
-    elif {"about", "runs", "sessions"} <= names:  # version 1 kept it elsewhere
-        about = text("SELECT value FROM about WHERE key = 'schema_version'")
-        found = connection.scalar(about)
+    if schema.version.name not in names:
+        return None
+    found = connection.scalar(select(schema.version.c.version_num))
     return None if found is None else str(found)
 
 
@@ -111,9 +111,6 @@ def upgrade(engine: Engine, shown: str) -> tuple[str, str]:
         found = _older(connection, names, shown)
         if found == schema.SCHEMA_VERSION:
             return found, found
-        if schema.version.name not in names:
-            schema.version.create(connection)
-            connection.execute(schema.version.insert(), {"version_num": found})
         _drop_views_and_triggers(connection)
         command.upgrade(_migrations(connection), schema.SCHEMA_VERSION)
         create_views_and_triggers(connection)
@@ -165,6 +162,8 @@ def _migrations(connection: Connection | None = None) -> Config:
 
     config = Config(attributes={"connection": connection})
     config.set_main_option("script_location", "backends.databases:migrations")
+    config.set_main_option("version_locations", "\n".join(MIGRATIONS))
+    config.set_main_option("path_separator", "newline")
     return config
 
 
@@ -173,7 +172,6 @@ def _create(connection: Connection) -> None:
     for statement in _definitions(kind):
         connection.exec_driver_sql(statement)
     create_views_and_triggers(connection)
-    connection.execute(schema.tags.insert(), [{"tag": str(tag)} for tag in Tag])
     connection.execute(schema.version.insert(), {"version_num": schema.SCHEMA_VERSION})
 
 

@@ -14,31 +14,29 @@ _CONCLUDED = ", ".join(f"'{ending}'" for ending in CONCLUDED)
 
 CAUSE = f"CASE WHEN s.cause_digest IS NULL THEN s.cause ELSE COALESCE(causes.text, '{ERASED}') END"
 """Why a session `s` ended, where its text is among `causes`."""
-ADDITION = (
-    "CASE WHEN entries.addition_digest IS NULL THEN entries.addition "
-    f"ELSE COALESCE(additions.text, '{ERASED}') END"
-)
-MESSAGES = """FROM entries
-    JOIN texts AS predictions ON predictions.digest = entries.prediction_digest
-    JOIN texts AS explanations ON explanations.digest = entries.explanation_digest
-    LEFT JOIN texts AS additions ON additions.digest = entries.addition_digest"""
-"""The messages with their texts; `ADDITION` is what each adds to the context."""
+_MESSAGE = "events.kind IN ('exchange', 'send', 'lose')"
 
 VIEWS = {
-    # M: the messages, with their texts.
+    # M: the messages, with their texts: of a system's message the prediction is what it carries, as
+    # JSON, and it has no explanation.
     "messages": f"""
-    SELECT entries.session, entries.number, entries.sender, entries.tag,
-           COALESCE(predictions.text, '{ERASED}') AS prediction,
-           COALESCE(explanations.text, '{ERASED}') AS explanation,
-           entries.receiver, entries.created, entries.chain
-    FROM entries
-    JOIN texts AS predictions ON predictions.digest = entries.prediction_digest
-    JOIN texts AS explanations ON explanations.digest = entries.explanation_digest
+    SELECT events.session, events.number, events.member AS sender, events.label AS tag,
+           COALESCE(payloads.text, '{ERASED}') AS prediction,
+           CASE WHEN events.explanation_digest IS NOT NULL
+                THEN COALESCE(explanations.text, '{ERASED}') END AS explanation,
+           events.partner AS receiver, events.created, events.chain
+    FROM events
+    JOIN texts AS payloads ON payloads.digest = events.payload_digest
+    LEFT JOIN texts AS explanations ON explanations.digest = events.explanation_digest
+    WHERE {_MESSAGE}
     """,  # noqa: S608 - our own words
     # C: what each message added to the context.
     "contexts": f"""
-    SELECT entries.session, entries.number, {ADDITION} AS addition
-    FROM entries LEFT JOIN texts AS additions ON additions.digest = entries.addition_digest
+    SELECT events.session, events.number,
+           CASE WHEN events.addition_digest IS NULL THEN events.addition
+                ELSE COALESCE(texts.text, '{ERASED}') END AS addition
+    FROM events LEFT JOIN texts ON texts.digest = events.addition_digest
+    WHERE {_MESSAGE}
     """,  # noqa: S608 - our own words
     # D: what each session is about.
     "data": f"""
@@ -74,20 +72,25 @@ VIEWS = {
              dollars, seconds, 0 AS attempts, 0 AS unsettled
       FROM calls
       UNION ALL
-      SELECT run, purpose, model, 0, 0, 0, 0, 0, 0, 0, 0, dollars, 0.0, 1, 1 - settled
+      SELECT reservations.run, purpose, model, 0, 0, 0, 0, 0, 0, 0, 0,
+             CASE WHEN settlements.number IS NULL THEN reserved ELSE settlements.dollars END,
+             0.0, 1, CASE WHEN settlements.number IS NULL THEN 1 ELSE 0 END
       FROM reservations
+      LEFT JOIN settlements ON settlements.run = reservations.run
+        AND settlements.reservation = reservations.number
     ) AS parts
     GROUP BY run, purpose, model
     """,
-    # The tags that each agent sent; INIT and TERM are left out.
+    # The tags under which each agent sent predictions and explanations; INIT and TERM are left out.
     "sent": """
     SELECT agents.session, agents.name AS agent,
-           SUM(CASE WHEN entries.tag = 'RATIFY' THEN 1 ELSE 0 END) AS ratify,
-           SUM(CASE WHEN entries.tag = 'REFUTE' THEN 1 ELSE 0 END) AS refute,
-           SUM(CASE WHEN entries.tag = 'REVISE' THEN 1 ELSE 0 END) AS revise,
-           SUM(CASE WHEN entries.tag = 'REJECT' THEN 1 ELSE 0 END) AS reject
+           SUM(CASE WHEN events.label = 'RATIFY' THEN 1 ELSE 0 END) AS ratify,
+           SUM(CASE WHEN events.label = 'REFUTE' THEN 1 ELSE 0 END) AS refute,
+           SUM(CASE WHEN events.label = 'REVISE' THEN 1 ELSE 0 END) AS revise,
+           SUM(CASE WHEN events.label = 'REJECT' THEN 1 ELSE 0 END) AS reject
     FROM agents
-    LEFT JOIN entries ON entries.session = agents.session AND entries.sender = agents.name
+    LEFT JOIN events ON events.session = agents.session AND events.member = agents.name
+      AND events.explanation_digest IS NOT NULL
     GROUP BY agents.session, agents.name
     """,
     # Definitions 1 and 2, and the variant of section 4.2, for each agent of each session.

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from backends.models.catalogue import Rates as Rates
     from backends.models.catalogue import Server as Server
     from backends.models.catalogue import parse_model_name as parse_model_name
-    from backends.models.local.radiograph import Radiograph as Radiograph
-    from backends.models.local.retrosynthesis import Retrosynthesis as Retrosynthesis
     from backends.models.member import ModelMember as ModelMember
     from backends.models.middleware.budget import Budget as Budget
     from backends.models.middleware.budget import capped as capped
@@ -29,10 +27,10 @@ if TYPE_CHECKING:
     from pxp_fsm.prompting.framing import unframed as unframed
     from pxp_fsm.prompting.model import Call as Call
     from pxp_fsm.prompting.model import Capability as Capability
+    from pxp_fsm.prompting.model import ChatRole as ChatRole
     from pxp_fsm.prompting.model import ChatTurn as ChatTurn
+    from pxp_fsm.prompting.model import ModelRequest as ModelRequest
     from pxp_fsm.prompting.model import Reply as Reply
-    from pxp_fsm.prompting.model import Request as Request
-    from pxp_fsm.prompting.model import Role as Role
     from pxp_fsm.prompting.model import Usage as Usage
     from pxp_fsm.prompting.model import fingerprint as fingerprint
     from pxp_fsm.prompting.model import layered as layered

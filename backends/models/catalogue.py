@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from pxp_fsm.errors import DataError, UsageError, quoted
-from pxp_fsm.prompting.model import Capability, Request, Usage
+from pxp_fsm.prompting.model import Capability, ModelRequest, Usage
 
 HOMES = {"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com/v1"}
 """The kinds of models there are, each with the server that is meant where no URL is given."""
@@ -143,7 +143,7 @@ class Price:
         rates = self.rates if self.long is None or prompt <= self.above else self.long
         return rates.of(usage) * (self.batch if batched else 1.0)
 
-    def worst(self, request: Request, server: Server) -> float:
+    def worst(self, request: ModelRequest, server: Server) -> float:
         """The most that `request` can cost, in dollars: nothing cached, the longest reply."""
         sent, received = most_sent(request, server), longest_reply(request, server)
         worst = self.rates.most(sent, received)
@@ -156,12 +156,12 @@ class Price:
         return (today - self.as_of).days <= _STALE
 
 
-def longest_reply(request: Request, server: Server) -> int:
+def longest_reply(request: ModelRequest, server: Server) -> int:
     """The most tokens that a model may reply with: what it thinks, and the answer."""
     return request.max_tokens + server.thinking
 
 
-def most_sent(request: Request, server: Server) -> int:
+def most_sent(request: ModelRequest, server: Server) -> int:
     """The most tokens that a request can be: a token is a byte at least."""
     texts = [request.system, *(turn.text for turn in request.turns)]
     schema = len(str(request.schema).encode()) if request.schema is not None else 0
@@ -202,7 +202,7 @@ class ModelFacts:
                 + (f", such as {instead}" if instead else "")
             )
 
-    def worst(self, request: Request) -> float:
+    def worst(self, request: ModelRequest) -> float:
         """The most that `request` can cost, in dollars; 0 where no price is known."""
         return 0.0 if self.price is None else self.price.worst(request, self.server)
 

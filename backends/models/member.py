@@ -1,15 +1,19 @@
-"""A model as a member of a system: asked what to do at each turn, and again where it cannot."""
+"""Members of a system without a person: a model that is asked at each turn, and one of chance."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+import random
+from typing import Any
 
-from backends.models.respondent import ATTEMPTS, MOST_ATTEMPTS
-from pxp_fsm.automata.automaton import Automaton
-from pxp_fsm.errors import DataError, NoAnswer, UsageError
+from pxp_fsm.automata.automaton import Automaton, Kind
+from pxp_fsm.automata.documents import payload_problem
+from pxp_fsm.errors import UsageError
 from pxp_fsm.prompting import model as models
+from pxp_fsm.prompting.attempts import ATTEMPTS, ask_until_usable, check_attempts, first_epoch
 from pxp_fsm.prompting.framing import framed
 from pxp_fsm.prompting.members import briefing, read_intent
+from pxp_fsm.prompting.prompts import Prompt
 from pxp_fsm.prompting.replies import whole_text
 from pxp_fsm.sessions.actors import Intent, Turn
 
@@ -21,6 +25,7 @@ instruction to you. Reply with one JSON object and nothing else: {"do": the opti
 "to": the member you send to, or "" where the option names it or nothing is sent, "payload": what
 the message carries, or null}. A payload follows the JSON Schema of its option, where there is one.
 """
+PROMPT = Prompt({"again": "That reply was of no use: $reason Reply again."}, max_tokens=1024)
 
 
 class ModelMember:
@@ -34,20 +39,19 @@ class ModelMember:
 
     def __init__(
         self,
-        model: models.Model,
+        model: models.LanguageModel,
         table: Automaton,
         role: str = "",
         *,
         attempts: int = ATTEMPTS,
         repetition: int = 1,
     ) -> None:
-        if not 1 <= attempts <= MOST_ATTEMPTS:
-            raise UsageError(f"attempts must be 1 to {MOST_ATTEMPTS}, not {attempts}")
+        check_attempts(attempts)
         self._model = model
         self._table = table
         self._role = role
         self._attempts = attempts
-        self._epoch = (repetition - 1) * MOST_ATTEMPTS
+        self._epoch = first_epoch(repetition)
 
     @property
     def name(self) -> str:
@@ -57,17 +61,57 @@ class ModelMember:
     async def __call__(self, turn: Turn) -> Intent | None:
         """What the model wants to do at `turn`."""
         said = f"{INSTRUCTIONS}\n{self._role}".strip()
-        told = models.ChatTurn(models.Role.USER, framed(briefing(turn, self._table)))
-        asked = models.Request(said, (told,), purpose="member", session=turn.session)
-        request, reason = asked, ""
-        for attempt in range(self._attempts):
-            reply = await self._model.reply(replace(request, epoch=self._epoch + attempt))
-            try:
-                return read_intent(whole_text(reply), turn, self._table)
-            except DataError as error:
-                reason = str(error)
-                again = f"That reply was of no use: {framed({'reason': reason})} Reply again."
-                request = replace(
-                    asked, turns=(models.ChatTurn(models.Role.USER, f"{told.text}\n\n{again}"),)
-                )
-        raise NoAnswer(f"no usable reply in {self._attempts} attempts; the last: {reason}")
+        told = models.ChatTurn(models.ChatRole.USER, framed(briefing(turn, self._table)))
+        asked = models.ModelRequest(
+            said, (told,), purpose="member", session=turn.session, epoch=self._epoch
+        )
+
+        def read(reply: models.Reply) -> Intent | None:
+            return read_intent(whole_text(reply), turn, self._table)
+
+        usable = await ask_until_usable(
+            self._model.reply, asked, read, PROMPT, attempts=self._attempts
+        )
+        return usable.value
+
+
+class RandomMember:
+    """Takes each row that `table` leaves to it with equal probability, from `seed`; never waits.
+
+    What it sends is the first example of the payload's schema that fits. How many choices it has
+    made stands in its memory, so that a resumed session goes on as it would have. Raises
+    `UsageError` where a schema has no example and takes no null.
+    """
+
+    def __init__(self, table: Automaton, seed: int = 0) -> None:
+        self._table = table
+        self._seed = seed
+        self._payloads = {tag: _example(table, tag) for tag in table.payloads}
+
+    @property
+    def name(self) -> str:
+        """What it is, as a session records it."""
+        return f"random, seed {self._seed}"
+
+    def __call__(self, turn: Turn) -> Intent:
+        """One of its rows at `turn`."""
+        made = turn.memory["choices"] = turn.memory.get("choices", 0) + 1
+        place = turn.session.partition("/")[2] or turn.session  # the same in each run of a seed
+        chance = random.Random(f"{self._seed}/{place}/{turn.member}/{made}")
+        rows = self._table.own_rows(turn.state)
+        row = rows[chance.randrange(len(rows))]
+        value = self._payloads.get(row.label) if row.kind is Kind.SEND else None
+        return Intent(row.guard or row.label, value, row.partner)
+
+
+def _example(table: Automaton, tag: str) -> Any:
+    schema = table.payloads[tag]
+    given = [*schema.get("examples", ()), *schema.get("enum", ())]
+    given += [schema[key] for key in ("default", "const") if key in schema]
+    for value in (*given, None):
+        if payload_problem(table, tag, json.dumps(value)) is None:
+            return value
+    raise UsageError(
+        f"a random member sends {tag} by {table.name}, whose schema takes no null and gives no "
+        f"example that fits; add examples = [...] to [payloads.{tag}], or name another respondent"
+    )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable
-from contextlib import AbstractContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import AbstractContextManager, asynccontextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from backends.models import scripts
 from backends.models.catalogue import ModelFacts, catalogue
 from backends.models.clients.anthropic_messages import AnthropicMessages
 from backends.models.clients.keys import Key, find_key
@@ -17,18 +19,17 @@ from backends.models.middleware.batches import BatchMembers, BatchQueue
 from backends.models.middleware.budget import Budget, capped, unpriced
 from backends.models.middleware.cache import Asked, CallCache, cached, replayed
 from backends.models.middleware.limits import Limits, limited
-from backends.models.middleware.recording import recorded
+from backends.models.middleware.recording import recorded, traced
 from backends.models.middleware.retry import RetryPolicy, retried
-from backends.models.middleware.telemetry import traced
 from backends.models.settings import Settings
 from pxp_fsm.errors import UsageError, quoted, require_extra
 from pxp_fsm.prompting.model import (
     NOTHING_SPENT,
     CallLog,
     Capability,
+    LanguageModel,
     LayeredModel,
     Ledger,
-    Model,
     Reply,
     Spending,
     layered,
@@ -134,7 +135,7 @@ class Serving:
         for asked, reply in known:
             self._cache.keep(asked, reply)
         self._limits: dict[str, Limits] = {}
-        self._models: dict[str, Model] = {}
+        self._models: dict[str, LanguageModel] = {}
         self._clients: list[AnthropicMessages | OpenAIChat] = []
         self._queues: list[BatchQueue] = []
 
@@ -162,13 +163,21 @@ class Serving:
         """While a session is open, batches wait for its next request."""
         return self.gathering.session()
 
-    def model(self, name: str) -> Model:
-        """The model `name`; the same one each time. Raises what `check_model` does."""
+    def model(self, name: str) -> LanguageModel:
+        """The model `name`; the same one each time. Raises what `check_model` does.
+
+        The name of a script's file, `script:FILE`, opens it anew: what it has replied counts in it.
+        """
+        if name.startswith(scripts.PREFIX):
+            script = scripts.read_script(Path(name.removeprefix(scripts.PREFIX)))
+            return (
+                script if self._log is None else layered(script, recorded(script.name, self._log))
+            )
         if name not in self._models:
             self._models[name] = self._opened(name)
         return self._models[name]
 
-    def _opened(self, name: str) -> Model:
+    def _opened(self, name: str) -> LanguageModel:
         facts = self._table.facts(name)
         if self.settings.replay is not None:
             model = replayed(facts, self._cache)
@@ -185,7 +194,7 @@ class Serving:
             outer.append(recorded(str(facts.name), self._log, facts.price))
         return layered(model, *outer)
 
-    def _live(self, facts: ModelFacts) -> Model:
+    def _live(self, facts: ModelFacts) -> LanguageModel:
         settings = self.settings
         check_model(str(facts.name), settings=settings)
         kind = AnthropicMessages if facts.name.kind == "anthropic" else OpenAIChat
@@ -204,8 +213,31 @@ class Serving:
         return layered(client, limited(limits))
 
 
-def open_model(name: str, settings: Settings = Settings(), log: CallLog | None = None) -> Model:
+def open_model(
+    name: str, settings: Settings = Settings(), log: CallLog | None = None
+) -> LanguageModel:
     """The model `name` by itself, for a script; a run has a `Serving`. Raises what `check_model`
     does.
     """
     return Serving(settings, log).model(name)
+
+
+@asynccontextmanager
+async def open_models(
+    settings: Settings | None = None,
+    on_wait: Callable[[str], None] = lambda _why: None,
+    log: CallLog | None = None,
+    ledger: Ledger | None = None,
+    spent: Spending = NOTHING_SPENT,
+    known: Iterable[tuple[Asked, Reply]] = (),
+) -> AsyncIterator[Callable[[str], LanguageModel]]:
+    """Opens models by name, or a script's file as `script:FILE`; all share limits and caps.
+
+    `log` records every call, `ledger` each attempt; `spent` and `known` are what a run that is
+    resumed has spent, and was replied. The function raises `UsageError` for a name
+    that is none, and `DataError` for a script.
+    """
+    async with Serving(
+        settings or Settings(), log, ledger=ledger, spent=spent, known=known, on_wait=on_wait
+    ) as serving:
+        yield serving.model

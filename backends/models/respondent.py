@@ -7,14 +7,22 @@ from dataclasses import replace
 from functools import partial
 from itertools import groupby
 
-from pxp_fsm.errors import DataError, NoAnswer, UsageError, quoted
+from pxp_fsm.errors import DataError, quoted
+from pxp_fsm.prompting.attempts import ATTEMPTS, ask_until_usable, check_attempts, first_epoch
 from pxp_fsm.prompting.framing import encoded, framed
-from pxp_fsm.prompting.model import Capability, ChatTurn, Image, Model, Reply, Request, Role
-from pxp_fsm.prompting.problem import Problem
-from pxp_fsm.prompting.prompts import Prompts
+from pxp_fsm.prompting.model import (
+    Capability,
+    ChatRole,
+    ChatTurn,
+    Image,
+    LanguageModel,
+    ModelRequest,
+    Reply,
+)
+from pxp_fsm.prompting.prompts import Problem, Prompts
 from pxp_fsm.prompting.replies import headed_parts, strict_object, unfenced, whole_text
 from pxp_fsm.protocol.messages import Answer, Episode, Instance, Message, Question, text_problem
-from pxp_fsm.sessions.session import update_context
+from pxp_fsm.sessions.policy import update_context
 
 PICTURE = "attached"
 """What stands for an instance that is told by its picture alone."""
@@ -33,7 +41,7 @@ def answer_schema(problem: Problem) -> Mapping[str, object]:
     }
 
 
-def assemble(question: Question, problem: Problem, prompts: Prompts) -> Request:
+def assemble(question: Question, problem: Problem, prompts: Prompts) -> ModelRequest:
     """The request that `question` becomes; whoever sends it decides on schema and temperature.
 
     What the context holds of earlier sessions comes before this one, each with its instance. What
@@ -50,7 +58,7 @@ def assemble(question: Question, problem: Problem, prompts: Prompts) -> Request:
             turns.append(_turn(message, category, asked, problem, prompts))
             if added and added != update_context(message):
                 said = prompts.answer.fill("context", context=framed({"context": added}))
-                turns.append(ChatTurn(Role.USER, said))
+                turns.append(ChatTurn(ChatRole.USER, said))
     system = prompts.answer.fill(
         "system",
         query=question.query,
@@ -58,7 +66,7 @@ def assemble(question: Question, problem: Problem, prompts: Prompts) -> Request:
         typed=problem.form,
         form=_form(problem, prompts.answer.headings),
     )
-    return Request(
+    return ModelRequest(
         system=system,
         turns=alternating(turns),
         schema=None if prompts.answer.headings else answer_schema(problem),
@@ -94,19 +102,6 @@ def alternating(turns: Iterable[ChatTurn]) -> tuple[ChatTurn, ...]:
     return tuple(_joined(row) for row in grouped)
 
 
-def with_reason(request: Request, prompts: Prompts, reason: str) -> Request:
-    """`request` once more, saying why the reply to it was of no use.
-
-    That reply is not shown again: what it held has no place in the conversation.
-    """
-    return with_turn(request, prompts.answer.fill("again", reason=framed({"reason": reason})))
-
-
-def with_turn(request: Request, said: str) -> Request:
-    """`request` with one more turn of who asks."""
-    return replace(request, turns=alternating([*request.turns, ChatTurn(Role.USER, said)]))
-
-
 def shows(problem: Problem, instance: Instance) -> tuple[Mapping[str, object], tuple[Image, ...]]:
     """What a model is shown of `instance`: the parts of a frame, and pictures."""
     picture = problem.picture(instance)
@@ -127,7 +122,7 @@ def _opening(query: str, instance: Instance, problem: Problem, prompts: Prompts)
             f"what {problem.name} is about"
         )
     said = prompts.answer.fill("question", query=query, instance=framed(parts))
-    return ChatTurn(Role.USER, said, images)
+    return ChatTurn(ChatRole.USER, said, images)
 
 
 def _turn(
@@ -138,14 +133,14 @@ def _turn(
         if prompts.answer.headings:
             parts = zip(prompts.answer.headings, (prediction, explanation), strict=True)
             said = "\n".join(f"{heading}: {_on_a_line(text)}" for heading, text in parts)
-            return ChatTurn(Role.ASSISTANT, said)
+            return ChatTurn(ChatRole.ASSISTANT, said)
         own = {"prediction": _value(prediction, problem), "explanation": explanation}
-        return ChatTurn(Role.ASSISTANT, encoded(own))
+        return ChatTurn(ChatRole.ASSISTANT, encoded(own))
     frame = framed({"tag": message.tag, "prediction": prediction, "explanation": explanation})
     meaning = prompts.tags.get(message.tag, "")
     wrong = prompts.categories.get(category, meaning)
     said = prompts.answer.fill("received", message=frame, meaning=meaning, category=wrong)
-    return ChatTurn(Role.USER, said)
+    return ChatTurn(ChatRole.USER, said)
 
 
 def _on_a_line(text: str) -> str:
@@ -166,11 +161,6 @@ def _joined(turns: Sequence[ChatTurn]) -> ChatTurn:
     return ChatTurn(turns[0].role, text, tuple(image for turn in turns for image in turn.images))
 
 
-ATTEMPTS = 3
-MOST_ATTEMPTS = 8
-"""More are not allowed: the epochs of two repetitions would meet."""
-
-
 class ModelRespondent:
     """Asks `model` for predictions and explanations (ASK_AGENT); fills `Respondent`.
 
@@ -181,38 +171,37 @@ class ModelRespondent:
 
     def __init__(
         self,
-        model: Model,
+        model: LanguageModel,
         problem: Problem,
         prompts: Prompts,
         *,
         attempts: int = ATTEMPTS,
         repetition: int = 1,
     ) -> None:
-        if not 1 <= attempts <= MOST_ATTEMPTS:
-            raise UsageError(f"attempts must be 1 to {MOST_ATTEMPTS}, not {attempts}")
+        check_attempts(attempts)
         self._model = model
         self._problem = problem
         self._prompts = prompts
         self._attempts = attempts
-        self._epoch = (repetition - 1) * MOST_ATTEMPTS
+        self._epoch = first_epoch(repetition)
 
     @property
     def name(self) -> str:
         return f"{self._model.name} prompts={self._prompts.fingerprint[:12]}"
 
     async def answer(self, question: Question) -> Answer:
-        asked = self._request(question)
-        request, reason = asked, ""
-        for attempt in range(self._attempts):
-            reply = await self._model.reply(replace(request, epoch=self._epoch + attempt))
-            try:
-                return read_answer(reply, self._problem, self._prompts.answer.headings)
-            except DataError as error:
-                reason = str(error)
-                request = with_reason(asked, self._prompts, reason)
-        raise NoAnswer(f"no usable answer in {self._attempts} attempts; the last: {reason}")
+        prompt = self._prompts.answer
+        usable = await ask_until_usable(
+            self._model.reply,
+            self._request(question),
+            partial(read_answer, problem=self._problem, headings=prompt.headings),
+            prompt,
+            wanted="answer",
+            attempts=self._attempts,
+        )
+        return usable.value
 
-    def _request(self, question: Question) -> Request:
+    def _request(self, question: Question) -> ModelRequest:
         request = assemble(question, self._problem, self._prompts)
         structured = Capability.SCHEMA in self._model.capabilities
         return replace(
@@ -220,6 +209,7 @@ class ModelRespondent:
             schema=request.schema if structured else None,
             session=question.session,
             purpose=question.purpose,
+            epoch=self._epoch,
         )
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from pxp_fsm.automata import documents
 from pxp_fsm.errors import Fault, FileError, NoAnswer, quoted
 from pxp_fsm.prompting.framing import unframed
-from pxp_fsm.prompting.model import Capability, Reply, Request
+from pxp_fsm.prompting.model import Capability, ModelRequest, Reply
 
 PREFIX = "script:"
 """What the name of such a model begins with; the path of its file follows."""
@@ -83,13 +83,13 @@ class Script:
         self._lines = tuple(lines)
         self._name = name
         self._used = [0] * len(self._lines)
-        self.requests: list[Request] = []
+        self.requests: list[ModelRequest] = []
 
     @property
     def name(self) -> str:
         return self._name
 
-    async def reply(self, request: Request) -> Reply:
+    async def reply(self, request: ModelRequest) -> Reply:
         self.requests.append(request)
         told: dict[str, object] = {}
         for turn in request.turns:
@@ -176,7 +176,7 @@ class ScriptedModel:
         self._replies = iter(tuple(replies))
         self._name = name
         self._capabilities = capabilities
-        self.requests: list[Request] = []
+        self.requests: list[ModelRequest] = []
 
     @property
     def name(self) -> str:
@@ -186,7 +186,7 @@ class ScriptedModel:
     def capabilities(self) -> frozenset[Capability]:
         return self._capabilities
 
-    async def reply(self, request: Request) -> Reply:
+    async def reply(self, request: ModelRequest) -> Reply:
         self.requests.append(request)
         said = next(self._replies, None)
         if said is None:

@@ -1,6 +1,11 @@
 """People as participants of sessions."""
 
-from backends.people.member import PersonMember
-from backends.people.terminal import PersonsRelation, TerminalPerson, WhyNot, has_terminal
+from backends.people.input import has_terminal
+from backends.people.terminal import (
+    PersonMember,
+    PersonsRelation,
+    TerminalPerson,
+    WhyNot,
+)
 
 __all__ = ["PersonMember", "PersonsRelation", "TerminalPerson", "WhyNot", "has_terminal"]

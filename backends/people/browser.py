@@ -12,13 +12,14 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Protocol
 
-from backends.people.choices import Choice, choices_of
+from backends.people.choices import GuardChoice, choices_of
 from pxp_fsm.errors import DataError, NoAnswer, UsageError, quoted
-from pxp_fsm.prompting.model import Ask, Model, OnText, Reply, Request, layered
-from pxp_fsm.prompting.problem import Problem
+from pxp_fsm.prompting.model import Ask, LanguageModel, ModelRequest, OnText, Reply, layered
+from pxp_fsm.prompting.prompts import Problem
 from pxp_fsm.protocol.messages import Answer, Instance, Question, answer_problem
 from pxp_fsm.protocol.relations import NOISY, Assumption, Outcome
 from pxp_fsm.protocol.situation import Situation
+from pxp_fsm.sessions.actors import Intent, Turn
 
 LONGEST = 20_000
 """Characters of a prediction or an explanation that are taken."""
@@ -38,7 +39,7 @@ class QuestionKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SeatQuestion:
     """A question in `session`, to its person ("") or to the assistant who is its agent `who`.
 
     `offers` are answers that need not be typed. `choices` are the tags, for TAG; `texts` are the
@@ -49,7 +50,7 @@ class Asked:
     session: str
     step: QuestionKind
     offers: Mapping[str, Answer] = field(default_factory=dict)
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[GuardChoice, ...] = ()
     texts: tuple[str, str] = ("", "")
     tag: str = ""
     answer: Answer | None = None
@@ -74,26 +75,29 @@ class Given:
 
 
 class Desk(Protocol):
-    """Where questions wait for whoever is asked."""
+    """Where questions, and the turns of a system's members, wait for whoever is asked."""
 
-    async def ask(self, asked: Asked) -> Given:
+    async def ask(self, asked: SeatQuestion) -> Given:
         """What they gave, `accepted`; waits as long as it takes."""
+
+    async def decide(self, turn: Turn) -> Intent | None:
+        """What a member wants to do at its turn; waits as long as it takes."""
 
     def listener(self, session: str) -> OnText | None:
         """Who is told the other agent's answer as it is written; None where nobody may be."""
 
 
-def heard(model: Model, desk: Desk) -> Model:
+def heard(model: LanguageModel, desk: Desk) -> LanguageModel:
     """`model`, whose answers are asked for piece by piece where they may be seen at `desk`."""
 
-    def listen(ask: Ask, request: Request) -> Coroutine[Any, Any, Reply]:
+    def listen(ask: Ask, request: ModelRequest) -> Coroutine[Any, Any, Reply]:
         on_text = desk.listener(request.session) if request.purpose == "answer" else None
         return ask(request if on_text is None else replace(request, on_text=on_text))
 
     return layered(model, listen)
 
 
-def accepted(asked: Asked, problem: Problem, given: Given) -> Given:
+def accepted(asked: SeatQuestion, problem: Problem, given: Given) -> Given:
     """`given` as an answer to `asked`, a prediction as messages carry it.
 
     Raises `UsageError` or `DataError`, saying what is wrong, for what cannot be one.
@@ -123,7 +127,7 @@ def bounded(answer: Answer) -> Answer:
     return answer
 
 
-def _words(asked: Asked) -> tuple[str, ...]:
+def _words(asked: SeatQuestion) -> tuple[str, ...]:
     if asked.step is QuestionKind.ANSWER:
         return (OWN, *asked.offers)
     if asked.step is QuestionKind.TAG:
@@ -154,18 +158,18 @@ class BrowserPerson:
         """Their prediction and explanation: typed, the other agent's, or their own latest."""
         said = [message.answer for message in question.history[-2:]]
         offers = dict(zip((THEIRS, MINE), reversed(said), strict=False))
-        given = await self.desk.ask(Asked(question.session, QuestionKind.ANSWER, offers))
+        given = await self.desk.ask(SeatQuestion(question.session, QuestionKind.ANSWER, offers))
         return Answer(given.prediction, given.explanation)
 
     async def choose(self, situation: Situation, allowed: Sequence[str]) -> str:
         """The guard whose tag they name; only what automaton, j and k allow is accepted."""
         choices = choices_of(situation.rules, situation.guards, situation.number, allowed)
-        asked = Asked(situation.received.session, QuestionKind.TAG, choices=choices)
+        asked = SeatQuestion(situation.received.session, QuestionKind.TAG, choices=choices)
         return (await self.desk.ask(asked)).choice
 
     async def review(self, question: Question, tag: str, answer: Answer) -> bool:
         """A last look at the message; whether to send it, or to make it again."""
-        asked = Asked(
+        asked = SeatQuestion(
             question.session,
             QuestionKind.LOOK,
             tag=tag,
@@ -198,7 +202,7 @@ class Assistant:
 
     async def answer(self, question: Question) -> Answer:
         """Its prediction and explanation."""
-        asked = Asked(question.session, QuestionKind.ANSWER, who=self._who)
+        asked = SeatQuestion(question.session, QuestionKind.ANSWER, who=self._who)
         given = await self._desk.ask(asked)
         return Answer(given.prediction, given.explanation)
 
@@ -206,7 +210,7 @@ class Assistant:
         """The guard whose tag it names; only what automaton, j and k allow is accepted."""
         choices = choices_of(situation.rules, situation.guards, situation.number, allowed)
         session = situation.received.session
-        asked = Asked(session, QuestionKind.TAG, choices=choices, who=self._who)
+        asked = SeatQuestion(session, QuestionKind.TAG, choices=choices, who=self._who)
         return (await self._desk.ask(asked)).choice
 
 
@@ -230,7 +234,7 @@ class DeskRelation:
         return DeskRelation(self._desk, self._step, self._who, session)
 
     async def holds(self, left: str, right: str) -> Outcome:
-        asked = Asked(self._session, self._step, texts=(left, right), who=self._who)
+        asked = SeatQuestion(self._session, self._step, texts=(left, right), who=self._who)
         given = await self._desk.ask(asked)
         try:
             return Outcome(given.choice)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pxp_fsm.prompting.problem import Problem
+from pxp_fsm.prompting.prompts import Problem
 from pxp_fsm.protocol.rules import Rules
 
 _MEANING = {
@@ -17,7 +17,7 @@ _MEANING = {
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class GuardChoice:
     """A tag of the present state: whether it may be sent, and what it means or why it may not."""
 
     guard: str
@@ -28,12 +28,12 @@ class Choice:
 
 def choices_of(
     rules: Rules, guards: Sequence[str], number: int, allowed: Sequence[str]
-) -> tuple[Choice, ...]:
+) -> tuple[GuardChoice, ...]:
     """The tags of the state with `guards`, for message `number`, in the order of its table."""
     tags = {row.guard: row.label for row in rules.automaton.transitions if row.guard in guards}
     why_not = _why_not(rules, number)
     return tuple(
-        Choice(
+        GuardChoice(
             str(guard),
             tag,
             guard in allowed,

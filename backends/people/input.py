@@ -168,7 +168,7 @@ async def _ask(
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class UnsentAnswer:
     """An answer that was not sent: the prediction as typed, and the explanation."""
 
     prediction: str = ""
@@ -181,17 +181,17 @@ class Drafts:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def read(self, session: str, number: int) -> Draft | None:
+    def read(self, session: str, number: int) -> UnsentAnswer | None:
         """The draft of that message, or None; a file that is none counts as none."""
         try:
             raw = json.loads(self._path(session, number).read_text("utf-8"))
-            draft = Draft(**raw)
+            draft = UnsentAnswer(**raw)
         except (OSError, ValueError, TypeError, RecursionError):
             return None
         whole = isinstance(draft.prediction, str) and isinstance(draft.explanation, str)
         return draft if whole else None
 
-    def keep(self, session: str, number: int, draft: Draft) -> Path:
+    def keep(self, session: str, number: int, draft: UnsentAnswer) -> Path:
         """Write `draft` down and return its file; `UsageError` where the disk refuses it."""
         path = self._path(session, number)
         try:

@@ -1,34 +1,38 @@
-"""A person at the terminal as an agent of a session (arXiv 2410.20600, section 4.1.2).
+"""A person at the terminal, as an agent (arXiv 2410.20600, section 4.1.2) or a member of a system.
 
-They are shown the instance, the conversation, and what the automaton allows; nothing is sent before
-a last look, and whoever leaves finds what they had typed when they come back.
+An agent is shown the instance, the conversation, and what the automaton allows; nothing is sent
+before a last look, and whoever leaves finds what they had typed when they come back. A member of a
+system chooses what to do, and writes what is sent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from backends.people.choices import choices_of, words_of
 from backends.people.input import (
-    Draft,
     Drafts,
+    UnsentAnswer,
     UserLeft,
     ask_line,
     ask_lines,
-    has_terminal,
     one_of,
     say,
 )
+from pxp_fsm.automata.automaton import Automaton
+from pxp_fsm.automata.documents import payload_problem
 from pxp_fsm.errors import DataError, NoAnswer
-from pxp_fsm.prompting.problem import Problem
+from pxp_fsm.prompting.members import WAIT, MemberOption, may_wait, options_of
+from pxp_fsm.prompting.prompts import Problem
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question
 from pxp_fsm.protocol.relations import NOISY, Assumption, Outcome
 from pxp_fsm.protocol.situation import Situation
-
-__all__ = ["PersonsRelation", "TerminalPerson", "WhyNot", "has_terminal"]
+from pxp_fsm.sessions.actors import Intent, Turn
 
 WhyNot = Callable[[Instance, str], str | None]
 """Why the other agent does not give that prediction of an instance; None where it cannot tell."""
@@ -64,7 +68,7 @@ class TerminalPerson:
         self._shown = shown
         self._why_not = why_not
         self._drafts = Drafts(drafts)
-        self._draft = Draft()
+        self._draft = UnsentAnswer()
         self._place = ("", 0)
         self._told = ("", 0)
         self._instructed = False
@@ -77,7 +81,7 @@ class TerminalPerson:
         self._come_to(_session(question), len(question.history) + 1)
         self._show_all(question)
         said = [message.answer for message in question.history[-2:]]
-        if self._draft == Draft() and said:
+        if self._draft == UnsentAnswer() and said:
             there = dict(zip((_THEIRS, _MINE), reversed(said), strict=False))
             with self._kept():
                 words = (*there, _EDIT)
@@ -85,7 +89,7 @@ class TerminalPerson:
             if word in there and self._usable(there[word]):
                 return there[word]
             own = there.get(_MINE, Answer("", ""))
-            self._draft = Draft(own.prediction, own.explanation)
+            self._draft = UnsentAnswer(own.prediction, own.explanation)
         with self._kept("prediction"):
             typed = await ask_line(
                 "Your prediction: ",
@@ -140,7 +144,7 @@ class TerminalPerson:
             if await self._last_choice(question.instance, answer.prediction) == _EDIT:
                 return False
         self._drafts.drop(*self._place)
-        self._draft = Draft()
+        self._draft = UnsentAnswer()
         return True
 
     async def _last_choice(self, instance: Instance, prediction: str) -> str:
@@ -160,8 +164,8 @@ class TerminalPerson:
         """Turn to a message, with the draft of it that there may be."""
         if self._place != (session, number):
             self._place = (session, number)
-            self._draft = self._drafts.read(session, number) or Draft()
-            if self._draft != Draft():
+            self._draft = self._drafts.read(session, number) or UnsentAnswer()
+            if self._draft != UnsentAnswer():
                 say("What you had typed for this message when you left is here again.")
 
     @contextmanager
@@ -172,7 +176,7 @@ class TerminalPerson:
         except UserLeft as left:
             if part is not None:
                 self._draft = replace(self._draft, **{part: left.typed})
-            if self._draft != Draft():
+            if self._draft != UnsentAnswer():
                 path = self._drafts.keep(*self._place, self._draft)
                 say(f"What you typed and did not send is kept in {path}.")
             raise
@@ -238,3 +242,81 @@ def _show_text(label: str, text: str) -> None:
     say(f"   {label}: {first}")
     for line in others:
         say(f"     {line}")
+
+
+class PersonMember:
+    """Asks a person at the terminal, as the member that follows `table`; `role` is shown first.
+
+    Leaving (Ctrl-C, Ctrl-D) stops the session, which is resumed at this very turn.
+    """
+
+    name = "person at the terminal"
+
+    def __init__(self, table: Automaton, role: str = "") -> None:
+        self._table = table
+        self._role = role
+        self._shown: dict[str, int] = {}
+
+    async def __call__(self, turn: Turn) -> Intent | None:
+        """What the person wants to do at `turn`."""
+        self._show(turn)
+        options = {one.name: one for one in options_of(turn, self._table)}
+        names = [*options, *([WAIT] if may_wait(turn, self._table) else [])]
+        say((_HEADING, f"{turn.member}, in {turn.state}: what do you do?"))
+        for name in names:
+            say("  ", (_NAME, f"{name:12}"), _about(options.get(name)))
+        chosen = await one_of("Your choice: ", tuple(names))
+        if chosen == WAIT:
+            return None
+        option = options[chosen]
+        if not option.sends:
+            return Intent(chosen)
+        if option.payload is not None:
+            say(f"{option.sends} carries ", _shape(option.payload))
+        question = f"What {option.sends} carries (text, or JSON; empty is nothing): "
+        text = await ask_line(question, lambda said: self._payload(option, said))
+        return Intent(chosen, self._payload(option, text), option.to)
+
+    def _show(self, turn: Turn) -> None:
+        """The role, what it is about, and what came since the person was last asked."""
+        shown = self._shown.get(turn.session)
+        if shown is None:
+            for text in filter(None, (self._role, turn.instance.x)):
+                say(text)
+        for message in turn.messages[shown or 0 :]:
+            say((_NAME, f"{message.sender} to {message.receiver}: {message.tag} "), _said(message))
+        self._shown[turn.session] = len(turn.messages)
+
+    def _payload(self, option: MemberOption, text: str) -> object:
+        """What the person wrote: JSON where it is, else the text itself, as the schema allows."""
+        try:
+            value: object = json.loads(text) if text.strip() else None
+        except (ValueError, RecursionError):
+            value = text
+        problem = payload_problem(self._table, option.sends, json.dumps(value))
+        if problem is None:
+            return value
+        if payload_problem(self._table, option.sends, json.dumps(text)) is None:
+            return text
+        raise DataError(problem)
+
+
+def _about(option: MemberOption | None) -> str:
+    if option is None:
+        return "wait for what comes"
+    sends = f"sends {option.sends}{f' to {option.to}' if option.to else ''}" if option.sends else ""
+    return "; ".join(filter(None, (option.about, sends)))
+
+
+def _shape(schema: Any) -> str:
+    """What fits a JSON Schema: its first example, or where it has none the schema itself."""
+    examples = schema.get("examples") if isinstance(schema, Mapping) else None
+    kind, value = (
+        ("a value such as", examples[0]) if examples else ("what fits the JSON Schema", schema)
+    )
+    return f"{kind} {json.dumps(value, ensure_ascii=False)}"
+
+
+def _said(message: Message) -> str:
+    value = message.value
+    return value if isinstance(value, str) else "" if value is None else message.json

@@ -20,7 +20,7 @@ Given_ = TypeVar("Given_")
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting(Generic[Asked_, Given_]):
+class WaitingQuestion(Generic[Asked_, Given_]):
     """A question that waits, about message or action `number`; `key` tells it from others."""
 
     asked: Asked_
@@ -29,7 +29,7 @@ class Waiting(Generic[Asked_, Given_]):
     given: Future[Given_] = field(repr=False)
 
 
-class Moved(Refused):
+class SessionMoved(Refused):
     """The session has moved on: what was sent answers a question that is not asked any more."""
 
 
@@ -44,36 +44,36 @@ class Questions(Generic[Asked_, Given_]):
 
     def __init__(self, on_change: Callable[[str], None]) -> None:
         self._on_change = on_change
-        self._waiting: dict[tuple[str, str], Waiting[Asked_, Given_]] = {}
+        self._waiting: dict[tuple[str, str], WaitingQuestion[Asked_, Given_]] = {}
         self._lock = threading.Lock()
 
-    def waiting(self, session: str, who: str = "") -> Waiting[Asked_, Given_] | None:
+    def waiting(self, session: str, who: str = "") -> WaitingQuestion[Asked_, Given_] | None:
         """What waits in a seat."""
         return self._waiting.get((session, who))
 
-    def expected(self, session: str, key: str, who: str = "") -> Waiting[Asked_, Given_]:
-        """The question `key`; raises `Moved` where another or none waits in the seat."""
+    def expected(self, session: str, key: str, who: str = "") -> WaitingQuestion[Asked_, Given_]:
+        """The question `key`; raises `SessionMoved` where another or none waits in the seat."""
         waiting = self.waiting(session, who)
         if waiting is None or waiting.key != key:
-            raise Moved(_MOVED)
+            raise SessionMoved(_MOVED)
         return waiting
 
     def give(self, session: str, key: str, given: Given_, who: str = "") -> None:
-        """Answer the question `key`; raises `Moved`, once answered."""
+        """Answer the question `key`; raises `SessionMoved`, once answered."""
         with self._lock:
             waiting = self.expected(session, key, who)
             del self._waiting[session, who]
         try:
             waiting.given.set_result(given)
         except InvalidStateError:  # its asker was cancelled at this very moment
-            raise Moved(_MOVED) from None
+            raise SessionMoved(_MOVED) from None
 
     async def ask(
         self, session: str, asked: Asked_, number: int, key: str, who: str = ""
     ) -> Given_:
         """Let a question wait until it is answered; it is gone where the asker is cancelled."""
         given: Future[Given_] = Future()
-        waiting = Waiting(asked, number, key, given)
+        waiting = WaitingQuestion(asked, number, key, given)
         with self._lock:
             self._waiting[session, who] = waiting
         self._on_change(session)

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pxp_fsm as pxp
-from pxp_fsm.networks import Agent, Example, Lan, Network, Trainer
+from pxp_fsm.plugins.easylan import Example, Lan, LanAgent, Network, Trainer
 
 HERE = Path(__file__).parent
 
@@ -25,7 +25,7 @@ EXAMPLES = tuple(
 def translator() -> Lan:
     """The network of the beginning: a single Translator."""
     task = "Translate a French sentence into English"
-    agent = Agent("Translator", task, "a string, the English translation")
+    agent = LanAgent("Translator", task, "a string, the English translation")
     return Lan(Network(task, (agent,)))
 
 

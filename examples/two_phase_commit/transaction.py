@@ -27,7 +27,7 @@ def crashed(system: pxp.System, after: int) -> tuple[str, dict[str, str]]:
 
     async def carry() -> None:
         while session.ending is None:
-            if len(session.actions) >= after:
+            if len(session.events) >= after:
                 try:
                     session.raise_event("CRASH")
                 except pxp.PXPError:  # not possible here

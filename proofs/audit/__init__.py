@@ -1,15 +1,22 @@
 """The audit of a recorded session: what no correct agent, or no sound judge, could have done."""
 
-from proofs.audit.findings import AuditedMessage, Finding, Judged, Kind, Possible, Recording
+from proofs.audit.findings import (
+    AuditedMessage,
+    AuditedSession,
+    AuditFinding,
+    FindingKind,
+    JudgedAnswer,
+    Possible,
+)
 from proofs.audit.sessions import Audited, audited
 
 __all__ = [
+    "AuditFinding",
     "Audited",
     "AuditedMessage",
-    "Finding",
-    "Judged",
-    "Kind",
+    "AuditedSession",
+    "FindingKind",
+    "JudgedAnswer",
     "Possible",
-    "Recording",
     "audited",
 ]

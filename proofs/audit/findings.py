@@ -9,7 +9,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from proofs.languages import Word, symbol
+from pxp_fsm.automata.actions import Exchange, Send
 from pxp_fsm.protocol.relations import Outcome
+from pxp_fsm.sessions.events import Event
 
 
 class Possible(IntEnum):
@@ -34,7 +36,7 @@ _WORDS = {
 }
 
 
-class Kind(StrEnum):
+class FindingKind(StrEnum):
     """The kinds of findings."""
 
     MESSAGE = "impossible message"
@@ -58,38 +60,48 @@ class Kind(StrEnum):
         """What can still be assumed of the judges of a session with such a finding."""
         if self in FAULTS:
             return Possible.EQUIVALENCE if self in _RECORDS else Possible.NEVER
-        if self in (Kind.CHAIN, Kind.TAGS_TOLERANCE):
+        if self in (FindingKind.CHAIN, FindingKind.TAGS_TOLERANCE):
             return Possible.TOLERANCE
-        return Possible.EQUIVALENCE if self is Kind.ASSUMED else Possible.NOISY
+        return Possible.EQUIVALENCE if self is FindingKind.ASSUMED else Possible.NOISY
 
 
-_RECORDS = frozenset({Kind.ENDING, Kind.CLASS})
+_RECORDS = frozenset({FindingKind.ENDING, FindingKind.CLASS})
 
-FAULTS = frozenset({Kind.MESSAGE, Kind.TAG, Kind.QUESTION, Kind.PAIR, Kind.PAYLOAD, *_RECORDS})
+FAULTS = frozenset(
+    {
+        FindingKind.MESSAGE,
+        FindingKind.TAG,
+        FindingKind.QUESTION,
+        FindingKind.PAIR,
+        FindingKind.PAYLOAD,
+        *_RECORDS,
+    }
+)
 """What agents, judges and records that work as they should never leave, whatever is judged."""
 
-ABOUT: dict[Kind, str] = {
-    Kind.MESSAGE: "no agent that follows the protocol can have sent it, whatever was judged",
-    Kind.TAG: "the recorded judgements make another guard true",
-    Kind.QUESTION: "what was judged is not what the protocol compares at this message",
-    Kind.PAIR: "PXP's RATIFY and REJECT carry the agent's pair unchanged",
-    Kind.PAYLOAD: "what a message of a system carries does not fit the schema of its table",
-    Kind.ENDING: "the recorded ending is not the one that the rules give",
-    Kind.CLASS: "a stored class is not what the definition says of the tags",
-    Kind.ITSELF: "a text was judged not to be like itself: not reflexive",
-    Kind.TWICE: "one agent judged one pair in two ways: not deterministic",
-    Kind.MIRROR: "one agent judged (a, b) and (b, a) in two ways: not symmetric",
-    Kind.APART: "the two agents judged one pair in two ways: not shared",
-    Kind.CHAIN: "texts were linked by yes from one to the next, and the ends judged no: "
+ABOUT: dict[FindingKind, str] = {
+    FindingKind.MESSAGE: "no agent that follows the protocol can have sent it, whatever was judged",
+    FindingKind.TAG: "the recorded judgements make another guard true",
+    FindingKind.QUESTION: "what was judged is not what the protocol compares at this message",
+    FindingKind.PAIR: "PXP's RATIFY and REJECT carry the agent's pair unchanged",
+    FindingKind.PAYLOAD: "what a message of a system carries does not fit the schema of its table",
+    FindingKind.ENDING: "the recorded ending is not the one that the rules give",
+    FindingKind.CLASS: "a stored class is not what the definition says of the tags",
+    FindingKind.ITSELF: "a text was judged not to be like itself: not reflexive",
+    FindingKind.TWICE: "one agent judged one pair in two ways: not deterministic",
+    FindingKind.MIRROR: "one agent judged (a, b) and (b, a) in two ways: not symmetric",
+    FindingKind.APART: "the two agents judged one pair in two ways: not shared",
+    FindingKind.CHAIN: "texts were linked by yes from one to the next, and the ends judged no: "
     "not transitive",
-    Kind.TAGS_NOISY: "no tolerance gives these tags; nothing that was judged is needed to see it",
-    Kind.TAGS_TOLERANCE: "no equivalence gives these tags, a tolerance does",
-    Kind.ASSUMED: "the session is recorded as one whose judges do not do this",
+    FindingKind.TAGS_NOISY: "no tolerance gives these tags; nothing that was judged is needed to "
+    "see it",
+    FindingKind.TAGS_TOLERANCE: "no equivalence gives these tags, a tolerance does",
+    FindingKind.ASSUMED: "the session is recorded as one whose judges do not do this",
 }
 """What each kind means."""
 
 
-class Answer(NamedTuple):
+class AuditedAnswer(NamedTuple):
     """A judge's answer as evidence: whose, at which message, of which texts, and what it was.
 
     The texts are told as the messages that carry them (0: none does). `implied` where no answer is
@@ -110,23 +122,36 @@ class Answer(NamedTuple):
         return f"{self.agent} at {self.number}: {self.relation}({', '.join(places)}) = {said}"
 
 
-class Finding(NamedTuple):
+class AuditFinding(NamedTuple):
     """Something found at a message (None: the session): what, and the answers that show it.
 
     `possible` are the tags that could have been sent there, where that is what is wrong.
     """
 
-    kind: Kind
+    kind: FindingKind
     number: int | None
     what: str
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[AuditedAnswer, ...] = ()
     possible: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class FollowedSession:
+    """What following the rules or tables says of a session.
+
+    `possible` is what may be assumed of the judges by its tags, `findings` where that shows, and
+    what else does not follow; `ending` is how the rules end it, None where they do not.
+    """
+
+    possible: Possible
+    findings: tuple[AuditFinding, ...]
+    ending: str | None
 
 
 _YES, _NOT = Outcome.YES, (Outcome.NO, Outcome.UNSURE)
 
 
-class Judged(NamedTuple):
+class JudgedAnswer(NamedTuple):
     """An answer of MATCH or AGREE about an ordered pair of texts; unsure counts as no.
 
     `held` is None where there was no answer: the judge was late or broken.
@@ -150,28 +175,48 @@ class AuditedMessage(NamedTuple):
     tag: str
     prediction: str
     explanation: str
-    judged: tuple[Judged, ...] = ()
+    judged: tuple[JudgedAnswer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
-    """A recorded session.
+class AuditedSession:
+    """A recorded session: what was `said` in one of two agents, the `events` of one of a system.
 
-    `ending` is None where it is not over; `closing` was judged for a message that was never sent.
-    `derived` says of initiator and responder whether their tags follow from their relations.
-    `assumptions` are those under which it is said to have run; `classes` the stored classes, by
-    name (`strong:h`, `two_way`), as far as any are stored.
+    `ending` is None where it is not over. Of two agents, `closing` was judged for a message that
+    was never sent; `derived` says of initiator and responder whether their tags follow from their
+    relations; `assumptions` are those under which it is said to have run; `classes` the stored
+    classes, by name (`strong:h`, `two_way`), as far as any are stored.
     """
 
     name: str
     said: tuple[AuditedMessage, ...]
     ending: str | None
-    closing: tuple[Judged, ...] = ()
+    closing: tuple[JudgedAnswer, ...] = ()
     derived: tuple[bool, bool] = (False, False)
     assumptions: frozenset[str] = frozenset()
     classes: Mapping[str, bool] = field(default_factory=lambda: MappingProxyType({}))
+    events: tuple[Event, ...] | None = None
 
     @property
     def word(self) -> Word:
         """Its tag sequence; the initiator is m."""
         return tuple(symbol("m" if one.initiator else "h", one.tag) for one in self.said)
+
+    @property
+    def counts(self) -> str:
+        """What the numbers of its findings count."""
+        return "message" if self.events is None else "action"
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """What happened in it, in words."""
+        if self.events is None:
+            return tuple(self.word)
+        return tuple(str(event.action) for event in self.events)
+
+    @property
+    def messages(self) -> int:
+        """How many messages were sent in it."""
+        if self.events is None:
+            return len(self.said)
+        return sum(isinstance(event.action, Exchange | Send) for event in self.events)

@@ -1,31 +1,357 @@
-"""The audit of one session: its findings, and the assumptions that its judges satisfy."""
+"""The audit of one session: its findings, and the assumptions that its judges satisfy.
+
+The tags alone decide for which judges the session is possible, and where it is not. Then the
+recorded judgements are held against a tolerance or an equivalence that both agents share.
+
+A recorded set of answers about pairs of texts extends to a tolerance just
+where no pair, in either order, was answered in two ways, and no text was judged unlike itself. It
+extends to an equivalence just where, besides, no pair that was answered no is linked by pairs that
+were answered yes. Both conditions are necessary at once and sufficient by taking the answered
+pairs, or the classes that they link, as the relation; so nothing is missed and nothing is guessed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import NamedTuple, Protocol
 
-from proofs.audit.findings import Finding, Kind, Possible, Recording
-from proofs.audit.judges import contradictions
-from proofs.audit.tags import ASSUMED, RecordedRules, of_tags, wrong_answers
-from proofs.languages import Language, Word
+from proofs.audit.findings import (
+    AuditedAnswer,
+    AuditedMessage,
+    AuditedSession,
+    AuditFinding,
+    FindingKind,
+    FollowedSession,
+    JudgedAnswer,
+    Possible,
+)
+from proofs.languages import Language, ProtocolReading, Word, started
 from proofs.languages.protocols import TWO_WAY
 from proofs.languages.published_code import ROUNDS, K, PublishedCode, published_started
 from proofs.sessions.model import AGENTS
+from pxp_fsm.protocol.decisions import Guard
 from pxp_fsm.protocol.intelligibility import DEFINITIONS, ONE_WAY
-from pxp_fsm.protocol.messages import Tag
-from pxp_fsm.protocol.relations import Assumption
-from pxp_fsm.protocol.rules import Ending, Rules
+from pxp_fsm.protocol.messages import Answer, Message, Tag
+from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
+from pxp_fsm.protocol.rules import Ending, Interact, Rules
+
+
+class GivenAnswer(NamedTuple):
+    """An answer with whose it is, at which message; `implied` where its tag alone tells it."""
+
+    number: int
+    agent: int
+    relation: str
+    left: str
+    right: str
+    held: bool
+    implied: bool = False
+
+
+def given(recording: AuditedSession) -> list[GivenAnswer]:
+    """Every answer that was given, in order; judges that gave none are left out.
+
+    Where none is recorded, the tag was named by somebody. A RATIFY then stands for yes, and a
+    REJECT for no, of both relations; REFUTE and REVISE stand for one of several, and for nothing
+    here.
+    """
+    found = []
+    for number, said in enumerate(recording.said, start=1):
+        agent = 0 if said.initiator else 1
+        for one in said.judged:
+            if one.held is not None:
+                found.append(
+                    GivenAnswer(number, agent, one.relation, one.left, one.right, one.held)
+                )
+        if number > 1 and not said.judged and said.tag in (Tag.RATIFY, Tag.REJECT):
+            got, own = (
+                recording.said[number - 2],
+                recording.said[number - 3] if number > 2 else said,
+            )
+            held = said.tag == Tag.RATIFY
+            sides = ("MATCH", got.prediction, own.prediction), (
+                "AGREE", got.explanation, own.explanation,
+            )  # fmt: skip
+            found += [GivenAnswer(number, agent, *side, held, True) for side in sides]
+    after = len(recording.said) + 1
+    for one in recording.closing:
+        if one.held is not None:
+            agent = 1 if recording.said and recording.said[-1].initiator else 0
+            found.append(GivenAnswer(after, agent, one.relation, one.left, one.right, one.held))
+    return found
+
+
+def contradictions(recording: AuditedSession) -> Iterator[AuditFinding]:
+    """Everything in a session's answers that no tolerance, or no equivalence, can have said.
+
+    Each pair that was answered in two ways is told once a relation, by its first two answers that
+    differ; a chain is a shortest one.
+    """
+    answers = given(recording)
+    for relation in dict.fromkeys(one.relation for one in answers):
+        own = [one for one in answers if one.relation == relation]
+        where = _places(recording, relation)
+        yield from _differing(own, where)
+        yield from _chains(own, where)
+
+
+def _differing(answers: Iterable[GivenAnswer], where: Mapping[str, int]) -> Iterator[AuditFinding]:
+    """Texts unlike themselves, and pairs answered in two ways."""
+    first: dict[tuple[str, str], list[GivenAnswer]] = {}
+    told = set[tuple[str, str]]()
+    for one in answers:
+        if one.left == one.right:
+            pair = (one.left, one.right)
+            if not one.held and pair not in told:
+                told.add(pair)
+                shown = _shown(one, where)
+                yield AuditFinding(FindingKind.ITSELF, one.number, _agent(one), (shown,))
+            continue
+        pair = (min(one.left, one.right), max(one.left, one.right))
+        before = first.setdefault(pair, [])
+        other = next((known for known in before if known.held is not one.held), None)
+        before.append(one)
+        if other is None or pair in told:
+            continue
+        told.add(pair)
+        evidence = _shown(other, where), _shown(one, where)
+        if one.agent != other.agent:
+            yield AuditFinding(FindingKind.APART, one.number, "both agents", evidence)
+        elif one.left == other.left:
+            yield AuditFinding(FindingKind.TWICE, one.number, _agent(one), evidence)
+        else:
+            yield AuditFinding(FindingKind.MIRROR, one.number, _agent(one), evidence)
+
+
+def _chains(answers: Iterable[GivenAnswer], where: Mapping[str, int]) -> Iterator[AuditFinding]:
+    """Pairs answered no whose texts are linked by yes; pairs answered both ways are told apart."""
+    yes: dict[str, dict[str, GivenAnswer]] = {}
+    refused: dict[tuple[str, str], GivenAnswer] = {}
+    for one in answers:
+        if one.held:
+            yes.setdefault(one.left, {}).setdefault(one.right, one)
+            yes.setdefault(one.right, {}).setdefault(one.left, one)
+        elif one.left != one.right:
+            refused.setdefault((min(one.left, one.right), max(one.left, one.right)), one)
+    for one in refused.values():
+        path = _path(yes, one.left, one.right)
+        if len(path) > 1:
+            links = tuple(_shown(link, where) for link in path)
+            number = max(link.number for link in (*path, one))
+            what = f"{len(path) + 1} texts in a row"
+            yield AuditFinding(FindingKind.CHAIN, number, what, (*links, _shown(one, where)))
+
+
+def _path(
+    yes: Mapping[str, Mapping[str, GivenAnswer]], start: str, end: str
+) -> tuple[GivenAnswer, ...]:
+    """A shortest way of yes from one text to another; empty where there is none."""
+    came: dict[str, GivenAnswer | None] = {start: None}
+    waiting = deque([start])
+    while waiting and end not in came:
+        text = waiting.popleft()
+        for following, link in yes.get(text, {}).items():
+            if following not in came:
+                came[following] = link
+                waiting.append(following)
+    found, at, step = list[GivenAnswer](), end, came.get(end)
+    while step is not None:
+        found.append(step)
+        at = step.left if step.right == at else step.right
+        step = came[at]
+    return tuple(reversed(found))
+
+
+def _places(recording: AuditedSession, relation: str) -> dict[str, int]:
+    """The first message that carries each text that the relation is about."""
+    found: dict[str, int] = {}
+    for number, said in enumerate(recording.said, start=1):
+        found.setdefault(said.prediction if relation == "MATCH" else said.explanation, number)
+    return found
+
+
+def _shown(one: GivenAnswer, where: Mapping[str, int]) -> AuditedAnswer:
+    left, right = where.get(one.left, 0), where.get(one.right, 0)
+    return AuditedAnswer(one.number, _agent(one), one.relation, left, right, one.held, one.implied)
+
+
+def _agent(one: GivenAnswer) -> str:
+    return AGENTS[one.agent]
+
+
+_KNOWN = 100_000
+ASSUMED = {
+    Possible.NOISY: NOISY,
+    Possible.TOLERANCE: TOLERANCE,
+    Possible.EQUIVALENCE: EQUIVALENCE,
+}
+"""The assumptions on MATCH and AGREE that each stands for."""
+
+
+class RecordedRules(Protocol):
+    """The rules that a session of two is said to have followed, as far as its tags ask."""
+
+    def __hash__(self) -> int: ...
+
+    @property
+    def longest(self) -> int | None:
+        """How many messages a session has at most; None where there is no bound."""
+
+    def begun(self, judges: Possible) -> Language:
+        """The tag sequences of sessions that have got so far, ended or not, for such judges.
+
+        A bound on messages need not be in it: `longest` says it.
+        """
+
+    def ending(self, word: Word) -> str | None:
+        """Why a session with these tags is over; None if it goes on."""
+
+
+@dataclass(frozen=True)
+class ProtocolTags:
+    """Sessions under `rules`, the protocols' own.
+
+    Raises `UsageError` where there are more sessions than can be explored.
+    """
+
+    rules: Rules
+    judged = True
+
+    def follow(self, session: AuditedSession) -> FollowedSession:
+        told = of_tags(self, session.word)
+        if told.possible is Possible.NEVER:
+            return told
+        return replace(told, findings=(*told.findings, *wrong_answers(session, self.rules)))
+
+    @property
+    def longest(self) -> int | None:
+        return self.rules.n
+
+    def begun(self, judges: Possible) -> Language:
+        rules: Rules = self.rules
+        if isinstance(rules, Interact):  # one automaton for every n; REJECT after n is never sent
+            rules = replace(rules, n=1, k=min(rules.k, rules.n))
+        return started(ProtocolReading(rules, ASSUMED[judges], bounded=False))
+
+    def ending(self, word: Word) -> str | None:
+        empty = Answer("", "")
+        sent = word[-2:]
+        # only the latest tags and the number of messages count
+        history = [Message("", 0, "", "", empty, "")] * (len(word) - len(sent))
+        history += [Message("", 0, one.agent, one.tag, empty, "") for one in sent]
+        found = self.rules.ending(history) if history else None
+        return None if found is None else found.value
+
+
+@lru_cache(maxsize=_KNOWN)
+def of_tags(followed: RecordedRules, word: Word) -> FollowedSession:
+    """What the tag sequence `word` says. Sessions with the same tags are looked at once."""
+    for judges, kind in (
+        (Possible.NOISY, FindingKind.MESSAGE),
+        (Possible.TOLERANCE, FindingKind.TAGS_NOISY),
+        (Possible.EQUIVALENCE, FindingKind.TAGS_TOLERANCE),
+    ):
+        language = followed.begun(judges)
+        length = language.follows(word[: followed.longest])
+        if length < len(word):
+            bound = length == followed.longest
+            before = () if bound else language.after(word[:length])
+            found = AuditFinding(kind, length + 1, word[length], (), before)
+            ending = None if kind is FindingKind.MESSAGE else followed.ending(word)
+            return FollowedSession(kind.leaves, (found,), ending)
+    return FollowedSession(Possible.EQUIVALENCE, (), followed.ending(word))
+
+
+TAGS = {Guard.RAT: "RATIFY", Guard.REF: "REFUTE", Guard.REV: "REVISE", Guard.REJ: "REJECT"}
+"""The tag that each guard names, in the tables of both protocols."""
+
+
+def wrong_answers(recording: AuditedSession, rules: Rules) -> Iterator[AuditFinding]:
+    """Tags against their judgements, judgements of other texts, pairs that should not change.
+
+    Looked at are agents whose guards follow from their relations, at messages with answers of
+    MATCH and AGREE. Where Changed was not asked, the agent never revises.
+    """
+    for number, said in enumerate(recording.said, start=1):
+        if number == 1 or said.tag == Tag.TERM:
+            continue
+        own = recording.said[number - 3] if number > 2 else None
+        if not isinstance(rules, Interact) and own is not None:
+            yield from _kept(number, said, own)
+        if not recording.derived[0 if said.initiator else 1]:
+            continue
+        judged = [one for one in said.judged if one.relation in ("MATCH", "AGREE")]
+        if len(judged) < 2 or any(one.held is None for one in judged):
+            continue
+        yield from _tagged(rules, number, said.tag, judged)
+        yield from _asked(rules, number, said, recording.said[number - 2], own, judged)
+
+
+def _kept(number: int, said: AuditedMessage, own: AuditedMessage) -> Iterator[AuditFinding]:
+    pair, before = (said.prediction, said.explanation), (own.prediction, own.explanation)
+    if said.tag in (Tag.RATIFY, Tag.REJECT) and pair != before:
+        yield AuditFinding(
+            FindingKind.PAIR, number, f"{said.tag} with another pair than message {number - 2}"
+        )
+
+
+def _tagged(
+    rules: Rules, number: int, tag: str, judged: list[JudgedAnswer]
+) -> Iterator[AuditFinding]:
+    match, agree, *rest = (bool(one.held) for one in judged)
+    found = rules.functions.category(match, agree)
+    revises = False
+    if rules.depends_on_revision(found, number) and rest:
+        revises = all(rest) if not rules.asks_each_time else not all(rest)
+    due = TAGS[rules.guard(found, revises, number)]
+    if tag != due:
+        what = f"{tag}, where category {found} makes it {due}"
+        yield AuditFinding(FindingKind.TAG, number, what, possible=(due,))
+
+
+def _asked(
+    rules: Rules,
+    number: int,
+    said: AuditedMessage,
+    received: AuditedMessage,
+    own: AuditedMessage | None,
+    judged: list[JudgedAnswer],
+) -> Iterator[AuditFinding]:
+    """Whether what was compared is what was received with one's own, then the new with its due.
+
+    What PXP compares of message 2 was not sent where the agent has learned; it is not looked at.
+    """
+    each = rules.asks_each_time
+    learned = not each and said.tag in (Tag.REFUTE, Tag.REVISE)
+    mine = own if own is not None else (None if learned else said)
+    second = (own or said) if each else received
+    due = [(received, mine)] * 2 + [(said, second) if each or learned else (None, None)] * 2
+    for place, (one, (left, right)) in enumerate(zip(judged, due, strict=False)):
+        wanted = "MATCH" if place % 2 == 0 else "AGREE"
+        texts = (one.left, left), (one.right, right)
+        if one.relation != wanted or any(
+            side is not None
+            and text != (side.prediction if wanted == "MATCH" else side.explanation)
+            for text, side in texts
+        ):
+            yield AuditFinding(
+                FindingKind.QUESTION, number, f"question {place + 1} to {one.relation}"
+            )
+            return
+
 
 _CONCLUDED = frozenset({Ending.RATIFIED, Ending.REJECTED, Ending.BOUND, Ending.TERM})
 _UNCOUNTED = frozenset({Tag.INIT, Tag.TERM})
 _SAME = frozenset({Assumption.DETERMINISTIC, Assumption.SYMMETRIC})
 _CONTRADICTS = {
-    Kind.ITSELF: frozenset({Assumption.REFLEXIVE}),
-    Kind.TWICE: frozenset({Assumption.DETERMINISTIC}),
-    Kind.MIRROR: _SAME,
-    Kind.APART: _SAME | {Assumption.SHARED},
-    Kind.CHAIN: _SAME | {Assumption.SHARED, Assumption.TRANSITIVE},
+    FindingKind.ITSELF: frozenset({Assumption.REFLEXIVE}),
+    FindingKind.TWICE: frozenset({Assumption.DETERMINISTIC}),
+    FindingKind.MIRROR: _SAME,
+    FindingKind.APART: _SAME | {Assumption.SHARED},
+    FindingKind.CHAIN: _SAME | {Assumption.SHARED, Assumption.TRANSITIVE},
 }
 """What must be assumed, all of it, for a finding to be a contradiction."""
 
@@ -35,22 +361,31 @@ class Audited:
     """What the audit of a session found, and the most that may be assumed of its judges."""
 
     possible: Possible
-    findings: tuple[Finding, ...]
+    findings: tuple[AuditFinding, ...]
 
 
-def audited(recording: Recording, followed: RecordedRules) -> Audited:
-    """Audit a session that is said to have followed a protocol.
+class AuditSubject(Protocol):
+    """What a session is said to have followed: a protocol, the published code, or tables."""
 
-    What may be assumed follows from the tags and from the answers; a fault of records (a class, an
-    ending, an assumption) leaves it as it is.
+    @property
+    def judged(self) -> bool:
+        """Whether answers of MATCH and AGREE are recorded of its sessions."""
+
+    def follow(self, session: AuditedSession) -> FollowedSession:
+        """Where the session is none of its sessions, and how it ends."""
+
+
+def audited(recording: AuditedSession, subject: AuditSubject) -> Audited:
+    """Audit a session that is said to have followed `subject`.
+
+    What may be assumed of judges follows from the tags and from the answers; a fault of records (a
+    class, an ending, an assumption) leaves it as it is.
     """
-    tagged = of_tags(followed, recording.word)
-    findings = list(tagged.findings)
-    if tagged.possible is not Possible.NEVER:
-        if followed.rules is not None:
-            findings += wrong_answers(recording, followed.rules)
-        findings += _ending(recording, tagged.ending)
-    if followed.rules is not None:
+    told = subject.follow(recording)
+    findings = list(told.findings)
+    if told.possible is not Possible.NEVER:
+        findings += _ending(recording, told.ending)
+    if subject.judged:
         contradicted = list(contradictions(recording))
         findings += contradicted
         findings += _assumed(recording, contradicted)
@@ -60,7 +395,7 @@ def audited(recording: Recording, followed: RecordedRules) -> Audited:
     )
 
 
-def _ending(recording: Recording, due: str | None) -> Iterator[Finding]:
+def _ending(recording: AuditedSession, due: str | None) -> Iterator[AuditFinding]:
     """Whether a session that is said to be over ended as the rules end it.
 
     A fault may end a session at any message, but none that the rules have ended.
@@ -69,18 +404,18 @@ def _ending(recording: Recording, due: str | None) -> Iterator[Finding]:
     if ending is None or ending == due or (due is None and ending not in _CONCLUDED):
         return
     what = "the rules go on" if due is None else f"the rules end it as {due}"
-    yield Finding(Kind.ENDING, len(recording.word) or None, what)
+    yield AuditFinding(FindingKind.ENDING, len(recording.steps) or None, what)
 
 
-def _assumed(recording: Recording, found: list[Finding]) -> Iterator[Finding]:
+def _assumed(recording: AuditedSession, found: list[AuditFinding]) -> Iterator[AuditFinding]:
     """Assumptions under which the session is said to have run, and its answers contradict."""
     for one in found:
         if _CONTRADICTS[one.kind] <= recording.assumptions:
             what = f"it is recorded as {', '.join(sorted(_CONTRADICTS[one.kind]))}"
-            yield Finding(Kind.ASSUMED, one.number, what, one.answers)
+            yield AuditFinding(FindingKind.ASSUMED, one.number, what, one.answers)
 
 
-def _classes(recording: Recording) -> Iterator[Finding]:
+def _classes(recording: AuditedSession) -> Iterator[AuditFinding]:
     """Stored classes that are not what the definitions say of the tags."""
     if not recording.classes:
         return
@@ -94,7 +429,9 @@ def _classes(recording: Recording) -> Iterator[Finding]:
     for name, stored in recording.classes.items():
         if stored is not due[name]:
             said = "is" if due[name] else "is not"
-            yield Finding(Kind.CLASS, None, f"stored otherwise: by its tags it {said} {name}")
+            yield AuditFinding(
+                FindingKind.CLASS, None, f"stored otherwise: by its tags it {said} {name}"
+            )
 
 
 @dataclass(frozen=True)
@@ -102,10 +439,10 @@ class AsPublished:
     """Sessions of the published code, of `rounds` rounds at most."""
 
     rounds: int = ROUNDS
+    judged = False
 
-    @property
-    def rules(self) -> Rules | None:
-        return None
+    def follow(self, session: AuditedSession) -> FollowedSession:
+        return of_tags(self, session.word)
 
     @property
     def longest(self) -> int | None:

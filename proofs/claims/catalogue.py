@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from itertools import product
 from types import MappingProxyType
 
-from proofs.claims import decisions, predicates
+from proofs.claims import predicates
 from proofs.claims.predicates import STATEMENTS, Check, every_row_taken, some_agent_can_send
 from proofs.core.results import Result, Status, Verdict
 from proofs.induction import obligations as must
-from proofs.induction.invariants import NOTHING, Keep
+from proofs.induction.invariants import NOTHING, KeptPast
 from proofs.induction.obligations import RATIFIED, REPLIES, Ranking
 from proofs.sessions.model import session
 from pxp_fsm.automata.actions import Say
@@ -77,7 +77,7 @@ class Induction:
     """
 
     check: must.Check
-    keep: Keep = NOTHING
+    keep: KeptPast = NOTHING
     ranking: Ranking = ()
     provable: bool = True
 
@@ -238,7 +238,7 @@ def _interact() -> Iterator[Claim]:
         predicates.impossible(*REVISED),
         given(REFLEXIVE, LIKE - {Assumption.SHARED} | {Assumption.TRANSITIVE}),
         explores=False,
-        induction=Induction(must.tags_are(REVISED), Keep(along=REVISED, free=0)),
+        induction=Induction(must.tags_are(REVISED), KeptPast(along=REVISED, free=0)),
     )
     yield Claim(
         "ratified-at-3",
@@ -246,9 +246,9 @@ def _interact() -> Iterator[Claim]:
         "interact",
         predicates.ratify_answered,
         given(LIKE),
-        induction=Induction(must.unanswered, Keep(along=RATIFIED)),
+        induction=Induction(must.unanswered, KeptPast(along=RATIFIED)),
     )
-    kept = Keep(replied=True)
+    kept = KeptPast(replied=True)
     yield Claim(
         "strong-once",
         f"the responder h is Strong only in {_tags(RATIFIED)} (n >= 3)",
@@ -272,7 +272,7 @@ def _interact() -> Iterator[Claim]:
         predicates.impossible(*REFUTED),
         given(LIKE | {Assumption.TRANSITIVE}),
         explores=False,
-        induction=Induction(must.tags_are(REFUTED), Keep(along=REFUTED)),
+        induction=Induction(must.tags_are(REFUTED), KeptPast(along=REFUTED)),
     )
     yield Claim(
         "ends-agreed",
@@ -280,7 +280,7 @@ def _interact() -> Iterator[Claim]:
         "interact",
         predicates.final_agreement,
         given(),
-        induction=Induction(must.no_node(must.disagree), Keep(data=True), provable=False),
+        induction=Induction(must.no_node(must.disagree), KeptPast(data=True), provable=False),
     )
     for n, k in predicates.SEQUENCES:
         yield Claim(
@@ -298,7 +298,7 @@ def _interact() -> Iterator[Claim]:
 
 def _functions_and_rows() -> Iterator[Claim]:
     """What the decision functions and the rows are by themselves."""
-    for name, title, protocol, wrong in decisions.STATEMENTS:
+    for name, title, protocol, wrong in predicates.ON_FUNCTIONS:
         check = predicates.decides(*wrong)
         yield Claim(name, title, protocol, check, given(NOISY), exact=True, explores=False)
     yield Claim(
@@ -364,7 +364,7 @@ def _pxp() -> Iterator[Claim]:
         "pxp(k)",
         predicates.ends_within_2k_plus_5,
         given(LIKE),
-        induction=Induction(must.ranked(rank), Keep(others=True), rank),
+        induction=Induction(must.ranked(rank), KeptPast(others=True), rank),
     )
     yield Claim(
         "self-loops",
@@ -397,3 +397,45 @@ def find(name: str) -> tuple[Claim, ...]:
 
 
 CLAIMS: tuple[Claim, ...] = (*_functions_and_rows(), *_interact(), *_pxp())
+
+
+# Where the claims are from: [A] is arXiv 2301.01819 as the others cite it, [B] arXiv 2410.20600,
+# [C] its NeurIPS 2025 workshop version.
+
+OWN = "this package"
+
+_DEFINITIONS = "[B] Definitions 1 and 2"
+_REPLIES = "[A] Proposition 5"
+
+SOURCES = MappingProxyType(
+    {
+        "interact.decides-as-written": "[B] Procedure 2",
+        "interact.stops-as-written": "[B] Procedure 1",
+        "interact.takes-all-bounds": "[B] Procedure 1; Procedure 2 has k > 1",
+        "interact.terminates": "[B] Procedure 1",
+        "interact.reject-after-k": "[B] Procedure 2",
+        "interact.revised-never": "[B] section 4.3, which names the sequence as hypothetical",
+        "interact.strong-once": "observed in [B] section 4.3 and [C] section 5.4",
+        "interact.never-ultra": "observed in [B] Figure 4 and [C] Table 1",
+        "interact.refuted-never": "[B] section 4.3, which reports the sequence",
+        "interact.ultra-is-strong": _DEFINITIONS,
+        "interact.strong-is-one-way": _DEFINITIONS,
+        "interact.two-way-is-both": "[B] section 2",
+        "pxp.decides-as-written": "[A], cited in [B] section 2",
+        "pxp.replies-INIT": _REPLIES,
+        "pxp.replies-RATIFY": _REPLIES,
+        "pxp.replies-REVISE": _REPLIES,
+        "pxp.replies-REJECT": _REPLIES,
+    }
+)
+"""The sources of claims by `Claim.id`; all others are of this package."""
+
+
+def source_of(claim: Claim) -> str:
+    """Where a claim is from.
+
+    >>> from proofs.claims.catalogue import find
+    >>> [source_of(claim) for claim in find("refuted-never")]
+    ['[B] section 4.3, which reports the sequence']
+    """
+    return SOURCES.get(claim.id, OWN)

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from proofs import recheck
-from proofs.claims.theorems import THEOREMS, Part, Proof, prove_parts
+from proofs.claims.theorems import THEOREMS, Proof, ProofPart, prove_parts
 from proofs.induction import obligations as must
-from proofs.induction.invariants import INTERACT, PXP, Invariant, Node
+from proofs.induction.invariants import INTERACT, PXP, Invariant, InvariantNode
 from proofs.induction.numbers import Numbers, Unknown
 from proofs.induction.source import read
 from proofs.sessions.amalgamation import amalgamates
@@ -26,7 +26,7 @@ from proofs.sessions.relational import EMPTY, Structure
 from pxp_fsm.automata.automaton import Automaton, Kind
 from pxp_fsm.protocol import decisions
 from pxp_fsm.protocol.relations import Assumption
-from pxp_fsm.protocol.rules import Interact, Pxp, Rules
+from pxp_fsm.protocol.rules import Rules
 
 FORMAT = 2
 PROVED, NOT_INDUCTIVE = "proved", "not inductive"
@@ -40,7 +40,7 @@ class Certificate:
 
     protocol: str
     automaton: Automaton
-    parts: tuple[Part, ...]
+    parts: tuple[ProofPart, ...]
 
     @property
     def proofs(self) -> tuple[Proof, ...]:
@@ -95,7 +95,7 @@ def _json(data: object) -> str:
     return json.dumps(data, ensure_ascii=False)
 
 
-def _part(part: Part) -> dict[str, Any]:
+def _part(part: ProofPart) -> dict[str, Any]:
     invariant = part.invariant
     claims = []
     for proof in part.proofs:
@@ -125,7 +125,7 @@ def _distinct(states: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return list({_json(state): state for state in states}.values())
 
 
-def _state(invariant: Invariant, node: Node) -> dict[str, Any]:
+def _state(invariant: Invariant, node: InvariantNode) -> dict[str, Any]:
     state = node.state
     names = [feature.name for feature in invariant.features[1:]]
     ended = bool(state.over)
@@ -178,14 +178,13 @@ def coverage(
     return None
 
 
-def shipped_proofs(protocol: str) -> list[Proof] | None:
-    """The proofs in the certificate of a protocol that comes with the package.
+def shipped_proofs(rules: Rules) -> list[Proof] | None:
+    """The proofs in the certificate of the rules of a protocol that comes with the package.
 
-    The independent checker has accepted it just now, for the table and the decision functions that
-    sessions run on; None where there is none such.
+    The independent checker has accepted it just now, for their table and their decision functions;
+    None where there is none such.
     """
     started = time.perf_counter()
-    rules = Interact() if protocol == "interact" else Pxp()
     for _, document in _certificates(rules, (SHIPPED,)):
         seconds = time.perf_counter() - started
         return [
@@ -235,7 +234,7 @@ def _accepted(path: Path, automaton: Automaton) -> dict[str, Any] | None:
         if path.stat().st_size > LONGEST:
             return None
         document: dict[str, Any] = recheck.read(path.read_text("utf-8"))
-        accepted = all(fine for fine, _ in recheck.check(document, table))
+        accepted = all(fine for fine, _ in recheck.check_protocol(document, table))
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
     return document if accepted else None

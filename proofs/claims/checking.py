@@ -11,9 +11,9 @@ from proofs.claims.theorems import Proof
 from proofs.core.explore import Space, TooLarge, Trace, explore
 from proofs.core.results import Bound, Result, Status, Verdict, stopped
 from proofs.induction.numbers import Unknown
-from proofs.sessions.model import SessionModel, State
+from proofs.sessions.model import SessionModel, SessionState
 from proofs.sessions.relational import Theory
-from proofs.sessions.replay import Place, replay
+from proofs.sessions.replay import ReplayPoint, replay
 from pxp_fsm import defaults
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.protocol import decisions
@@ -49,7 +49,7 @@ class Bounds:
         return Pxp(k, functions.concluded, None, table, functions)
 
 
-class Checker:
+class ClaimChecker:
     """Checks claims; each model is explored once.
 
     `instead` names other tables and decision functions to check: what would be so of them. What
@@ -69,7 +69,7 @@ class Checker:
         self._proofs: dict[str, list[Proof]] = {}
         for proof in proofs:
             self._proofs.setdefault(proof.theorem.name, []).append(proof)
-        self._spaces: dict[tuple[str, str], Space[State]] = {}
+        self._spaces: dict[tuple[str, str], Space[SessionState]] = {}
 
     def model(self, protocol: str, assumptions: str) -> SessionModel:
         """The sessions of a protocol under a named set of assumptions."""
@@ -77,7 +77,7 @@ class Checker:
         theory = Theory(assumptions_of(assumptions))
         return SessionModel(rules, theory, observes=protocol == "interact")
 
-    def space(self, protocol: str, assumptions: str) -> tuple[SessionModel, Space[State]]:
+    def space(self, protocol: str, assumptions: str) -> tuple[SessionModel, Space[SessionState]]:
         """The model of a protocol under a named set of assumptions, with its reachable states."""
         key, model = (protocol, assumptions), self.model(protocol, assumptions)
         if key not in self._spaces:
@@ -146,11 +146,11 @@ def settled(verdict: Verdict, proofs: Iterable[Proof], assumptions: str) -> Verd
     return Verdict(Status.UNKNOWN, tried[0].reason, bound=verdict.bound)
 
 
-def plain(trace: Trace[State] | Trace[Place[State]]) -> Trace[State]:
+def plain(trace: Trace[SessionState] | Trace[ReplayPoint[SessionState]]) -> Trace[SessionState]:
     """A trace of the session model itself, without the places along a word."""
 
     return trace.map(_state)
 
 
-def _state(state: State | Place[State]) -> State:
-    return state.state if isinstance(state, Place) else state
+def _state(state: SessionState | ReplayPoint[SessionState]) -> SessionState:
+    return state.state if isinstance(state, ReplayPoint) else state

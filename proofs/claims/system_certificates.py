@@ -16,12 +16,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from proofs import recheck_claims
+from proofs import recheck
 from proofs.core.limits import Effort
 from proofs.core.results import Result, Status, Verdict
 from proofs.logic.fairness import Strength
 from proofs.logic.parsing import parse
-from proofs.systems import Channel, Composition, System, check, compatibility, standing_checks
+from proofs.logic.termination import ALWAYS_ENDS, FAIR_ENDS, NO_TRAP
+from proofs.systems import Channel, Composition, System, check, compatibility, decide_standard
 from proofs.systems.checking import invariant
 from proofs.systems.fairness import agent_of
 from proofs.systems.product import Move
@@ -37,18 +38,11 @@ MOST_STATES = 100_000
 
 FORMAT = 1
 
-_ENDS = {
-    f"ends-if-{strength.value}-{whose}s": (strength, whose)
-    for strength in Strength
-    for whose in ("row", "agent")
-}
 OTHERS = "a certificate is of formulas G p and AG p over complete runs, where p speaks of states"
 """Why what holds is in no certificate."""
 
 _WRITTEN = re.compile(r"\s*(G|AG|A\s+G)\b")
 """How formulas begin that the checker reads."""
-
-_ALWAYS_ENDS, _NO_TRAP = "always-ends", "no-trap"
 
 
 class NotCertified(UsageError):
@@ -267,7 +261,7 @@ def _standard(states: States, effort: Effort | None) -> tuple[Claims, Distances]
     composition = states.composition
     claims = [
         _claim(name, verdict.status is Status.HOLDS)
-        for name, verdict in standing_checks(composition, effort)
+        for name, verdict in decide_standard(composition, effort)
     ]
     distances = {"end": states.distances([n for n, over in enumerate(states.over) if over])}
     for place, member in enumerate(composition.system.members):
@@ -281,10 +275,10 @@ def _standard(states: States, effort: Effort | None) -> tuple[Claims, Distances]
 def _besides(states: States, names: Iterable[str]) -> Iterator[dict[str, Any]]:
     """The claims of termination that hold, and the formulas that hold of every state."""
     for name in names:
-        if name == _NO_TRAP:
+        if name == NO_TRAP:
             yield _claim(name, True)
-        elif name in (_ALWAYS_ENDS, *_ENDS):
-            ranks = states.ranks(*_ENDS.get(name, (None, "row")))
+        elif name in (ALWAYS_ENDS, *FAIR_ENDS):
+            ranks = states.ranks(*FAIR_ENDS.get(name, (None, "row")))
             yield _claim(name, True) | {"ranks": ranks}
         elif name not in (*TITLES, MACHINE) and _WRITTEN.match(name):
             formula = parse(name)
@@ -334,7 +328,7 @@ def _refusal(certificate: SystemCertificate) -> str:
     """Why the independent checker refuses a certificate; "" where it accepts."""
     tables = {one.automaton.fingerprint: one.automaton for one in certificate.system.members}
     try:
-        read = recheck_claims.check(json.loads(certificate.text()), *map(document, tables.values()))
+        read = recheck.check_system(json.loads(certificate.text()), *map(document, tables.values()))
         return "; ".join(text for fine, text in read if not fine)
     except (ValueError, LookupError, TypeError) as error:
         return f"{type(error).__name__}: {error}"

@@ -13,7 +13,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from proofs.claims.catalogue import CLAIMS, Claim, Induction
-from proofs.induction.invariants import INTERACT, PXP, PXP_K, Invariant, Keep, Subject, invariant_of
+from proofs.induction.invariants import (
+    INTERACT,
+    PXP,
+    PXP_K,
+    Invariant,
+    KeptPast,
+    SymbolicProtocol,
+    invariant_of,
+)
 from proofs.induction.numbers import Numbers, Unknown
 from proofs.induction.obligations import RATIFIED, Obstacle
 from proofs.sessions.relational import Theory
@@ -43,7 +51,7 @@ class Theorem:
         return self.claim.id
 
     @property
-    def subject(self) -> Subject:
+    def subject(self) -> SymbolicProtocol:
         """What it is about."""
         return SUBJECTS[self.claim.protocol]
 
@@ -79,7 +87,7 @@ THEOREMS = {
 
 
 @dataclass(frozen=True)
-class Part:
+class ProofPart:
     """One invariant under one set of assumptions, with what was proved from it."""
 
     invariant: Invariant
@@ -93,7 +101,7 @@ def prove_parts(
     tables: Tables | None = None,
     numbers: Numbers | None = None,
     functions: Decisions = decisions,
-) -> list[Part]:
+) -> list[ProofPart]:
     """Prove `theorems`, each under what its claim needs or all under `assumptions`.
 
     `tables` are the two agents', by default each protocol's own; `functions` are the decision
@@ -121,7 +129,7 @@ def prove_parts(
             now = time.perf_counter()
             proofs.append(Proof(theorem, assumed, obstacle, *size, now - started))
             started = now
-        parts.append(Part(invariant, assumed, tuple(proofs)))
+        parts.append(ProofPart(invariant, assumed, tuple(proofs)))
     return parts
 
 
@@ -147,9 +155,9 @@ def unproved(claims: Iterable[Claim], reason: Unknown) -> list[Proof]:
     ]
 
 
-def _kept(theorems: list[Theorem]) -> Keep:
+def _kept(theorems: list[Theorem]) -> KeptPast:
     keeps = [theorem.induction.keep for theorem in theorems]
-    return Keep(
+    return KeptPast(
         WATCHED,
         any(keep.replied for keep in keeps),
         any(keep.data for keep in keeps),

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable
 from typing import TypeVar
 
-from proofs.core.explore import Space, Trace
-from proofs.core.model import Step
+from proofs.core.explore import Space, Step, Trace
 from proofs.core.results import Bound, Status, Verdict
 
 S = TypeVar("S", bound=Hashable)

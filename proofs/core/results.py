@@ -6,7 +6,7 @@ All of it is data; `str()` words it for people.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -237,3 +237,60 @@ class Result:
     def __str__(self) -> str:
         joint = ": " if self.name == self.title else "."  # a formula is its own title
         return f"{self.subject}{joint}{self.name} ({self.assumptions}): {self.verdict}"
+
+
+_COLUMNS = ("subject", "property", "assumptions", "verdict")
+
+_WIDEST = 128
+"""How wide the aligned columns may be together; with the seconds a row then has 140 columns."""
+
+
+def table(results: Sequence[Result]) -> Iterator[str]:
+    """The results as lines of text, below a header, and a last line that sums up.
+
+    A verdict that is not as expected is marked in front; one that may fail says so.
+    """
+    rows = [(one.subject, one.name, one.assumptions, _status(one)) for one in results]
+    widths = _widths([_COLUMNS, *rows])
+    widths[1] = max(len(_COLUMNS[1]), min(widths[1], widths[1] + _WIDEST - sum(widths)))
+    if results:
+        yield f"  {_aligned(_COLUMNS, widths)}  seconds"
+    for one, row in zip(results, rows, strict=True):
+        mark = " " if one.as_expected else "!"
+        said = f"{one.seconds:7.2f}  {one.verdict.explanation}"
+        yield f"{mark} {_aligned(row, widths)}  {said}".rstrip()
+    wrong = [line for line in results if not line.as_expected]
+    several = "" if len(results) == 1 else "s"
+    yield (
+        f"{len(results)} verdict{several}{_counted(results)}, {len(wrong)} not as expected"
+        + (": " + ", ".join(f"{line.name} ({line.assumptions})" for line in wrong) if wrong else "")
+    )
+
+
+def _counted(results: Sequence[Result]) -> str:
+    """How many hold and how many fail, where some fail and may."""
+    failing = [one for one in results if one.status is Status.FAILS and one.as_expected]
+    if not failing:
+        return ""
+    expected = sum(one.expected is not None for one in failing)
+    counts = {
+        ("holds", "hold"): sum(one.status in (Status.HOLDS, Status.HOLDS_UP_TO) for one in results),
+        ("fails as expected", "fail as expected"): expected,
+        ("fails as allowed", "fail as allowed"): len(failing) - expected,
+    }
+    said = [f"{many} {words[many > 1]}" for words, many in counts.items() if many]
+    return f" ({', '.join(said)})"
+
+
+def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(len, column)) for column in zip(*rows, strict=True)]
+
+
+def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+
+
+def _status(result: Result) -> str:
+    if result.status is not Status.FAILS or not result.as_expected:
+        return result.status.value
+    return f"{result.status} ({'not required' if result.expected is None else 'expected'})"

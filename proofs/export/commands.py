@@ -96,7 +96,7 @@ Update = Set | Copy | Add
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class GuardedCommand:
     """What can happen, where, what it changes, and the guard of what is sent."""
 
     action: Action
@@ -111,12 +111,12 @@ class Command:
 
 
 @dataclass(frozen=True)
-class Network:
+class CommandSystem:
     """Variables, commands, and what propositions mean of them; `stuck` is: nothing can happen."""
 
     composition: Composition
     variables: tuple[Variable, ...]
-    commands: tuple[Command, ...]
+    commands: tuple[GuardedCommand, ...]
     propositions: dict[str, Test]
     stuck: Test
 

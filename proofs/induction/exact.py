@@ -15,8 +15,16 @@ from itertools import product
 from types import SimpleNamespace, TracebackType
 from typing import Any, cast, get_type_hints
 
-from proofs.induction.numbers import Argument, Case, Given, Numbers, Unknown, Whole
-from proofs.induction.opaque import AS_TEXT, Inexact
+from proofs.induction.numbers import (
+    AS_TEXT,
+    Argument,
+    Given,
+    Inexact,
+    NumberCase,
+    Numbers,
+    Unknown,
+    Whole,
+)
 from proofs.induction.source import DECISIONS, Source, read
 from pxp_fsm.protocol.decisions import Category
 from pxp_fsm.protocol.interfaces import Decisions
@@ -132,7 +140,7 @@ def _compare(
                 given[place] = values(x)
             return given
 
-        def run(case: Case, at: Callable[..., list[object]] = at) -> object:
+        def run(case: NumberCase, at: Callable[..., list[object]] = at) -> object:
             return _outcome(symbolic, at(case.named))
 
         cases = list(numbers.cases((), run, {}))

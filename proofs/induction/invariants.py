@@ -15,16 +15,15 @@ a node may stand for no session at all, so a claim that fails on one is not prov
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from typing import NamedTuple, cast
 
 from proofs.induction.exact import exact
-from proofs.induction.numbers import Case, Given, Numbers, Unknown, Whole
-from proofs.induction.regions import Feature, Region, check_coverage, loops, others, room, turn
-from proofs.sessions.model import AGENTS, Sent, SessionModel, State, action_of
+from proofs.induction.numbers import Given, NumberCase, Numbers, Unknown, Whole
+from proofs.sessions.model import AGENTS, SentSoFar, SessionModel, SessionState, action_of
 from proofs.sessions.relational import EMPTY, Structure, Theory
 from pxp_fsm.automata.actions import Blocked, Say
 from pxp_fsm.automata.automaton import Automaton, Kind
@@ -39,34 +38,102 @@ Values = tuple[tuple[str, Whole | int], ...]
 """The numbers that a step changes, in terms of those before it."""
 
 
-class Node(NamedTuple):
+# Regions: the distinctions between numbers in which the invariants are written. Each is a family of
+# alternatives that together cover all whole numbers, which Z3 checks.
+
+Region = tuple[str, ...]
+"""The alternative of each feature, by name."""
+
+OTHERS = 7
+"""PXP(k): up to here, messages that take no self-loop are counted exactly."""
+
+
+class Feature(NamedTuple):
+    """A distinction between numbers: alternatives by name, which together cover everything."""
+
+    name: str
+    alternatives: Mapping[str, Given]
+
+
+def check_coverage(numbers: Numbers, feature: Feature) -> None:
+    """Raise unless every number is in some alternative: else steps could lead nowhere unseen."""
+    if not numbers.covers(feature.alternatives.values()):
+        raise AssertionError(f"the alternatives of {feature.name} leave numbers out")
+
+
+def turn(numbers: Numbers) -> Feature:
+    """How many messages were sent: exactly up to 2, then odd or even."""
+    sent = numbers.named("sent")
+    odd = (sent % 2).equals(1)
+    ways: dict[str, Given] = {str(i): (sent.equals(i),) for i in range(3)}
+    ways["odd"] = (odd, (3 - sent).at_most(0))
+    ways["even"] = (odd.contrary(), (4 - sent).at_most(0))
+    ways["negative"] = (sent.at_most(-1),)
+    return Feature("sent", ways)
+
+
+def room(numbers: Numbers) -> Feature:
+    """Whether there is room for another message."""
+    sent, n = numbers.named("sent"), numbers.named("n")
+    below, above = sent.at_most(n - 1), n.at_most(sent - 1)
+    return Feature("room", {"< n": (below,), "= n": (sent.equals(n),), "> n": (above,)})
+
+
+def others(numbers: Numbers, tags: Iterable[str]) -> Feature:
+    """How many of the messages took no self-loop: exactly, up to a bound."""
+    taken = sum(map(numbers.named, tags), start=Whole(numbers.anything, (), 0))
+    rest = numbers.named("sent") - taken
+    ways: dict[str, Given] = {str(i): (rest.equals(i),) for i in range(OTHERS + 1)}
+    ways["more"] = ((OTHERS + 1 - rest).at_most(0),)
+    ways["negative"] = (rest.at_most(-1),)
+    return Feature("others", ways)
+
+
+def loops(numbers: Numbers, tags: Iterable[str]) -> tuple[Feature, ...]:
+    """How often the self-loop on each tag was taken: never, at most k times, more often."""
+    k = numbers.named("k")
+    found = []
+    for tag in tags:
+        taken = numbers.named(tag)
+        some = (1 - taken).at_most(0)
+        ways: dict[str, Given] = {
+            "0": (taken.equals(0),),
+            "1..k": (some, taken.at_most(k)),
+            "> k": (some, (k + 1).at_most(taken)),
+            "negative": (taken.at_most(-1),),
+        }
+        found.append(Feature(tag, ways))
+    return tuple(found)
+
+
+class InvariantNode(NamedTuple):
     """The states that agree in all but numbers, and whose numbers lie in one region.
 
     `said` is the session so far while it begins one of the watched sequences, else None;
     `replied` is the set of tags that intelligibility counts of the responder, None if not kept.
     """
 
-    state: State
+    state: SessionState
     said: tuple[Say, ...] | None
     replied: frozenset[str] | None
     region: Region
 
 
-class Edge(NamedTuple):
+class InvariantEdge(NamedTuple):
     """A step from `source` to `target` where the numbers satisfy `case`; `values` are the new.
 
     There is no action where nothing is possible.
     """
 
-    source: Node
+    source: InvariantNode
     case: Given
     action: Say | Blocked | None
     values: Values
-    target: Node
+    target: InvariantNode
 
 
 @dataclass(frozen=True)
-class Keep:
+class KeptPast:
     """What of a session's past is kept, because claims ask for it; less makes fewer nodes.
 
     `said` are sequences to watch for; `replied` is whether to keep the set of tags that
@@ -84,16 +151,16 @@ class Keep:
     free: int | None = None
 
 
-NOTHING = Keep()
+NOTHING = KeptPast()
 
 
 @dataclass(frozen=True)
-class Subject:
+class SymbolicProtocol:
     """A protocol with symbols as bounds: INTERACT, PXP without bound, or PXP(k)."""
 
     name: str
     automaton: Callable[[], Automaton]
-    rules: Callable[[Case, Decisions], Rules]
+    rules: Callable[[NumberCase, Decisions], Rules]
     counts_loops: bool = False
     bounded: bool = False
 
@@ -110,18 +177,20 @@ class Subject:
         return replace(given, assumptions=given.assumptions | {Assumption.REFLEXIVE})
 
 
-def _symbol(case: Case, name: str) -> int:
+def _symbol(case: NumberCase, name: str) -> int:
     return cast(int, case.named(name))
 
 
-INTERACT = Subject(
+INTERACT = SymbolicProtocol(
     "interact",
     lambda: Interact().automaton,
     lambda case, functions: Interact(_symbol(case, "n"), _symbol(case, "k"), functions=functions),
     bounded=True,
 )
-PXP = Subject("pxp", lambda: Pxp().automaton, lambda _case, functions: Pxp(functions=functions))
-PXP_K = Subject(
+PXP = SymbolicProtocol(
+    "pxp", lambda: Pxp().automaton, lambda _case, functions: Pxp(functions=functions)
+)
+PXP_K = SymbolicProtocol(
     "pxp(k)",
     lambda: Pxp().automaton,
     lambda case, functions: Pxp(_symbol(case, "k"), functions=functions),
@@ -129,7 +198,7 @@ PXP_K = Subject(
 )
 
 
-UNKEPT = (Sent(), Sent())
+UNKEPT = (SentSoFar(), SentSoFar())
 """For what each agent has sent: the model only adds to it, so nothing depends on it."""
 
 
@@ -161,9 +230,9 @@ class Invariant:
 
     def __init__(
         self,
-        subject: Subject,
+        subject: SymbolicProtocol,
         theory: Theory,
-        keep: Keep,
+        keep: KeptPast,
         tables: tuple[Automaton, Automaton],
         numbers: Numbers,
         functions: Decisions,
@@ -177,7 +246,7 @@ class Invariant:
         self._cases: dict[Given, tuple[Given, ...]] = {}
         self._models: dict[Given, SessionModel] = {}
         self._regions: dict[tuple[Given, Values], tuple[Region, ...]] = {}
-        self.nodes: dict[Node, tuple[Edge, ...]] = {}
+        self.nodes: dict[InvariantNode, tuple[InvariantEdge, ...]] = {}
         self.first = tuple(self._first())
         left = dict.fromkeys(self.first)
         while left:
@@ -187,11 +256,11 @@ class Invariant:
             reached = (m.target for m in self.nodes[node] if self._is_followed(m.target))
             left.update((target, None) for target in reached if target not in self.nodes)
 
-    def _is_followed(self, node: Node) -> bool:
+    def _is_followed(self, node: InvariantNode) -> bool:
         return not self.keep.along or node.said is not None
 
     @property
-    def edges(self) -> Iterator[Edge]:
+    def edges(self) -> Iterator[InvariantEdge]:
         """Every edge."""
         return (edge for edges in self.nodes.values() for edge in edges)
 
@@ -218,7 +287,7 @@ class Invariant:
                 accepted[" and ".join(map(str, case)) or "any"] = case
         return (Feature("bounds", accepted), *found)
 
-    def _accepted(self, case: Case) -> bool:
+    def _accepted(self, case: NumberCase) -> bool:
         try:
             self.subject.rules(case, self._functions)
         except UsageError:
@@ -232,14 +301,14 @@ class Invariant:
         sent = {row.label for row in rows if row.kind is Kind.SEND} - {Tag.INIT, Tag.TERM}
         return tuple(sorted(map(str, sent))) if self.subject.counts_loops else ()
 
-    def _first(self) -> Iterator[Node]:
+    def _first(self) -> Iterator[InvariantNode]:
         zeros: Values = (("sent", 0), *((tag, 0) for tag in self.loops))
         for bounds in self.features[0].alternatives.values():
             (state,) = self._model(bounds).initial()
             for region in self._reached(bounds, zeros):
-                yield Node(self._general(state), (), self._counted(None, None), region)
+                yield InvariantNode(self._general(state), (), self._counted(None, None), region)
 
-    def _edges(self, node: Node) -> Iterator[Edge]:
+    def _edges(self, node: InvariantNode) -> Iterator[InvariantEdge]:
         if node.state.over:
             return
         cases = self.numbers.cases(
@@ -259,10 +328,12 @@ class Invariant:
                 state = self._general(step.target, action)
                 replied = self._counted(node.replied, action)
                 for region in self._reached(case, values):
-                    yield Edge(node, case, action, values, Node(state, said, replied, region))
+                    yield InvariantEdge(
+                        node, case, action, values, InvariantNode(state, said, replied, region)
+                    )
             if not steps:
                 stuck = node._replace(state=node.state._replace(over="stuck"))
-                yield Edge(node, case, None, (), stuck)
+                yield InvariantEdge(node, case, None, (), stuck)
 
     def _watched(
         self, before: tuple[Say, ...] | None, action: Say | Blocked
@@ -288,11 +359,11 @@ class Invariant:
     def _model(self, case: Given) -> SessionModel:
         """The model for one case, whose answers it may remember."""
         if case not in self._models:
-            rules = self.subject.rules(Case(self.numbers, case), self._functions)
+            rules = self.subject.rules(NumberCase(self.numbers, case), self._functions)
             self._models[case] = SessionModel(rules, self.theory, self.tables, counting=True)
         return self._models[case]
 
-    def _general(self, state: State, action: Say | Blocked | None = None) -> State:
+    def _general(self, state: SessionState, action: Say | Blocked | None = None) -> SessionState:
         """The state after `action`, with symbols as numbers, without what nobody asks for."""
         tags = state.tags
         if self._forgets and action is not None:
@@ -303,10 +374,10 @@ class Invariant:
         y, e = map(self._related, (state.predictions, state.explanations))
         if state.over and not self.keep.data:
             y = e = EMPTY
-        found = State(0, state.at, tags, y, e, UNKEPT, over=state.over)
+        found = SessionState(0, state.at, tags, y, e, UNKEPT, over=state.over)
         return self._symbolic(self.numbers.anything, found)
 
-    def _symbolic(self, case: Case, state: State) -> State:
+    def _symbolic(self, case: NumberCase, state: SessionState) -> SessionState:
         """`state` with the numbers of `case` as symbols."""
         taken = tuple((tag, _symbol(case, tag)) for tag in self.loops)
         return state._replace(sent=_symbol(case, "sent"), loops=taken)
@@ -343,9 +414,9 @@ class Invariant:
 
 
 def invariant_of(
-    subject: Subject,
+    subject: SymbolicProtocol,
     theory: Theory,
-    keep: Keep = NOTHING,
+    keep: KeptPast = NOTHING,
     tables: tuple[Automaton, Automaton] | None = None,
     numbers: Numbers | None = None,
     functions: Decisions = decisions,

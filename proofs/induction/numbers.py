@@ -1,6 +1,6 @@
 """Symbolic whole numbers: Z3 decides their comparisons, or both cases are explored.
 
-Ordinary Python code computes with the `Whole`s of a `Case` as with ints (sums, differences,
+Ordinary Python code computes with the `Whole`s of a `NumberCase` as with ints (sums, differences,
 remainders) and compares them. A comparison that follows from what the case gives, or whose contrary
 does, has that answer. One that does not stops the code, and `Numbers.cases` runs it again in two
 cases, with the comparison given and with its contrary given. The cases together are all that was
@@ -14,10 +14,70 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import Enum
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
-from proofs.induction.opaque import Inexact, Opaque, is_other, plain
 from pxp_fsm.errors import PXPError
+
+
+class Inexact(BaseException):
+    """What code did with a number that is not exact integer arithmetic; no such code may catch it.
+
+    A hash, a float or a text of a symbol says nothing of the numbers that it stands for.
+    """
+
+
+class Opaque:
+    """A number of which nothing but exact arithmetic and comparisons can be had.
+
+    Subclasses that come first in the order of methods say what is exact; all else is refused.
+    """
+
+    __slots__ = ()
+
+    @property  # type: ignore[misc] # to isinstance it is what it stands for
+    def __class__(self) -> Any:
+        return int
+
+    def __getattr__(self, name: str) -> Any:
+        raise Inexact(f"attribute {name}")
+
+
+def _refusing(name: str) -> Callable[..., Any]:
+    def refuse(*_: object, **__: object) -> Any:
+        raise Inexact(name)
+
+    return refuse
+
+
+_BINARY = (
+    *("add", "sub", "mul", "mod", "floordiv", "truediv", "divmod", "pow", "matmul"),
+    *("lshift", "rshift", "and", "or", "xor"),
+)
+_OTHER = (
+    *("hash", "repr", "str", "format", "bytes", "float", "int", "index", "complex"),
+    *("abs", "neg", "pos", "invert", "round", "trunc", "floor", "ceil"),
+    *("len", "iter", "contains", "getitem", "call", "copy", "deepcopy", "reduce", "reduce_ex"),
+)
+for _name in (*_OTHER, *_BINARY, *(f"r{name}" for name in _BINARY)):
+    setattr(Opaque, f"__{_name}__", _refusing(f"__{_name}__"))
+
+
+AS_TEXT = frozenset({"__str__", "__repr__", "__format__"})
+"""What is refused where a number is written into a text."""
+
+
+def plain(operand: object) -> int:
+    """`operand`, where it is exactly an int or a bool; raises `Inexact` for anything else."""
+    if type(operand) is int or type(operand) is bool:
+        return operand
+    raise Inexact(f"arithmetic or a comparison with {type(operand).__name__}")
+
+
+def is_other(value: object) -> bool:
+    """Whether `value` equals no number: None, a text, a member of an enumeration of texts."""
+    return value is None or (isinstance(value, str | Enum) and not isinstance(value, int | float))
+
 
 LARGEST_MODULUS = 1000
 """Comparing a remainder takes as many cases as the modulus."""
@@ -26,7 +86,7 @@ T = TypeVar("T")
 Terms = tuple[tuple[str, int], ...]
 
 
-class Atom(NamedTuple):
+class LinearAtom(NamedTuple):
     """A comparison of a linear expression with 0: at most, equal, different.
 
     With a `modulus` it is the expression's remainder that is compared.
@@ -61,13 +121,13 @@ class Atom(NamedTuple):
             value %= self.modulus
         return value <= 0 if self.relation == "<=" else (value == 0) is (self.relation == "==")
 
-    def contrary(self) -> Atom:
+    def contrary(self) -> LinearAtom:
         """What holds exactly where this does not."""
         if self.relation == "<=":
-            return Atom(_scaled(self.terms, -1), 1 - self.constant, "<=")
+            return LinearAtom(_scaled(self.terms, -1), 1 - self.constant, "<=")
         return self._replace(relation="!=" if self.relation == "==" else "==")
 
-    def after(self, values: Mapping[str, Whole | int]) -> Atom:
+    def after(self, values: Mapping[str, Whole | int]) -> LinearAtom:
         """The same comparison with the names' `values` put for them."""
         terms: Terms = ()
         constant = self.constant
@@ -83,14 +143,14 @@ class Atom(NamedTuple):
         return self._replace(terms=terms, constant=constant)
 
 
-Given = tuple[Atom, ...]
+Given = tuple[LinearAtom, ...]
 """What is given, all of it together."""
 
 
 class Undecided(BaseException):
     """A comparison follows neither way from what is given; no code but `cases` may catch it."""
 
-    def __init__(self, atom: Atom) -> None:
+    def __init__(self, atom: LinearAtom) -> None:
         self.atom = atom
 
 
@@ -106,11 +166,11 @@ class Numbers:
 
         self._z3: Final[Any] = z3
         self._solver: Final[Any] = z3.SimpleSolver()
-        self._possible: dict[frozenset[Atom], bool] = {}
+        self._possible: dict[frozenset[LinearAtom], bool] = {}
         self._witnesses: deque[dict[str, int]] = deque(maxlen=40)
-        self._decided: dict[tuple[Given, Atom], bool] = {}
-        self._translated: dict[Atom, Any] = {}
-        self.anything: Final = Case(self, ())
+        self._decided: dict[tuple[Given, LinearAtom], bool] = {}
+        self._translated: dict[LinearAtom, Any] = {}
+        self.anything: Final = NumberCase(self, ())
         """Nothing is given: a comparison is decided only where it holds for all numbers."""
 
     def named(self, name: str) -> Whole:
@@ -118,7 +178,7 @@ class Numbers:
         return self.anything.named(name)
 
     def cases(
-        self, given: Given, run: Callable[[Case], T], known: dict[Given, tuple[Given, ...]]
+        self, given: Given, run: Callable[[NumberCase], T], known: dict[Given, tuple[Given, ...]]
     ) -> Iterator[tuple[Given, T]]:
         """Run a pure function under `given`, in as many cases as it needs; they cover `given`.
 
@@ -130,7 +190,7 @@ class Numbers:
         while left:
             case = left.pop()
             try:
-                result = run(Case(self, case))
+                result = run(NumberCase(self, case))
             except Undecided as undecided:
                 left += [(*case, undecided.atom), (*case, undecided.atom.contrary())]
             else:
@@ -138,7 +198,7 @@ class Numbers:
                 yield case, result
         known[given] = tuple(reversed(done))
 
-    def decide(self, given: Given, atom: Atom) -> bool:
+    def decide(self, given: Given, atom: LinearAtom) -> bool:
         """Whether `atom` holds under `given`; raises `Undecided` where it may or may not."""
         if not atom.terms:
             return atom.holds({})
@@ -152,7 +212,7 @@ class Numbers:
                 raise Undecided(atom)
         return self._decided[key]
 
-    def follows(self, given: Given, atom: Atom) -> bool:
+    def follows(self, given: Given, atom: LinearAtom) -> bool:
         """Whether `atom` holds wherever all of `given` does."""
         if atom in given or not atom.terms:
             return bool(atom.terms) or atom.holds({})
@@ -203,7 +263,7 @@ class Numbers:
             raise Unknown(f"Z3 gave up on {formulas}")
         return bool(answer == self._z3.sat)
 
-    def _formula(self, atom: Atom) -> Any:
+    def _formula(self, atom: LinearAtom) -> Any:
         if atom not in self._translated:
             z3 = self._z3
             left: Any = atom.constant
@@ -216,7 +276,7 @@ class Numbers:
         return self._translated[atom]
 
 
-class Case:
+class NumberCase:
     """The numbers where something is `given` of them."""
 
     __slots__ = ("_named", "given", "numbers")
@@ -232,7 +292,7 @@ class Case:
             self._named[name] = Whole(self, ((name, 1),), 0)
         return self._named[name]
 
-    def decide(self, atom: Atom) -> bool:
+    def decide(self, atom: LinearAtom) -> bool:
         """Whether `atom` holds in this case; raises `Undecided` where it may or may not."""
         return self.numbers.decide(self.given, atom)
 
@@ -245,7 +305,7 @@ class Whole:
 
     __slots__ = ("case", "constant", "terms")
 
-    def __init__(self, case: Case, terms: Terms, constant: int) -> None:
+    def __init__(self, case: NumberCase, terms: Terms, constant: int) -> None:
         self.case = case
         self.terms = terms
         self.constant = constant
@@ -286,15 +346,15 @@ class Whole:
     def __mod__(self, modulus: int) -> Remainder:
         return Remainder(self, modulus)
 
-    def at_most(self, other: Whole | int) -> Atom:
+    def at_most(self, other: Whole | int) -> LinearAtom:
         """The comparison self <= other, undecided as yet."""
         difference = self - other
-        return Atom(difference.terms, difference.constant, "<=")
+        return LinearAtom(difference.terms, difference.constant, "<=")
 
-    def equals(self, other: Whole | int) -> Atom:
+    def equals(self, other: Whole | int) -> LinearAtom:
         """The comparison self == other, undecided as yet."""
         difference = self - other
-        return Atom(difference.terms, difference.constant, "==")
+        return LinearAtom(difference.terms, difference.constant, "==")
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Whole):
@@ -340,10 +400,10 @@ class Remainder(Opaque):
 
     __hash__ = Opaque.__hash__
 
-    def equals(self, other: int) -> Atom:
+    def equals(self, other: int) -> LinearAtom:
         """The comparison self == other, undecided as yet."""
         less = self.whole - other
-        return Atom(less.terms, less.constant, "==", self.modulus)
+        return LinearAtom(less.terms, less.constant, "==", self.modulus)
 
     def __eq__(self, other: object) -> bool:
         if is_other(other):

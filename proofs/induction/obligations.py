@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
-from proofs.induction.invariants import Edge, Invariant, Node
+from proofs.induction.invariants import Invariant, InvariantEdge, InvariantNode
 from proofs.induction.numbers import Whole
 from proofs.sessions.model import AGENTS, session
 from pxp_fsm.automata.actions import Say
@@ -52,7 +52,7 @@ class Obstacle:
         return f"not inductive: from {self.source}, by {self.step}, to {self.target}"
 
 
-def described(node: Node) -> str:
+def described(node: InvariantNode) -> str:
     """A node in words."""
     state = node.state
     parts = [f"({', '.join(state.at)})", f"sent {', '.join(node.region[1:])}"]
@@ -62,7 +62,7 @@ def described(node: Node) -> str:
     return " ".join(parts) + (f", over: {state.over}" if state.over else "")
 
 
-def no_node(bad: Callable[[Invariant, Node], bool]) -> Check:
+def no_node(bad: Callable[[Invariant, InvariantNode], bool]) -> Check:
     """No node is `bad`."""
 
     def check(invariant: Invariant) -> Obstacle | None:
@@ -75,7 +75,7 @@ def no_node(bad: Callable[[Invariant, Node], bool]) -> Check:
     return check
 
 
-def no_edge(bad: Callable[[Invariant, Edge], bool]) -> Check:
+def no_edge(bad: Callable[[Invariant, InvariantEdge], bool]) -> Check:
     """No move is `bad`."""
 
     def check(invariant: Invariant) -> Obstacle | None:
@@ -84,7 +84,7 @@ def no_edge(bad: Callable[[Invariant, Edge], bool]) -> Check:
     return check
 
 
-def _at(move: Edge) -> Obstacle:
+def _at(move: InvariantEdge) -> Obstacle:
     where = " and ".join(map(str, move.case))
     action = "nothing is possible" if move.action is None else str(move.action)
     step = f"{action} (where {where})" if where else action
@@ -94,7 +94,7 @@ def _at(move: Edge) -> Obstacle:
 def ranked(ranking: Ranking) -> Check:
     """Each message makes the ranking smaller by at least 1, and it is never less than 0 after."""
 
-    def bad(invariant: Invariant, move: Edge) -> bool:
+    def bad(invariant: Invariant, move: InvariantEdge) -> bool:
         numbers, values = invariant.numbers, dict(move.values)
         rank = Whole(numbers.anything, (), 0)
         for name, factor in ranking:
@@ -109,11 +109,11 @@ def ranked(ranking: Ranking) -> Check:
     return no_edge(bad)
 
 
-def _tag(move: Edge) -> str:
+def _tag(move: InvariantEdge) -> str:
     return move.action.tag if isinstance(move.action, Say) else ""
 
 
-def rejects_early(invariant: Invariant, move: Edge) -> bool:
+def rejects_early(invariant: Invariant, move: InvariantEdge) -> bool:
     """REJECT is sent at some j <= k."""
     number = dict(move.values).get("sent", 0)
     k = invariant.numbers.named("k")
@@ -122,13 +122,13 @@ def rejects_early(invariant: Invariant, move: Edge) -> bool:
     )
 
 
-def revises_second(invariant: Invariant, move: Edge) -> bool:
+def revises_second(invariant: Invariant, move: InvariantEdge) -> bool:
     """REVISE is message 2."""
     second = invariant.numbers.named("sent").equals(1)
     return _tag(move) == Tag.REVISE and invariant.numbers.possible((*move.case, second))
 
 
-def speaks_after(invariant: Invariant, node: Node) -> bool:
+def speaks_after(invariant: Invariant, node: InvariantNode) -> bool:
     """The session is over, yet a table is not at its end, or sends something there."""
     return (
         bool(node.state.over)
@@ -140,7 +140,7 @@ def speaks_after(invariant: Invariant, node: Node) -> bool:
     )
 
 
-def _room_for_three(invariant: Invariant, node: Node) -> bool:
+def _room_for_three(invariant: Invariant, node: InvariantNode) -> bool:
     n = invariant.numbers.named("n")
     return invariant.numbers.possible((*invariant.given(node.region), (3 - n).at_most(0)))
 
@@ -159,23 +159,23 @@ def unanswered(invariant: Invariant) -> Obstacle | None:
     return answered(invariant) or ended(invariant)
 
 
-def strong_otherwise(invariant: Invariant, node: Node) -> bool:
+def strong_otherwise(invariant: Invariant, node: InvariantNode) -> bool:
     """The responder is Strong at the end of another session than the one ratified at once."""
     strong = bool(node.state.over) and STRONG.holds(node.replied or frozenset())
     return strong and node.said != RATIFIED and _room_for_three(invariant, node)
 
 
-def ultra_strong(_: Invariant, node: Node) -> bool:
+def ultra_strong(_: Invariant, node: InvariantNode) -> bool:
     """The responder is Ultra-Strong at the end."""
     return bool(node.state.over) and ULTRA_STRONG.holds(node.replied or frozenset())
 
 
-def deadlock(_: Invariant, node: Node) -> bool:
+def deadlock(_: Invariant, node: InvariantNode) -> bool:
     """The rules demand what the tables do not allow, or nothing is possible."""
     return node.state.over == "stuck"
 
 
-def loops_on(invariant: Invariant, node: Node) -> bool:
+def loops_on(invariant: Invariant, node: InvariantNode) -> bool:
     """Some self-loop of PXP(k) was taken more than k times."""
     k, named = invariant.numbers.named("k"), invariant.numbers.named
     given = invariant.given(node.region)
@@ -189,7 +189,7 @@ def tags_are(sequence: tuple[Say, ...]) -> Check:
     return no_node(lambda _, node: node.said == sequence)
 
 
-def disagree(_: Invariant, node: Node) -> bool:
+def disagree(_: Invariant, node: InvariantNode) -> bool:
     """After two RATIFYs the last answers do not match, or do not agree."""
     data = (node.state.predictions, node.state.explanations)
     return node.state.over == "ratified" and not all((0, 1) in d.left for d in data)
@@ -200,12 +200,12 @@ def replies_beyond(tag: str) -> Check:
     return no_edge(lambda _, m: _received(m) == tag and _tag(m) not in REPLIES[tag] | {Tag.TERM})
 
 
-def answers(received: str, tag: str) -> Callable[[Invariant, Edge], bool]:
+def answers(received: str, tag: str) -> Callable[[Invariant, InvariantEdge], bool]:
     """`received` is answered by `tag`."""
     return lambda _, move: (_received(move), _tag(move)) == (received, tag)
 
 
-def _received(move: Edge) -> str:
+def _received(move: InvariantEdge) -> str:
     """The tag that a move answers."""
     if move.action is None:
         return ""

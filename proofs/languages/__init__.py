@@ -3,7 +3,7 @@
 from proofs.languages.language import SYMBOLS, Language, Letter, Word, of_words, symbol
 from proofs.languages.protocols import (
     CLASSES,
-    Reading,
+    ProtocolReading,
     class_language,
     realised,
     replayed,
@@ -16,7 +16,7 @@ __all__ = [
     "SYMBOLS",
     "Language",
     "Letter",
-    "Reading",
+    "ProtocolReading",
     "Word",
     "class_language",
     "of_words",

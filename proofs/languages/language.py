@@ -14,7 +14,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from proofs.sessions.model import AGENTS
-from pxp_fsm.diagrams import Edge, Node, Row, StateDiagram, svg
+from pxp_fsm.diagrams import Edge, EdgeRow, Node, StateDiagram, svg
 from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol.intelligibility import ALPHABET
 
@@ -124,7 +124,7 @@ class Language:
             for one in sorted(moves[state]):
                 lines.setdefault(order[moves[state][one]], []).append(one)
             for target, symbols in lines.items():
-                edges.append(Edge(str(number), str(target), tuple(map(Row, symbols))))
+                edges.append(Edge(str(number), str(target), tuple(map(EdgeRow, symbols))))
         return StateDiagram(self.title, _note(self), nodes, tuple(edges))
 
     def _repr_svg_(self) -> str | None:

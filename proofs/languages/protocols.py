@@ -14,12 +14,11 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from proofs.claims.catalogue import name_of
-from proofs.core.explore import TooLarge, Trace, explore
-from proofs.core.model import Model, Step
+from proofs.core.explore import Model, Step, TooLarge, Trace, explore
 from proofs.languages.language import SYMBOLS, Language, of_automaton, symbol
-from proofs.sessions.model import AGENTS, SessionModel, State, action_of
+from proofs.sessions.model import AGENTS, SessionModel, SessionState, action_of
 from proofs.sessions.relational import Theory
-from proofs.sessions.replay import Place, PrefixModel, replay
+from proofs.sessions.replay import PrefixModel, ReplayPoint, replay
 from pxp_fsm.automata.actions import Say
 from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol.intelligibility import ALPHABET, DEFINITIONS, two_way_automaton
@@ -41,7 +40,7 @@ LARGEST = 200_000
 
 
 @dataclass(frozen=True)
-class Reading:
+class ProtocolReading:
     """Sessions whose tags are asked about: rules, and what is assumed of MATCH and AGREE.
 
     INTERACT with `bounded` false goes on until it is ratified or rejected, whatever n is.
@@ -82,23 +81,23 @@ class Folded:
     def name(self) -> str:
         return f"{self.sessions.name} without its bound"
 
-    def initial(self) -> Iterable[State]:
+    def initial(self) -> Iterable[SessionState]:
         return self.sessions.initial()
 
-    def successors(self, state: State) -> Iterable[Step[State]]:
+    def successors(self, state: SessionState) -> Iterable[Step[SessionState]]:
         for step in self.sessions.successors(state):
             yield replace(step, target=self._folded(step.target))
 
-    def propositions(self, state: State) -> frozenset[str]:
+    def propositions(self, state: SessionState) -> frozenset[str]:
         return self.sessions.propositions(state)
 
-    def _folded(self, state: State) -> State:
+    def _folded(self, state: SessionState) -> SessionState:
         last = max(self.sessions.rules.k or 0, 2) + 1
         return state._replace(sent=state.sent - 2) if state.sent > last else state
 
 
 @cache
-def sequences(reading: Reading) -> Language:
+def sequences(reading: ProtocolReading) -> Language:
     """The complete tag sequences: those of sessions that the protocol itself has ended.
 
     PXP's are open: who must answer may hang up, and need not. Raises `UsageError` where the
@@ -109,13 +108,13 @@ def sequences(reading: Reading) -> Language:
 
 
 @cache
-def started(reading: Reading) -> Language:
+def started(reading: ProtocolReading) -> Language:
     """The tag sequences of sessions that have got so far, ended or not."""
     found = automaton_of(_model(reading), lambda _state: True)
     return of_automaton(f"{reading.title}, begun", found)
 
 
-def _model(reading: Reading) -> Model[State]:
+def _model(reading: ProtocolReading) -> Model[SessionState]:
     endless = isinstance(reading.rules, Interact) and not reading.bounded
     return Folded(reading.model) if endless else reading.model
 
@@ -192,8 +191,8 @@ _MESSAGES: dict[str, Say] = {
 
 
 def realised(
-    reading: Reading, word: Iterable[str], *, complete: bool = True
-) -> Trace[State] | None:
+    reading: ProtocolReading, word: Iterable[str], *, complete: bool = True
+) -> Trace[SessionState] | None:
     """A trace whose tags are `word`, of a session that is then over; None where there is none.
 
     With `complete` false it need not be over.
@@ -206,12 +205,12 @@ def realised(
     return None if found is None else found.map(_state)
 
 
-def _state(place: Place[State]) -> State:
+def _state(place: ReplayPoint[SessionState]) -> SessionState:
     return place.state
 
 
 def replayed(
-    reading: Reading, word: Iterable[str], *, complete: bool = True
+    reading: ProtocolReading, word: Iterable[str], *, complete: bool = True
 ) -> tuple[Message, ...]:
     """The messages of a real session with the tags `word`, sent by two running agents.
 

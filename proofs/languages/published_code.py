@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import NamedTuple
 
-from proofs.core.model import Step
+from proofs.core.explore import Step
 from proofs.languages.language import Language, Word, of_automaton
 from proofs.languages.protocols import ENDLESS, automaton_of
-from proofs.sessions.model import AGENTS, SessionModel, State, speaker_of, tag_of
+from proofs.sessions.model import AGENTS, SessionModel, SessionState, speaker_of, tag_of
 from proofs.sessions.relational import Theory
 from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol import decisions
@@ -55,10 +55,10 @@ class NeverStops:
 _FUNCTIONS: Decisions = NeverStops()
 
 
-class At(NamedTuple):
+class CodeState(NamedTuple):
     """A session, which agents have ever ratified in it, and whether it is over."""
 
-    session: State
+    session: SessionState
     ratified: tuple[bool, bool] = (False, False)
     over: str = ""
 
@@ -94,17 +94,17 @@ class PublishedCode:
         """How many messages a session has at most."""
         return None if self.rounds is None else 2 * self.rounds + 1
 
-    def initial(self) -> Iterable[At]:
-        return map(At, self._sessions.initial())
+    def initial(self) -> Iterable[CodeState]:
+        return map(CodeState, self._sessions.initial())
 
-    def successors(self, at: At) -> Iterable[Step[At]]:
+    def successors(self, at: CodeState) -> Iterable[Step[CodeState]]:
         if at.over:
             return
         for step in self._sessions.successors(at.session):
             after = self._after(at, speaker_of(step), tag_of(step), step.target)
             yield Step(step.action, after, step.facts)
 
-    def propositions(self, at: At) -> frozenset[str]:
+    def propositions(self, at: CodeState) -> frozenset[str]:
         return self._sessions.propositions(at.session)
 
     def ending(self, word: Word) -> str | None:
@@ -115,13 +115,13 @@ class PublishedCode:
             ratified, over = self._stop(ratified, AGENTS.index(one.agent), one.tag, number)
         return over or None
 
-    def _after(self, at: At, agent: int, tag: str, session: State) -> At:
+    def _after(self, at: CodeState, agent: int, tag: str, session: SessionState) -> CodeState:
         ratified, over = self._stop(at.ratified, agent, tag, session.sent)
         if self.rounds is None:  # numbers matter up to 2 and to k, as in `Folded`
             last = max(self.k, 2) + 1
             if session.sent > last:
                 session = session._replace(sent=session.sent - 2)
-        return At(session, ratified, over)
+        return CodeState(session, ratified, over)
 
     def _stop(
         self, before: tuple[bool, bool], agent: int, tag: str, sent: int

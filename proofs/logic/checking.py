@@ -11,8 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from enum import StrEnum
 from typing import Generic, TypeVar
 
-from proofs.core.explore import Space, Trace
-from proofs.core.model import Model, Step
+from proofs.core.explore import Model, Space, Step, Trace
 from proofs.core.results import Status, Verdict
 from proofs.logic import parsing
 from proofs.logic.fairness import Fairness
@@ -33,7 +32,7 @@ from proofs.logic.formulas import (
     negated,
     negation_normal,
 )
-from proofs.logic.product import Lasso, Node, Product, Reached, leading_to, reach
+from proofs.logic.product import Lasso, Node, Product, ReachedPart, leading_to, reach
 from proofs.logic.tableau import Tableau, path_parts
 from pxp_fsm.errors import UsageError
 
@@ -140,7 +139,7 @@ class Runs(StrEnum):
     INFINITE = "infinite"
 
 
-class Checker(Generic[S]):
+class FormulaChecker(Generic[S]):
     """Checks formulas of an explored model; what an E quantifies is worked out once.
 
     `fairness` restricts infinite runs; it says nothing of finite ones. `vocabulary` are
@@ -225,7 +224,7 @@ class Checker(Generic[S]):
     def _product(self, path: Formula) -> Product[S]:
         return Product(self._space, tableau_of(path), self.holds)
 
-    def _good(self, reached: Reached[S]) -> Iterable[Node[S]]:
+    def _good(self, reached: ReachedPart[S]) -> Iterable[Node[S]]:
         """Nodes at which, or from which on, a run is all that it has to be."""
         if self._runs is not Runs.INFINITE:
             yield from (node for node in reached.edges if node[1] is None)

@@ -13,8 +13,7 @@ from enum import StrEnum
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from proofs.core.explore import Space
-from proofs.core.model import Model, Step
+from proofs.core.explore import Model, Space, Step
 from proofs.logic import parsing
 from proofs.logic.formulas import And, Atom, Formula, Not, Or, Truth, atoms, parts
 from proofs.logic.parsing import parse
@@ -33,7 +32,7 @@ class Strength(StrEnum):
 
 
 @dataclass(frozen=True)
-class Class(Generic[S]):
+class FairClass(Generic[S]):
     """A class of steps, by a predicate on the state and the step, and how fair runs are to it."""
 
     strength: Strength
@@ -54,7 +53,7 @@ class Class(Generic[S]):
 class Fairness(Generic[S]):
     """The classes that runs are fair to; none is no demand."""
 
-    classes: tuple[Class[S], ...] = ()
+    classes: tuple[FairClass[S], ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.classes)
@@ -146,7 +145,7 @@ def fairness(
     `known` are the propositions that may be asked for; `rows` and `agents` say which of them a step
     belongs to, where the model has such. Raises `UsageError`.
     """
-    found: list[Class[S]] = []
+    found: list[FairClass[S]] = []
     for one in demands:
         if isinstance(one.of, str):
             keys = rows if one.of == ROWS else agents
@@ -158,18 +157,18 @@ def fairness(
         if unknown:
             raise parsing.unknown(unknown, known, "no step leads to")
         true = {state: _true(one.of, model.propositions(state)) for state in space.steps}
-        found.append(Class(one.strength, partial(_leads_to, true)))
+        found.append(FairClass(one.strength, partial(_leads_to, true)))
     return Fairness(tuple(found))
 
 
-def each(strength: Strength, keys: Keys[S], space: Space[S]) -> Iterator[Class[S]]:
+def each(strength: Strength, keys: Keys[S], space: Space[S]) -> Iterator[FairClass[S]]:
     """A class for each key that some step has."""
     members: dict[Hashable, set[tuple[S, Step[S]]]] = {}
     for state, steps in space.steps.items():
         for step in steps:
             for key in keys(state, step):
                 members.setdefault(key, set()).add((state, step))
-    return (Class(strength, partial(_is_one_of, found)) for found in members.values())
+    return (FairClass(strength, partial(_is_one_of, found)) for found in members.values())
 
 
 def _leads_to(true: dict[S, bool], _state: S, step: Step[S]) -> bool:

@@ -15,8 +15,7 @@ from enum import StrEnum
 from itertools import product
 from typing import Generic, TypeVar
 
-from proofs.core.explore import explore
-from proofs.core.model import Model
+from proofs.core.explore import Model, explore
 from proofs.logic.checking import MOST_PROMISES
 from proofs.logic.fairness import Fairness
 from proofs.logic.formulas import Exists, Formula

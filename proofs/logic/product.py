@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Generic, TypeVar
 
-from proofs.core.explore import Space, Trace
-from proofs.core.model import Step
+from proofs.core.explore import Space, Step, Trace
 from proofs.logic.fairness import Fairness, is_fair, possible
 from proofs.logic.formulas import Formula
 from proofs.logic.tableau import Tableau
@@ -88,7 +87,7 @@ class Product(Generic[S]):
 
 
 @dataclass(frozen=True)
-class Reached(Generic[S]):
+class ReachedPart(Generic[S]):
     """The part of a product that is reached from some nodes, breadth first."""
 
     product: Product[S]
@@ -273,7 +272,7 @@ def _nearest(
     raise AssertionError("a fair component meets every task")
 
 
-def reach(product: Product[S], starts: Iterable[Node[S]]) -> Reached[S]:
+def reach(product: Product[S], starts: Iterable[Node[S]]) -> ReachedPart[S]:
     """What is reached from `starts`."""
     parents: dict[Node[S], tuple[Node[S], Step[S]] | None] = dict.fromkeys(starts)
     edges: dict[Node[S], tuple[Edge[S], ...]] = {}
@@ -285,10 +284,10 @@ def reach(product: Product[S], starts: Iterable[Node[S]]) -> Reached[S]:
             if target not in parents:
                 parents[target] = (node, step)
                 queue.append(target)
-    return Reached(product, edges, parents)
+    return ReachedPart(product, edges, parents)
 
 
-def leading_to(reached: Reached[S], good: Iterable[Node[S]]) -> frozenset[Node[S]]:
+def leading_to(reached: ReachedPart[S], good: Iterable[Node[S]]) -> frozenset[Node[S]]:
     """The nodes from which a good one is reached."""
     before: dict[Node[S], list[Node[S]]] = {}
     for node, edges in reached.edges.items():

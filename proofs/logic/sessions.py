@@ -18,14 +18,13 @@ from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
-from proofs.core.explore import TooLarge, explore
-from proofs.core.model import Step
+from proofs.core.explore import Step, TooLarge, explore
 from proofs.core.results import Bound, NotReplayed, Status, Verdict, stopped
 from proofs.logic import parsing
-from proofs.logic.checking import Checker, Runs
+from proofs.logic.checking import FormulaChecker, Runs
 from proofs.logic.fairness import Demand, fairness
 from proofs.logic.formulas import Formula, atoms
-from proofs.sessions.model import SessionModel, State, action_of, speaker_of, tag_of
+from proofs.sessions.model import SessionModel, SessionState, action_of, speaker_of, tag_of
 from proofs.sessions.relational import Theory
 from proofs.sessions.replay import replay
 from pxp_fsm.automata.automaton import Automaton, Kind
@@ -61,7 +60,7 @@ class Seen(NamedTuple):
 
     `number` counts messages as far as the formula needs; `sender` is 0 or 1, or -1 before the first
     message and where no formula asks who sent what; `classes` are where each definition's automaton
-    is, for both agents; `over` says how it ended, as `proofs.sessions.model.State.over` does.
+    is, for both agents; `over` says how it ended, as that of `proofs.sessions.model.SessionState`.
     """
 
     number: int
@@ -77,7 +76,7 @@ Test = Callable[[Seen], bool]
 
 
 @dataclass(frozen=True)
-class Reading:
+class SessionReading:
     """The propositions that a formula asks for, and how a message changes what is seen."""
 
     tables: Tables
@@ -117,7 +116,7 @@ class Reading:
         return tuple(places)
 
 
-def reading(names: Iterable[str], tables: Tables) -> Reading:
+def reading(names: Iterable[str], tables: Tables) -> SessionReading:
     """How to read the propositions `names`. Raises `UsageError` for one that there is none of."""
     asked = dict.fromkeys(names)
     numbers = {name: match for name in asked if (match := _NUMBER.fullmatch(name))}
@@ -139,7 +138,7 @@ def reading(names: Iterable[str], tables: Tables) -> Reading:
     most = max((int(match[2]) + 1 for match in numbers.values()), default=0)
     definitions = tuple(DEFINITIONS[one] for one in called)
     notes = any(tests[name].func in (_sent, _by_guard) for name in asked)
-    return Reading(tables, tests, definitions, most, notes)
+    return SessionReading(tables, tests, definitions, most, notes)
 
 
 def vocabulary(tables: Tables) -> Mapping[str, partial[bool]]:
@@ -207,35 +206,37 @@ def _ended_by(why: str, seen: Seen) -> bool:
     return seen.over == why
 
 
-class Noted(NamedTuple):
+class SeenState(NamedTuple):
     """A state of the session model, with what formulas see of it."""
 
-    state: State
+    state: SessionState
     seen: Seen
 
 
 @dataclass(frozen=True)
-class Sessions:
+class ObservedSessions:
     """The session model, with what a formula asks for as part of its states."""
 
     model: SessionModel
-    reading: Reading
+    reading: SessionReading
 
     @property
     def name(self) -> str:
         return self.model.name
 
-    def initial(self) -> Iterable[Noted]:
-        return (Noted(state, self.reading.start()) for state in self.model.initial())
+    def initial(self) -> Iterable[SeenState]:
+        return (SeenState(state, self.reading.start()) for state in self.model.initial())
 
-    def successors(self, state: Noted) -> Iterator[Step[Noted]]:
+    def successors(self, state: SeenState) -> Iterator[Step[SeenState]]:
         for step in self.model.successors(state.state):
-            yield Step(step.action, Noted(step.target, self._seen(state.seen, step)), step.facts)
+            yield Step(
+                step.action, SeenState(step.target, self._seen(state.seen, step)), step.facts
+            )
 
-    def propositions(self, state: Noted) -> frozenset[str]:
+    def propositions(self, state: SeenState) -> frozenset[str]:
         return self.reading.true(state.seen)
 
-    def rows(self, state: Noted, step: Step[Noted]) -> Iterable[Hashable]:
+    def rows(self, state: SeenState, step: Step[SeenState]) -> Iterable[Hashable]:
         """The rows that a step takes, each with its agent."""
         where, tables = state.state.at, self.reading.tables
         if step.target.state.over == "stuck":
@@ -245,11 +246,11 @@ class Sessions:
         heard = tables[1 - sender].receives(where[1 - sender], tag)
         return ((sender, sent), (1 - sender, heard))
 
-    def agents(self, _state: Noted, step: Step[Noted]) -> Iterable[Hashable]:
+    def agents(self, _state: SeenState, step: Step[SeenState]) -> Iterable[Hashable]:
         """Whose step it is: the agent's that sends."""
         return (action_of(step).agent,)
 
-    def _seen(self, before: Seen, step: Step[State]) -> Seen:
+    def _seen(self, before: Seen, step: Step[SessionState]) -> Seen:
         if step.target.over == "stuck":
             return before._replace(sender=-1, tag="", guard="", over="stuck")
         sender, tag = speaker_of(step), tag_of(step)
@@ -274,7 +275,7 @@ def check(
     described = (one.of for one in wanted if not isinstance(one.of, str))
     names = tuple(dict.fromkeys(chain(atoms(formula), *map(atoms, described))))
     sessions = SessionModel(rules, Theory(assumptions), observes=False)
-    model = Sessions(sessions, reading(names, sessions.both))
+    model = ObservedSessions(sessions, reading(names, sessions.both))
     try:
         space = explore(model, limit)
     except TooLarge as error:
@@ -284,7 +285,7 @@ def check(
     known = frozenset(names)
     there = known | frozenset(vocabulary(sessions.both))
     fairly = fairness(wanted, model, space, there, model.rows, model.agents)
-    verdict = Checker(model, space, runs, fairly, known).check(formula)
+    verdict = FormulaChecker(model, space, runs, fairly, known).check(formula)
     try:
         messages = () if verdict.trace is None else replay(sessions, verdict.trace.map(_state))
     except NotReplayed as error:
@@ -300,5 +301,5 @@ def bounded(verdict: Verdict, rules: Rules) -> Verdict:
     return Verdict(Status.HOLDS_UP_TO, bound=bound)
 
 
-def _state(noted: Noted) -> State:
+def _state(noted: SeenState) -> SessionState:
     return noted.state

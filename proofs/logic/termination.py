@@ -7,15 +7,15 @@ weakly fair, or any run at all. Fair is to each row of the tables, or to each ag
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, TypeVar
 
-from proofs.core.explore import Space, Trace
-from proofs.core.model import Model, Step
+from proofs.core.explore import Model, Space, Step, Trace
 from proofs.core.properties import always
 from proofs.core.results import Status, Verdict
-from proofs.logic.checking import Checker
+from proofs.logic.checking import FormulaChecker
 from proofs.logic.fairness import Fairness, Keys, Strength, each
 from proofs.logic.formulas import Atom, eventually
 
@@ -24,9 +24,32 @@ S = TypeVar("S", bound=Hashable)
 ENDED = "ended"
 """The proposition that must become true."""
 
+END_REACHABLE, NO_TRAP, ALWAYS_ENDS = "end-reachable-from-everywhere", "no-trap", "always-ends"
+
+FAIR_ENDS: Mapping[str, tuple[Strength, str]] = {
+    f"ends-if-{strength.value}-{whose}s": (strength, whose)
+    for strength in (Strength.STRONG, Strength.WEAK)
+    for whose in ("row", "agent")
+}
+"""The questions about fair runs: how fair a run is, and to each of what."""
+
+TERMINATION: Mapping[str, str] = {
+    END_REACHABLE: "from every reachable state all members can come to an end",
+    NO_TRAP: "there is no set of states without an end that is never left again",
+    **{
+        name: f"every run that is {strength.value}ly fair to each {whose} ends"
+        for name, (strength, whose) in FAIR_ENDS.items()
+    },
+    ALWAYS_ENDS: "every run ends",
+}
+"""The questions by name, from the weakest to the strongest, with their titles."""
+
+_DEMANDED = (END_REACHABLE, NO_TRAP, "ends-if-strong-rows")
+"""What every protocol should answer with HOLDS; the other questions are free."""
+
 
 @dataclass(frozen=True)
-class Question(Generic[S]):
+class TerminationQuestion(Generic[S]):
     """One of the questions; `expected` is what a protocol should answer, None where it is free."""
 
     name: str
@@ -37,45 +60,30 @@ class Question(Generic[S]):
 
 def questions(
     model: Model[S], space: Space[S], rows: Keys[S], agents: Keys[S]
-) -> Iterator[Question[S]]:
+) -> Iterator[TerminationQuestion[S]]:
     """Every question about an explored model, each answered when it is asked.
 
     A witness against an answer is a shortest trace to where no end can be reached, or into a trap
     and once round it, or a run that does not end, and is fair.
     """
-    holds = Status.HOLDS
     ended = frozenset(state for state in space.steps if ENDED in model.propositions(state))
-    yield Question(
-        "end-reachable-from-everywhere",
-        "from every reachable state the end can be reached",
-        holds,
-        lambda: _can_always_end(space, ended),
-    )
-    yield Question(
-        "no-trap",
-        "there is no set of states without an end that is never left again",
-        holds,
-        lambda: _no_trap(space, ended),
-    )
 
-    def ends(fairness: Fairness[S]) -> Verdict:
+    def ends(name: str) -> Verdict:
+        fairness = Fairness[S]()
+        if name in FAIR_ENDS:
+            strength, whose = FAIR_ENDS[name]
+            fairness = Fairness(tuple(each(strength, rows if whose == "row" else agents, space)))
         vocabulary = frozenset({ENDED})
-        checker = Checker(model, space, fairness=fairness, vocabulary=vocabulary)
+        checker = FormulaChecker(model, space, fairness=fairness, vocabulary=vocabulary)
         return checker.check(eventually(Atom(ENDED)))
 
-    for strength, whose, keys, expected in (
-        (Strength.STRONG, "row", rows, holds),
-        (Strength.STRONG, "agent", agents, None),
-        (Strength.WEAK, "row", rows, None),
-        (Strength.WEAK, "agent", agents, None),
-    ):
-        yield Question(
-            f"ends-if-{strength.value}-{whose}s",
-            f"every run that is {strength.value}ly fair to each {whose} ends",
-            expected,
-            lambda strength=strength, keys=keys: ends(Fairness(tuple(each(strength, keys, space)))),  # type: ignore[misc] # mypy sees no default in a lambda
-        )
-    yield Question("always-ends", "every run ends", None, lambda: ends(Fairness()))
+    answers: dict[str, Callable[[], Verdict]] = {
+        END_REACHABLE: lambda: _can_always_end(space, ended),
+        NO_TRAP: lambda: _no_trap(space, ended),
+    }
+    for name, title in TERMINATION.items():
+        expected = Status.HOLDS if name in _DEMANDED else None
+        yield TerminationQuestion(name, title, expected, answers.get(name, partial(ends, name)))
 
 
 def _can_always_end(space: Space[S], ended: frozenset[S]) -> Verdict:

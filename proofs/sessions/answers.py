@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from proofs.core.explore import TooLarge
-from proofs.sessions.model import SessionModel, State, tag_of
+from proofs.sessions.model import SessionModel, SessionState, tag_of
 from pxp_fsm.automata.actions import Say
 from pxp_fsm.errors import Refused
 
@@ -46,7 +46,7 @@ def answers_after(model: SessionModel, said: Sequence[Say]) -> tuple[Answers, ..
     Raises `Refused` where no session under these assumptions begins so, `TooLarge` where too many
     states of the model are possible.
     """
-    here: Iterable[State] = tuple(model.initial())
+    here: Iterable[SessionState] = tuple(model.initial())
     for number, say in enumerate(said, 1):
         here = {
             step.target: None

@@ -13,16 +13,24 @@ from functools import cache, cached_property
 from itertools import product
 from typing import Any, NamedTuple, TypeVar
 
-from proofs.core.model import Step
-from proofs.sessions.judgements import Data, Decision, Judged, Judgements, Said
-from proofs.sessions.relational import EMPTY, Structure, Theory
+from proofs.core.explore import Step
+from proofs.sessions.relational import (
+    EMPTY,
+    Data,
+    GuardOutcome,
+    Judgements,
+    RelationOutcome,
+    Said,
+    Structure,
+    Theory,
+)
 from pxp_fsm.automata.actions import Blocked, Say
 from pxp_fsm.automata.automaton import DECIDE, Automaton, happening, one_hot, sending
 from pxp_fsm.errors import PXPError
 from pxp_fsm.protocol.decisions import Guard
 from pxp_fsm.protocol.messages import Tag
 from pxp_fsm.protocol.rules import Pxp, Rules
-from pxp_fsm.sessions.session import CLOSE
+from pxp_fsm.sessions.policy import CLOSE
 
 T = TypeVar("T")
 
@@ -30,7 +38,7 @@ AGENTS = ("m", "h")
 """The initiator and the responder, as the papers name them."""
 
 
-class Sent(NamedTuple):
+class SentSoFar(NamedTuple):
     """What intelligibility asks of the tags that an agent has sent so far."""
 
     accepted: bool = False
@@ -38,12 +46,12 @@ class Sent(NamedTuple):
     only_accepted: bool = True
     revised: bool = False
 
-    def and_then(self, tag: str) -> Sent:
+    def and_then(self, tag: str) -> SentSoFar:
         """The same after `tag`; INIT and TERM do not count."""
         if tag in (Tag.INIT, Tag.TERM):
             return self
         accepting = tag in (Tag.RATIFY, Tag.REVISE)
-        return Sent(
+        return SentSoFar(
             self.accepted or accepting,
             self.rejected or tag == Tag.REJECT,
             self.only_accepted and accepting,
@@ -51,7 +59,7 @@ class Sent(NamedTuple):
         )
 
 
-class State(NamedTuple):
+class SessionState(NamedTuple):
     """A session after `sent` messages.
 
     `at` are the two machines' states, `tags` the latest tag of each agent, `history` what each has
@@ -64,7 +72,7 @@ class State(NamedTuple):
     tags: Pair
     predictions: Structure
     explanations: Structure
-    history: tuple[Sent, Sent]
+    history: tuple[SentSoFar, SentSoFar]
     loops: Loops = ()
     over: str = ""
 
@@ -76,19 +84,19 @@ class Taken(NamedTuple):
     at: Pair
 
 
-class Move(NamedTuple):
+class SessionMove(NamedTuple):
     """A step without its data and loops: the action, and the state after it.
 
     `loop` is the tag whose self-loop it takes, where these are counted.
     """
 
     action: Say | Blocked
-    after: State
+    after: SessionState
     loop: str = ""
 
 
 Loops = tuple[tuple[str, int], ...]
-Moved = tuple[Move, Loops, Data, tuple[bool, ...]]
+Moved = tuple[SessionMove, Loops, Data, tuple[bool, ...]]
 """A move, the loops and data that it leads to, and the answers behind it."""
 
 Pair = tuple[str, str]
@@ -148,20 +156,20 @@ class SessionModel:
         )
         return f"{self.rules.name}({bounds})"
 
-    def initial(self) -> Iterable[State]:
+    def initial(self) -> Iterable[SessionState]:
         start = (self.both[0].initial, self.both[1].initial)
-        yield State(0, start, ("", ""), EMPTY, EMPTY, (Sent(), Sent()))
+        yield SessionState(0, start, ("", ""), EMPTY, EMPTY, (SentSoFar(), SentSoFar()))
 
-    def successors(self, state: State) -> Iterable[Step[State]]:
+    def successors(self, state: SessionState) -> Iterable[Step[SessionState]]:
         return () if state.over else self._steps(state, self._moves(state))
 
-    def propositions(self, state: State) -> frozenset[str]:
+    def propositions(self, state: SessionState) -> frozenset[str]:
         names = {f"{agent}:{tag}" for agent, tag in zip(AGENTS, state.tags, strict=True) if tag}
         if state.over:
             names.add(f"over:{state.over}")
         return frozenset(names)
 
-    def answering(self, state: State, y: Said, e: Said) -> Step[State]:
+    def answering(self, state: SessionState, y: Said, e: Said) -> Step[SessionState]:
         """INTERACT's step from `state`, at message 2 or later, by `same` and `revision` of each.
 
         It keeps the relations between values as they are: for callers that keep the values.
@@ -170,7 +178,7 @@ class SessionModel:
         data = state.predictions, state.explanations
         return _step(self._move(state, guard), state.loops, data, answers)
 
-    def judgements(self, state: State) -> Iterator[tuple[Judged, Judged]]:
+    def judgements(self, state: SessionState) -> Iterator[tuple[RelationOutcome, RelationOutcome]]:
         """Everything that MATCH and AGREE may say in `state`, at message 2 or later."""
         number, speaker = state.sent + 1, self._speaker(state)
         judge = self._judgements.judge
@@ -178,7 +186,9 @@ class SessionModel:
             judge(state.predictions, speaker, number), judge(state.explanations, speaker, number)
         )
 
-    def after(self, state: State, y: Judged, e: Judged) -> Iterable[Step[State]]:
+    def after(
+        self, state: SessionState, y: RelationOutcome, e: RelationOutcome
+    ) -> Iterable[Step[SessionState]]:
         """The steps from `state`, at message 2 or later, where the relations say `y` and `e`."""
         outcome = self._judgements.outcome(y, e, state.sent + 1)
         return self._steps(state, self._answers(state, (outcome,)))
@@ -187,9 +197,9 @@ class SessionModel:
     def _judgements(self) -> Judgements:
         return Judgements(self.rules, self.theory, self.keeps_unchanged)
 
-    def _steps(self, state: State, moves: Iterable[Moved]) -> Iterable[Step[State]]:
+    def _steps(self, state: SessionState, moves: Iterable[Moved]) -> Iterable[Step[SessionState]]:
         """Each step once; a message that cannot be sent changes neither loops nor data."""
-        found: dict[tuple[int, Data], Step[State]] = {}
+        found: dict[tuple[int, Data], Step[SessionState]] = {}
         kept = state.loops, (state.predictions, state.explanations)
         for move, looped, carried, facts in moves:
             loops, data = kept if isinstance(move.action, Blocked) else (looped, carried)
@@ -198,7 +208,7 @@ class SessionModel:
                 found[key] = _step(move, loops, data, facts)
         return found.values()
 
-    def _moves(self, state: State) -> Iterator[Moved]:
+    def _moves(self, state: SessionState) -> Iterator[Moved]:
         number = state.sent + 1
         data = (state.predictions, state.explanations)
         if number == 1:
@@ -212,9 +222,9 @@ class SessionModel:
             state, self._judgements.outcomes(data, self._speaker(state), number)
         )
 
-    def _answers(self, state: State, outcomes: Iterable[Decision]) -> Iterator[Moved]:
+    def _answers(self, state: SessionState, outcomes: Iterable[GuardOutcome]) -> Iterator[Moved]:
         """What an agent does whose guards are settled: its row, or TERM for one loop too many."""
-        moves = dict[Guard, tuple[Move, Loops | None]]()
+        moves = dict[Guard, tuple[SessionMove, Loops | None]]()
         for guard, data, answers in outcomes:
             if guard not in moves:
                 move = self._move(state, guard)
@@ -226,7 +236,9 @@ class SessionModel:
             else:
                 yield move, loops, data, answers
 
-    def _terms(self, state: State, data: Data, answers: tuple[bool, ...] = ()) -> Iterator[Moved]:
+    def _terms(
+        self, state: SessionState, data: Data, answers: tuple[bool, ...] = ()
+    ) -> Iterator[Moved]:
         """Hanging up, which row 8 allows whoever must answer; `data` is what is sent."""
         term = self._move(state, Tag.TERM)
         loops = _looped(state.loops, term.loop)
@@ -240,10 +252,10 @@ class SessionModel:
         """Whether PXP(k) forbids the self-loop on `tag`, if it is one."""
         return bool(tag) and self.rules.functions.exhausted(dict(loops).get(tag, 0), self.rules.k)
 
-    def _speaker(self, state: State) -> int:
+    def _speaker(self, state: SessionState) -> int:
         return 0 if self.rules.functions.initiator_speaks(state.sent + 1) else 1
 
-    def _move(self, state: State, said: Guard | Tag) -> Move:
+    def _move(self, state: SessionState, said: Guard | Tag) -> SessionMove:
         """The move where a guard is true, or a tag is sent without one; equal ones are one object.
 
         It depends on nothing but the state's control.
@@ -255,17 +267,19 @@ class SessionModel:
         return moves[said]
 
     @cached_property
-    def _known(self) -> dict[tuple[int, Pair, Pair, tuple[Sent, Sent]], dict[Guard | Tag, Move]]:
+    def _known(
+        self,
+    ) -> dict[tuple[int, Pair, Pair, tuple[SentSoFar, SentSoFar]], dict[Guard | Tag, SessionMove]]:
         return {}
 
-    def _moved(self, state: State, said: Guard | Tag) -> Move:
+    def _moved(self, state: SessionState, said: Guard | Tag) -> SessionMove:
         """The speaker takes its row, the peer receives, and the rules may close."""
         speaker = 0 if said is Tag.INIT else self._speaker(state)
         received = state.tags[1 - speaker]
         loop = self._loop(speaker, state.at[speaker], received, said)
         taken = self._exchange(speaker, state.at, said)
         if isinstance(taken.action, Blocked):
-            return Move(taken.action, state._replace(over="stuck"), loop)
+            return SessionMove(taken.action, state._replace(over="stuck"), loop)
         tag = taken.action.tag
         following = state._replace(
             sent=self._count(state.sent + 1),
@@ -273,7 +287,7 @@ class SessionModel:
             tags=_put(state.tags, speaker, tag),
             history=self._observed(state, speaker, tag),
         )
-        return Move(taken.action, self._close(following, tag, received), loop)
+        return SessionMove(taken.action, self._close(following, tag, received), loop)
 
     def _loop(self, speaker: int, at: str, received: str, said: Guard | Tag) -> str:
         """The tag whose self-loop is taken, where PXP(k) counts it; "" for none."""
@@ -304,7 +318,7 @@ class SessionModel:
         after = _put(_put(at, speaker, row.target), listener, heard.target)
         return Taken(Say(AGENTS[speaker], row.label), after)
 
-    def _observed(self, state: State, speaker: int, tag: str) -> tuple[Sent, Sent]:
+    def _observed(self, state: SessionState, speaker: int, tag: str) -> tuple[SentSoFar, SentSoFar]:
         if not self.observes:
             return state.history
         return _put(state.history, speaker, state.history[speaker].and_then(tag))
@@ -315,7 +329,7 @@ class SessionModel:
             return sent
         return sent - 2
 
-    def _close(self, state: State, tag: str, previous: str) -> State:
+    def _close(self, state: SessionState, tag: str, previous: str) -> SessionState:
         if isinstance(self.rules, Pxp):
             return state._replace(over="term") if tag == Tag.TERM else state
         stopped = self.rules.functions.stops(tag, previous or Tag.INIT)
@@ -341,9 +355,11 @@ class SessionModel:
         return rows[0].target, rows[1].target
 
 
-def _step(move: Move, loops: Loops, data: Data, facts: tuple[bool, ...]) -> Step[State]:
+def _step(
+    move: SessionMove, loops: Loops, data: Data, facts: tuple[bool, ...]
+) -> Step[SessionState]:
     action, (sent, at, tags, _, _, history, _, over), _ = move
-    return Step(action, State(sent, at, tags, *data, history, loops, over), facts)
+    return Step(action, SessionState(sent, at, tags, *data, history, loops, over), facts)
 
 
 def _looped(loops: Loops, tag: str) -> Loops:

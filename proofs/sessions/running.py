@@ -3,7 +3,7 @@
 What is proved is proved of `SessionModel`. Here a real `Session`, over its real channel and with
 the guards that follow from MATCH and AGREE, is brought to each state of the model by its own
 messages. There everything happens that the relations may say, and what the session does is compared
-with the model's step (`proofs.sessions.scripted`). What a session sees of its data is what MATCH
+with the model's step (`proofs.sessions.replay`). What a session sees of its data is what MATCH
 and AGREE answer, which texts are equal, and what a judge remembers. Where nothing is remembered and
 no text is equal to another, states that differ in nothing but how their values are related are one
 for the session: it is brought there once, and there everything happens that happens in any of them.
@@ -17,13 +17,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from proofs.claims.catalogue import assumptions_of
-from proofs.core.explore import Space, TooLarge, Trace, explore
-from proofs.core.model import Step
+from proofs.core.explore import Space, Step, TooLarge, Trace, explore
 from proofs.core.results import Bound, Result, Status, Verdict, stopped
-from proofs.sessions.judgements import Judged
-from proofs.sessions.model import SessionModel, State
-from proofs.sessions.relational import Structure, Theory
-from proofs.sessions.scripted import Expected, ScriptedSession
+from proofs.sessions.model import SessionModel, SessionState
+from proofs.sessions.relational import RelationOutcome, Structure, Theory
+from proofs.sessions.replay import Expected, ScriptedSession
 from pxp_fsm.protocol.relations import MEMO_GIVES, Assumption
 from pxp_fsm.protocol.rules import Interact, Rules
 
@@ -42,7 +40,7 @@ class Agreement:
     distinct: int
     messages: int
     difference: str = ""
-    trace: Trace[State] | None = None
+    trace: Trace[SessionState] | None = None
 
 
 MOST_STATES = 20_000
@@ -101,16 +99,16 @@ class _Differs(Exception):
 class _Running:
     """A scripted session that is led through the states of a model, those alike at once."""
 
-    def __init__(self, model: SessionModel, space: Space[State]) -> None:
+    def __init__(self, model: SessionModel, space: Space[SessionState]) -> None:
         self._model = model
         self._space = space
         self._session = ScriptedSession(model.rules, model.theory.assumptions)
         assumed = model.theory.assumptions
         self._hides = Assumption.DETERMINISTIC in assumed and not assumed >= MEMO_GIVES
-        self._alike: dict[State, list[State]] = {}
+        self._alike: dict[SessionState, list[SessionState]] = {}
         for state in space.steps:  # breadth first
             self._alike.setdefault(self._seen(state), []).append(state)
-        self._met: set[State] = set()
+        self._met: set[SessionState] = set()
         self._messages = 0
 
     async def walk(self) -> Agreement:
@@ -133,7 +131,7 @@ class _Running:
         states = sum(len(self._alike[one]) for one in self._met)
         return Agreement(states, len(self._met), self._messages, difference, trace)
 
-    async def _continue(self, here: State) -> None:
+    async def _continue(self, here: SessionState) -> None:
         """Let everything happen in the states like `here`, where the session is, and after them."""
         self._met.add(here)
         for state, expected in () if here.over else self._expected(here):
@@ -147,7 +145,7 @@ class _Running:
                 await self._continue(target)
             back()
 
-    def _follows(self, target: State, here: State, step: Step[State]) -> bool:
+    def _follows(self, target: SessionState, here: SessionState, step: Step[SessionState]) -> bool:
         """Whether a shortest way to the first state like `target` ends so."""
         before = self._space.parents[self._alike[target][0]]
         if before is None:
@@ -155,12 +153,12 @@ class _Running:
         state, last = before
         return self._seen(state) == here and last.action == step.action
 
-    def _expected(self, here: State) -> Iterable[tuple[State, Expected]]:
+    def _expected(self, here: SessionState) -> Iterable[tuple[SessionState, Expected]]:
         """Everything that the model lets happen in the states like `here`, and in which of them.
 
         Each comes with texts that realise it.
         """
-        found = dict[tuple[Step[State], tuple[bool, ...]], tuple[State, Expected]]()
+        found = dict[tuple[Step[SessionState], tuple[bool, ...]], tuple[SessionState, Expected]]()
         for state in self._alike[here]:
             for step in self._space.steps[state]:
                 if not step.facts and self._key(step) not in found:
@@ -171,18 +169,18 @@ class _Running:
                         found[self._key(step)] = state, self._session.answer(step, y, e)
         return found.values()
 
-    def _judgements(self, state: State) -> Iterable[tuple[Judged, Judged]]:
+    def _judgements(self, state: SessionState) -> Iterable[tuple[RelationOutcome, RelationOutcome]]:
         """What the relations may say in `state`, as far as a session sees it."""
         found = self._model.judgements(state)
         if not self._hides:
             return found
         return dict.fromkeys((_unrelated(y), _unrelated(e)) for y, e in found)
 
-    def _key(self, step: Step[State]) -> tuple[Step[State], tuple[bool, ...]]:
+    def _key(self, step: Step[SessionState]) -> tuple[Step[SessionState], tuple[bool, ...]]:
         """What a session sees of a step."""
         return Step(step.action, self._seen(step.target)), step.facts
 
-    def _seen(self, state: State) -> State:
+    def _seen(self, state: SessionState) -> SessionState:
         """The state, without what two agents cannot see of it."""
         if not self._hides:
             return state
@@ -194,5 +192,5 @@ def _hidden(structure: Structure) -> Structure:
     return Structure(structure.points)
 
 
-def _unrelated(judged: Judged) -> Judged:
+def _unrelated(judged: RelationOutcome) -> RelationOutcome:
     return judged._replace(kept=_hidden(judged.kept), taken=_hidden(judged.taken))

@@ -1,6 +1,6 @@
 """Systems of any number of tables, joined by channels: what they can do, and what is true of it."""
 
-from proofs.systems.checking import NotReducible, Reduction, check, standing_checks
+from proofs.systems.checking import NotReducible, Reduction, check, decide_standard
 from proofs.systems.encoding import Configuration
 from proofs.systems.fairness import terminates
 from proofs.systems.product import Composition
@@ -31,8 +31,8 @@ __all__ = [
     "check_standard",
     "check_termination",
     "check_unbounded",
+    "decide_standard",
     "parse_channel",
-    "standing_checks",
     "system_of",
     "terminates",
 ]

@@ -1,25 +1,29 @@
-"""Verdicts on a system over a channel: the standing checks, and formulas of temporal logic."""
+"""Verdicts on a system over a channel: the standard checks, and formulas of temporal logic."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from functools import partial
+from typing import Any
 
-from proofs.core.explore import Space, TooLarge, Trace, explore
+from proofs.core.explore import Space, Step, TooLarge, Trace, explore
 from proofs.core.limits import Effort
 from proofs.core.results import Status, Verdict
-from proofs.logic.checking import Checker, Runs
-from proofs.logic.fairness import AGENTS, Demand, Strength, fairness
+from proofs.core.table_search import WIDEST, Visited, explore_tables
+from proofs.logic import parsing
+from proofs.logic.checking import FormulaChecker, Runs
+from proofs.logic.fairness import AGENTS, ROWS, Demand, Strength, fairness
 from proofs.logic.formulas import FALSE, Exists, Formula, Not, Release, Truth, Until, atoms
+from proofs.logic.graph_checking import EdgeClass, Graph, GraphChecker, TooWide
 from proofs.systems import partial_order, symmetry
-from proofs.systems.composition_graph import check_graph
-from proofs.systems.fairness import acting, asked, taking
+from proofs.systems.fairness import acting, agent_of, asked, taking
 from proofs.systems.partial_order import PartialOrder, is_branching
-from proofs.systems.product import Composition
+from proofs.systems.product import Composition, Move
 from proofs.systems.propositions import (
-    Noted,
+    AllEnded,
+    NotedState,
     Noting,
     OfStep,
     bits_of,
@@ -31,10 +35,174 @@ from proofs.systems.propositions import (
 )
 from proofs.systems.reachability import Reached, reach
 from proofs.systems.replay import shown
-from proofs.systems.standard_checks import Standing
+from proofs.systems.standard_checks import STANDARD, StandardChecks
 from proofs.systems.symmetry import Quotient, Symmetry, unfolded
-from proofs.systems.tables import fits
+from proofs.systems.tables import fits, labelled, projected, tables_of
 from pxp_fsm.errors import UsageError
+
+WORD = 31
+"""How many classes of steps have a bit in one word."""
+
+Key = tuple[int, Hashable]
+"""A class of steps: the number of the demand, and a row with its member, or an agent."""
+
+
+def check_graph(
+    noting: Noting,
+    formula: Formula,
+    runs: Runs,
+    effort: Effort,
+    demands: Sequence[Demand],
+    vocabulary: frozenset[str],
+) -> Verdict | None:
+    """Whether the composition satisfies `formula`, as `proofs.systems.checking.check` says it.
+
+    UNKNOWN where `effort` does not suffice; None where states or product are too wide for arrays.
+    """
+    adds = _Adding(noting)
+    tables = tables_of(noting.composition, adds)
+    if adds.shift + (len(adds.latest) - 1).bit_length() > WIDEST:
+        return None
+    unknown = sorted(set(atoms(formula)) - vocabulary)
+    if unknown:
+        raise parsing.unknown(unknown, vocabulary, "no reachable state has")
+    visited = explore_tables(tables, effort)
+    if visited.cut:
+        return Verdict(Status.UNKNOWN, visited.cut)
+    offsets, targets = visited.edges()
+    truth = partial(_truth, adds, visited)
+    classes, labels = _labels(adds, visited, offsets, targets, truth, demands, vocabulary)
+    checker = GraphChecker(Graph(offsets, targets, truth, classes, labels), (0,), runs)
+    try:
+        found = checker.check(formula)
+    except TooWide:
+        return None
+    trace = None
+    if found.status is Status.FAILS:
+        start = int(visited.states[found.start]) & tables.keep
+        steps = tuple(_steps(noting.composition, visited, offsets, targets, found.edges))
+        trace = shown(noting.composition, Trace(start, steps))
+    return Verdict(found.status, found.detail, trace, found.cycle)
+
+
+class _Adding:
+    """What a move adds to a state that also says what is true of the latest step."""
+
+    def __init__(self, noting: Noting) -> None:
+        self.noting = noting
+        self.composition = noting.composition
+        self.shift = self.composition.encoding.bits
+        self.latest: dict[frozenset[OfStep], int] = {frozenset(): 0}
+
+    def __call__(self, move: Move) -> int:
+        number = self.latest.setdefault(self.noting.latest(move), len(self.latest))
+        return move.difference + (number << self.shift)
+
+
+def _truth(adds: _Adding, visited: Visited, name: str) -> Any:
+    """For each state whether the proposition with this name holds there."""
+    import numpy as np
+
+    composition, states = adds.composition, visited.states
+    meant = named(composition)[name]
+    if isinstance(meant, OfStep):
+        told = np.array([meant in latest for latest in adds.latest])
+        return told[states >> adds.shift]
+    if isinstance(meant, AllEnded):
+        ended = np.ones(len(states), np.bool_)
+        for place, field in enumerate(composition.encoding.fields):
+            final = np.array([n in composition.finals[place] for n in range(field.mask + 1)])
+            ended &= final[states >> field.shift & field.mask]
+        return ended
+    met, places = projected(states, bits_of(composition, meant))
+    holds = test_of(composition, meant)
+    return np.array([holds(part) for part in met])[places]
+
+
+def _labels(
+    adds: _Adding,
+    visited: Visited,
+    offsets: Any,
+    targets: Any,
+    truth: Callable[[str], Any],
+    demands: Sequence[Demand],
+    vocabulary: frozenset[str],
+) -> tuple[tuple[EdgeClass, ...], tuple[Any, ...]]:
+    """The classes that `demands` mean, and for each step those to which it belongs."""
+    keys = list[Key]()
+    for number, demand in enumerate(demands):
+        keys += ((number, key) for key in _keys(adds.composition, demand))
+    places = {key: place for place, key in enumerate(keys)}
+    classes = tuple(
+        EdgeClass(demands[key[0]].strength, place // WORD, 1 << place % WORD)
+        for place, key in enumerate(keys)
+    )
+    whose = [n for n, demand in enumerate(demands) if isinstance(demand.of, str)]
+
+    def word(which: int, move: Move) -> int:
+        bits = 0
+        for number in whose:
+            for key in _keys_of(demands[number], move):
+                place = places[number, key]
+                bits |= 1 << place % WORD if place // WORD == which else 0
+        return bits
+
+    labels = []
+    for which in range(-(-len(keys) // WORD)):
+        found = labelled(adds.composition, visited.states, offsets, partial(word, which), adds)
+        for number, demand in enumerate(demands):
+            place = places.get((number, None), -1)
+            if number in whose or place // WORD != which or isinstance(demand.of, str):
+                continue
+            unknown = set(atoms(demand.of)) - vocabulary
+            if unknown:
+                raise parsing.unknown(unknown, vocabulary, "no step leads to")
+            holds = _holds(demand.of, truth, len(visited.states))
+            found |= holds[targets].astype(found.dtype) << place % WORD
+        labels.append(found)
+    return classes, tuple(labels)
+
+
+def _holds(formula: Formula, truth: Callable[[str], Any], states: int) -> Any:
+    """For each state whether a propositional formula holds there."""
+    import numpy as np
+
+    names = sorted(set(atoms(formula)))
+    known = np.zeros(states, np.int64)
+    for bit, name in enumerate(names):
+        known |= truth(name).astype(np.int64) << bit
+    met, places = np.unique(known, return_inverse=True)
+    told = [{name: bool(one >> bit & 1) for bit, name in enumerate(names)} for one in met.tolist()]
+    return np.array([value(formula, true) for true in told])[places]
+
+
+def _keys(composition: Composition, demand: Demand) -> Iterator[Hashable]:
+    """The classes of steps to which a demand is fair."""
+    if demand.of == ROWS:
+        for place, member in enumerate(composition.system.members):
+            yield from ((place, row) for row in member.automaton.transitions)
+    elif demand.of == AGENTS:
+        yield from (member.name for member in composition.system.members)
+        yield None
+    else:
+        yield None
+
+
+def _keys_of(demand: Demand, move: Move) -> Iterable[Hashable]:
+    return move.rows if demand.of == ROWS else (agent_of(move.action),)
+
+
+def _steps(
+    composition: Composition, visited: Visited, offsets: Any, targets: Any, edges: Sequence[int]
+) -> Iterator[Step[int]]:
+    """The steps of the composition that these edges are."""
+    keep = visited.tables.keep
+    for edge in edges:
+        source = int(offsets.searchsorted(edge, "right")) - 1
+        moves = composition.moves(int(visited.states[source]) & keep)
+        move = moves[edge - int(offsets[source])]
+        yield Step(move.action, int(visited.states[targets[edge]]) & keep)
+
 
 GRAPH_FROM = 5_000
 """From how many states on formulas are checked on a graph in arrays."""
@@ -69,7 +237,7 @@ class NotReducible(UsageError):
         self.reason = reason
 
 
-def standing_checks(
+def decide_standard(
     composition: Composition,
     effort: Effort | None = None,
     reduction: Reduction | None = None,
@@ -88,20 +256,21 @@ def standing_checks(
     if reduction is Reduction.SYMMETRY:
         _refuse(reduction, symmetry.why_not(composition.system, None))
         chosen = Symmetry(composition)
-    standing = Standing(reach(composition, effort, chosen))
-    for name, check_it in standing.checks.items():
+    standing = StandardChecks(reach(composition, effort, chosen))
+    for name, one in STANDARD.items():
         if name in names or not names:
-            yield name, check_it()
+            yield name, one.decide(standing)
 
 
 def _in_one_order(
     composition: Composition, effort: Effort | None, names: frozenset[str]
 ) -> Iterator[tuple[str, Verdict]]:
-    """Each standing check by the partial order that keeps it."""
+    """Each standard check by the partial order that keeps it."""
     _refuse(Reduction.PARTIAL_ORDER, partial_order.why_not(composition, None))
-    for name in (name for name in Standing.NAMES if name in names or not names):
-        reached = reach(composition, effort, partial_order.for_check(composition, name))
-        yield name, Standing(reached).checks[name]()
+    for name, one in STANDARD.items():
+        if name in names or not names:
+            reached = reach(composition, effort, partial_order.for_check(composition, name))
+            yield name, one.decide(StandardChecks(reached))
 
 
 def check(
@@ -145,7 +314,7 @@ def check(
     except TooLarge as error:
         return Verdict(Status.UNKNOWN, str(error))
     fairly = fairness(demands, model, space, wanted, taking(composition), acting)
-    verdict = Checker(quotient or model, space, runs, fairly, wanted).check(formula)
+    verdict = FormulaChecker(quotient or model, space, runs, fairly, wanted).check(formula)
     if verdict.trace is None:
         return verdict
     trace, cycle = verdict.trace, verdict.cycle
@@ -187,7 +356,7 @@ def _space(
     quotient: Quotient | None,
     effort: Effort | None,
     reduction: Reduction | None,
-) -> Space[Noted]:
+) -> Space[NotedState]:
     if quotient is not None:
         return explore(quotient, effort=effort)
     order = _order(model.composition, formula, reduction)

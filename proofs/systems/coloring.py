@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from proofs.core.explore import explore
 from proofs.core.limits import Effort
-from proofs.logic.checking import Checker
+from proofs.logic.checking import FormulaChecker
 from proofs.logic.formulas import (
+    FALSE,
+    TRUE,
+    And,
     Atom,
     Exists,
     Formula,
     Next,
+    Not,
+    Or,
     Release,
     Truth,
     Until,
@@ -22,15 +28,117 @@ from proofs.logic.formulas import (
 )
 from proofs.logic.parsing import unknown
 from proofs.logic.tableau import path_parts
-from proofs.logic.valuation import text_of, values_along
 from proofs.systems.paths import check_cycle
 from proofs.systems.product import Composition
-from proofs.systems.propositions import Noted, Noting, vocabulary
+from proofs.systems.propositions import NotedState, Noting, vocabulary
 from pxp_fsm.errors import Refused
+
+Values = dict[Formula, tuple[bool, ...]]
+"""By part of a formula: whether it holds at each state of a run."""
+
+
+def values_along(
+    formula: Formula, length: int, cycle: int, holds: Callable[[Formula, int], bool]
+) -> Values:
+    """Whether each part of `formula` holds at each of the `length` states of a run.
+
+    The last `cycle` states repeat for ever; with 0 the run ends at its last state. `holds` says of
+    atoms, and of what begins with E, whether they hold at a place (from 0). A part is given after
+    those that it is made of.
+    """
+    found: Values = {}
+    after = [*range(1, length), length - cycle if cycle else length]
+    for part in parts(formula):
+        found[part] = _values(part, after, found, holds)
+    return found
+
+
+def _values(  # noqa: PLR0911 - a case for each kind of formula
+    part: Formula, after: Sequence[int], known: Values, holds: Callable[[Formula, int], bool]
+) -> tuple[bool, ...]:
+    places, end = range(len(after)), len(after)
+    match part:
+        case Truth(constant):
+            return tuple(constant for _ in places)
+        case Atom() | Exists():
+            return tuple(holds(part, place) for place in places)
+        case Not(of):
+            return tuple(not one for one in known[of])
+        case And(left, right):
+            return tuple(a and b for a, b in zip(known[left], known[right], strict=True))
+        case Or(left, right):
+            return tuple(a or b for a, b in zip(known[left], known[right], strict=True))
+        case Next(of):
+            return tuple(then < end and known[of][then] for then in after)
+        case WeakNext(of):
+            return tuple(then == end or known[of][then] for then in after)
+        case Until(left, right):
+            return _fixpoint(after, known[left], known[right], least=True)
+        case Release(left, right):
+            return _fixpoint(after, known[left], known[right], least=False)
+
+
+def _fixpoint(
+    after: Sequence[int], left: Sequence[bool], right: Sequence[bool], *, least: bool
+) -> tuple[bool, ...]:
+    """U is the least solution of its expansion, R the greatest; two rounds reach it on a lasso."""
+    found = [not least] * (len(after) + 1)
+    for _ in range(2):
+        for place in reversed(range(len(after))):
+            then = found[after[place]]
+            if least:
+                found[place] = right[place] or (left[place] and then)
+            else:
+                found[place] = right[place] and (left[place] or then)
+    return tuple(found[:-1])
+
+
+_PLAIN = re.compile(r"(?!(true|false|[AE]?[GFXN]|[AEURWM])\b)[A-Za-z0-9_][A-Za-z0-9_@.:?]*")
+
+
+def text_of(formula: Formula) -> str:  # noqa: PLR0911, PLR0912 - a case for each kind of formula
+    """`formula` as text that `parse` reads as the same formula.
+
+    >>> from proofs.logic import parse
+    >>> text_of(parse("A G (1.INIT -> F ended)"))
+    'A (G (!1.INIT | F ended))'
+    """
+    match formula:
+        case Truth(constant):
+            return "true" if constant else "false"
+        case Atom(name):
+            return name if _PLAIN.fullmatch(name) else f'"{name}"'
+        case Not(Exists(Not(path))):
+            return f"A {_inner(path)}"
+        case Not(of):
+            return f"!{_inner(of)}"
+        case Until(left, right) if left == TRUE:
+            return f"F {_inner(right)}"
+        case Release(left, right) if left == FALSE:
+            return f"G {_inner(right)}"
+        case Next(of):
+            return f"X {_inner(of)}"
+        case WeakNext(of):
+            return f"N {_inner(of)}"
+        case Exists(path):
+            return f"E {_inner(path)}"
+        case And(left, right):
+            return f"{_inner(left)} & {_inner(right)}"
+        case Or(left, right):
+            return f"{_inner(left)} | {_inner(right)}"
+        case Until(left, right):
+            return f"{_inner(left)} U {_inner(right)}"
+        case Release(left, right):
+            return f"{_inner(left)} R {_inner(right)}"
+
+
+def _inner(formula: Formula) -> str:
+    text = text_of(formula)
+    return text if isinstance(formula, Atom | Truth) else f"({text})"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FormulaPart:
     """A part of a formula, and whether it holds at each state of a path."""
 
     text: str
@@ -43,7 +151,7 @@ def color(
     choices: Sequence[int],
     cycle: int,
     effort: Effort,
-) -> tuple[Part, ...]:
+) -> tuple[FormulaPart, ...]:
     """Whether each part of `formula` holds at each state of a path, the whole formula first.
 
     The path is read as a run: it ends at its last state, or its last `cycle` steps repeat for ever.
@@ -61,7 +169,7 @@ def color(
     checker, nodes = None, sum(map(_nodes, parts(formula)))
     if nodes:
         less = replace(effort, states=effort.states // nodes)
-        checker = Checker(noting, explore(noting, effort=less), vocabulary=known)
+        checker = FormulaChecker(noting, explore(noting, effort=less), vocabulary=known)
 
     def holds(part: Formula, place: int) -> bool:
         if isinstance(part, Atom):
@@ -71,7 +179,7 @@ def color(
 
     found = values_along(formula, len(run), cycle, holds)
     shown = [part for part in reversed(found) if not isinstance(part, Truth)]
-    return tuple(Part(text_of(part), found[part]) for part in shown)
+    return tuple(FormulaPart(text_of(part), found[part]) for part in shown)
 
 
 def _nodes(part: Formula) -> int:
@@ -82,7 +190,7 @@ def _nodes(part: Formula) -> int:
     return 1 << sum(isinstance(one, temporal) for one in path_parts(part.path))
 
 
-def _noted(noting: Noting, choices: Sequence[int]) -> list[Noted]:
+def _noted(noting: Noting, choices: Sequence[int]) -> list[NotedState]:
     (state,) = noting.initial()
     found = [state]
     for choice in choices:
@@ -90,6 +198,6 @@ def _noted(noting: Noting, choices: Sequence[int]) -> list[Noted]:
         if not 0 <= choice < len(moves):
             raise Refused(f"there is no move {choice} in step {len(found)} of the trace")
         move = moves[choice]
-        state = Noted(state.state + move.difference, noting.latest(move))
+        state = NotedState(state.state + move.difference, noting.latest(move))
         found.append(state)
     return found

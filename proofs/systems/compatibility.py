@@ -99,7 +99,7 @@ class Link(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Bounded:
+class WithinCapacity:
     """What is known within capacity `k`: whether exhaustive, and where each property fails first.
 
     `fails` is None where the property holds within k; `certain` are states in which it is lost
@@ -165,7 +165,7 @@ def search_unbounded(
         yield name, Verdict(Status.UNKNOWN, reason)
 
 
-def _searched(system: System, k: int, effort: Effort) -> Bounded:
+def _searched(system: System, k: int, effort: Effort) -> WithinCapacity:
     """A system of any class: what is lost for good is, and nothing else is known."""
     model = Composition(system.over(Channel(k)))
     space = explore(model, effort=effort)
@@ -175,10 +175,10 @@ def _searched(system: System, k: int, effort: Effort) -> Bounded:
             certain[name] = state if certain[name] is None else certain[name]
         if None not in certain.values():
             break
-    return Bounded(model, space, False, dict.fromkeys(TITLES), certain)
+    return WithinCapacity(model, space, False, dict.fromkeys(TITLES), certain)
 
 
-def _verdict(bounded: Bounded, name: str) -> Verdict | None:
+def _verdict(bounded: WithinCapacity, name: str) -> Verdict | None:
     k, stuck, lost = bounded.k, bounded.certain[name], bounded.fails[name]
     if stuck is not None:
         return Verdict(Status.FAILS, f"reached with capacity {k}", bounded.trace_to(stuck))
@@ -221,7 +221,7 @@ def _is_deterministic(system: System) -> bool:
     )
 
 
-def within(system: System, k: int, effort: Effort | None = None) -> Bounded:
+def within(system: System, k: int, effort: Effort | None = None) -> WithinCapacity:
     """What holds within capacity `k`. Raises `TooLarge` past `effort`."""
     graph = _Graph(system, k, Effort(MOST_STATES) if effort is None else effort)
     receivable = {link: graph.leading_to(graph.taking[link]) for link in graph.links}
@@ -238,7 +238,7 @@ def within(system: System, k: int, effort: Effort | None = None) -> Bounded:
         if lost and None in certain.values():
             for name in lost_for_good(system, graph.known[state]):
                 certain[name] = state if certain[name] is None else certain[name]
-    return Bounded(graph.model, graph.space, graph.exhaustive(), fails, certain)
+    return WithinCapacity(graph.model, graph.space, graph.exhaustive(), fails, certain)
 
 
 class _Graph:

@@ -36,7 +36,7 @@ class Configuration(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class BitField:
     """Where a part of the state stands in the integer."""
 
     shift: int
@@ -195,12 +195,12 @@ class Encoding:
         return tuple(found[kind] for kind in kinds)
 
     @cached_property
-    def fields(self) -> tuple[Field, ...]:
+    def fields(self) -> tuple[BitField, ...]:
         """Where each member's state stands."""
         return _laid_out([(size - 1).bit_length() for size in self.sizes], 0)
 
     @cached_property
-    def buffers(self) -> tuple[Field, ...]:
+    def buffers(self) -> tuple[BitField, ...]:
         """Where each link's buffer stands."""
         last = self.fields[-1]
         start = last.shift + last.mask.bit_length()
@@ -213,9 +213,9 @@ class Encoding:
         return last.shift + last.mask.bit_length()
 
 
-def _laid_out(sizes: Iterable[int], start: int) -> tuple[Field, ...]:
+def _laid_out(sizes: Iterable[int], start: int) -> tuple[BitField, ...]:
     fields = []
     for bits in sizes:
-        fields.append(Field(start, (1 << bits) - 1))
+        fields.append(BitField(start, (1 << bits) - 1))
         start += bits
     return tuple(fields)

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator
 
-from proofs.core.explore import Space, TooLarge, explore
+from proofs.core.explore import Space, Step, TooLarge, explore
 from proofs.core.limits import Effort
-from proofs.core.model import Step
 from proofs.core.results import Status, Verdict
 from proofs.logic.fairness import Demand, Keys
 from proofs.logic.formulas import atoms
-from proofs.logic.termination import ENDED, Question, questions
+from proofs.logic.termination import ENDED, TERMINATION, TerminationQuestion, questions
 from proofs.systems.product import Composition
-from proofs.systems.propositions import Noted, Noting
+from proofs.systems.propositions import NotedState, Noting
 from proofs.systems.replay import shown
 from pxp_fsm.automata.actions import Choose, Decide, Deliver, Exchange, Send
 
 
-def acting(_state: Noted, step: Step[Noted]) -> Iterable[Hashable]:
+def acting(_state: NotedState, step: Step[NotedState]) -> Iterable[Hashable]:
     """Whose step it is."""
     yield agent_of(step.action)
 
@@ -35,10 +34,10 @@ def agent_of(action: Hashable) -> str | None:
             return None
 
 
-def taking(composition: Composition) -> Keys[Noted]:
+def taking(composition: Composition) -> Keys[NotedState]:
     """Which rows a step takes or chooses, each with its member."""
 
-    def rows(state: Noted, step: Step[Noted]) -> Iterable[Hashable]:
+    def rows(state: NotedState, step: Step[NotedState]) -> Iterable[Hashable]:
         return {
             taken
             for move in composition.moves(state.state)
@@ -57,9 +56,10 @@ def asked(demands: Iterable[Demand]) -> frozenset[str]:
 
 
 def terminates(
-    composition: Composition, effort: Effort | None = None
-) -> Iterator[tuple[Question[Noted], Verdict]]:
-    """Whether the system ends, question by question; traces have been taken by real machines.
+    composition: Composition, effort: Effort | None = None, names: Collection[str] = TERMINATION
+) -> Iterator[tuple[TerminationQuestion[NotedState], Verdict]]:
+    """Whether the system ends, by the questions with these names; traces have been taken by real
+    machines.
 
     Every answer is UNKNOWN where `effort` does not suffice.
     """
@@ -69,6 +69,8 @@ def terminates(
     except TooLarge as error:
         space, unknown = Space({}, {}), str(error)
     for question in questions(model, space, taking(composition), acting):
+        if question.name not in names:
+            continue
         if unknown:
             yield question, Verdict(Status.UNKNOWN, unknown)
             continue

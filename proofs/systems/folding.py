@@ -25,7 +25,7 @@ class Fold(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FoldedGroup:
     """A node: the nearest of its states, how one comes to that, and how many states there are.
 
     `deadlocks` are those of them in which nothing can happen before every member has ended.
@@ -52,7 +52,7 @@ class StateGraph:
     """The states that were reached, the nearest first; `complete` where these are all there are."""
 
     composition: Composition
-    groups: tuple[Group, ...]
+    groups: tuple[FoldedGroup, ...]
     arcs: tuple[Arc, ...]
     complete: bool
     numbers: dict[int, int]
@@ -115,7 +115,7 @@ def state_graph(composition: Composition, fold: Fold, most: int) -> StateGraph:
     return StateGraph(
         composition,
         tuple(
-            Group(state, path_to(parents, state), sizes[number], deadlocks[number])
+            FoldedGroup(state, path_to(parents, state), sizes[number], deadlocks[number])
             for number, state in enumerate(first)
         ),
         tuple(Arc(*ends, actions.total(), tuple(actions)) for ends, actions in arcs.items()),

@@ -123,7 +123,7 @@ Reason = (
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class MoveOption:
     """A row of the present state of the member with number `place`, and what it can do.
 
     `moves` are numbers of the state's moves. `reasons` say why the row can do nothing with a
@@ -137,7 +137,7 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingMember:
     """A member that has not ended, and to whom it listens in vain."""
 
     member: str
@@ -154,7 +154,7 @@ class Deadlock:
     """Nothing can happen before the end: which messages nobody receives, and who waits."""
 
     unreceived: tuple[Unreceived, ...]
-    waiting: tuple[Waiting, ...]
+    waiting: tuple[WaitingMember, ...]
 
     def __str__(self) -> str:
         return "; ".join(map(str, (*self.unreceived, *self.waiting)))
@@ -186,7 +186,7 @@ class Options:
         self.composition = composition
         self._receptions = Receptions(composition)
 
-    def of(self, state: int, moves: list[Move] | None = None) -> tuple[Option, ...]:
+    def of(self, state: int, moves: list[Move] | None = None) -> tuple[MoveOption, ...]:
         """Every row of every member's present state, in the order of members and tables.
 
         `moves` are those of the state, where they are known already.
@@ -196,13 +196,13 @@ class Options:
         for number, move in enumerate(given):
             for taken in move.rows:
                 taking.setdefault(taken, []).append(number)
-        stop, found = self._stop(state), list[Option]()
+        stop, found = self._stop(state), list[MoveOption]()
         for place, member in enumerate(self.composition.system.members):
             for row in member.automaton.leaving(self._state_name(state, place)):
                 numbers = taking.get((place, row), [])
                 met = {_link(given[number].action) for number in numbers}
                 reasons = self._reasons(state, place, row, stop, met)
-                found.append(Option(place, row, tuple(numbers), tuple(dict.fromkeys(reasons))))
+                found.append(MoveOption(place, row, tuple(numbers), tuple(dict.fromkeys(reasons))))
         return tuple(found)
 
     def deadlock(self, state: int) -> Deadlock | None:
@@ -216,7 +216,7 @@ class Options:
             for one in self._receptions.unreceived(state, ended=ended)
         ]
         waiting = tuple(
-            Waiting(member.name, self._state_name(state, place), tuple(dict.fromkeys(tags)))
+            WaitingMember(member.name, self._state_name(state, place), tuple(dict.fromkeys(tags)))
             for place, member in enumerate(composition.system.members)
             if composition.encoding.fields[place].of(state) not in composition.finals[place]
             and not composition.encoding.is_bound(place, state)

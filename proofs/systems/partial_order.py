@@ -36,10 +36,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from proofs.core.model import Step
+from proofs.core.explore import Step
 from proofs.logic.formulas import Exists, Formula, Next, Not, WeakNext, atoms, parts
-from proofs.systems.product import Composition, Move, Unit
-from proofs.systems.propositions import At, Empty, Ended, Full, Has, Noted, named, of_steps
+from proofs.systems.product import Composition, LinkRows, Move
+from proofs.systems.propositions import (
+    AllEnded,
+    AtState,
+    Empty,
+    Full,
+    Has,
+    NotedState,
+    named,
+    of_steps,
+)
 from pxp_fsm.automata.automaton import Kind, Transition
 
 Closed = Callable[[int], bool]
@@ -103,9 +112,9 @@ class PartialOrder:
         known = named(composition) if visible else {}
         for name in visible or ():
             match known[name]:
-                case Ended():
+                case AllEnded():
                     self._ended = True
-                case At(place, state):
+                case AtState(place, state):
                     self._states.add((place, state))
                 case Empty(link) | Full(link) | Has(link):
                     self._links.add(composition.encoding.links.index(link))
@@ -119,10 +128,13 @@ class PartialOrder:
         return self.composition.moves(state)
 
     def steps(
-        self, state: Noted, steps: tuple[Step[Noted], ...], closed: Callable[[Noted], bool]
-    ) -> tuple[Step[Noted], ...]:
+        self,
+        state: NotedState,
+        steps: tuple[Step[NotedState], ...],
+        closed: Callable[[NotedState], bool],
+    ) -> tuple[Step[NotedState], ...]:
         """Those of `steps` that are followed, where nothing is said of steps."""
-        kept = self.followed(state.state, lambda target: closed(Noted(target, frozenset())))
+        kept = self.followed(state.state, lambda target: closed(NotedState(target, frozenset())))
         if len(kept) == len(steps):
             return steps
         targets = {(move.action, state.state + move.difference) for move in kept}
@@ -155,7 +167,7 @@ class PartialOrder:
             found += (move for move in composition.outside(state) if move.rows[0][0] == place)
         return [] if any(self._shows(*move.rows[0]) for move in found) else found
 
-    def _is_settled(self, unit: Unit, own: int, other: int) -> bool:
+    def _is_settled(self, unit: LinkRows, own: int, other: int) -> bool:
         """Whether nothing that others do can enable more of the unit."""
         rows, encoding, link = unit.rows[own], self.composition.encoding, unit.link or 0
         channel = self.composition.system.channel_of(encoding.links[link])

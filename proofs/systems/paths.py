@@ -10,7 +10,7 @@ from proofs.core.limits import Effort
 from proofs.logic.formulas import Formula, atoms
 from proofs.logic.parsing import unknown
 from proofs.systems.product import Composition, Move
-from proofs.systems.propositions import Noted, Noting, is_propositional, value, vocabulary
+from proofs.systems.propositions import NotedState, Noting, is_propositional, value, vocabulary
 from pxp_fsm.errors import Refused, UsageError
 
 Choices = tuple[int, ...]
@@ -87,7 +87,7 @@ def nearest(composition: Composition, start: int, goal: Formula, effort: Effort)
     noting = Noting(composition, names)
 
     def holds(state: int, move: Move) -> bool:
-        there = noting.propositions(Noted(state, noting.latest(move)))
+        there = noting.propositions(NotedState(state, noting.latest(move)))
         return value(goal, {name: name in there for name in names})
 
     return _shortest(composition, start, holds, effort)

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import NamedTuple
 
-from proofs.core.model import Step
-from proofs.systems.encoding import Encoding, Field
+from proofs.core.explore import Step
+from proofs.systems.encoding import BitField, Encoding
 from pxp_fsm.automata.actions import Choose, Decide, Deliver, Exchange, External, Send
 from pxp_fsm.automata.automaton import Kind, Transition
 from pxp_fsm.automata.channels import Channel
@@ -37,7 +37,7 @@ class Move(NamedTuple):
     rows: tuple[tuple[int, Transition], ...]
 
 
-class Choice(NamedTuple):
+class ChosenRow(NamedTuple):
     """A guard that a member can settle without sending a message then.
 
     It names a message that cannot be sent at once, or an event that the member causes by itself.
@@ -45,11 +45,11 @@ class Choice(NamedTuple):
     """
 
     move: Move
-    blocked: tuple[tuple[Field, Callable[[int], bool]], ...]
+    blocked: tuple[tuple[BitField, Callable[[int], bool]], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class LinkRows:
     """The rows of one member that go over one link: they depend on its state and one other field.
 
     That is the buffer of the link with number `link`, or with a synchronous channel the other
@@ -58,7 +58,7 @@ class Unit:
     """
 
     member: int
-    other: Field
+    other: BitField
     rows: dict[int, list[Transition]]
     moves: Callable[[int, int], tuple[Move, ...]]
     link: int | None = None
@@ -169,7 +169,7 @@ class Composition:
         )
 
     @cached_property
-    def units(self) -> tuple[Unit, ...]:
+    def units(self) -> tuple[LinkRows, ...]:
         """What can happen, apart from events from outside."""
         if self.channel.synchronous:
             return tuple(self._meeting(*link) for link in self.system.links)
@@ -183,9 +183,9 @@ class Composition:
         )
 
     @cached_property
-    def choices(self) -> dict[tuple[int, int], tuple[Choice, ...]]:
+    def choices(self) -> dict[tuple[int, int], tuple[ChosenRow, ...]]:
         """By member and the number of its state: the guards that it may settle without sending."""
-        found: dict[tuple[int, int], tuple[Choice, ...]] = {}
+        found: dict[tuple[int, int], tuple[ChosenRow, ...]] = {}
         for place, rows in enumerate(self.encoding.chosen):
             name = self.system.members[place].name
             for index, row in enumerate(rows):
@@ -195,13 +195,13 @@ class Composition:
                     << self.encoding.fields[place].shift
                 )
                 move = Move(Choose(name, row.guard or "", row.label), difference, ((place, row),))
-                choice = Choice(move, tuple(self._blocked(place, row)))
+                choice = ChosenRow(move, tuple(self._blocked(place, row)))
                 found[place, own] = (*found.get((place, own), ()), choice)
             for row in self.decisions(place):
                 own = self.encoding.numbers[place][row.source]
                 action = Decide(row.guard or "", row.label, name)
                 move = Move(action, self.step(place, row), ((place, row),))
-                choice = Choice(move, tuple(self._going_on(place)))
+                choice = ChosenRow(move, tuple(self._going_on(place)))
                 found[place, own] = (*found.get((place, own), ()), choice)
         return found
 
@@ -210,7 +210,7 @@ class Composition:
         rows = self.system.members[place].automaton.transitions
         return (row for row in rows if row.kind is Kind.EVENT and row.guard is not None)
 
-    def _going_on(self, place: int) -> Iterator[tuple[Field, Callable[[int], bool]]]:
+    def _going_on(self, place: int) -> Iterator[tuple[BitField, Callable[[int], bool]]]:
         """When nobody else has stopped everything."""
         for other in range(len(self.encoding.fields)):
             if self.system.stops and other != place:
@@ -221,7 +221,7 @@ class Composition:
 
     def _blocked(
         self, place: int, row: Transition
-    ) -> Iterator[tuple[Field, Callable[[int], bool]]]:
+    ) -> Iterator[tuple[BitField, Callable[[int], bool]]]:
         """When the message of `row` cannot be sent: nobody takes it, or the buffers are full."""
         for other in self.system.partners(place, row):
             if self.channel.synchronous:
@@ -278,7 +278,7 @@ class Composition:
                 yield Move(External(label), difference, rows)
 
     @cached_property
-    def units_of(self) -> tuple[tuple[tuple[Unit, ...], ...], ...]:
+    def units_of(self) -> tuple[tuple[tuple[LinkRows, ...], ...], ...]:
         """By member and the number of its state: the units in which it can do something."""
         return tuple(
             tuple(
@@ -288,7 +288,7 @@ class Composition:
             for place in range(len(self.system.members))
         )
 
-    def _meeting(self, sender: int, receiver: int) -> Unit:
+    def _meeting(self, sender: int, receiver: int) -> LinkRows:
         rows = self._rows(sender, receiver, Kind.SEND)
         names = self._names(sender, receiver)
 
@@ -302,9 +302,9 @@ class Composition:
                     found.append(Move(Exchange(*names, row.label), difference, both))
             return tuple(found)
 
-        return Unit(sender, self.encoding.fields[receiver], rows, moves)
+        return LinkRows(sender, self.encoding.fields[receiver], rows, moves)
 
-    def _sending(self, sender: int, receiver: int, number: int) -> Unit:
+    def _sending(self, sender: int, receiver: int, number: int) -> LinkRows:
         rows = self._rows(sender, receiver, Kind.SEND)
         contents, part = self.encoding.contents[number], self.encoding.buffers[number]
         names, channel = self._names(sender, receiver), self.system.channel_of((sender, receiver))
@@ -319,9 +319,9 @@ class Composition:
                     found.append(Move(action, step, ((sender, row),)))
             return tuple(found)
 
-        return Unit(sender, part, rows, moves, number)
+        return LinkRows(sender, part, rows, moves, number)
 
-    def _taking(self, sender: int, receiver: int, number: int) -> Unit:
+    def _taking(self, sender: int, receiver: int, number: int) -> LinkRows:
         rows = self._rows(receiver, sender, Kind.RECEIVE)
         contents, part = self.encoding.contents[number], self.encoding.buffers[number]
         names, channel = self._names(sender, receiver), self.system.channel_of((sender, receiver))
@@ -337,7 +337,7 @@ class Composition:
                         found.append(Move(action, step + left, ((receiver, row),)))
             return tuple(found)
 
-        return Unit(receiver, part, rows, moves, number)
+        return LinkRows(receiver, part, rows, moves, number)
 
     def _rows(self, place: int, other: int, kind: Kind) -> dict[int, list[Transition]]:
         """By the number of its state: the rows of `kind` by which `place` deals with `other`."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from proofs.core.model import Step
+from proofs.core.explore import Step
 from proofs.logic.formulas import And, Atom, Formula, Not, Or, Truth
 from proofs.systems.product import Action, Composition, Move
 from pxp_fsm.automata.actions import Choose, Decide, Deliver, Exchange, External, Send
@@ -26,12 +26,12 @@ Holds = Callable[[int], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class AllEnded:
     """Every member is in an end state."""
 
 
 @dataclass(frozen=True, slots=True)
-class At:
+class AtState:
     """A member is in a state."""
 
     place: int
@@ -61,7 +61,7 @@ class Has:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentTag:
     """In the latest step a member sent a tag, to that receiver or to any (None)."""
 
     sender: int
@@ -70,7 +70,7 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class ReceivedTag:
     """In the latest step a member received a tag, from that sender or from any (None)."""
 
     sender: int | None
@@ -79,7 +79,7 @@ class Received:
 
 
 @dataclass(frozen=True, slots=True)
-class Guarded:
+class GuardTaken:
     """In the latest step a member sent by a row with that guard."""
 
     sender: int
@@ -98,12 +98,12 @@ class Happened:
     label: str
 
 
-OfState = Ended | At | Empty | Full | Has
-OfStep = Sent | Received | Guarded | Lost | Happened
+OfState = AllEnded | AtState | Empty | Full | Has
+OfStep = SentTag | ReceivedTag | GuardTaken | Lost | Happened
 Proposition = OfState | OfStep
 
 
-class Noted(NamedTuple):
+class NotedState(NamedTuple):
     """A state of the composition, and what is true of the step that led to it."""
 
     state: int
@@ -128,9 +128,9 @@ def named(composition: Composition) -> Mapping[str, Proposition]:
 def test_of(composition: Composition, proposition: OfState) -> Holds:
     """How to tell whether a proposition holds in a state."""
     match proposition:
-        case Ended():
+        case AllEnded():
             return composition.ended
-        case At(place, name):
+        case AtState(place, name):
             own = composition.encoding.fields[place]
             numbers = {n for n in range(own.mask + 1) if _is_at(composition, place, n, name)}
             return lambda state: own.of(state) in numbers
@@ -156,9 +156,9 @@ def _is_at(composition: Composition, place: int, number: int, name: str) -> bool
 def bits_of(composition: Composition, proposition: OfState) -> int:
     """The bits of a state on which a proposition depends."""
     match proposition:
-        case Ended():
+        case AllEnded():
             return sum(field.bits for field in composition.encoding.fields)
-        case At(place, _):
+        case AtState(place, _):
             return composition.encoding.fields[place].bits
         case Empty(link) | Full(link) | Has(link, _):
             return composition.encoding.buffers[composition.encoding.links.index(link)].bits
@@ -182,10 +182,10 @@ def told_by(composition: Composition, action: Action, guard: str = "") -> frozen
         case Exchange() | Send() | Deliver():
             sender, receiver, tag = places[action.sender], places[action.receiver], action.tag
             if not isinstance(action, Deliver):
-                found |= {Sent(sender, None, tag), Sent(sender, receiver, tag)}
-                found |= {Guarded(sender, guard)} if guard else set()
+                found |= {SentTag(sender, None, tag), SentTag(sender, receiver, tag)}
+                found |= {GuardTaken(sender, guard)} if guard else set()
             if not isinstance(action, Send):
-                found |= {Received(None, receiver, tag), Received(sender, receiver, tag)}
+                found |= {ReceivedTag(None, receiver, tag), ReceivedTag(sender, receiver, tag)}
             elif action.lost:
                 found.add(Lost())
         case Choose():
@@ -212,14 +212,14 @@ class Noting:
         }
         self._known: dict[tuple[Action, str], frozenset[OfStep]] = {}
 
-    def initial(self) -> Iterable[Noted]:
-        return (Noted(state, frozenset()) for state in self.composition.initial())
+    def initial(self) -> Iterable[NotedState]:
+        return (NotedState(state, frozenset()) for state in self.composition.initial())
 
-    def successors(self, state: Noted) -> Iterator[Step[Noted]]:
+    def successors(self, state: NotedState) -> Iterator[Step[NotedState]]:
         for move in self.composition.moves(state.state):
-            yield Step(move.action, Noted(state.state + move.difference, self.latest(move)))
+            yield Step(move.action, NotedState(state.state + move.difference, self.latest(move)))
 
-    def propositions(self, state: Noted) -> frozenset[str]:
+    def propositions(self, state: NotedState) -> frozenset[str]:
         there = {name for name, holds in self._tests.items() if holds(state.state)}
         if state.latest:
             there |= {name for name, one in self._names.items() if one in state.latest}
@@ -234,11 +234,11 @@ class Noting:
 
 
 def _of_states(composition: Composition) -> Iterator[tuple[str, OfState]]:
-    yield "ended", Ended()
+    yield "ended", AllEnded()
     for place, member in enumerate(composition.system.members):
         for state in member.automaton.states:
             for subject in (member.name, str(place + 1)):
-                yield f"{subject}@{state.name}", At(place, state.name)
+                yield f"{subject}@{state.name}", AtState(place, state.name)
     for link in composition.encoding.links:
         name = composition.encoding.link_name(link)
         yield from ((f"{name}@empty", Empty(link)), (f"{name}@full", Full(link)))
@@ -255,16 +255,16 @@ def _of_steps(composition: Composition) -> Iterator[tuple[str, OfStep]]:
                 if row.kind is Kind.EVENT:
                     yield f"event.{row.label}", Happened(row.label)
                 elif row.kind is Kind.RECEIVE:
-                    yield f"{subject}?{row.label}", Received(None, place, row.label)
+                    yield f"{subject}?{row.label}", ReceivedTag(None, place, row.label)
                 else:
-                    yield f"{subject}.{row.label}", Sent(place, None, row.label)
+                    yield f"{subject}.{row.label}", SentTag(place, None, row.label)
                     if row.guard is not None:
-                        yield f"{subject}:{row.guard}", Guarded(place, row.guard)
+                        yield f"{subject}:{row.guard}", GuardTaken(place, row.guard)
     for sender, receiver in composition.system.links:
         name = composition.encoding.link_name((sender, receiver))
         for tag in composition.encoding.tags((sender, receiver)):
-            yield f"{name}.{tag}", Sent(sender, receiver, tag)
-            yield f"{name}?{tag}", Received(sender, receiver, tag)
+            yield f"{name}.{tag}", SentTag(sender, receiver, tag)
+            yield f"{name}?{tag}", ReceivedTag(sender, receiver, tag)
 
 
 def is_propositional(formula: Formula) -> bool:

@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from proofs.core.explore import Trace
+from proofs.core.explore import Step, Trace
 from proofs.core.graphs import Arrays, spread, turned_round
 from proofs.core.limits import UNLIMITED, Effort
-from proofs.core.model import Step
 from proofs.core.table_search import explore_tables
 from proofs.systems.partial_order import PartialOrder
 from proofs.systems.product import Action, Composition

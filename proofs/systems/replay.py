@@ -9,7 +9,7 @@ from proofs.core.explore import Trace
 from proofs.core.results import NotReplayed
 from proofs.systems.encoding import Configuration
 from proofs.systems.product import Composition
-from proofs.systems.propositions import Noted
+from proofs.systems.propositions import NotedState
 from pxp_fsm.automata.actions import SystemAction
 from pxp_fsm.errors import PXPError
 from pxp_fsm.sessions.live import LiveSystem
@@ -37,7 +37,7 @@ def configuration_of(live: LiveSystem) -> Configuration:
     chosen = tuple("" if row is None else row.guard or "" for row in live.chosen.values())
     return Configuration(
         tuple(live.states.values()),
-        tuple(map(live.buffer, live.letters)),
+        tuple(map(live.buffer, live.messages)),
         chosen if any(chosen) else (),
     )
 
@@ -54,5 +54,5 @@ def _compare(live: LiveSystem, configuration: Configuration) -> None:
         raise AssertionError(f"the machines are at {reached}, the model at {configuration}")
 
 
-def _state(state: Noted | int) -> int:
-    return state.state if isinstance(state, Noted) else state
+def _state(state: NotedState | int) -> int:
+    return state.state if isinstance(state, NotedState) else state

@@ -1,41 +1,279 @@
-"""What can be asked of a system, each answer a `Result`: standard checks, formulas, termination."""
+"""What can be asked of a system, each answer a `Result`: standard checks, formulas, termination.
+
+A counterexample is drawn as a sequence chart, and on the automaton of each member. All checks but
+one are made on the tables; that one, `compare_machine`, carries their results over to the machines
+of a running session: these do what the table says, in every state, for every event and valuation.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
+from typing import Any
 
+from proofs.core.explore import Trace
 from proofs.core.limits import Effort
 from proofs.core.results import NotReplayed, Result, Status, Verdict, stopped
 from proofs.logic.checking import Runs
 from proofs.logic.fairness import demand
 from proofs.logic.formulas import Formula
 from proofs.logic.parsing import parse
+from proofs.logic.termination import TERMINATION
 from proofs.systems import compatibility
-from proofs.systems.charts import chart_of, unreceived_after, ways_of
-from proofs.systems.checking import Reduction, check, standing_checks
+from proofs.systems.checking import Reduction, check, decide_standard
+from proofs.systems.encoding import Configuration
 from proofs.systems.fairness import terminates
-from proofs.systems.machine_comparison import check_machine
 from proofs.systems.product import Composition
-from pxp_fsm.automata.automaton import Automaton
+from proofs.systems.receptions import Receptions
+from proofs.systems.standard_checks import STANDARD
+from pxp_fsm.automata.actions import Choose, SystemAction, Unreceived
+from pxp_fsm.automata.automaton import DECIDE, Automaton, Kind, Transition, Trigger, Valuation
 from pxp_fsm.automata.channels import Channel
 from pxp_fsm.automata.system import System
+from pxp_fsm.diagrams import SequenceChart, StateDiagram, actions_chart, state_diagram
+from pxp_fsm.errors import PXPError, UsageError
+from pxp_fsm.sessions.events import events_of
+from pxp_fsm.sessions.live import LiveSystem
+from pxp_fsm.sessions.machine import Machine
 
-TITLES = {
-    "no-deadlock": "no reachable state is without a step before the end",
-    "no-unspecified-reception": "what is sent can be taken, there and then or after waiting",
-    "no-orphan-message": "nothing is left for a member that has ended",
-    "nothing-sent-after-the-end": "a member that has ended sends nothing",
-    "end-reachable-from-everywhere": "from every reachable state all members can come to an end",
-    "no-dead-row": "every row can be taken",
-    "machine-agrees-with-table": "the machine that runs does what its table says, in every case",
-}
-"""The standard checks of every system, by name."""
+
+def chart_of(system: System, result: Result, over: str = "") -> SequenceChart:
+    """The trace of a `result` of checking `system`; raises `UsageError` where it has none.
+
+    `over` names what it was checked over, where that is more than the system's one channel.
+    """
+    trace = _trace(result)
+    remark = f"over {over or system.channel.name}: {_ending(result.verdict, trace)}"
+    states = zip(system.places, _last(trace).at, strict=True)
+    refused = _refused(system, result)
+    return actions_chart(
+        events_of(system, _actions(trace)),
+        dict(states),
+        title=result.headline,
+        note="; ".join([remark, *map(str, refused)]),
+        refused=((one.sender, one.receiver, one.tag) for one in refused),
+    )
+
+
+def ways_of(system: System, result: Result) -> Mapping[str, StateDiagram]:
+    """The rows that each member took in the trace of a `result`, and what is not received."""
+    live = LiveSystem(system)
+    taken: dict[str, list[Transition]] = {name: [] for name in live.states}
+    for action in _actions(_trace(result)):
+        moved = live.take(action)
+        for name, row in moved if not isinstance(action, Choose) else ():
+            taken[name].append(row)
+    refused = _refused(system, result)
+    return {
+        member.name: state_diagram(
+            member.automaton,
+            marked=live.states[member.name],
+            path=taken[member.name],
+            refused=_sending(live, member.name, refused),
+            unreceived=[one.tag for one in refused if one.receiver == member.name],
+        )
+        for member in system.members
+    }
+
+
+def _sending(
+    live: LiveSystem, name: str, refused: tuple[Unreceived, ...]
+) -> tuple[Transition, ...]:
+    """The rows by which a member would send what is not received; none where that is sent."""
+    if not live.system.channel.synchronous:
+        return ()
+    tags = {(one.tag, one.receiver) for one in refused if one.sender == name}
+    chosen = live.chosen[name]
+    rows = live.machines[name].enabled() if chosen is None else (chosen,)
+    return tuple(
+        row
+        for row in rows
+        if row.kind is Kind.SEND
+        and any(row.label == tag and row.partner in ("", to) for tag, to in tags)
+    )
+
+
+def unreceived_after(system: System, trace: Trace[Any]) -> tuple[Unreceived, ...]:
+    """What is not received where `trace` ends, if nothing can happen there any more."""
+    composition = Composition(system)
+    state = composition.encoding.state(_last(trace))
+    if composition.ended(state) or any(True for _ in composition.moves(state)):
+        return ()
+    return Receptions(composition).unreceived(state, ended=False)
+
+
+def _refused(system: System, result: Result) -> tuple[Unreceived, ...]:
+    """What is not received after the trace: what is known of it, or what has been chosen."""
+    if result.verdict.unreceived or not system.channel.synchronous:
+        return result.verdict.unreceived
+    composition = Composition(system)
+    state = composition.encoding.state(_last(_trace(result)))
+    return tuple(Receptions(composition).waiting(state))
+
+
+def _trace(result: Result) -> Trace[Configuration]:
+    if result.trace is None:
+        raise UsageError(f"{result.name} has no trace to draw: {result.verdict}")
+    return result.trace
+
+
+def _actions(trace: Trace[Configuration]) -> list[SystemAction]:
+    return [step.action for step in trace.steps if isinstance(step.action, SystemAction)]
+
+
+def _last(trace: Trace[Configuration]) -> Configuration:
+    return trace.steps[-1].target if trace.steps else trace.start
+
+
+def _ending(verdict: Verdict, trace: Trace[Configuration]) -> str:
+    if verdict.cycle:
+        return f"the last {verdict.cycle} of {len(trace.steps)} steps go on for ever"
+    return f"reached in {len(trace.steps)} step{'' if len(trace.steps) == 1 else 's'}"
+
+
+UNKNOWN = "SOMETHING_UNHEARD_OF"
+"""A label that no built-in table has; lengthened where a table happens to have it."""
+
+MOST_CASES = 200_000
+"""Cases that a check of a table compares, about a minute."""
+
+Build = Callable[[Automaton, str], Machine]
+"""Makes the machine under comparison, in a given state."""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineEffect:
+    """What an event did: the transition taken (None where it was refused), where it led, and the
+    name of the exception (empty where none was raised)."""
+
+    taken: Transition | None
+    state: str
+    raised: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineDifference:
+    """A case in which machine and table do not do the same.
+
+    `valuation` is the guards that were given with their truth, None where none were given.
+    """
+
+    state: str
+    event: Trigger
+    valuation: tuple[tuple[str, bool], ...] | None
+    machine: MachineEffect
+    table: MachineEffect
+
+    def __str__(self) -> str:
+        guards = " and ".join(f"{name} = {truth}" for name, truth in self.valuation or ())
+        given = f" where {guards}" if guards else ""
+        machine, table = self.machine, self.table
+        return (
+            f"in {self.state} on {self.event}{given} the machine is in {machine.state} "
+            f"({machine.raised or 'moved'}), by the table in {table.state} "
+            f"({table.raised or 'moved'})"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MachineComparison:
+    """How many cases were compared, and every one that differs; none is the claim."""
+
+    cases: int
+    differences: tuple[MachineDifference, ...]
+
+
+def compare_machine(automaton: Automaton, build: Build = Machine) -> MachineComparison:
+    """Compare a fresh machine of `build` with `Automaton.step`, in every case there is.
+
+    The cases: each state; each event (decide, and each label of the table and one that it does
+    not have, as sent, received and from outside, with each partner that the table names); no
+    valuation, and all 2^g valuations of the state's g guards. What is compared: the transition
+    taken, the state after it (an event that is refused must not move the machine), the type of the
+    exception.
+    """
+    events = _events(automaton)
+    differences = []
+    cases = 0
+    for state in automaton.states:
+        for event, valuation in product(events, _valuations(state.guards)):
+            cases += 1
+            by_table = _table(automaton, state.name, event, valuation)
+            by_machine = _machine(build(automaton, state.name), event, valuation)
+            if by_machine != by_table:
+                given = None if valuation is None else tuple(valuation.items())
+                differences.append(
+                    MachineDifference(state.name, event, given, by_machine, by_table)
+                )
+    return MachineComparison(cases, tuple(differences))
+
+
+def check_machine(automaton: Automaton, build: Build = Machine) -> Verdict:
+    """Whether the machine of `automaton` does what the table says, in every case.
+
+    UNKNOWN where guards have so many valuations that they would be more than `MOST_CASES`.
+    """
+    cases = sum(2 ** len(state.guards) + 1 for state in automaton.states) * len(_events(automaton))
+    if cases > MOST_CASES:
+        return Verdict(Status.UNKNOWN, f"{cases:,} cases are more than {MOST_CASES:,}")
+    compared = compare_machine(automaton, build)
+    if compared.differences:
+        return Verdict(Status.FAILS, str(compared.differences[0]))
+    return Verdict(Status.HOLDS, f"{compared.cases:,} cases")
+
+
+def _events(automaton: Automaton) -> tuple[Trigger, ...]:
+    labels = sorted({transition.label for transition in automaton.transitions})
+    unknown = UNKNOWN
+    while unknown in labels:
+        unknown += "_"
+    partners = dict.fromkeys(("", UNKNOWN, *(row.partner for row in automaton.transitions)))
+    return (
+        DECIDE,
+        *(
+            Trigger(kind, label, partner)
+            for kind in Kind
+            for label in (*labels, unknown)
+            for partner in (partners if len(partners) > 2 and kind is not Kind.EVENT else ("",))
+        ),
+    )
+
+
+def _valuations(guards: tuple[str, ...]) -> Iterator[Valuation | None]:
+    yield None
+    for truths in product((False, True), repeat=len(guards)):
+        yield dict(zip(guards, truths, strict=True))
+
+
+def _table(
+    automaton: Automaton, state: str, event: Trigger, valuation: Valuation | None
+) -> MachineEffect:
+    try:
+        taken = automaton.step(state, event, valuation)
+    except PXPError as error:
+        return MachineEffect(None, state, type(error).__name__)
+    return MachineEffect(taken, taken.target)
+
+
+def _machine(machine: Machine, event: Trigger, valuation: Valuation | None) -> MachineEffect:
+    try:
+        taken = machine.fire(event, valuation)
+    except Exception as error:  # noqa: BLE001 - whatever a wrong machine raises is the finding
+        return MachineEffect(None, machine.state, type(error).__name__)
+    return MachineEffect(taken, machine.state)
+
 
 MACHINE = "machine-agrees-with-table"
 """The standard check of each table by itself, whatever the channel."""
+
+TITLES: Mapping[str, str] = {
+    **{name: one.title for name, one in STANDARD.items()},
+    MACHINE: "the machine that runs does what its table says, in every case",
+}
+"""The standard checks of every system, by name; each is expected to hold."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -61,7 +299,7 @@ def check_standard(
     about = _About(system, effort, reduction)
     of_system = [name for name in TITLES if name in wanted - {MACHINE}]
     if of_system:
-        verdicts = standing_checks(about.composition, about.effort, reduction, frozenset(of_system))
+        verdicts = decide_standard(about.composition, about.effort, reduction, frozenset(of_system))
         yield from about.answers({name: TITLES[name] for name in of_system}, verdicts, "")
     if MACHINE in wanted:
         yield from check_machines(system)
@@ -110,15 +348,18 @@ def check_formulas(
         yield from about.answers({text: text}, verdicts(), under)
 
 
-def check_termination(system: System, effort: Effort | None = None) -> Iterator[Result]:
-    """Whether `system` ends: can, must, and must where runs are fair.
+def check_termination(
+    system: System, effort: Effort | None = None, names: Collection[str] = TERMINATION
+) -> Iterator[Result]:
+    """Whether `system` ends: can, must, and must where runs are fair; or of these what has a name
+    of `names`.
 
     Raises `Interrupted` when a check is interrupted.
     """
     about, started = _About(system, effort, None), time.perf_counter()
     name, title = "termination", "whether the system ends"
     try:
-        for question, verdict in terminates(about.composition, about.effort):
+        for question, verdict in terminates(about.composition, about.effort, names):
             name, title, expected = question.name, question.title, question.expected
             yield about.result(name, title, "", verdict, started, expected)
             started = time.perf_counter()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property, partial
 
 from proofs.core.results import Status, Verdict
+from proofs.logic.termination import END_REACHABLE, TERMINATION
 from proofs.systems.reachability import Reached
 from proofs.systems.receptions import Parts, Receptions
 from proofs.systems.replay import shown
@@ -13,31 +15,14 @@ from proofs.systems.symmetry import Symmetry
 from pxp_fsm.automata.automaton import Kind, Transition
 
 
-class Standing:
-    """The standing checks of what was reached of a composition."""
-
-    NAMES = (
-        *("no-deadlock", "no-unspecified-reception", "no-orphan-message"),
-        *("nothing-sent-after-the-end", "end-reachable-from-everywhere", "no-dead-row"),
-    )
+class StandardChecks:
+    """The standard checks of what was reached of a composition."""
 
     def __init__(self, reached: Reached) -> None:
         self._reached = reached
         self._composition = reached.composition
         self._system = reached.composition.system
         self._receptions = Receptions(reached.composition)
-
-    @cached_property
-    def checks(self) -> Mapping[str, Callable[[], Verdict]]:
-        """The checks by name."""
-        return {
-            "no-deadlock": self.no_deadlock,
-            "no-unspecified-reception": self.no_unspecified_reception,
-            "no-orphan-message": self.no_orphan_message,
-            "nothing-sent-after-the-end": self.nothing_sent_after_the_end,
-            "end-reachable-from-everywhere": self.can_always_end,
-            "no-dead-row": self.no_dead_row,
-        }
 
     def no_deadlock(self) -> Verdict:
         """Every state in which nothing can happen is one in which every member has ended."""
@@ -199,3 +184,33 @@ class Standing:
 
     def _row_in_words(self, place: int, row: Transition) -> str:
         return f"row {row.row} of {self._system.members[place].name} ({row.source} {row.action})"
+
+
+@dataclass(frozen=True, slots=True)
+class StandardCheck:
+    """A standard check: what it says, and how it is decided."""
+
+    title: str
+    decide: Callable[[StandardChecks], Verdict]
+
+
+NO_DEADLOCK = "no-deadlock"
+
+STANDARD: Mapping[str, StandardCheck] = {
+    NO_DEADLOCK: StandardCheck(
+        "no reachable state is without a step before the end", StandardChecks.no_deadlock
+    ),
+    "no-unspecified-reception": StandardCheck(
+        "what is sent can be taken, there and then or after waiting",
+        StandardChecks.no_unspecified_reception,
+    ),
+    "no-orphan-message": StandardCheck(
+        "nothing is left for a member that has ended", StandardChecks.no_orphan_message
+    ),
+    "nothing-sent-after-the-end": StandardCheck(
+        "a member that has ended sends nothing", StandardChecks.nothing_sent_after_the_end
+    ),
+    END_REACHABLE: StandardCheck(TERMINATION[END_REACHABLE], StandardChecks.can_always_end),
+    "no-dead-row": StandardCheck("every row can be taken", StandardChecks.no_dead_row),
+}
+"""The standard checks by name."""

@@ -15,22 +15,22 @@ from itertools import pairwise, permutations, product
 from math import factorial, prod
 from typing import overload
 
-from proofs.core.model import Step
+from proofs.core.explore import Step
 from proofs.logic.formulas import And, Formula, Or, atoms, children
-from proofs.systems.encoding import Field
+from proofs.systems.encoding import BitField
 from proofs.systems.product import Action, Composition
 from proofs.systems.propositions import (
-    At,
+    AtState,
     Empty,
     Full,
-    Guarded,
+    GuardTaken,
     Has,
-    Noted,
+    NotedState,
     Noting,
     OfStep,
     Proposition,
-    Received,
-    Sent,
+    ReceivedTag,
+    SentTag,
     is_propositional,
     named,
     value,
@@ -62,7 +62,7 @@ def interchangeable(system: System) -> tuple[tuple[int, ...], ...]:
 
 
 def why_not(system: System, formula: Formula | None) -> str:
-    """Why symmetry cannot be used for `formula` (None: the standing checks); "" where it can."""
+    """Why symmetry cannot be used for `formula` (None: the standard checks); "" where it can."""
     classes = interchangeable(system)
     if not classes:
         return (
@@ -92,7 +92,7 @@ class Symmetry:
         self._apart = not any(inside.issuperset(link) for link in composition.encoding.links)
         size = prod(factorial(len(one)) for one in self.classes)
         self._all = tuple(self._renamings()) if size <= LARGEST_GROUP and not self._apart else ()
-        self._shifts: dict[Renaming, tuple[tuple[Field, Field], ...]] = {}
+        self._shifts: dict[Renaming, tuple[tuple[BitField, BitField], ...]] = {}
 
     def standing_for(self, state: int) -> tuple[int, Renaming]:
         """The state that stands for `state`, and the renaming that leads to it."""
@@ -143,7 +143,7 @@ class Symmetry:
         return tuple(field.of(state) for field in self._fields_of[place])
 
     @cached_property
-    def _fields_of(self) -> tuple[tuple[Field, ...], ...]:
+    def _fields_of(self) -> tuple[tuple[BitField, ...], ...]:
         """For each member its field, and its buffers in an order that is alike in its class."""
         composition = self.composition
         return tuple(
@@ -169,7 +169,7 @@ class Symmetry:
                     found[member] = place
             yield tuple(found)
 
-    def _moved(self, renaming: Renaming) -> Iterator[tuple[Field, Field]]:
+    def _moved(self, renaming: Renaming) -> Iterator[tuple[BitField, BitField]]:
         composition = self.composition
         for place, target in enumerate(renaming):
             if place != target:
@@ -189,21 +189,21 @@ class Quotient:
         self.symmetry = symmetry
         self.name = f"{noting.name}, up to symmetry"
 
-    def initial(self) -> Iterable[Noted]:
+    def initial(self) -> Iterable[NotedState]:
         return (self.standing_for(state)[0] for state in self.noting.initial())
 
-    def successors(self, state: Noted) -> Iterator[Step[Noted]]:
+    def successors(self, state: NotedState) -> Iterator[Step[NotedState]]:
         for step in self.noting.successors(state):
             yield Step(step.action, self.standing_for(step.target)[0])
 
-    def propositions(self, state: Noted) -> frozenset[str]:
+    def propositions(self, state: NotedState) -> frozenset[str]:
         return self.noting.propositions(state)
 
-    def standing_for(self, state: Noted) -> tuple[Noted, Renaming]:
+    def standing_for(self, state: NotedState) -> tuple[NotedState, Renaming]:
         """The state that stands for `state`, and the renaming that leads to it."""
         found, renaming = self.symmetry.standing_for(state.state)
         latest = frozenset(moved(one, renaming) for one in state.latest)
-        return Noted(found, latest & self.noting.noted), renaming
+        return NotedState(found, latest & self.noting.noted), renaming
 
 
 def unfolded(
@@ -345,16 +345,16 @@ def moved(proposition: Proposition, renaming: Renaming) -> Proposition: ...
 def moved(proposition: Proposition, renaming: Renaming) -> Proposition:
     """A proposition after `renaming`."""
     match proposition:
-        case At(place):
+        case AtState(place):
             return replace(proposition, place=renaming[place])
         case Empty((sender, receiver)) | Full((sender, receiver)) | Has((sender, receiver)):
             return replace(proposition, link=(renaming[sender], renaming[receiver]))
-        case Guarded(sender):
+        case GuardTaken(sender):
             return replace(proposition, sender=renaming[sender])
-        case Sent(sender, to):
+        case SentTag(sender, to):
             to = None if to is None else renaming[to]
             return replace(proposition, sender=renaming[sender], receiver=to)
-        case Received(by, receiver):
+        case ReceivedTag(by, receiver):
             by = None if by is None else renaming[by]
             return replace(proposition, sender=by, receiver=renaming[receiver])
         case _:

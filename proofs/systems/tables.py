@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from proofs.core.compiling import can_compile
-from proofs.core.kernel import WIDEST, Tables
-from proofs.systems.encoding import Field
-from proofs.systems.product import Composition, Move, Unit
+from proofs.core.table_search import WIDEST, Tables
+from proofs.systems.encoding import BitField
+from proofs.systems.product import Composition, LinkRows, Move
 from pxp_fsm.automata.actions import External
 
 
@@ -73,12 +73,12 @@ def tables_of(composition: Composition, adds: Adds = difference_of) -> Tables:
     )
 
 
-def ordered(composition: Composition) -> list[Unit]:
+def ordered(composition: Composition) -> list[LinkRows]:
     """The units in the order in which `Composition.moves` looks at them."""
     return sorted(composition.units, key=lambda one: one.member)
 
 
-def entries_of(composition: Composition, unit: Unit) -> dict[int, tuple[Move, ...]]:
+def entries_of(composition: Composition, unit: LinkRows) -> dict[int, tuple[Move, ...]]:
     """What can happen in a unit, by the number of its entry, where anything can."""
     size, found = _numbers(composition, unit.other), dict[int, tuple[Move, ...]]()
     for own in unit.rows:
@@ -200,7 +200,7 @@ def _events_of(composition: Composition, word: Callable[[Move], int]) -> Any:
     return found
 
 
-def _numbers(composition: Composition, part: Field) -> int:
+def _numbers(composition: Composition, part: BitField) -> int:
     """How many numbers a part of the state can have."""
     encoding = composition.encoding
     if part in encoding.buffers:

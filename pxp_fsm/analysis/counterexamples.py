@@ -9,13 +9,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from proofs.claims.checking import plain
-from proofs.core.model import Step
-from proofs.core.results import Result
-from proofs.export import export_trace
-from proofs.sessions.model import AGENTS, SessionModel, State
-from pxp_fsm.analysis import systems
-from pxp_fsm.analysis.checks import counterexample
+from proofs.check import answer
+from proofs.claims.catalogue import find
+from proofs.claims.checking import Bounds, ClaimChecker, plain
+from proofs.core.explore import Step
+from proofs.core.results import Result, Status
+from proofs.export.traces import export_trace
+from proofs.requests import Request
+from proofs.sessions.model import AGENTS, SessionModel, SessionState
+from proofs.subjects import SYSTEMS
+from proofs.systems import compatibility
 from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.diagrams import (
     Diagram,
@@ -63,6 +66,38 @@ def draw(
     return _written(chart(line, model), ways, path, agent, style)
 
 
+def counterexample(name: str, relations: str | None, n: int, k: int) -> tuple[Result, ClaimChecker]:
+    """The failing line of the claim `name` (or PROTOCOL.NAME), with the checker that found it.
+
+    Without `relations` it is the first set of assumptions under which the claim is known to fail.
+    Raises `UsageError` where there is no such claim, where more protocols than one have one that
+    fails, and where it does not fail.
+    """
+    fails = [
+        (claim, assumed)
+        for claim in find(name)
+        for assumed in (claim.expected if relations is None else (relations,))
+        if relations is not None or claim.expected[assumed] is Status.FAILS
+    ]
+    checker, seen = ClaimChecker(Bounds(n, k)), list[str]()
+    found = list[Result]()
+    for protocol in dict.fromkeys(claim.protocol for claim, _ in fails):
+        for claim, assumed in fails:
+            if claim.protocol == protocol:
+                line = checker.check(claim, assumed)
+                seen.append(f"{assumed}: {line.verdict.status}")
+                if line.verdict.status is Status.FAILS and line.verdict.trace is not None:
+                    found.append(line)
+                    break
+    if len(found) > 1:
+        names = " or ".join(f"{line.subject}.{line.name}" for line in found)
+        raise UsageError(f"{name} fails in more than one protocol; choose {names}")
+    if not found:
+        checked = f" ({'; '.join(seen)})" if seen else ""
+        raise UsageError(f"{name} has no counterexample{checked}; try other relations", "relations")
+    return found[0], checker
+
+
 def _exported(result: Result, path: Path, form: str) -> tuple[Path, ...]:
     write_atomically(path, export_trace(result, form))
     return (path,)
@@ -92,7 +127,7 @@ def chart(line: Result, model: SessionModel) -> SequenceChart:
     """The session of a failing `line`, with what the relations answered at each message."""
     steps = _steps(line)
     told = [
-        replace(message, answer=Answer(*_answers(step, model)))
+        replace(message, payload=Answer(*_answers(step, model)))
         for message, step in zip(line.messages, steps, strict=True)
     ]
     last = steps[-1].target
@@ -118,13 +153,13 @@ def way(line: Result, model: SessionModel, agent: str) -> StateDiagram:
     return state_diagram(table, marked=last.at[AGENTS.index(agent)], path=path)
 
 
-def _steps(line: Result) -> Sequence[Step[State]]:
+def _steps(line: Result) -> Sequence[Step[SessionState]]:
     if line.verdict.trace is None:
         raise UsageError(f"{line.name} has no trace to draw")
     return plain(line.verdict.trace).steps
 
 
-def _answers(step: Step[State], model: SessionModel) -> tuple[str, str]:
+def _answers(step: Step[SessionState], model: SessionModel) -> tuple[str, str]:
     """What MATCH and AGREE said of the received pair, and what came of one's own."""
     if len(step.facts) < 2:
         return "", ""
@@ -138,7 +173,7 @@ def _answers(step: Step[State], model: SessionModel) -> tuple[str, str]:
     return judged, f"what it learned reconciles them: {_word(held)}"
 
 
-def _remarks(line: Result, model: SessionModel, last: State) -> Iterator[str]:
+def _remarks(line: Result, model: SessionModel, last: SessionState) -> Iterator[str]:
     yield f"contradicts “{line.title}”"
     yield f"ended: {last.over}" if last.over else "goes on"
     if line.verdict.cycle:
@@ -169,7 +204,14 @@ def draw_violation(
     does not fail, or fails without a trace, or there
     is no such member.
     """
-    result = systems.counterexample(tables, name, channel)
+    known = {one.name for one in SYSTEMS.properties()} | compatibility.TITLES.keys()
+    request = Request(
+        tables,
+        names=(name,) if name in known else (),
+        formulas=() if name in known else (name,),
+        channels=() if channel is None else (channel,),
+    )
+    result = answer(request)[0]
     if result.trace is None:
         told = f"; {result.verdict.detail}" if result.verdict.detail else ""
         raise UsageError(f"{name} has no counterexample: {result.status.value}{told}")

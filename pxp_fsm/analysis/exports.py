@@ -1,71 +1,65 @@
-"""Tables and systems as files of other tools, and tables from such files."""
+"""Tables and systems as files, of our own format and of other tools, and tables from such files."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
-from proofs.export import (
-    from_scxml,
-    to_json,
-    to_prism,
-    to_promela,
-    to_scxml,
-    to_smv,
-    to_tla,
-    to_toml,
-)
 from proofs.logic import parse
 from proofs.systems import Composition, System
+from pxp_fsm import registry
 from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.automata.automaton import Automaton
-from pxp_fsm.automata.documents import text_of
-from pxp_fsm.automata.tables import BUILTIN, load_automaton
+from pxp_fsm.automata.tables import is_built_in, load_automaton
 from pxp_fsm.diagrams import render, state_diagram
-from pxp_fsm.errors import TableError, UsageError, quoted
+from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments.drawings import file_name
+from pxp_fsm.registry import Format
 
-OF_TABLES = {
-    "toml": ".toml",
-    "json": ".json",
-    "scxml": ".scxml",
-    "dot": ".dot",
-    "mermaid": ".mmd",
+_TABLES = "pxp_fsm.automata.tables:parse_automaton"
+_OWN = {
+    "toml": Format(".toml", "pxp_fsm.automata.serialization:to_toml", read=_TABLES),
+    "json": Format(".json", "pxp_fsm.automata.serialization:to_json", read=_TABLES),
+    "dot": Format(".dot", f"{__name__}:_dot"),
+    "mermaid": Format(".mmd", f"{__name__}:_mermaid"),
 }
-"""Formats of one table, with the endings of their files."""
 
-OF_SYSTEMS = {"promela": ".pml", "prism": ".prism", "smv": ".smv", "tla": ".tla"}
-"""Formats of tables that are joined, for other model checkers."""
 
-READ = (".toml", ".json", ".scxml")
-"""The endings of files that hold a table."""
+@cache
+def formats() -> dict[str, Format]:
+    """The formats of tables and systems by name: our own, and those of plug-ins."""
+    return _OWN | {
+        name: form for name, form in registry.contributions("formats").items() if name not in _OWN
+    }
 
-_MODULE = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-_MODULES_OF_TLA = ("Integers", "Naturals", "Sequences", "FiniteSets", "Reals", "TLC", "Bags")
+
+def of_tables() -> tuple[str, ...]:
+    """The formats that hold one table."""
+    return tuple(name for name, form in formats().items() if form.table)
+
+
+def of_systems() -> tuple[str, ...]:
+    """The formats that hold tables that are joined, for other model checkers."""
+    return tuple(name for name, form in formats().items() if form.system)
+
+
+def endings_read() -> tuple[str, ...]:
+    """The endings of files that hold a table which can be read."""
+    return tuple(form.ending for form in formats().values() if form.read)
 
 
 def is_table(what: str) -> bool:
     """Whether `what` can only be a table: a built-in one, or a file that holds one."""
-    return what in BUILTIN or what.partition("=")[2] in BUILTIN or what.endswith(READ)
-
-
-def table_in(name_or_path: str) -> Automaton:
-    """A built-in table by its name, or one from a TOML, JSON or SCXML file.
-
-    Raises `TableError` as `load_automaton` does.
-    """
-    path = Path(name_or_path)
-    if name_or_path in BUILTIN or path.suffix != ".scxml":
-        return load_automaton(name_or_path)
-    return from_scxml(text_of(path, "a table", error=TableError), str(path))
+    member = what.partition("=")[2]
+    return is_built_in(what) or is_built_in(member) or what.endswith(endings_read())
 
 
 def export_table(table: Automaton, path: Path, form: str) -> tuple[Path, ...]:
     """`table` in the format `form` as the file `path`; nothing that is there is replaced."""
-    text = {"toml": to_toml, "json": to_json, "scxml": to_scxml}.get(form)
-    told = render(state_diagram(table), form) if text is None else text(table).encode()
-    return _left({path: told})
+    text: str = registry.load(formats()[form].table)(table)
+    return _written({path: text})
 
 
 def export_system(
@@ -76,48 +70,46 @@ def export_system(
     Raises `UsageError` for a formula that the language cannot say.
     """
     system = Composition(System.load(*tables, channel=channel))
-    told = [(text, parse(text)) for text in formulas]
-    if form == "tla":
-        written = to_tla(system, told, _module(path))
-    else:
-        written = {"promela": to_promela, "prism": to_prism, "smv": to_smv}[form](system, told)
+    parsed = [(text, parse(text)) for text in formulas]
+    export = formats()[form]
+    name = (path.stem,) if export.named else ()
+    written = registry.load(export.system)(system, parsed, *name)
     beside = {path.with_suffix(ending): text for ending, text in written.beside.items()}
-    return _left({one: text.encode() for one, text in {path: written.text, **beside}.items()})
-
-
-def _module(path: Path) -> str:
-    """The name of a TLA+ module: that of its file."""
-    if not _MODULE.fullmatch(path.stem) or path.stem in _MODULES_OF_TLA:
-        raise UsageError(
-            f"{path.name}: a TLA+ module is called as its file, and {quoted(path.stem)} cannot be "
-            f"one's own; use letters, digits and _, a letter first"
-        )
-    return path.stem
+    return _written({path: written.text, **beside})
 
 
 def default_path(tables: Sequence[str], form: str) -> Path:
     """A file named after the tables, in the folder where one is."""
-    stems = [file_name(one.rpartition("=")[2]) for one in tables]
+    stems = [file_name(table.rpartition("=")[2]) for table in tables]
     joined = "-".join(dict.fromkeys(stems))
-    if form == "tla":
+    if formats()[form].named:
         joined = re.sub(r"\W", "_", joined, flags=re.ASCII)
-    return Path(joined + (OF_TABLES | OF_SYSTEMS)[form])
+    return Path(joined + formats()[form].ending)
 
 
 def import_table(path: Path, output: Path | None) -> tuple[Automaton, Path]:
     """The table of a file, checked, and the file that it is written to: by default, as TOML."""
-    table = table_in(str(path))
+    table = load_automaton(path)
     target = output or Path(f"{table.name}.toml")
-    if target.suffix not in READ:
-        raise UsageError(f"{target.name} must end in {' or '.join(READ)}")
-    export_table(table, target, target.suffix.removeprefix("."))
+    writable = {form.ending: name for name, form in formats().items() if form.table and form.read}
+    if target.suffix not in writable:
+        raise UsageError(f"{target.name} must end in {' or '.join(writable)}")
+    export_table(table, target, writable[target.suffix])
     return table, target
 
 
-def _left(files: dict[Path, bytes]) -> tuple[Path, ...]:
+def _dot(table: Automaton) -> str:
+    return render(state_diagram(table), "dot").decode()
+
+
+def _mermaid(table: Automaton) -> str:
+    return render(state_diagram(table), "mermaid").decode()
+
+
+def _written(files: dict[Path, str]) -> tuple[Path, ...]:
     for path in files:
         if path.exists():
             raise UsageError(f"{path} already exists; give another name, or remove it")
     for path, text in files.items():
-        write_atomically(path, text)
+        write_atomically(path, text.encode())
     return tuple(files)

@@ -1,4 +1,4 @@
-"""Monitoring of formulas over the sessions of a run, live and recorded."""
+"""Monitoring of formulas over the sessions of a run, live and recorded, of any subject."""
 
 from __future__ import annotations
 
@@ -7,53 +7,61 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from backends.databases import SessionRecord, SqlBlackboard
-from backends.databases.recordings import RecordedSession, recorded_sessions
+from backends.databases.recordings import RecordedAction, recorded_actions
 from backends.databases.records import stored_system
 from proofs.logic.monitor import MonitorVerdict
 from proofs.logic.parsing import parse
-from proofs.logic.session_monitor import SessionMonitor, Watch
-from proofs.systems.monitor import SystemMonitor, SystemWatch
-from pxp_fsm.automata.actions import SystemAction
+from proofs.monitor import EventMonitor, Watch
+from pxp_fsm.automata.actions import Exchange, Send, action_of
 from pxp_fsm.automata.system import System
-from pxp_fsm.errors import NotThere, Refused, UsageError, quoted
+from pxp_fsm.errors import NotThere, PXPError, Refused, UsageError, quoted
 from pxp_fsm.experiments.drawings import rules_of
-from pxp_fsm.experiments.runs import Progress
-from pxp_fsm.protocol.messages import Answer, Message
+from pxp_fsm.experiments.runs import OnStep, Progress
 from pxp_fsm.protocol.rules import Rules
-from pxp_fsm.sessions.occurrences import Occurrence
+from pxp_fsm.sessions.events import Event
 
 _NAMED = 5
 """How many sessions a summary names that a formula is false of."""
 
-_NOTHING = Answer("", "")
-"""A monitor hears tags; the texts of a recording are not read."""
-
 
 @dataclass(frozen=True)
 class MonitorResult:
-    """How a formula stands after a session: the verdict, and the message that settled it, if one
-    has (0: before the first).
+    """How a formula stands after a session: the verdict, and the event that settled it, if one has
+    (0: before the first), by its number and in words. `counts` is what the numbers count.
     """
 
     session: str
     outlook: MonitorVerdict
     settled_at: int | None
-    message: str = ""
+    event: str = ""
+    counts: str = "message"
 
     @property
     def shown(self) -> str:
-        """The session with the message that settled it."""
-        at = f" at message {self.settled_at}" if self.settled_at else ""
-        return f"{self.session}{at}{f' ({self.message})' if self.message else ''}"
+        """The session with the event that settled it."""
+        at = f" at {self.counts} {self.settled_at}" if self.settled_at else ""
+        return f"{self.session}{at}{f' ({self.event})' if self.event else ''}"
 
 
 @dataclass(frozen=True)
-class Tally:
+class NotMonitored:
+    """A session, or a part of a recording, that could not be read, and why."""
+
+    session: str
+    reason: str
+
+    @property
+    def line(self) -> str:
+        """For a person."""
+        return f"Not monitored: {self.session}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class FormulaTally:
     """A formula over the sessions of a run."""
 
     formula: str
     heard: tuple[MonitorResult, ...]
-    over_the_protocol: bool
 
     @property
     def violated(self) -> bool:
@@ -71,230 +79,243 @@ class Tally:
         return f"Monitor {self.formula}: {told or 'no session'}{where}"
 
 
-class Monitors:
-    """Formulas as monitors, made once for each protocol that sessions follow.
+@dataclass(frozen=True)
+class MonitoredRun:
+    """The formulas over a run, in the order in which they were given, and what was not read."""
 
-    Raises `UsageError` for a formula that cannot be read; `under` does for one that is none of
-    sessions.
+    tallies: tuple[FormulaTally, ...]
+    unread: tuple[NotMonitored, ...]
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """For a person: a line a formula, and one each session that was not read."""
+        return (*(one.line for one in self.tallies), *(one.line for one in self.unread))
+
+
+class SessionWatch:
+    """All formulas in one session: `hear` each event in order, then see the `outlooks`.
+
+    `settled` has, by formula, the event at which it was settled; None before the first event.
+    """
+
+    def __init__(self, session: str, watches: Mapping[str, Watch], counts: str) -> None:
+        self.session = session
+        self.counts = counts
+        self._watches = watches
+        self.settled: dict[str, Event | None] = {
+            written: None for written, watch in watches.items() if watch.outlook.settled
+        }
+
+    @property
+    def outlooks(self) -> tuple[MonitorVerdict, ...]:
+        """How each formula stands."""
+        return tuple(watch.outlook for watch in self._watches.values())
+
+    def hear(self, event: Event) -> list[str]:
+        """Take an event; the formulas that it settles. `Refused` where it is not allowed."""
+        settles = []
+        for written, watch in self._watches.items():
+            if watch.hear(event).settled and written not in self.settled:
+                self.settled[written] = event
+                settles.append(written)
+        return settles
+
+    def is_false(self, written: str) -> bool:
+        """Whether a formula is false, whatever follows."""
+        return self._watches[written].outlook is MonitorVerdict.FALSE
+
+    def results(self) -> Iterator[MonitorResult]:
+        """How each formula stands, and what settled it."""
+        for written, watch in self._watches.items():
+            event = self.settled.get(written)
+            settled = None if written not in self.settled else event.number if event else 0
+            said = self.said(event) if event else ""
+            yield MonitorResult(self.session, watch.outlook, settled, said, self.counts)
+
+    def said(self, event: Event) -> str:
+        """An event in words: of a protocol's session the sender and the tag."""
+        action = event.action
+        if self.counts == "message" and isinstance(action, Exchange | Send):
+            return f"{action.sender} {action.tag}"
+        return str(action)
+
+
+class UnfitFormula(UsageError):
+    """A formula that cannot be monitored in sessions of some subject: it has no such proposition,
+    or the formula speaks of more than one run.
+    """
+
+
+class Monitors:
+    """Formulas as monitors, made once for each protocol or system that sessions follow.
+
+    Raises `UsageError` for a formula that cannot be read; `of` raises `UnfitFormula`.
     """
 
     def __init__(self, formulas: Sequence[str]) -> None:
         self.formulas = {formula: parse(formula) for formula in formulas}
-        self._made: dict[tuple[str, str, int | None, int | None], Mapping[str, SessionMonitor]] = {}
-        self._of_systems: dict[str, Mapping[str, SystemMonitor]] = {}
+        self._made: dict[Rules | str, Mapping[str, EventMonitor]] = {}
 
-    def under(self, rules: Rules) -> Mapping[str, SessionMonitor]:
-        """The monitors for sessions under `rules`, by formula."""
-        key = (rules.name, rules.automaton.name, rules.n, rules.k)
+    def of(self, subject: Rules | System) -> Mapping[str, EventMonitor]:
+        """The monitors for sessions of `subject`, by formula."""
+        key = subject.fingerprint if isinstance(subject, System) else subject
         if key not in self._made:
-            self._made[key] = {
-                written: SessionMonitor(formula, rules)
-                for written, formula in self.formulas.items()
-            }
+            try:
+                self._made[key] = {
+                    written: EventMonitor(formula, subject)
+                    for written, formula in self.formulas.items()
+                }
+            except UsageError as error:
+                raise UnfitFormula(str(error)) from error
         return self._made[key]
 
-    def of_system(self, system: System) -> Mapping[str, SystemMonitor]:
-        """The monitors for sessions of `system`, by formula."""
-        key = system.fingerprint
-        if key not in self._of_systems:
-            self._of_systems[key] = {
-                written: SystemMonitor(formula, system)
-                for written, formula in self.formulas.items()
-            }
-        return self._of_systems[key]
+    def watch(self, session: str, subject: Rules | System, *agents: str) -> SessionWatch:
+        """A session of `subject`, before its first event; of a protocol between `agents`."""
+        counts = "action" if isinstance(subject, System) else "message"
+        watches = {written: one.watch(*agents) for written, one in self.of(subject).items()}
+        return SessionWatch(session, watches, counts)
 
-    def follow_actions(
-        self, system: System, session: str, taken: Iterable[SystemAction]
-    ) -> Iterator[tuple[SystemAction | None, tuple[MonitorVerdict, ...]]]:
-        """How all formulas stand before the first action of a system's session, and after each."""
-        watches = [monitor.watch() for monitor in self.of_system(system).values()]
-        yield None, tuple(watch.outlook for watch in watches)
-        for action in taken:
-            try:
-                yield action, tuple(watch.hear(action) for watch in watches)
-            except Refused as error:
-                raise UsageError(f"session {session} cannot be monitored: {error}") from error
+    def of_record(self, record: SessionRecord) -> SessionWatch:
+        """A recorded session, before its first event; `UsageError` where its table is not here."""
+        agents = () if record.channel else tuple(name for name, _ in record.agents)
+        return self.watch(record.session, subject_of(record), *agents)
 
-    def hear(
-        self, record: SessionRecord | RecordedSession, sent: Sequence[Message]
-    ) -> Iterator[MonitorResult]:
-        """How each formula stands after the messages of a recorded session."""
-        for watch in self._watches(record).values():
-            yield _listened(record.session, watch, sent)
 
-    def follow(
-        self, record: SessionRecord, sent: Sequence[Message]
-    ) -> Iterator[tuple[Message | None, tuple[MonitorVerdict, ...]]]:
-        """How all formulas stand before the first message of a session (None) and after each."""
-        watches = tuple(self._watches(record).values())
-        yield None, tuple(watch.outlook for watch in watches)
-        for message in sent:
-            yield message, tuple(_hears(record.session, watch, message) for watch in watches)
+def subject_of(record: SessionRecord) -> Rules | System:
+    """The protocol or the system that a recorded session followed.
 
-    def _watches(self, record: SessionRecord | RecordedSession) -> dict[str, Watch]:
-        monitors = self.under(rules_of(record))
-        names = [name for name, _ in record.agents]
-        return {written: one.watch(names[0], names[1]) for written, one in monitors.items()}
+    Raises `UsageError` or `TableError` where its tables are not here, or are none.
+    """
+    if record.channel:
+        return stored_system(record.members, record.channel)
+    return rules_of(record)
+
+
+def listened(watch: SessionWatch, events: Iterable[Event]) -> Iterator[Event]:
+    """Each of the events of a session once `watch` has heard it.
+
+    Raises `Refused` where one is not allowed there, or one before it is missing.
+    """
+    for number, event in enumerate(events, start=1):
+        if event.number != number:
+            raise Refused(f"{watch.counts} {number} of it is missing; see pxp verify")
+        watch.hear(event)
+        yield event
+
+
+def monitored(monitors: Monitors, board: SqlBlackboard, run: str) -> MonitoredRun:
+    """The formulas over all sessions that are stored of `run`, in the order of the sessions.
+
+    A session that cannot be read is named, and the others are monitored. Raises `NotThere` where
+    there is no such run, and `UsageError` where the formulas speak of no session of it.
+    """
+    heard = dict[str, list[MonitorResult]]((written, []) for written in monitors.formulas)
+    problems, sessions = dict[str, PXPError](), 0
+    for record, actions in recorded_actions(board, run):
+        sessions += 1
+        try:
+            watch = monitors.of_record(record)
+            for _ in listened(watch, map(_event, actions)):
+                pass
+        except PXPError as error:
+            problems[record.session] = error
+            continue
+        for found, one in zip(heard.values(), watch.results(), strict=True):
+            found.append(one)
+    unfit = [error for error in problems.values() if isinstance(error, UnfitFormula)]
+    if unfit and len(unfit) == sessions:
+        raise unfit[0]
+    if not sessions:
+        known = ", ".join(record.run for record in board.runs()) or "none"
+        raise NotThere(f"{board.shown} has no run {quoted(run)} with sessions; runs: {known}")
+    return MonitoredRun(
+        tuple(FormulaTally(written, tuple(found)) for written, found in heard.items()),
+        tuple(not_monitored(session, error) for session, error in problems.items()),
+    )
+
+
+def not_monitored(session: str, error: PXPError) -> NotMonitored:
+    """`session`, which `error` keeps from being monitored."""
+    return NotMonitored(session, str(error).removeprefix(f"session {session} "))
+
+
+def _event(found: RecordedAction) -> Event:
+    return Event(found.number, action_of(found.action))
 
 
 @dataclass
-class Live:
-    """What a run's sessions are told about as they go on: `say` is called with a line a violation.
+class LiveMonitors:
+    """The formulas over a run as it goes on: `say` is called with a line a violation.
 
-    `earlier` gives the messages of a session that was begun before.
+    A session that was begun before is heard from its start, as `board` has it.
     """
 
-    monitors: Mapping[str, SessionMonitor]
-    earlier: Callable[[str], Iterable[Message]]
+    monitors: Monitors
+    subject: Rules | System
+    board: SqlBlackboard
     say: Callable[[str], None] = print
-    _watched: dict[str, dict[str, Watch]] = field(default_factory=dict)
+    _watched: dict[str, SessionWatch | None] = field(default_factory=dict)
 
-    def beside(self, on_step: Callable[[Progress], None]) -> Callable[[Progress], None]:
+    def beside(self, on_step: OnStep) -> OnStep:
         """`on_step`, and then the monitors."""
-        if not self.monitors:
+        if not self.monitors.formulas:
             return on_step
 
         def both(step: Progress) -> None:
             on_step(step)
-            self.hear(step)
+            self.hear(step.session, step.event)
 
         return both
 
-    def hear(self, step: Progress) -> None:
-        """A message that was sent, or a session that is over."""
-        message = step.message
-        if message is None:
-            self._watched.pop(step.session, None)
+    def hear(self, session: str, event: Event | None) -> None:
+        """What has happened in a session, or (None) that it is over.
+
+        One in which something happens that the subject does not allow is named, and left.
+        """
+        if event is None or not self.monitors.formulas:
+            self._watched.pop(session, None)
             return
-        if step.session not in self._watched:
-            self._watched[step.session] = self._begun(message)
-        watched = self._watched[step.session]
-        for written, watch in watched.items():
-            before = watch.outlook
-            if watch.hear(message) is MonitorVerdict.FALSE and before is not MonitorVerdict.FALSE:
-                self.say(
-                    f"Monitor {written}: false in {step.session} at message {message.number} "
-                    f"({message.sender} {message.tag})"
-                )
+        try:
+            if session not in self._watched:
+                self._watched[session] = self._begun(session, event)
+            watch = self._watched[session]
+            if watch is None:
+                return
+            for written in watch.hear(event):
+                if watch.is_false(written):
+                    self.say(
+                        f"Monitor {written}: false in {session} at {watch.counts} {event.number} "
+                        f"({watch.said(event)})"
+                    )
+        except (Refused, UsageError) as error:
+            self._watched[session] = None
+            self.say(not_monitored(session, error).line)
 
-    def _begun(self, message: Message) -> dict[str, Watch]:
-        sent = [m for m in self.earlier(message.session) if m.number < message.number]
-        first = (sent or [message])[0]
-        watches = {
-            written: one.watch(first.sender, first.receiver)
-            for written, one in self.monitors.items()
-        }
-        for watch in watches.values():
-            for one in sent:
-                watch.hear(one)
-        return watches
-
-
-@dataclass
-class LiveActions:
-    """The same for sessions of `system`: hears each action once it is stored on `board`."""
-
-    monitors: Mapping[str, SystemMonitor]
-    board: SqlBlackboard
-    say: Callable[[str], None] = print
-    _watched: dict[str, dict[str, SystemWatch]] = field(default_factory=dict)
-
-    def hear(self, session: str, occurrence: Occurrence) -> None:
-        """An action that has happened; a session that was begun before is heard from its start."""
-        if not self.monitors:
-            return
-        if session not in self._watched:
-            self._watched[session] = {text: one.watch() for text, one in self.monitors.items()}
-            if occurrence.number > 1:
-                for earlier in self.board.actions(session)[: occurrence.number - 1]:
-                    for watch in self._watched[session].values():
-                        watch.hear(earlier.action)
-        for text, watch in self._watched[session].items():
-            before = watch.outlook
-            after = watch.hear(occurrence.action)
-            if after is MonitorVerdict.FALSE and before is not MonitorVerdict.FALSE:
-                self.say(
-                    f"Monitor {text}: false in {session} at action {occurrence.number} "
-                    f"({occurrence.action})"
-                )
+    def _begun(self, session: str, event: Event) -> SessionWatch:
+        earlier = self.board.events(session)[: event.number - 1] if event.number > 1 else ()
+        agents: tuple[str, ...] = ()
+        if not isinstance(self.subject, System):
+            agents = _agents((*earlier, event)[0])
+        watch = self.monitors.watch(session, self.subject, *agents)
+        for _ in listened(watch, earlier):
+            pass
+        return watch
 
 
-def foregone(monitors: Mapping[str, SessionMonitor], rules: Rules) -> Iterator[str]:
+def _agents(first: Event) -> tuple[str, ...]:
+    """Who sends the first message of a session, and to whom."""
+    message = first.carried
+    return message.sender, message.receiver
+
+
+def foregone(monitors: Monitors, subject: Rules | System) -> Iterator[str]:
     """What is known of formulas before any session begins, in words."""
-    for written, monitor in monitors.items():
+    for written, monitor in monitors.of(subject).items():
         outlook = monitor.watch().outlook
-        if monitor.over_the_protocol and outlook.settled:
-            yield f"Monitor {written}: {outlook.value} of every session that {rules.name} allows"
-        elif not monitor.over_the_protocol:
+        if monitor.over_the_model and outlook.settled:
+            yield f"Monitor {written}: {outlook.value} of every session that {subject.name} allows"
+        elif not monitor.over_the_model:
             yield (
-                f"Monitor {written}: decided by itself, since {rules.name} has too many states to "
-                f"say what it still allows"
+                f"Monitor {written}: decided by itself, since {subject.name} has too many states "
+                f"to say what it still allows"
             )
-
-
-def tallies(monitors: Monitors, board: SqlBlackboard, run: str) -> tuple[Tally, ...]:
-    """Each formula over all sessions that are stored of `run`, in the order of the sessions.
-
-    Raises `NotThere` where there is no such run, `UsageError` where a session followed another
-    table than today's.
-    """
-    if any(record.channel for record in board.sessions(run, limit=1)):
-        return _tallies_of_systems(monitors, board, run)
-    heard: dict[str, list[MonitorResult]] = {written: [] for written in monitors.formulas}
-    rules: Rules | None = None
-    for session in recorded_sessions(board, run):
-        rules = rules or rules_of(session)
-        found = monitors.hear(session, _messages(session))
-        for written, one in zip(heard, found, strict=True):
-            heard[written].append(one)
-    if rules is None:
-        known = ", ".join(record.run for record in board.runs()) or "none"
-        raise NotThere(f"{board.shown} has no run {quoted(run)} with sessions; runs: {known}")
-    over = monitors.under(rules)
-    return tuple(
-        Tally(written, tuple(found), over[written].over_the_protocol)
-        for written, found in heard.items()
-    )
-
-
-def _tallies_of_systems(monitors: Monitors, board: SqlBlackboard, run: str) -> tuple[Tally, ...]:
-    heard: dict[str, list[MonitorResult]] = {written: [] for written in monitors.formulas}
-    over = dict.fromkeys(monitors.formulas, True)
-    for record in board.sessions(run):
-        if not record.channel:
-            raise UsageError(f"session {record.session} is none of a system; monitor it by itself")
-        system = stored_system(record.members, record.channel)
-        for written, monitor in monitors.of_system(system).items():
-            watch, said = monitor.watch(), ""
-            settled = 0 if watch.outlook.settled else None
-            for one in board.actions(record.session):
-                outlook = watch.hear(one.action)
-                if settled is None and outlook.settled:
-                    settled, said = one.number, str(one.action)
-            heard[written].append(MonitorResult(record.session, watch.outlook, settled, said))
-            over[written] = over[written] and monitor.over_the_protocol
-    return tuple(Tally(written, tuple(found), over[written]) for written, found in heard.items())
-
-
-def _listened(session: str, watch: Watch, sent: Iterable[Message]) -> MonitorResult:
-    settled, said = (0 if watch.outlook.settled else None), ""
-    for message in sent:
-        outlook = _hears(session, watch, message)
-        if settled is None and outlook.settled:
-            settled, said = message.number, f"{message.sender} {message.tag}"
-    return MonitorResult(session, watch.outlook, settled, said)
-
-
-def _hears(session: str, watch: Watch, message: Message) -> MonitorVerdict:
-    try:
-        return watch.hear(message)
-    except Refused as error:
-        raise UsageError(f"session {session} cannot be monitored: {error}") from error
-
-
-def _messages(session: RecordedSession) -> list[Message]:
-    peer = {session.initiator: session.responder, session.responder: session.initiator}
-    return [
-        Message(session.session, number, sender, tag, _NOTHING, peer.get(sender, ""))
-        for number, sender, tag, *_ in session.messages
-    ]

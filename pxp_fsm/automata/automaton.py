@@ -31,7 +31,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class Trigger:
     """What can happen to an automaton in a state.
 
     Three kinds carry a label: a tag is received, an unguarded tag is sent because somebody chose
@@ -47,23 +47,23 @@ class Event:
         return _written(self.kind, self.label, self.partner) if self.kind else "decide"
 
 
-DECIDE = Event(None, "")
+DECIDE = Trigger(None, "")
 """The event in which the guards of the present state choose the transition."""
 
 
-def sending(tag: str, partner: str = "") -> Event:
+def sending(tag: str, partner: str = "") -> Trigger:
     """The event of sending `tag` (to `partner`) on an unguarded row."""
-    return Event(Kind.SEND, tag, partner)
+    return Trigger(Kind.SEND, tag, partner)
 
 
-def receiving(tag: str, partner: str = "") -> Event:
+def receiving(tag: str, partner: str = "") -> Trigger:
     """The event of receiving `tag` (from `partner`)."""
-    return Event(Kind.RECEIVE, tag, partner)
+    return Trigger(Kind.RECEIVE, tag, partner)
 
 
-def happening(name: str) -> Event:
+def happening(name: str) -> Trigger:
     """The event `name` that the schedule or another outsider causes."""
-    return Event(Kind.EVENT, name)
+    return Trigger(Kind.EVENT, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +93,9 @@ class Transition:
     partner: str = ""
 
     @property
-    def event(self) -> Event:
-        """The event that takes this transition."""
-        return DECIDE if self.guard is not None else Event(self.kind, self.label, self.partner)
+    def trigger(self) -> Trigger:
+        """What takes this transition."""
+        return DECIDE if self.guard is not None else Trigger(self.kind, self.label, self.partner)
 
     @property
     def action(self) -> str:
@@ -178,7 +178,7 @@ class Automaton:
         """The guards of which exactly one is true in `state`; empty where nothing is decided."""
         return self._guards[state]
 
-    def step(self, state: str, event: Event, valuation: Valuation | None = None) -> Transition:
+    def step(self, state: str, event: Trigger, valuation: Valuation | None = None) -> Transition:
         """The transition that `event` takes in `state`; a pure look-up.
 
         A row that names no partner takes the event whoever the partner is.
@@ -193,7 +193,7 @@ class Automaton:
             alike = {t.partner: t for t in rows if t.guard is None}
             found = alike.get(event.partner) or alike.get("")
         if found is None:
-            offered = ", ".join(dict.fromkeys(str(t.event) for t in self.leaving(state)))
+            offered = ", ".join(dict.fromkeys(str(t.trigger) for t in self.leaving(state)))
             raise NotEnabled(
                 f"{self.name}: nothing in state {state} takes {event}; "
                 f"possible there: {offered or 'nothing, it is an end state'}"

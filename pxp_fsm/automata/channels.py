@@ -23,7 +23,7 @@ FAULTS = ("lossy", "duplicating", "reordering")
 """What a channel with a buffer may do to messages, as it is written."""
 
 
-class Sent(NamedTuple):
+class SendOutcome(NamedTuple):
     """What may become of a message that is sent: the buffer then, and whether it was lost."""
 
     buffer: Buffer
@@ -110,13 +110,13 @@ class Channel:
         """Whether sending and receiving are one step."""
         return not self.capacity
 
-    def after_sending(self, buffer: Buffer, tag: str) -> Iterator[Sent]:
+    def after_sending(self, buffer: Buffer, tag: str) -> Iterator[SendOutcome]:
         """What may become of `tag`, sent into `buffer`; nothing where the sender must wait."""
         if len(buffer) < self.capacity:
             longer = (*buffer, tag)
-            yield Sent(tuple(sorted(longer)) if self.reordering else longer, lost=False)
+            yield SendOutcome(tuple(sorted(longer)) if self.reordering else longer, lost=False)
         if self.lossy:
-            yield Sent(buffer, lost=True)
+            yield SendOutcome(buffer, lost=True)
 
     def offers(self, buffer: Buffer) -> Iterator[Offer]:
         """The messages of `buffer` that may be delivered next."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pxp_fsm.automata.automaton import Automaton, Kind, Transition
-from pxp_fsm.automata.payloads import schema_problems
+from pxp_fsm.automata.documents import schema_problems
 from pxp_fsm.errors import Fault, Place, TableError
 
 
@@ -213,7 +213,7 @@ def _determinism(automaton: Automaton, places: list[Place]) -> Iterator[Fault]:
                 transition.action,
             )
             continue
-        key = (transition.source, transition.event, transition.guard)
+        key = (transition.source, transition.trigger, transition.guard)
         first = by_event.setdefault(key, transition)
         if first is not transition:
             under = f" under {transition.guard}" if transition.guard else f" on {transition.action}"

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, groupby
 from pathlib import Path
@@ -14,9 +14,9 @@ from pathlib import Path
 from pxp_fsm.automata.automaton import Automaton, Kind, Transition
 from pxp_fsm.automata.channels import SYNCHRONOUS, Channel, parse_channel
 from pxp_fsm.automata.documents import located, text_of
-from pxp_fsm.automata.neighbours import table_called
+from pxp_fsm.automata.soundness import check_peers
 from pxp_fsm.automata.system_files import SystemFile, in_table, is_system_file, read_system
-from pxp_fsm.automata.tables import load_automaton
+from pxp_fsm.automata.tables import load_automaton, table_called
 from pxp_fsm.errors import Fault, TableError, UsageError
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
@@ -47,10 +47,13 @@ class System:
     A row that sends and names no partner goes to any member that can take its tag in some state;
     one that receives and names none takes the tag from whoever sends it. Raises `TableError` with
     every fault: names that are used twice, partners that are no members, tags that nobody takes.
+    With `free_names` the two members may be called by any text, for no row names them and nothing
+    of the system is exported: two agents of a session, whose rows may name partners elsewhere.
     """
 
     members: tuple[Member, ...]
     channel: Channel = SYNCHRONOUS
+    free_names: bool = field(default=False, kw_only=True)
 
     @classmethod
     def load(cls, *tables: str | Path | Automaton, channel: str | None = None) -> System:
@@ -97,6 +100,10 @@ class System:
                 "a system is made of tables by System.load: System.load(client, server), or "
                 'System.load("author.toml", "hub=hub.toml")'
             )
+        if self.free_names:
+            left, right = self.members
+            check_peers(left.automaton, right.automaton)
+            return
         found = _once(_problems_of_names(self)) or _once(_problems_of_rows(self))
         found = found or tuple(_problems_of_links(self))
         if found:
@@ -142,7 +149,7 @@ class System:
         if row.kind is Kind.EVENT:
             return ()
         if row.partner:
-            return (self.places[row.partner],)
+            return (self.places[row.partner],) if row.partner in self.places else ()
         name, opposite = self.members[place].name, _OPPOSITE[row.kind]
         return tuple(
             other

@@ -20,7 +20,7 @@ from pxp_fsm import defaults
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.channels import SYNCHRONOUS, Channel, parse_channel
 from pxp_fsm.automata.documents import faults, located, read, text_of
-from pxp_fsm.automata.tables import BUILTIN, NETWORKS, load_automaton
+from pxp_fsm.automata.tables import is_built_in, load_automaton
 from pxp_fsm.errors import Fault, TableError, UsageError, quoted
 
 PYTHON, TERMINAL, RANDOM, MCP = "python", "terminal", "random", "mcp"
@@ -133,7 +133,7 @@ def read_system(path: str | Path) -> SystemFile:
     members, problems = list[MemberLine](), list[Fault]()
     for place, line in enumerate(raw["members"]):
         table = line["table"]
-        if table not in (*BUILTIN, *NETWORKS):
+        if not is_built_in(table):
             table = str(Path(path).parent / table)
         try:
             automaton = load_automaton(table)
@@ -156,7 +156,7 @@ def read_system(path: str | Path) -> SystemFile:
             MemberLine(
                 line["name"],
                 automaton,
-                "" if table in (*BUILTIN, *NETWORKS) else table,
+                "" if is_built_in(table) else table,
                 _resolved(line.get("respondent", ""), Path(path).parent),
                 line.get("instructions", ""),
                 line.get("timeout"),

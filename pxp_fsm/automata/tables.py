@@ -9,35 +9,111 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, lru_cache
 from importlib import resources
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from pxp_fsm import registry
 from pxp_fsm.automata.automaton import Automaton, Kind, State, Transition
 from pxp_fsm.automata.documents import faults, located, read, text_of
-from pxp_fsm.automata.neighbours import table_receiving
 from pxp_fsm.automata.soundness import UNRECEIVED, faults_of
 from pxp_fsm.errors import Fault, TableError, format_path, quoted
 
+_MOST, _LARGEST = 200, 1_000_000
+"""Files of a folder that are looked into, and the bytes of a file that may be a table."""
+
+
+def table_called(name: object, path: Path) -> str:
+    """What to do where the table of that `name` is beside `path`, and was not given; else ""."""
+    found = next(((file, raw) for file, raw in _beside(path) if raw["name"] == name), None)
+    if found is None:
+        return ""
+    file, raw = found
+    return f"{file} is the table {raw['name']}: give both, as in {_both(path, file)}"
+
+
+def table_receiving(tag: object, path: Path) -> str:
+    """What to do where a table that receives `tag` is beside `path`, and was not given; else "".
+
+    Of several it is the one whose tags fit best: those that one sends and the other receives.
+    """
+    found = [(file, raw) for file, raw in _beside(path) if tag in _tags(raw, "receive")]
+    if not found:
+        return ""
+    own = _read(path)
+    sent, received, name = _tags(own, "send"), _tags(own, "receive"), own["name"]
+
+    def misfits(one: tuple[Path, Mapping[str, Any]]) -> int:
+        return len(sent - _tags(one[1], "receive")) + len(received ^ _tags(one[1], "send"))
+
+    file, raw = min(found, key=misfits)
+    peers = [(path, raw["name"], None), (file, name, raw.get("peer"))]
+    written = " and ".join(
+        f"peer = {json.dumps(peer, ensure_ascii=False)} below the name in {where}"
+        for where, peer, now in peers
+        if now != peer
+    )
+    return f"{file} receives it: write {written}, then give both, as in {_both(path, file)}"
+
+
+def _tags(raw: Mapping[str, Any], key: str) -> set[str]:
+    """The tags that a document's rows send, or receive, as far as they are texts."""
+    found = [row.get(key) for row in raw["rows"] if isinstance(row, dict)]
+    return {
+        tag
+        for one in found
+        for tag in (one if isinstance(one, list) else [one])
+        if isinstance(tag, str)
+    }
+
+
+def _both(path: Path, file: Path) -> str:
+    return shlex.join(["pxp", "check", str(path), str(file)])
+
+
+def _beside(path: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """The other documents of the folder that have the shape of a table."""
+    for file in toml_files(path.parent):
+        if file == path:
+            continue
+        try:
+            raw = _read(file)
+        except (TableError, OSError):
+            continue
+        if isinstance(raw.get("name"), str) and isinstance(raw.get("rows"), list):
+            yield file, raw
+
+
+def _read(file: Path) -> Mapping[str, Any]:
+    return read(text_of(file, "a table", error=TableError), str(file), error=TableError)
+
+
+def toml_files(folder: Path) -> Iterator[Path]:
+    """The regular files of a folder that may be tables or systems in TOML, 200 at the most."""
+    return islice(filter(_is_small, sorted(folder.glob("*.toml"))), _MOST)
+
+
+def _is_small(path: Path) -> bool:
+    try:
+        return path.is_file() and path.stat().st_size <= _LARGEST
+    except OSError:
+        return False
+
+
 BUILTIN = ("interact", "pxp", "pxp_hang_up")
 """The protocols' automata that come with the package."""
-
-NETWORKS = ("lan_agent", "lan_pipeline")
-"""The automata of networks of LLM agents: no protocol between two, so no session is one of them."""
-
-_NAMES = (*BUILTIN, *NETWORKS)
 
 VALIDATED = {
     "interact": "4fb901ad2789c2e189fefd93f19cbc49971306e01bd3c382b35d779966686ca3",
     "pxp": "2cbbc8cb45ad3590a595db824965cd16d7600ad500b90652b99cb3c931806952",
     "pxp_hang_up": "4ac43ed086f217e8026e45afbf60a7510053313ed6bfc613b5aef7e455930d7c",
-    "lan_pipeline": "fc3ffd8b1829ec012a9faeae844e7f1a519d267503064dda530f211ca7df8463",
-    "lan_agent": "4320c061f158f2556bb294ca5a9f12fd4c7027c3895a2b5d096e4609320fbb8e",
 }
 """SHA-256 (hex) of the files that come with the package and were found to be without a fault.
 
@@ -52,14 +128,29 @@ def schema() -> dict[str, Any]:
     return loaded
 
 
+def built_in_names() -> tuple[str, ...]:
+    """The names of every table that comes with the package or a plug-in."""
+    return tuple(dict.fromkeys((*BUILTIN, *registry.contributions("tables"))))
+
+
+def is_built_in(name: object) -> bool:
+    """Whether `name` is that of a table that comes with the package or a plug-in."""
+    # A plug-in's table has a plain name, so that a path never makes us look what is installed.
+    plain = isinstance(name, str) and name.isidentifier()
+    return plain and (name in BUILTIN or registry.contribution("tables", str(name)) is not None)
+
+
 @cache
 def builtin(name: str) -> Automaton:
     """A built-in automaton by its name (`interact`, `lan_agent`, …)."""
-    if name not in _NAMES:
-        raise TableError((f"there is no built-in automaton {name!r}; there are {_listed(_NAMES)}",))
-    data = resources.files("pxp_fsm.automata").joinpath("data", f"{name}.toml").read_bytes()
+    where = None if name in BUILTIN else registry.contribution("tables", name)
+    if name not in BUILTIN and where is None:
+        names = _listed(built_in_names())
+        raise TableError((f"there is no built-in automaton {name!r}; there are {names}",))
+    package, _, file = (where or f"pxp_fsm.automata:data/{name}.toml").partition(":")
+    data = resources.files(package).joinpath(*file.split("/")).read_bytes()
     text = data.decode("utf-8").replace("\r\n", "\n")
-    if hashlib.sha256(text.encode()).hexdigest() == VALIDATED[name]:
+    if hashlib.sha256(text.encode()).hexdigest() == VALIDATED.get(name):
         return _build(tomllib.loads(text))
     return parse_automaton(text, f"{name}.toml")
 
@@ -73,16 +164,31 @@ def load_automaton(name_or_path: str | Path) -> Automaton:
 
     Raises `TableError` with every fault found: file, line and a remedy each.
     """
-    if name_or_path in _NAMES:
+    if is_built_in(name_or_path):
         return builtin(str(name_or_path))
     path = Path(name_or_path)
-    if path.suffix == ".scxml":
-        raise TableError((f"{path}: SCXML is taken in by pxp import, which writes it as a table",))
-    text = text_of(path, "a table", f", or one of {_listed(_NAMES)}", error=TableError)
+    text = text_of(path, "a table", f", or one of {_listed(BUILTIN)}", error=TableError)
+    reader = reader_of(path)
+    if reader is not None:
+        return reader(text, str(path))
     try:
         return parse_automaton(text, str(path))
     except TableError as error:
         raise TableError(_with_partner(one, path) for one in error.faults) from None
+
+
+def reader_of(path: Path) -> Callable[[str, str], Automaton] | None:
+    """What reads a file of this ending as a table: a function of its text and its name.
+
+    None for our own format, and for an ending that no plug-in knows.
+    """
+    if path.suffix in ("", ".toml", ".json"):
+        return None
+    for form in registry.contributions("formats").values():
+        if form.read and form.ending == path.suffix:
+            reader: Callable[[str, str], Automaton] = registry.load(form.read)
+            return reader
+    return None
 
 
 def _with_partner(fault: Fault, path: Path) -> Fault:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import click
 
 from proofs.languages.published_code import ROUNDS
 from pxp_fsm.analysis.audits import page
-from pxp_fsm.analysis.audits.records import Report, audit_database, audit_published
+from pxp_fsm.analysis.audits.records import AuditReport, audit_database, audit_published
 from pxp_fsm.analysis.recordings.files import open_recordings
-from pxp_fsm.analysis.recordings.forms import Form, form_of
+from pxp_fsm.analysis.recordings.forms import TAGS, form_of
 from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.cli.options import results as options
 from pxp_fsm.cli.presentation.text import printable
@@ -18,7 +19,7 @@ from pxp_fsm.cli.verify import CHANGED
 from pxp_fsm.errors import UsageError
 
 
-def audit(request: options.Audit) -> int:
+def audit(request: options.AuditOptions) -> int:
     """Print what the audit found, and write it where a file is named."""
     html, as_json = request.html, request.as_json
     report = _audited(request)
@@ -36,13 +37,13 @@ def audit(request: options.Audit) -> int:
     return CHANGED if report.faults else 0
 
 
-def _audited(request: options.Audit) -> Report:
+def _audited(request: options.AuditOptions) -> AuditReport:
     """What came of the audit, its page written where one is wanted: texts come from the database.
 
     Raises `UsageError` for what does not go with a recording of this kind.
     """
     database, runs, rounds, html = request.database, request.runs, request.rounds, request.html
-    if form_of(database) is Form.TAGS:
+    if form_of(database) is TAGS:
         if request.mapping is not None:
             raise UsageError(f"--mapping has no effect on {database}, a file of tags")
         if runs:
@@ -56,7 +57,8 @@ def _audited(request: options.Audit) -> Report:
             f"--rounds applies to a tags.txt; the bounds of sessions in {database} are recorded"
         )
     with open_recordings(database, request.mapping) as found:
-        report = audit_database(found.board, runs, found.unread)
+        unread = Counter(reason for _, reason in found.unread)
+        report = audit_database(found.board, runs, unread)
         if html is not None:
             page.write(report, found.board, html)
     return report

@@ -3,37 +3,57 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import click
 
-from pxp_fsm.analysis import checks
+from proofs.check import answer
+from proofs.claims.certificates import Certificate
+from proofs.claims.system_certificates import SystemCertificate
+from proofs.core.results import table
 from pxp_fsm.cli.options import proofs as options
 from pxp_fsm.cli.presentation import results
 from pxp_fsm.cli.presentation.text import printable
 
 
-def check(request: options.Check) -> int:
+def check(request: options.CheckOptions) -> int:
     """Check what is asked for, and show the results."""
-    checked = checks.run(request)
-    left = () if request.certificates is None else checked.write(request.certificates)
-    if request.certificate is not None and checked.certificate is not None:
-        left = (*left, checked.certificate.write(request.certificate))
+    checked, interrupt = answer(request), None
+    try:
+        len(checked)  # computes them all
+    except KeyboardInterrupt as error:
+        interrupt = error
+    found = checked.computed
+    written = tuple(_written(checked.certificates, request))
     if request.as_json:
-        click.echo(results.as_json(checked.lines))
+        click.echo(results.as_json(found))
     else:
-        for line in results.lines(checked.lines):
+        for line in table(found):
             click.echo(printable(line))
-        for path in left:
+        for path in written:
             click.echo(printable(f"Certificate: {path}"))
-    for error in {line.verdict.reason: line.verdict.error for line in checked.lines}.values():
-        if error is not None:
-            for line in "".join(traceback.format_exception(error)).splitlines():
+    for raised in {one.verdict.reason: one.verdict.error for one in found}.values():
+        if raised is not None:
+            for line in "".join(traceback.format_exception(raised)).splitlines():
                 click.echo(printable(line), err=True)
     for file, text in ((request.junit, results.as_junit), (request.sarif, results.as_sarif)):
         if file is not None:
-            file.write_text(text(checked.lines) + "\n", "utf-8")
+            file.write_text(text(found) + "\n", "utf-8")
     if request.itf is not None:
-        results.write_traces(checked.lines, request.itf)
-    if checked.interrupted:
-        raise KeyboardInterrupt
-    return results.exit_code(checked.lines)
+        results.write_traces(found, request.itf)
+    if interrupt is not None:
+        raise interrupt
+    return results.exit_code(found)
+
+
+def _written(
+    certificates: Iterable[Certificate | SystemCertificate], request: options.CheckOptions
+) -> Iterator[Path]:
+    """Write the certificates to where they are wanted; gives the files."""
+    for one in certificates:
+        if isinstance(one, SystemCertificate) and request.certificate is not None:
+            yield one.write(request.certificate)
+        elif isinstance(one, Certificate) and request.certificates is not None:
+            request.certificates.mkdir(parents=True, exist_ok=True)
+            yield one.write(request.certificates)

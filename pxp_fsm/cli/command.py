@@ -6,12 +6,9 @@ body is a function of that dataclass, in a module that may load whatever it need
 
 from __future__ import annotations
 
-import builtins
 import inspect
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields
-from importlib import import_module
-from keyword import iskeyword
+from dataclasses import MISSING, field, fields
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -20,38 +17,30 @@ from click.core import ParameterSource
 
 from pxp_fsm.errors import UsageError
 from pxp_fsm.options import Setting, settings
+from pxp_fsm.registry import Entry, load, plugins
 
-_GIVEN = "given"
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A command of a group: one line on it, and where it is.
-
-    Its options are a class of its name in the module `options` (without one, the command itself is
-    in `module`); its body is a function of its name in `module`, or else in that of its name.
-    """
-
-    short: str
-    options: str = ""
-    module: str = ""
-
-    def load(self, name: str) -> click.Command:
-        """The command `name`, with its options; the body is not loaded."""
-        taken = iskeyword(name) or hasattr(builtins, name)
-        body = f"{self.module or name}:{name}{'_' if taken else ''}"
-        if not self.options:
-            command: click.Command = resolve(body)
-            return command
-        return Command(name, resolve(f"options.{self.options}:{name.capitalize()}"), body)
+_GIVEN, _EXTENDED = "given", "extended"
 
 
-class Group(click.Group):
+def load_command(name: str, entry: Entry) -> click.Command:
+    """The command `name`, with its options; the body is not loaded."""
+    if not entry.options:
+        command: click.Command = load(entry.body)
+        return command
+    return Command(name, load(entry.options), entry.body)
+
+
+class CommandGroup(click.Group):
     """A group that knows its commands by name, and loads the one that is run."""
 
     def __init__(self, *args: Any, sections: Mapping[str, Mapping[str, Entry]], **kw: Any) -> None:
         super().__init__(*args, **kw)
-        self.sections = sections
+        self.own = sections
+
+    @property
+    def sections(self) -> Mapping[str, Mapping[str, Entry]]:
+        """The commands by purpose."""
+        return self.own
 
     @property
     def entries(self) -> Mapping[str, Entry]:
@@ -65,7 +54,7 @@ class Group(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         entry = self.entries.get(cmd_name)
-        return None if entry is None else entry.load(cmd_name)
+        return None if entry is None else load_command(cmd_name, entry)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The commands by what they are for."""
@@ -88,7 +77,7 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> None:
         try:
-            code = resolve(self.body)(_built(self.kind, ctx))
+            code = load(self.body)(_built(self.kind, ctx))
         except UsageError as error:
             option = self._option(error.field)
             if option is None:
@@ -103,15 +92,21 @@ class Command(click.Command):
         return next((one.opts[-1] for one in found if isinstance(one, click.Option)), None)
 
 
-def resolve(name: str) -> Any:
-    """What MODULE:NAME means; the names are those of the tables of commands, and no others."""
-    module, _, attribute = name.partition(":")
-    return getattr(import_module(f"{__package__}.{module}"), attribute)
-
-
 def given(kind: type[Any]) -> Any:
     """A field for what was set, on the command line, of the options of `kind`: a dictionary."""
     return field(metadata={_GIVEN: kind})
+
+
+def extended(command: str) -> Any:
+    """A field for the options that plug-ins add to `command`: a tuple, one value per plug-in."""
+    return field(metadata={_EXTENDED: command})
+
+
+def _extensions(command: str) -> Iterator[type[Any]]:
+    """The dataclasses of the options that plug-ins add to `command`."""
+    for plugin in plugins():
+        if command in plugin.options:
+            yield load(plugin.options[command])
 
 
 def parameters(kind: type[Any], ranged: bool = True) -> Iterator[click.Parameter]:
@@ -123,7 +118,10 @@ def parameters(kind: type[Any], ranged: bool = True) -> Iterator[click.Parameter
     kinds = get_type_hints(kind)
     for one in fields(kind):
         inner: type[Any] = one.metadata.get(_GIVEN) or kinds[one.name]
-        if one.name in own:
+        if _EXTENDED in one.metadata:
+            for extension in _extensions(one.metadata[_EXTENDED]):
+                yield from parameters(extension)
+        elif one.name in own:
             yield _parameter(own[one.name], ranged)
         elif _is_dataclass(inner):
             yield from parameters(inner, ranged=False)
@@ -143,6 +141,9 @@ def _built(kind: type[Any], context: click.Context) -> Any:
             values[one.name] = {
                 name: context.params[name] for name in names if _is_given(context, name)
             }
+        elif _EXTENDED in one.metadata:
+            found = _extensions(one.metadata[_EXTENDED])
+            values[one.name] = tuple(_built(extension, context) for extension in found)
         elif one.name in own:
             values[one.name] = context.params[one.name]
         elif _is_dataclass(kinds[one.name]):
@@ -204,7 +205,7 @@ def _type(setting: Setting, ranged: bool) -> click.ParamType[Any]:
     if kind is Path:
         files, folders = one.path != "folder", one.path != "file"
         return click.Path(path_type=Path, file_okay=files, dir_okay=folders)
-    if kind is str:
+    if kind in (str, Any):
         return click.STRING
     lowest = one.least if one.above is None else one.above
     bounded = ranged and (lowest, one.most) != (None, None)

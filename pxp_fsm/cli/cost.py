@@ -29,7 +29,7 @@ _HEADINGS = (
 )
 
 
-def cost(request: options.Cost) -> None:
+def cost(request: options.CostOptions) -> None:
     """Print a table of calls, tokens and dollars."""
     only = request.only
     table = Table(box=box.SIMPLE_HEAD)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import click
 
-from guards.relations.radiology import NONE
 from pxp_fsm.cli.options import data as options
 from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.errors import DataError, UsageError, quoted
@@ -19,15 +18,14 @@ from pxp_fsm.experiments.plan_data import load
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.summary import counted
 from pxp_fsm.tasks import own_data
-from pxp_fsm.tasks.drug.molecules import aromatic_rings, weight
 from pxp_fsm.tasks.own_data import Record
-from pxp_fsm.tasks.registry import find_task
+from pxp_fsm.tasks.task import find_task
 
 _SHOWN = 12
 """Predictions that are counted one by one."""
 
 
-def check(request: options.Check) -> None:
+def check(request: options.DataCheckOptions) -> None:
     """Read the data as the task would, and say what is in them."""
     materials = None if request.materials is None else str(request.materials)
     plan = Plan(request.task, data=str(request.table), materials=materials)
@@ -44,21 +42,19 @@ def check(request: options.Check) -> None:
         click.echo(printable(f"  {name}: {counted(len(rows), 'row')}{each}"))
 
 
-def select(request: options.Select) -> None:
+def select(request: options.DataSelectOptions) -> None:
     """Keep the rows that are wanted, draw, and write them."""
-    if request.normals is not None and request.per_label is None:
-        raise UsageError("this requires --per-label", "normals")
     rows = list(_renamed(_rows(request.table, request.output), request.columns))
-    kept = [row for row in rows if _wanted(request, row)]
-    if request.per_label is not None:
-        kept = _per_label(request, kept)
+    kept: Sequence[Record] = rows
+    for row_filter in request.filters:
+        kept = row_filter.keep(request.table, kept, request.seed)
     if request.sample is not None:
-        kept = list(own_data.sample(kept, request.sample, request.seed))
+        kept = own_data.sample(kept, request.sample, request.seed)
     own_data.write_records(request.output, [row for _, row in kept])
     click.echo(printable(f"{len(kept)} of {counted(len(rows), 'row')} written: {request.output}"))
 
 
-def split(request: options.Split) -> None:
+def split(request: options.DataSplitOptions) -> None:
     """Draw rows into sets, and write them."""
     rows = _rows(request.table, request.output)
     sizes = {name: getattr(request, name) for name in own_data.SETS}
@@ -69,7 +65,7 @@ def split(request: options.Split) -> None:
     click.echo(printable(f"{said}; {left} left out: {request.output}"))
 
 
-def summarize(request: options.Summarize) -> None:
+def summarize(request: options.DataSummarizeOptions) -> None:
     """Ask a model for a summary of each explanation, and write them."""
     rows, meter = _rows(request.table, request.output), Meter()
     prompt = summaries.summary_prompt(request.prompts)
@@ -115,46 +111,3 @@ def _renamed(rows: Sequence[Record], columns: Sequence[str]) -> Iterator[Record]
                 f"there is no column {quoted(missing[0])}; there are: {', '.join(row)}", "columns"
             )
         yield line, {names.get(name, name): value for name, value in row.items()}
-
-
-def _wanted(request: options.Select, record: Record) -> bool:
-    line, row = record
-    if request.weight is None and request.rings is None:
-        return True
-    try:
-        lowest, highest = _range(request.weight)
-        heavy = lowest <= weight(row.get("x", "")) <= highest
-        return heavy and aromatic_rings(row.get("x", "")) >= (request.rings or 0)
-    except DataError as error:
-        raise DataError.at(request.table, line, f"column x: {error}") from error
-
-
-def _range(text: str | None) -> tuple[float, float]:
-    if text is None:
-        return float("-inf"), float("inf")
-    low, colon, high = text.partition(":")
-    try:
-        found = float(low), float(high)
-    except ValueError:
-        found = 1.0, 0.0
-    if not colon or not found[0] <= found[1]:
-        raise UsageError(f"{quoted(text)} is no range such as 150:300", "weight")
-    return found
-
-
-def _per_label(request: options.Select, rows: Sequence[Record]) -> list[Record]:
-    """Rows of each label that stands alone in a prediction, and rows of none."""
-    of: dict[str, list[Record]] = {}
-    for record in rows:
-        of.setdefault(record[1].get("prediction", "").strip(), []).append(record)
-    alone = {label: found for label, found in of.items() if label and "," not in label}
-    normal = alone.pop(NONE, [])
-    found: list[Record] = []
-    for label, here in sorted(alone.items()):
-        try:
-            found += own_data.sample(here, request.per_label or 0, request.seed)
-        except UsageError as error:
-            raise UsageError(f"{label}: {error}", "per_label") from error
-    if request.normals is not None:
-        found += own_data.sample(normal, request.normals, request.seed)
-    return sorted(found, key=lambda record: record[0])

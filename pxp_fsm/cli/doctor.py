@@ -93,7 +93,7 @@ FONTS = (
 
 
 @dataclass(frozen=True)
-class Finding:
+class DoctorLine:
     """One line of the report: `found` says where or which, `missing` what to install."""
 
     kind: str
@@ -103,7 +103,7 @@ class Finding:
     missing: str = ""
 
 
-def doctor(request: options.Doctor) -> int:
+def doctor(request: options.DoctorOptions) -> int:
     """Print the findings; exit code 1 where a package is shadowed."""
     findings = [*_machine(), *_packages(), *_extras(), *_tools(), *_prices()]
     if request.as_json:
@@ -118,25 +118,25 @@ def doctor(request: options.Doctor) -> int:
     return SHADOWED if any(one.kind == "package" and one.missing for one in findings) else 0
 
 
-def _last(one: Finding) -> str:
+def _last(one: DoctorLine) -> str:
     return one.missing or one.found
 
 
-def _machine() -> Iterator[Finding]:
+def _machine() -> Iterator[DoctorLine]:
     tried = sys.platform == "linux"
     remark = "" if tried else "pxp-fsm is tried on Linux alone; see README, Platforms"
-    yield Finding("base", "pxp-fsm", "", f"{__version__} in {HOME}")
-    yield Finding("base", "Python", "", platform.python_version())
-    yield Finding("base", "platform", "", platform.platform(), remark)
+    yield DoctorLine("base", "pxp-fsm", "", f"{__version__} in {HOME}")
+    yield DoctorLine("base", "Python", "", platform.python_version())
+    yield DoctorLine("base", "platform", "", platform.platform(), remark)
 
 
-def _packages() -> Iterator[Finding]:
+def _packages() -> Iterator[DoctorLine]:
     owners = packages_distributions()
     for package in ("pxp_fsm", *BESIDE):
         yield _package(package, sorted({*owners.get(package, ())} - {"pxp-fsm"}))
 
 
-def _package(package: str, others: list[str]) -> Finding:
+def _package(package: str, others: list[str]) -> DoctorLine:
     spec = find_spec(package)
     origin = "" if spec is None or spec.origin is None else spec.origin
     own, here = HOME / package / "__init__.py", Path(f"{package}.py")
@@ -153,16 +153,16 @@ def _package(package: str, others: list[str]) -> Finding:
         problem = f"{origin or 'a folder of this name'} shadows it; rename that file or folder"
     elif Path.cwd() != HOME and (here.is_file() or Path(package, "__init__.py").is_file()):
         problem = f"{here if here.is_file() else package} of this folder shadows it; rename it"
-    return Finding("package", package, "", str(own.parent), problem)
+    return DoctorLine("package", package, "", str(own.parent), problem)
 
 
-def _extras() -> Iterator[Finding]:
+def _extras() -> Iterator[DoctorLine]:
     for name, (enables, distributions) in EXTRAS.items():
         lacking = [one for one in distributions if not _has(MODULES.get(one, one))]
         missing = f"pip install 'pxp-fsm[{name}]'" if lacking else ""
         if lacking and len(lacking) < len(distributions):
             missing += f" (missing: {', '.join(lacking)})"
-        yield Finding("extra", name, enables, ", ".join(distributions), missing)
+        yield DoctorLine("extra", name, enables, ", ".join(distributions), missing)
 
 
 def _has(module: str) -> bool:
@@ -172,19 +172,19 @@ def _has(module: str) -> bool:
         return False
 
 
-def _tools() -> Iterator[Finding]:
+def _tools() -> Iterator[DoctorLine]:
     for name, (programs, enables) in TOOLS.items():
         path = next(filter(None, map(shutil.which, programs)), None)
         missing = "" if path else f"install {name} ({' or '.join(programs)} on the PATH)"
-        yield Finding("tool", name, enables, path or "", missing)
+        yield DoctorLine("tool", name, enables, path or "", missing)
     jar = os.environ.get("TLA2TOOLS", "")
     missing = "" if jar and Path(jar).is_file() else "TLA2TOOLS names no file; set it to the jar"
-    yield Finding("tool", "TLC", "checks what pxp export writes as .tla", jar, missing)
+    yield DoctorLine("tool", "TLC", "checks what pxp export writes as .tla", jar, missing)
     letters = next(_fonts(), None)
     missing = (
         "" if letters else "pip install 'pxp-fsm[drug]' (it brings FreeSans), or a system font"
     )
-    yield Finding("tool", "font", "the letters of PNG drawings", str(letters or ""), missing)
+    yield DoctorLine("tool", "font", "the letters of PNG drawings", str(letters or ""), missing)
 
 
 def _fonts() -> Iterator[Path]:
@@ -196,11 +196,11 @@ def _fonts() -> Iterator[Path]:
         yield from Path(folder).expanduser().rglob("*.[ot]tf")
 
 
-def _prices() -> Iterator[Finding]:
+def _prices() -> Iterator[DoctorLine]:
     """How old the prices of the catalogue are."""
     found, today = catalogue(), datetime.now(UTC).date()
     days = [*(one.as_of for one in found.prices), *(one.as_of for one in found.retirements)]
     old = [one.models for one in found.prices if not one.renewed_by(today)]
     missing = f"read more than 180 days ago: {', '.join(old)}; give today's with --catalogue"
     read = f"{len(found.prices)} prices, read from {min(days)} to {max(days)}"
-    yield Finding("base", "catalogue", "costs and caps of models", read, missing if old else "")
+    yield DoctorLine("base", "catalogue", "costs and caps of models", read, missing if old else "")

@@ -16,7 +16,7 @@ from pxp_fsm.experiments import drawings
 _SUFFIXES = {**SUFFIXES, ".itf.json": "itf", ".table.tex": "latex"}
 
 
-def draw(request: options.Draw) -> None:
+def draw(request: options.DrawOptions) -> None:
     """Draw what is named, or a counterexample."""
     _check(request)
     what, agent, style = request.what, request.agent, request.style
@@ -38,7 +38,7 @@ def draw(request: options.Draw) -> None:
         click.echo(printable(f"Drawn: {file}"))
 
 
-def _check(request: options.Draw) -> None:
+def _check(request: options.DrawOptions) -> None:
     """Raise `UsageError` for options that do not go together."""
     output, form, failing = request.output, request.form, request.counterexample
     endings = [suffix for suffix, means in _SUFFIXES.items() if means == form]

@@ -1,4 +1,4 @@
-"""`pxp export` and `pxp import`: runs as files and back, tables in the formats of other tools."""
+"""`pxp export`, `import` and `archive`: runs as files and back, and tables in others' formats."""
 
 from __future__ import annotations
 
@@ -9,40 +9,45 @@ import click
 
 from backends.databases import SqlBlackboard, disclosure, transfer
 from pxp_fsm.analysis import exports
+from pxp_fsm.automata.tables import load_automaton
 from pxp_fsm.cli.options import storage as options
-from pxp_fsm.cli.options.storage import OF_RUNS, OF_SYSTEMS, OF_TABLES
+from pxp_fsm.cli.options.storage import OF_RUNS
 from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.defaults import STORED
 from pxp_fsm.errors import BlackboardError, UsageError
-from pxp_fsm.experiments import drawings
+from pxp_fsm.experiments import archives, drawings
+from pxp_fsm.experiments.drawings import chosen_runs, file_name
 from pxp_fsm.experiments.summary import contents
 
-ENDINGS = {
-    **{ending: name for name, ending in OF_RUNS.items()},
-    **{f".{name}": name for name in ("toml", "json", "scxml", "dot", "prism", "smv", "tla")},
-    **{".gv": "dot", ".mmd": "mermaid", ".pml": "promela"},
-}
-"""The format that a file name's ending says."""
+
+def _endings() -> dict[str, str]:
+    """The format that a file name's ending says."""
+    runs = {ending: name for name, ending in OF_RUNS.items()}
+    tables = {form.ending: name for name, form in exports.formats().items()}
+    return runs | tables | {".gv": "dot"}
 
 
-def export(request: options.Export) -> None:
+def export(request: options.ExportOptions) -> None:
     """Write a run, or tables, in the format that is asked for."""
     what, output = request.what, request.output
     form = _format(what, output, request.form)
-    if form not in OF_SYSTEMS and (request.channel or request.formulas):
-        raise UsageError(f"--channel and --formula require a format of {', '.join(OF_SYSTEMS)}")
+    of_systems = exports.of_systems()
+    if form not in of_systems and (request.channel or request.formulas):
+        told = ", ".join(of_systems) or "another model checker, which only a plug-in adds"
+        raise UsageError(f"--channel and --formula require a format of {told}")
     if form in OF_RUNS:
         _export_run(what, output, form, request.database or STORED)
         return
     if request.database is not None:
         raise UsageError("--database applies to a run, which is exported as jsonl or parquet")
     path = output or exports.default_path(what, form)
-    if form in OF_SYSTEMS:
+    if form in of_systems:
         left = exports.export_system(what, path, form, request.channel or "sync", request.formulas)
     elif len(what) > 1:
-        raise UsageError(f"{form} holds one table; {', '.join(OF_SYSTEMS)} hold several")
+        told = f"{', '.join(of_systems)} hold several" if of_systems else "export one at a time"
+        raise UsageError(f"{form} holds one table; {told}")
     else:
-        left = exports.export_table(exports.table_in(what[0]), path, form)
+        left = exports.export_table(load_automaton(what[0]), path, form)
     for file in left:
         click.echo(f"Exported: {file}")
 
@@ -51,12 +56,13 @@ def _format(what: tuple[str, ...], output: Path | None, form: str | None) -> str
     """The format that is meant; where a name says nothing, a run's."""
     if output is None:
         if form is None and (len(what) > 1 or exports.is_table(what[0])):
-            named = ", ".join((*OF_TABLES, *OF_SYSTEMS))
+            named = ", ".join((*exports.of_tables(), *exports.of_systems()))
             raise UsageError(f"{what[0]} is a table, which requires --format: {named}")
         return form or "jsonl"
-    meant = ENDINGS.get(output.suffix)
+    endings = _endings()
+    meant = endings.get(output.suffix)
     if meant is None or (form is not None and meant != form):
-        fits = [ending for ending, name in ENDINGS.items() if form in (None, name)]
+        fits = [ending for ending, name in endings.items() if form in (None, name)]
         raise UsageError(f"{output.name} must end in {' or '.join(fits)}")
     return meant
 
@@ -82,12 +88,12 @@ def note_given_out(board: SqlBlackboard, runs: Sequence[str], kind: str, path: P
         click.echo(printable(f"Not noted, so that pxp erase will not list it: {error}"), err=True)
 
 
-def import_(request: options.Import) -> None:
+def import_(request: options.ImportOptions) -> None:
     """Import a run into the database, or a table into a file."""
     path, output = request.path, request.output
     if not path.exists():
         raise UsageError(f"{path} does not exist; give what pxp export wrote, or a table")
-    if path.is_file() and path.suffix in (".toml", ".json", ".scxml"):
+    if path.is_file() and path.suffix in exports.endings_read():
         table, target = exports.import_table(path, output)
         counted = f"{len(table.states)} states, {len(table.transitions)} transitions"
         told = f"{printable(table.title)}, {counted}, fingerprint {table.fingerprint[:12]}"
@@ -100,3 +106,50 @@ def import_(request: options.Import) -> None:
         mark = transfer.import_rows(board.engine, found, str(path))
         told = f"{contents(mark)}, mark {mark.mark}"
         click.echo(f"Imported into {board.shown}: {printable(mark.run)}, {told}")
+
+
+CHANGED = 1
+"""Exit code where an archive is not as it was written."""
+
+
+def archive(request: options.ArchiveOptions) -> int:
+    """Write an archive, or check one."""
+    return _check(request) if request.check else _write(request)
+
+
+def _write(request: options.ArchiveOptions) -> int:
+    if (request.anchor is None) is not (request.key is None):
+        raise UsageError("--anchor and --key, the public key that signed it, require each other")
+    path = request.output or Path(f"{file_name(request.what[0])}{archives.SUFFIX}")
+    if path.exists():
+        raise UsageError(f"{path} already exists; give another name, or remove it", "output")
+    with SqlBlackboard(request.database, create=False) as board:
+        files = archives.write_archive(
+            board,
+            request.what,
+            path,
+            anchor=request.anchor,
+            key=request.key,
+            catalogue=request.catalogue,
+        )
+        runs = [record.run for record in chosen_runs(board, request.what)]
+        note_given_out(board, runs, "archive", path)
+    click.echo(printable(f"Written: {path}, {len(files)} files"))
+    return 0
+
+
+def _check(request: options.ArchiveOptions) -> int:
+    if len(request.what) != 1:
+        raise UsageError("one archive is checked at a time")
+    if request.output is not None or request.anchor is not None:
+        raise UsageError("--output and --anchor have no effect beside --check")
+    checked = archives.check_archive(Path(request.what[0]), request.key)
+    for line in checked.found:
+        click.echo(printable(line))
+    for label, listed in (("Changed", checked.problems), ("Not compared", checked.unknown)):
+        for problem in listed:
+            click.echo(f"{label}: {printable(problem.where)}: {printable(problem.what)}")
+    if checked.problems:
+        return CHANGED
+    click.echo("Nothing that was compared was changed.")
+    return 0

@@ -6,7 +6,7 @@ import click
 
 from pxp_fsm import defaults, web
 from pxp_fsm.artifacts import write_atomically
-from pxp_fsm.cli.options import web as options
+from pxp_fsm.cli.options import sessions as options
 from pxp_fsm.cli.pages import require_server, show_address
 from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.errors import UsageError
@@ -15,7 +15,7 @@ EXAMPLE = ("machine=interact", "human=interact")
 """What is explored where no table is given: INTERACT's two machines."""
 
 
-def explore(request: options.Explore) -> None:
+def explore(request: options.ExploreOptions) -> None:
     """Serve the explorer until Ctrl-C, or write it as a file."""
     subject, recording, editor = _opened(request)
     if request.output is not None:
@@ -43,8 +43,8 @@ def explore(request: options.Explore) -> None:
 
 
 def _opened(
-    request: options.Explore,
-) -> tuple[web.Subject, web.Recording | None, web.Editor | None]:
+    request: options.ExploreOptions,
+) -> tuple[web.SystemSubject, web.Recording | None, web.Editor | None]:
     """What is explored: a stored session, tables that are edited, or tables."""
     if request.session is None:
         for field in ("database", "monitors"):

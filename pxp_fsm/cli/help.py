@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import sys
+from importlib import resources
 from pathlib import Path
 
 import click
 
-from pxp_fsm.cli.main import SECTIONS, commands
+from pxp_fsm.cli.main import commands
 from pxp_fsm.cli.options import about as options
 from pxp_fsm.errors import unknown_name
+from pxp_fsm.registry import contributions
 
 _PACKAGE = Path(__file__).parents[1]
 
 
-def help_(request: options.Help) -> None:
+def help_(request: options.HelpOptions) -> None:
     """Print a page, or the list of pages."""
     found = pages()
     if request.topic is None:
@@ -43,15 +45,18 @@ def help_(request: options.Help) -> None:
 
 def _shorts() -> dict[str, str]:
     """The commands that have no page of their name, with what they do."""
-    sections = SECTIONS.values()
-    return {name: entry.short for section in sections for name, entry in section.items()}
+    return {name: entry.short for name, entry in commands.entries.items()}
 
 
 def pages() -> dict[str, Path]:
     """The pages by name: in the package, or in the folder `docs` of a clone."""
     inside = _PACKAGE / "pages"
     folder = inside if inside.is_dir() else _PACKAGE.parent / "docs"
-    return {path.stem: path for path in sorted(folder.glob("*.md"))}
+    found = {path.stem: path for path in sorted(folder.glob("*.md"))}
+    for name, where in contributions("help").items():
+        package, _, file = where.partition(":")
+        found.setdefault(name, Path(str(resources.files(package).joinpath(file))))
+    return found
 
 
 def findings() -> dict[str, Path]:

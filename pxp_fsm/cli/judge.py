@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -10,24 +12,25 @@ import click
 from backends.databases import SqlBlackboard
 from backends.models.registry import Serving
 from backends.models.settings import Settings
-from guards.relations.judge import Consistency, Judge, consistency
+from guards.judge import Consistency, Judge, consistency, majority
 from pxp_fsm.cli.options import sessions as options
 from pxp_fsm.cli.presentation.text import printable
-from pxp_fsm.experiments import participants, rejudging
+from pxp_fsm.errors import NotThere, quoted
+from pxp_fsm.experiments import members
 from pxp_fsm.experiments.costs import Meter
+from pxp_fsm.experiments.plan_data import stored_plan
 from pxp_fsm.experiments.plans import Plan
-from pxp_fsm.experiments.rejudging import Judged
-from pxp_fsm.experiments.stored_plans import stored_plan
+from pxp_fsm.experiments.statistics import wilson
+from pxp_fsm.protocol.relations import Outcome, digest
 from pxp_fsm.tasks.prompts import prompts_text
-from pxp_fsm.tasks.registry import find_task
-from pxp_fsm.tasks.task import DataSet
+from pxp_fsm.tasks.task import DataSet, find_task
 
 
-def judge(request: options.Judge) -> None:
+def judge(request: options.JudgeOptions) -> None:
     """Put the pairs of a run to a judge, and print how consistent its verdicts are."""
     model, meter = request.model, Meter()
     with SqlBlackboard(request.database, create=False) as board:
-        pairs = rejudging.judged_pairs(board, request.run)[: request.limit]
+        pairs = judged_pairs(board, request.run)[: request.limit]
         found = _named(board, request.run, model, request.prompts, request.models)
     measured = asyncio.run(
         _measured(found, model, pairs, request.consistency, request.models, meter)
@@ -37,26 +40,26 @@ def judge(request: options.Judge) -> None:
             f"{model} on run {request.run}: {len(pairs)} pairs, {request.consistency} each way"
         )
     )
-    for line in rejudging.report(measured, pairs):
+    for line in _lines(measured, pairs):
         click.echo(line)
     click.echo(f"Models were asked: {meter.shown()}")
 
 
 def _named(
     board: SqlBlackboard, run: str, model: str, prompts: Path | None, settings: Settings
-) -> participants.Selection:
+) -> members.Selection:
     """The judge and how it is asked; raises what `named.models` does."""
     (record,) = [record for record in board.runs() if record.run == run]
     plan = stored_plan(record)
     source = plan.prompts if prompts is None else prompts_text(prompts)
     wanted = Plan(plan.task, judge=model, prompts=source)
-    return participants.models(wanted, find_task(plan.task), DataSet("", ()), settings)
+    return members.models(wanted, find_task(plan.task), DataSet("", ()), settings)
 
 
 async def _measured(
-    found: participants.Selection,
+    found: members.Selection,
     model: str,
-    pairs: tuple[Judged, ...],
+    pairs: tuple[RejudgedPair, ...],
     number: int,
     settings: Settings,
     meter: Meter,
@@ -65,3 +68,72 @@ async def _measured(
         assert found.prompts is not None  # noqa: S101 - a judge was named
         judge = Judge(serving.model(model), found.prompts)
         return await consistency(judge, [(pair.left, pair.right) for pair in pairs], number)
+
+
+@dataclass(frozen=True, slots=True)
+class RejudgedPair:
+    """A pair of explanations, and every verdict that was given on it in a run."""
+
+    left: str
+    right: str
+    outcomes: tuple[Outcome, ...]
+
+
+def judged_pairs(board: SqlBlackboard, run: str) -> tuple[RejudgedPair, ...]:
+    """Each two different explanations that were judged in `run`, in the order first met.
+
+    The verdicts are those that were given in that order. Pairs of which a text was never sent are
+    left out: only its digest is stored. Raises `NotThere`.
+    """
+    if run not in [record.run for record in board.runs()]:
+        raise NotThere(f"{board.shown} has no run {quoted(run)}")
+    found: dict[tuple[str, str], list[Outcome]] = {}
+    texts: dict[str, str] = {}
+    for record in board.sessions(run):
+        entries = board.events(record.session)
+        for entry in entries:
+            explanation = entry.carried.answer.explanation
+            texts[digest(explanation)] = explanation
+        judgements = [judgement for entry in entries for judgement in entry.judgements]
+        for one in (*judgements, *board.closing(record.session)):
+            verdict = one.outcome in (Outcome.YES, Outcome.NO, Outcome.UNSURE)
+            if one.relation != "AGREE" or not one.asked or not verdict or one.left == one.right:
+                continue
+            if (one.right, one.left) not in found:
+                found.setdefault((one.left, one.right), []).append(one.outcome)
+    return tuple(
+        RejudgedPair(texts[left], texts[right], tuple(outcomes))
+        for (left, right), outcomes in found.items()
+        if left in texts and right in texts
+    )
+
+
+def _lines(measured: Consistency, judged: Sequence[RejudgedPair]) -> Sequence[str]:
+    """What came of it, a line each; shares with their 95% intervals."""
+    answered = [
+        (asked, before)
+        for asked, before in zip(measured.asked, judged, strict=True)
+        if asked.samples
+    ]
+    same = sum(majority(asked.samples) is before.outcomes[0] for asked, before in answered)
+    lines = [f"  {'the verdict of the run':<34}{_share(same, len(answered))}"]
+    if measured.number > 1:
+        agreement = measured.agreement
+        shown = "none" if agreement is None else f"{agreement:.2f}"
+        lines += [
+            f"  {'all samples of a pair alike':<34}{_share(measured.unanimous, measured.pairs)}",
+            f"  {'two samples of a pair alike':<34}{shown} on average",
+        ]
+    lines.append(
+        f"  {'the same the other way round':<34}{_share(measured.symmetric, measured.turned)}"
+    )
+    if measured.silent:
+        lines.append(f"  {'questions without a verdict':<34}{measured.silent}")
+    return lines
+
+
+def _share(count: int, among: int) -> str:
+    if among == 0:
+        return "none"
+    share = wilson(count, among)
+    return f"{count}/{among} ({count / among:.2f}, 95% {share.low:.2f}-{share.high:.2f})"

@@ -10,25 +10,24 @@ import click
 
 from backends.databases import SqlBlackboard
 from backends.models.catalogue import Price, catalogue
-from pxp_fsm.analysis.checks import properties_of_tables
-from pxp_fsm.analysis.languages.operands import meanings
-from pxp_fsm.automata.neighbours import toml_files
+from proofs.check import known_properties
 from pxp_fsm.automata.system_files import is_system_file, read_system
-from pxp_fsm.automata.tables import BUILTIN, NETWORKS, builtin, load_automaton
+from pxp_fsm.automata.tables import built_in_names, builtin, load_automaton, toml_files
 from pxp_fsm.cli.options import about as options
 from pxp_fsm.cli.presentation.results import aligned
 from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.errors import FileError
 from pxp_fsm.experiments.summary import counted
-from pxp_fsm.tasks.registry import task_meanings
+from pxp_fsm.registry import contribution, load
+from pxp_fsm.tasks.task import task_meanings
 
 Row = tuple[str, ...]
 
 
-def list_(request: options.List) -> None:
+def list_(request: options.ListOptions) -> None:
     """Print a table of the names, or JSON."""
     headings, rows = (
-        _named(options.KINDS) if request.kind is None else _KINDS[request.kind](request)
+        _named(options.KINDS) if request.kind is None else _listed(request.kind, request)
     )
     if request.as_json:
         click.echo(json.dumps([dict(zip(headings, row, strict=True)) for row in rows], indent=1))
@@ -44,19 +43,22 @@ def _named(found: Mapping[str, str]) -> tuple[Row, list[Row]]:
     return ("name", "meaning"), list(found.items())
 
 
-def _tasks(_request: options.List) -> tuple[Row, list[Row]]:
+def _listed(kind: str, request: options.ListOptions) -> tuple[Row, list[Row]]:
+    own = _KINDS.get(kind)
+    if own is not None:
+        return own(request)
+    return _named(load(contribution("lists", kind).body)())
+
+
+def _tasks(_request: options.ListOptions) -> tuple[Row, list[Row]]:
     return _named(task_meanings())
 
 
-def _claims(_request: options.List) -> tuple[Row, list[Row]]:
-    return ("name", "of", "meaning"), list(properties_of_tables())
+def _claims(_request: options.ListOptions) -> tuple[Row, list[Row]]:
+    return ("name", "of", "meaning"), [*known_properties()]
 
 
-def _languages(_request: options.List) -> tuple[Row, list[Row]]:
-    return _named(meanings())
-
-
-def _runs(request: options.List) -> tuple[Row, list[Row]]:
+def _runs(request: options.ListOptions) -> tuple[Row, list[Row]]:
     with SqlBlackboard(request.database, create=False) as board:
         rows: list[Row] = [
             (one.run, one.task, f"{counted(one.sessions, 'session')}, {one.over} over", one.created)
@@ -65,7 +67,7 @@ def _runs(request: options.List) -> tuple[Row, list[Row]]:
     return ("name", "task", "sessions", "created"), rows
 
 
-def _models(_request: options.List) -> tuple[Row, list[Row]]:
+def _models(_request: options.ListOptions) -> tuple[Row, list[Row]]:
     """The prices of the catalogue: dollars for a million tokens, and when they were read."""
     found = catalogue()
     retired = {one.models: f"retired {one.on}" for one in found.retirements}
@@ -80,10 +82,8 @@ def _price(price: Price) -> Row:
     return f"{price.rates.input:g}", f"{price.rates.output:g}", str(price.as_of)
 
 
-def _systems(_request: options.List) -> tuple[Row, list[Row]]:
-    rows: list[Row] = [
-        (name, "built-in table", builtin(name).title) for name in (*BUILTIN, *NETWORKS)
-    ]
+def _systems(_request: options.ListOptions) -> tuple[Row, list[Row]]:
+    rows: list[Row] = [(name, "built-in table", builtin(name).title) for name in built_in_names()]
     rows += filter(None, map(_in_file, toml_files(Path())))
     return ("name", "kind", "title"), rows
 
@@ -99,11 +99,10 @@ def _in_file(path: Path) -> Row | None:
         return None
 
 
-_KINDS: Mapping[str, Callable[[options.List], tuple[Row, list[Row]]]] = {
+_KINDS: Mapping[str, Callable[[options.ListOptions], tuple[Row, list[Row]]]] = {
     "tasks": _tasks,
     "claims": _claims,
     "runs": _runs,
     "models": _models,
     "systems": _systems,
-    "languages": _languages,
 }

@@ -7,14 +7,14 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn, TextIO
 
 import click
 
 from pxp_fsm import __version__
-from pxp_fsm.cli.command import Entry, Group
+from pxp_fsm.cli.command import CommandGroup, load_command
 from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.doors import shadowed
 from pxp_fsm.errors import (
@@ -26,93 +26,135 @@ from pxp_fsm.errors import (
     PXPWarning,
     quoted,
 )
+from pxp_fsm.registry import Entry, plugins
 
 BAD_INPUT, FAULT, INTERRUPTED, NO_READER = 2, 3, 130, 141
 """Exit codes besides 0: a request that cannot be met, a database or disk failure, Ctrl-C, and a
 closed pipe."""
 
 
-_NETWORKS = {
-    "new": Entry("create a network of one agent", "networks", "lan"),
-    "run": Entry("run a network on an input", "networks", "lan"),
-    "train": Entry("train a network on examples", "networks", "lan"),
-    "edit": Entry("apply one operation to a network", "networks", "lan"),
-    "log": Entry("print the change log of a network", "networks", "lan"),
-    "undo": Entry("undo the latest change", "networks", "lan"),
-    "redo": Entry("do again what was undone last", "networks", "lan"),
-    "restore": Entry("go to an earlier version", "networks", "lan"),
-    "show": Entry("print a network, with its last run", "networks", "lan"),
-    "draw": Entry("draw a network", "networks", "lan"),
-    "serve": Entry("edit, run and train a network in a browser", "networks", "lan_serve"),
-    "tasks": Entry("list tasks and their criteria", "networks", "lan_tasks"),
-    "test": Entry("score a network on a task", "networks", "lan_tasks"),
-    "compare": Entry("compare three ways of training on a task", "networks", "lan_tasks"),
-    "distance": Entry("compute the least editing between two networks", "networks", "lan_tasks"),
-    "actions": Entry("list the manual changes of a network", "networks", "lan_tasks"),
-}
+def _entry(short: str, body: str, options: str = "") -> Entry:
+    """A command of the core: its modules are in `cli`, those of its options in `cli.options`."""
+    here = "pxp_fsm.cli"
+    return Entry(short, f"{here}.{body}", f"{here}.options.{options}" if options else "")
 
-_DATA = {
-    "check": Entry("check data of your own", "data", "data"),
-    "select": Entry("select rows by what they are about", "data", "data"),
-    "summarize": Entry("let a model summarise explanations", "data", "data"),
-    "split": Entry("draw rows for sessions, validation and test", "data", "data"),
-}
-
-_STUDY = {
-    "check": Entry("check a study and prove its lifecycles", "studies", "study"),
-    "serve": Entry("let people take part in a browser", "studies", "study"),
-    "change": Entry("open, pause, resume, close, anonymise a study", "studies", "study"),
-    "status": Entry("show who takes part, and who waits for whom", "studies", "study"),
-    "export": Entry("export a study without names", "studies", "study"),
-}
 
 SECTIONS = {
     "Verify tables": {
-        "check": Entry("check properties of tables, protocols, systems", "proofs"),
-        "language": Entry("count, list and compare tag sequences", "proofs"),
-        "odds": Entry("compute probabilities of outcomes", "proofs"),
-        "conform": Entry("test a program against a table", "proofs"),
+        "check": _entry(
+            "check properties of tables, protocols, systems", "check:check", "proofs:CheckOptions"
+        ),
     },
     "Run sessions": {
-        "run": Entry("run sessions of a task, DRUG or RAD", "sessions"),
-        "experiment": Entry("run the experiment in a file", "sessions", "run"),
-        "serve": Entry("let experts take part in a browser", "web"),
-        "mcp": Entry("let assistants take part, over MCP", "web"),
-        "data": Entry("check, select, split, summarise data of your own", module="main"),
-        "lan": Entry("run and train networks of LLM agents", module="main"),
-        "study": Entry("let people take part in a study", module="main"),
+        "run": _entry("run sessions of a task, DRUG or RAD", "run:run", "sessions:RunOptions"),
+        "experiment": _entry(
+            "run the experiment in a file", "run:experiment", "sessions:ExperimentOptions"
+        ),
+        "serve": _entry(
+            "let experts take part in a browser", "serve:serve", "sessions:ServeOptions"
+        ),
+        "mcp": _entry("let assistants take part, over MCP", "mcp:mcp", "sessions:McpOptions"),
+        "data": _entry("check, select, split, summarise data of your own", "main:data"),
     },
     "Show results": {
-        "explore": Entry("explore a system step by step in a browser", "web"),
-        "sessions": Entry("list or show sessions", "results"),
-        "draw": Entry("draw automata, sessions, counterexamples", "results"),
-        "report": Entry("report tables and figures of runs", "results"),
-        "compare": Entry("compare two runs, session by session", "results"),
-        "monitor": Entry("evaluate temporal formulas on recorded sessions", "results"),
-        "audit": Entry("find messages that no correct agent could have sent", "results"),
-        "test": Entry("ask the machine of a run its test data (Figure 2)", "sessions"),
-        "judge": Entry("submit the pairs of a run to a judge again", "sessions"),
-        "cost": Entry("show model costs", "results"),
+        "explore": _entry(
+            "explore a system step by step in a browser",
+            "explore:explore",
+            "sessions:ExploreOptions",
+        ),
+        "sessions": _entry("list or show sessions", "sessions:sessions", "results:SessionsOptions"),
+        "draw": _entry(
+            "draw automata, sessions, counterexamples", "draw:draw", "results:DrawOptions"
+        ),
+        "report": _entry(
+            "report tables and figures of runs", "report:report", "results:ReportOptions"
+        ),
+        "compare": _entry(
+            "compare two runs, session by session", "report:compare", "results:CompareOptions"
+        ),
+        "monitor": _entry(
+            "evaluate temporal formulas on recorded sessions",
+            "monitor:monitor",
+            "results:MonitorOptions",
+        ),
+        "audit": _entry(
+            "find messages that no correct agent could have sent",
+            "audit:audit",
+            "results:AuditOptions",
+        ),
+        "test": _entry(
+            "ask the machine of a run its test data (Figure 2)", "test:test", "sessions:TestOptions"
+        ),
+        "judge": _entry(
+            "submit the pairs of a run to a judge again", "judge:judge", "sessions:JudgeOptions"
+        ),
+        "cost": _entry("show model costs", "cost:cost", "results:CostOptions"),
     },
     "Store and exchange": {
-        "verify": Entry("report changes to stored runs", "storage"),
-        "upgrade": Entry("upgrade an older database", "storage", "verify"),
-        "export": Entry("export runs as files, tables for other tools", "storage", "exchange"),
-        "import": Entry("import exported runs and tables", "storage", "exchange"),
-        "archive": Entry("pack runs for a paper's supplement, check a pack", "storage"),
-        "erase": Entry("erase what was said in sessions", "storage", "verify"),
+        "verify": _entry("report changes to stored runs", "verify:verify", "storage:VerifyOptions"),
+        "upgrade": _entry("upgrade an older database", "verify:upgrade", "storage:UpgradeOptions"),
+        "export": _entry(
+            "export runs as files, tables for other tools",
+            "exchange:export",
+            "storage:ExportOptions",
+        ),
+        "import": _entry(
+            "import exported runs and tables", "exchange:import_", "storage:ImportOptions"
+        ),
+        "archive": _entry(
+            "pack runs for a paper's supplement, check a pack",
+            "exchange:archive",
+            "storage:ArchiveOptions",
+        ),
+        "erase": _entry("erase what was said in sessions", "verify:erase", "storage:EraseOptions"),
     },
     "Find out": {
-        "list": Entry("list tasks, claims, runs, models, systems, languages", "about"),
-        "help": Entry("read a page of the documentation", "about"),
-        "doctor": Entry("report what is installed, and what it enables", "about"),
+        "list": _entry(
+            "list tasks, claims, runs, models, systems, languages",
+            "list:list_",
+            "about:ListOptions",
+        ),
+        "help": _entry("read a page of the documentation", "help:help_", "about:HelpOptions"),
+        "doctor": _entry(
+            "report what is installed, and what it enables", "doctor:doctor", "about:DoctorOptions"
+        ),
     },
 }
-"""The commands by purpose."""
+"""The commands of the core by purpose; plug-ins add theirs to these sections, or to their own."""
 
 
-class _Commands(Group):
+_DATA = {
+    "check": _entry("check data of your own", "data:check", "data:DataCheckOptions"),
+    "select": _entry("select rows by what they are about", "data:select", "data:DataSelectOptions"),
+    "summarize": _entry(
+        "let a model summarise explanations", "data:summarize", "data:DataSummarizeOptions"
+    ),
+    "split": _entry(
+        "draw rows for sessions, validation and test", "data:split", "data:DataSplitOptions"
+    ),
+}
+
+
+class _Commands(CommandGroup):
     """Handles exceptions before click does, whose exit codes differ for some of them."""
+
+    @property
+    def sections(self) -> Mapping[str, Mapping[str, Entry]]:
+        """The commands of the core and of plug-ins, by purpose; no plug-in replaces one of ours."""
+        whole = {title: dict(entries) for title, entries in self.own.items()}
+        taken = {name for entries in whole.values() for name in entries}
+        for plugin in plugins():
+            for name, entry in plugin.commands.items():
+                if name not in taken:
+                    taken.add(name)
+                    whole.setdefault(entry.section or "Plug-ins", {})[name] = entry
+        return whole
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        for entries in self.own.values():
+            if cmd_name in entries:  # without a look at what is installed, which takes long
+                return load_command(cmd_name, entries[cmd_name])
+        return super().get_command(ctx, cmd_name)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -194,22 +236,12 @@ def commands() -> None:
     that no correct agent could have sent (audit), a verdict is not the expected one (check), a
     formula is false (monitor), a program differs from its table (conform), or a package is shadowed
     (doctor); 2 the request or its data cannot be used; 3 a database or a disk failed; 4 a verdict
-    is unknown (check, conform); 130 stopped by Ctrl-C (every message sent so far is stored); 141
-    the reader of the pipe has closed it.
+    is unknown (check, conform), or a session could not be read (monitor); 130 stopped by Ctrl-C
+    (every message sent so far is stored); 141 the reader of the pipe has closed it.
     """
 
 
-@click.group(cls=Group, sections={"Commands": _NETWORKS})
-def lan() -> None:
-    """Run and train networks of LLM agents, kept in files such as my.lan.json."""
-
-
-@click.group(cls=Group, sections={"Commands": _STUDY})
-def study() -> None:
-    """Conduct studies with people, set up in files such as my_study.toml (pxp help studies)."""
-
-
-@click.group(cls=Group, sections={"Commands": _DATA})
+@click.group(cls=CommandGroup, sections={"Commands": _DATA})
 def data() -> None:
     """Check, select, split, summarise data of your own: CSV or JSON Lines (pxp help data)."""
 

@@ -3,74 +3,125 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
 from backends.databases import SqlBlackboard
 from backends.people import has_terminal
 from pxp_fsm import web
-from pxp_fsm.automata.system import system_in
-from pxp_fsm.automata.system_files import MCP, TERMINAL, SystemFile, is_system_file, read_system
+from pxp_fsm.automata.system_files import MCP, TERMINAL, is_system_file, read_system
 from pxp_fsm.cli.help import findings
-from pxp_fsm.cli.options import web as options
+from pxp_fsm.cli.options import sessions as options
 from pxp_fsm.cli.pages import require_mcp, tokens_of
 from pxp_fsm.cli.presentation.text import printable, program
-from pxp_fsm.cli.run import of_preset
-from pxp_fsm.cli.run_system import say_proved
+from pxp_fsm.cli.run import of_preset, say_proved
 from pxp_fsm.cli.serve import EXPERT
 from pxp_fsm.defaults import DATABASE
 from pxp_fsm.errors import UsageError, quoted
-from pxp_fsm.experiments import files, plans, runs, system_members, system_runs
-from pxp_fsm.experiments.execution import Run
+from pxp_fsm.experiments import (
+    files,
+    members,
+    plans,
+    runs,
+)
+from pxp_fsm.experiments.runs import Run, SystemOpening
 from pxp_fsm.experiments.summary import counted
 
+Opened = Callable[[SqlBlackboard], Run[Any]]
+"""Begins the run, or finds the one that is resumed."""
 
-def mcp(request: options.Mcp) -> None:
+
+def mcp(request: options.McpOptions) -> None:
     """Carry sessions on, and serve their assistants until Ctrl-C."""
     require_mcp()
     target = request.plan["task"]
-    if is_system_file(target):
-        _serve_system(request, read_system(target))
-    else:
-        _serve_task(request, target)
+    opened = _of_system(request) if is_system_file(target) else _of_task(request)
+    request.output.mkdir(parents=True, exist_ok=True)
+    database = request.database or str(request.output / DATABASE)
+    with SqlBlackboard(database, create=request.resume is None) as board:
+        run = opened(board)
+        try:
+            web.serve_assistants(
+                board,
+                [run],
+                request.port,
+                partial(_show, request, _title(run)),
+                stdio=request.stdio,
+                url=request.url,
+                days=request.days,
+                pages=findings(),
+            )
+        except KeyboardInterrupt:
+            stopped = f"Stopped. {_resumable(request, run.name, database)}"
+            raise KeyboardInterrupt(stopped) from None
 
 
-def _serve_task(request: options.Mcp, target: str) -> None:
+def _title(run: Run[Any]) -> str:
+    if isinstance(run.opening, SystemOpening):
+        return f"Run {run.name}"
+    opening, many = run.opening, counted(run.total, "session")
+    return f"Run {run.name}: {opening.task.about}, {opening.plan.rules()}, {many}"
+
+
+def _of_task(request: options.McpOptions) -> Opened:
     """The run of a task, of an experiment's file, or the one that is resumed."""
     for name in ("respondents", "sessions", "anyway"):
         if getattr(request, name):
             raise UsageError("this applies to a system file, not to a task", name)
+    target, resume = request.plan["task"], request.resume
     file = _is_file(target)
-    if file and request.resume:
+    if file and resume:
         raise UsageError("the run of an experiment's file is found by itself; omit this", "resume")
-    if (file or request.resume) and len(request.plan) > 1:
+    if (file or resume) and len(request.plan) > 1:
         given = ", ".join(f"--{name}" for name in request.plan if name != "task")
         raise UsageError(f"{'a file' if file else 'a resumed run'} keeps its plan; omit {given}")
-    experiment = files.load(Path(target)) if file else None
-    plan = experiment.plan if experiment else _plan(request) if not request.resume else None
-    if plan is not None:
-        _check_plan(plan, request)
-    request.output.mkdir(parents=True, exist_ok=True)
-    database = request.database or str(request.output / DATABASE)
-    with SqlBlackboard(database, create=request.resume is None) as board:
-        if request.resume is not None:
-            run = runs.resume(request.resume, board, request.models, may_be_over=True)
-            _check_plan(run.plan, request)
-        elif experiment is not None:
-            run = files.open_run(experiment, board, request.models, may_be_over=True)
-        else:
-            assert plan is not None  # noqa: S101 - neither a file nor a stored run has it
-            run = runs.start(plan, board, settings=request.models)
-        if run.task.name != target and experiment is None:
-            raise UsageError(f"run {run.name} is about {run.task.name}, not {target}")
-        _serve(request, board, run, database)
+    if resume is not None:
+
+        def resumed(board: SqlBlackboard) -> Run[Any]:
+            run = runs.resume(resume, board, request.models, may_be_over=True)
+            _check_plan(run.opening.plan, request)
+            if run.opening.task.name != target:
+                raise UsageError(f"run {run.name} is about {run.opening.task.name}, not {target}")
+            return run
+
+        return resumed
+    if file:
+        experiment = files.load(Path(target))
+        _check_plan(experiment.plan, request)
+        return lambda board: files.open_run(experiment, board, request.models, may_be_over=True)
+    plan = _plan(request)
+    _check_plan(plan, request)
+    return lambda board: runs.start(plan, board, request.models)
 
 
-def _plan(request: options.Mcp) -> plans.Plan:
+def _of_system(request: options.McpOptions) -> Opened:
+    """The run of a system file, after what is proved of it."""
+    others = [f"--{name}" for name in request.plan if name not in ("task", "seed")]
+    if others:
+        raise UsageError(f"{', '.join(others)} applies to a task, not to a system; leave it out")
+    file, resume = read_system(request.plan["task"]), request.resume
+    given = members.respondents(file, request.respondents, settings=request.models)
+    _check_members(request, given)
+    opening = SystemOpening(
+        file,
+        given,
+        sessions=request.sessions or 1,
+        seed=int(request.plan.get("seed", 0)),
+        settings=request.models,
+    )
+    over_stdio = request.stdio is not None
+    say_proved(opening.system, file, request.output, anyway=request.anyway, err=over_stdio)
+    if resume is None:
+        return lambda board: runs.start(opening, board)
+    return lambda board: runs.resume(resume, board, request.models, opening)
+
+
+def _plan(request: options.McpOptions) -> plans.Plan:
     """The plan that the options mean: without another word, the assistant is the human."""
     values = dict(request.plan)
     if values.get("machine") not in plans.ASSISTANTS and "human" not in values:
@@ -79,7 +130,7 @@ def _plan(request: options.Mcp) -> plans.Plan:
     return replace(plan, subject=EXPERT) if plan.in_browser and plan.subject is None else plan
 
 
-def _check_plan(plan: plans.Plan, request: options.Mcp) -> None:
+def _check_plan(plan: plans.Plan, request: options.McpOptions) -> None:
     if not plan.assistants:
         raise UsageError(
             'nobody is an assistant; write human = "mcp" or machine = "mcp" below [agents]'
@@ -95,71 +146,7 @@ def _check_stdio(stdio: str | None, assistants: tuple[str, ...]) -> None:
         raise UsageError(f"{quoted(stdio)} is no assistant; there are: {there}", "stdio")
 
 
-def _serve(request: options.Mcp, board: SqlBlackboard, run: Run, database: str) -> None:
-    many = counted(run.total, "session")
-    title = f"Run {run.name}: {run.task.about}, {run.plan.rules()}, {many}"
-    try:
-        web.serve_tasks(
-            board,
-            [run],
-            request.port,
-            partial(_show, request, title),
-            stdio=request.stdio,
-            url=request.url,
-            days=request.days,
-            pages=findings(),
-        )
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"Stopped. {_resumable(request, run.name, database)}") from None
-
-
-def _serve_system(request: options.Mcp, file: SystemFile) -> None:
-    """The sessions of a system file."""
-    others = [f"--{name}" for name in request.plan if name not in ("task", "seed")]
-    if others:
-        raise UsageError(f"{', '.join(others)} applies to a task, not to a system; leave it out")
-    system = system_in(file)
-    given = system_members.respondents(file, request.respondents, settings=request.models)
-    _check_members(request, given)
-    over_stdio = request.stdio is not None
-    say_proved(system, file, request.output, anyway=request.anyway, err=over_stdio)
-    database = request.database or str(request.output / DATABASE)
-    with SqlBlackboard(database, create=request.resume is None) as board:
-        seed, sessions = int(request.plan.get("seed", 0)), request.sessions or 1
-        models = request.models
-        if request.resume is None:
-            name = system_runs.start_run(
-                *(board, file, system, given), seed=seed, sessions=sessions, caps=models.caps
-            )
-        else:
-            name = request.resume
-            stored = system_runs.check_resumed(board, name, file, system, given, models)
-            seed, sessions, models, _ = stored
-        run = system_runs.SystemRun(
-            name=name,
-            system=system,
-            file=file,
-            respondents=given,
-            board=board,
-            sessions=sessions,
-            seed=seed,
-            settings=models,
-        )
-        try:
-            web.serve_assistants(
-                run,
-                request.port,
-                partial(_show, request, f"Run {name}"),
-                stdio=request.stdio,
-                url=request.url,
-                days=request.days,
-                pages=findings(),
-            )
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(f"Stopped. {_resumable(request, name, database)}") from None
-
-
-def _check_members(request: options.Mcp, given: Mapping[str, str]) -> None:
+def _check_members(request: options.McpOptions, given: Mapping[str, str]) -> None:
     """Raise `UsageError` for options that do not go together."""
     assistants = tuple(name for name, who in given.items() if who == MCP)
     if not assistants:
@@ -183,7 +170,7 @@ def _is_file(target: str) -> bool:
 
 
 def _show(
-    request: options.Mcp,
+    request: options.McpOptions,
     title: str,
     address: str,
     tokens: Mapping[str, str],
@@ -199,7 +186,7 @@ def _show(
         click.echo(printable(line), err=stdio is not None)
 
 
-def _resumable(request: options.Mcp, name: str, database: str) -> str:
+def _resumable(request: options.McpOptions, name: str, database: str) -> str:
     given = [word for text in request.respondents for word in ("--respondent", text)]
     target = request.plan["task"]
     by_name = is_system_file(target) or not _is_file(target)

@@ -3,37 +3,49 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Sequence
+from typing import Any
 
 import click
 
-from backends.databases import SqlBlackboard, StoredSession
-from backends.databases.records import stored_system
+from backends.databases import SqlBlackboard
 from proofs.logic.monitor import MonitorVerdict
-from pxp_fsm.analysis.monitoring import Monitors, tallies
+from pxp_fsm.analysis.monitoring import (
+    Monitors,
+    NotMonitored,
+    listened,
+    monitored,
+    not_monitored,
+)
 from pxp_fsm.analysis.recordings.files import open_recordings
 from pxp_fsm.cli.options import results as options
 from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.cli.sessions import is_session
-from pxp_fsm.experiments.summary import counted
+from pxp_fsm.errors import Refused
 
-VIOLATED = 1
-"""Exit code where a formula is false of a session."""
+VIOLATED, UNREAD = 1, 4
+"""Exit codes: a formula is false of a session; of none, but not every session could be read."""
 
 
-def monitor(request: options.Monitor) -> int:
+def monitor(request: options.MonitorOptions) -> int:
     """Print how the formulas are on a run or a session."""
     monitors, name = Monitors(request.formulas), request.name
     with open_recordings(request.database, request.mapping) as found:
-        evaluate = _session if is_session(found.board, name) else _run
-        violated = evaluate(monitors, found.board, name, request.as_json)
-    for reason, count in found.unread.most_common():
-        click.echo(printable(f"{counted(count, 'session')} not monitored: {reason}"), err=True)
-    return VIOLATED if violated else 0
+        if is_session(found.board, name):
+            return _session(monitors, found.board, name, request.as_json)
+        elsewhere = [NotMonitored(where, reason) for where, reason in found.unread]
+        return _run(monitors, found.board, name, elsewhere, request.as_json)
 
 
-def _run(monitors: Monitors, board: SqlBlackboard, name: str, as_json: bool) -> bool:
-    found = tallies(monitors, board, name)
+def _run(
+    monitors: Monitors,
+    board: SqlBlackboard,
+    name: str,
+    elsewhere: Sequence[NotMonitored],
+    as_json: bool,
+) -> int:
+    found = monitored(monitors, board, name)
+    unread = [*found.unread, *elsewhere]
     if as_json:
         records = [
             {
@@ -42,50 +54,54 @@ def _run(monitors: Monitors, board: SqlBlackboard, name: str, as_json: bool) -> 
                 "verdict": heard.outlook.value,
                 "settled_at": heard.settled_at,
             }
-            for tally in found
+            for tally in found.tallies
             for heard in tally.heard
         ]
-        click.echo(json.dumps(records, indent=1))
+        click.echo(_json(records, unread))
     else:
-        for tally in found:
-            click.echo(printable(tally.line))
-    return any(tally.violated for tally in found)
+        for line in (*found.lines, *(one.line for one in elsewhere)):
+            click.echo(printable(line))
+    return _code(any(tally.violated for tally in found.tallies), unread)
 
 
-def _session(monitors: Monitors, board: SqlBlackboard, name: str, as_json: bool) -> bool:
+def _session(monitors: Monitors, board: SqlBlackboard, name: str, as_json: bool) -> int:
     stored = board.session(name)
-    followed = list(_followed(monitors, stored))
+    watch = monitors.of_record(stored.record)
+    rows = [(0, "", watch.outlooks)]
+    unread = []
+    try:
+        for event in listened(watch, stored.events):
+            rows.append((event.number, watch.said(event), watch.outlooks))
+    except Refused as error:
+        unread.append(not_monitored(name, error))
     if as_json:
         records = [
             {
-                "message": number,
+                watch.counts: number,
                 "verdicts": dict(zip(monitors.formulas, (o.value for o in outlooks), strict=True)),
             }
-            for number, _, outlooks in followed
+            for number, _, outlooks in rows
         ]
-        click.echo(json.dumps(records, indent=1))
+        click.echo(_json(records, unread))
     else:
         for written in monitors.formulas:
             click.echo(printable(f"Monitor {written}"))
-        for number, said, outlooks in followed:
+        for number, said, outlooks in rows:
             head = f"{number:>3} {said}".rstrip()
             shown = "".join(f"  {outlook.value:<16}" for outlook in outlooks)
             click.echo(printable(f"{head:<20}{shown}".rstrip()))
-    return any(outlook is MonitorVerdict.FALSE for outlook in followed[-1][2])
+        for one in unread:
+            click.echo(printable(one.line))
+    return _code(MonitorVerdict.FALSE in watch.outlooks, unread)
 
 
-def _followed(
-    monitors: Monitors, stored: StoredSession
-) -> Iterator[tuple[int, str, tuple[MonitorVerdict, ...]]]:
-    """How the formulas stand before the first message or action (0) and after each."""
-    record = stored.record
-    if record.channel:
-        system = stored_system(record.members, record.channel)
-        taken = [one.action for one in stored.actions]
-        after = monitors.follow_actions(system, record.session, taken)
-        for number, (action, outlooks) in enumerate(after):
-            yield number, "" if action is None else str(action), outlooks
-        return
-    for message, outlooks in monitors.follow(record, stored.history):
-        said = f"{message.sender} {message.tag}" if message else ""
-        yield message.number if message else 0, said, outlooks
+def _json(verdicts: list[dict[str, Any]], unread: Sequence[NotMonitored]) -> str:
+    """The verdicts, and what was not read."""
+    named = [{"session": one.session, "reason": one.reason} for one in unread]
+    return json.dumps({"verdicts": verdicts, "not_monitored": named}, indent=1)
+
+
+def _code(violated: bool, unread: Sequence[NotMonitored]) -> int:
+    if violated:
+        return VIOLATED
+    return UNREAD if unread else 0

@@ -1,4 +1,4 @@
-"""`pxp report`: runs as a web page, with CSV, JSON and LaTeX next to it."""
+"""`pxp report` and `pxp compare`: runs as a web page with files beside it, or two side by side."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import click
 from backends.databases import SqlBlackboard
 from pxp_fsm.cli.exchange import note_given_out
 from pxp_fsm.cli.options import results as options
-from pxp_fsm.cli.presentation.text import printable
+from pxp_fsm.cli.presentation.text import console, printable
+from pxp_fsm.errors import UsageError
+from pxp_fsm.experiments import comparison, files, outcomes, summary
 from pxp_fsm.experiments.reports.write import left_out, write
 
 
-def report(request: options.Report) -> None:
+def report(request: options.ReportOptions) -> None:
     """Write the report, and say what it leaves out."""
     with SqlBlackboard(request.database, create=False) as board:
         reports, written = write(
@@ -32,3 +34,16 @@ def report(request: options.Report) -> None:
             click.echo(printable(f"{found.name}: {line}"), err=True)
     for path in written:
         click.echo(printable(f"Written: {path}"))
+
+
+def compare(request: options.CompareOptions) -> None:
+    """Print how two runs differ, session by session."""
+    names = [files.run_name(name) for name in (request.first, request.second)]
+    if names[0] == names[1]:
+        raise UsageError(f"both names are the run {printable(names[0])}; give two different runs")
+    with SqlBlackboard(request.database, create=False) as board:
+        left, right = (outcomes.outcomes_of(board, name) for name in names)
+    found = outcomes.compare(left, right)
+    console().print(summary.as_rich(comparison.comparison_sheet(found, *map(printable, names))))
+    for line in comparison.comparison_lines(left, right, found):
+        click.echo(printable(line))

@@ -1,184 +1,132 @@
-"""`pxp run` and `pxp experiment`: the run, its progress, and its artifacts."""
+"""`pxp run` and `pxp experiment`: the run of a task or of a system, its progress, its artifacts."""
 
 from __future__ import annotations
 
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
 from backends.databases import Origin, SqlBlackboard, anchors
 from backends.models.paper_settings import find_preset
 from backends.people import has_terminal
-from pxp_fsm.analysis.monitoring import Live, Monitors, foregone, tallies
-from pxp_fsm.cli import run_system
+from proofs.export.traces import actions_of
+from pxp_fsm.analysis.monitoring import LiveMonitors, Monitors, foregone, monitored
+from pxp_fsm.automata.actions import SystemAction
+from pxp_fsm.automata.documents import text_of
+from pxp_fsm.automata.system import System, system_in
+from pxp_fsm.automata.system_files import MCP, TERMINAL, SystemFile, read_system
 from pxp_fsm.cli.options import sessions as options
 from pxp_fsm.cli.presentation import runs as printed
 from pxp_fsm.cli.presentation.text import console, printable, program
 from pxp_fsm.defaults import DATABASE
 from pxp_fsm.errors import Halted, UsageError
-from pxp_fsm.experiments import (
-    executors,
-    files,
-    participants,
-    plan_data,
-    plans,
-    runs,
-    summary,
-)
-from pxp_fsm.experiments.guests import unserved
+from pxp_fsm.experiments import executors, files, members, plans, proved, runs, summary
+from pxp_fsm.experiments.members import unserved
 from pxp_fsm.experiments.outcomes import outcomes_of
+from pxp_fsm.experiments.runs import Progress, Run, SystemOpening, TaskOpening
 from pxp_fsm.experiments.statistics import statistics_of
+from pxp_fsm.experiments.summary import counted
 from pxp_fsm.options import settings
-from pxp_fsm.protocol.messages import Message
+from pxp_fsm.protocol.messages import NOTHING
+from pxp_fsm.sessions.events import Event
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-Request = options.Run | options.Experiment
+Request = options.RunOptions | options.ExperimentOptions
+
+_SHOWN = 20
+"""Up to so many sessions of a system, each is told when it is over; of one, each action is."""
 
 
-def run(request: options.Run) -> None:
-    """Run a new plan, or resume a run, then print and write what came of it.
+class Screen(Protocol):
+    """What is shown of runs, of a task or of a system."""
 
-    Whatever can be wrong with the plan, its data or the output folder is found before the run.
+    def announce(self, run: Run[Any], board: SqlBlackboard, *, again: bool) -> None:
+        """Say what a run is about; `again` if only LEARN differs from the one before it."""
+
+    def carry(self, run: Run[Any], board: SqlBlackboard) -> None:
+        """Carry the run to its end in this process, and show how it goes."""
+
+    def resumed_by(self, run: Run[Any]) -> Sequence[str]:
+        """What a command that carries the run on says: what is run, and the options to repeat."""
+
+    def finish(self, setting: str, run: Run[Any], board: SqlBlackboard) -> None:
+        """Write what came of a run that is over."""
+
+    def conclude(self, board: SqlBlackboard, database: str) -> None:
+        """Print what came of all of them; `database` is as a command names it."""
+
+
+Begun = Callable[[SqlBlackboard], Iterator[tuple[str, Run[Any]]]]
+"""The runs to be carried on, by setting; each is recorded when it is asked for."""
+
+
+def run(request: options.RunOptions) -> None:
+    """Run a new plan or system, or resume or fork a run, then print and write what came of it.
+
+    Whatever can be wrong with the plan, its data, its members or the output folder is found before
+    the run.
     """
-    if Path(request.plan["task"]).suffix in (".toml", ".json"):
-        run_system.run(request)
-        return
-    _refuse_of_systems(request)
-    monitors = Monitors(request.monitors)
-    database, output = _where(request)
-    _signing_key(request)
-    if request.resume is not None:
-        _refuse_with_resume(request)
-        _resume(request.plan["task"], request.resume, request, monitors)
-        return
-    if request.fork is not None:
-        _fork(Origin.read(request.fork), request, monitors)
-        return
-    begun = {
-        setting: (plan, plan_data.read_plan(plan)) for setting, plan in _settings(request).items()
-    }
-    for plan, found in begun.values():
-        _see_the_person(plan)
-        monitors.under(plan.rules())
-        participants.models(plan, *found, request.models)
-    _prepare(output)
-    with SqlBlackboard(database) as board:
-        finished: dict[str, printed.Finished] = {}
-        for setting, (plan, found) in begun.items():
-            started = runs.start(plan, board, found, request.models)
-            finished[setting] = _carry(started, board, request, monitors, bool(finished))
-        _conclude(finished, board, request)
+    is_file = Path(request.plan["task"]).suffix in (".toml", ".json")
+    begun, screen = _system(request) if is_file else _task(request)
+    _carry_all(request, begun, screen, new=request.resume is None and request.fork is None)
 
 
-def _refuse_of_systems(request: options.Run) -> None:
-    """Refuse what applies to system files alone."""
-    for name, value in (
-        ("respondents", request.respondents),
-        ("sessions", request.sessions),
-        ("follow", request.follow),
-        ("anyway", request.anyway),
-    ):
-        if value:
-            raise UsageError("this applies to a system file, not to a task", name)
-
-
-def _resume(task: str, name: str, request: options.Run, monitors: Monitors) -> None:
-    database, output = _where(request)
-    with SqlBlackboard(database, create=False) as board:
-        resumed = runs.resume(name, board, request.models)
-        if resumed.plan.task != task:
-            raise UsageError(f"run {resumed.name} is about {resumed.plan.task}, not {task}")
-        _see_the_person(resumed.plan)
-        _prepare(output)
-        _conclude({"": _carry(resumed, board, request, monitors)}, board, request)
-
-
-def _fork(origin: Origin, request: options.Run, monitors: Monitors) -> None:
-    """Carry on a stored session as a new run."""
-    database, output = _where(request)
-    for name in ("executor", "both"):
-        if getattr(request, name):
-            raise UsageError("this has no effect beside --fork, which runs one session", name)
-    plan = _plan(request)
-    _see_the_person(plan)
-    given = {name: getattr(plan, name) for name in request.plan}
-    with SqlBlackboard(database, create=False) as board:
-        forked = runs.fork(origin, board, given, request.models)
-        _see_the_person(forked.plan)
-        _prepare(output)
-        _conclude({"": _carry(forked, board, request, monitors)}, board, request)
-
-
-def experiment(request: options.Experiment) -> None:
+def experiment(request: options.ExperimentOptions) -> None:
     """Run an experiment, or what is left of it, then print and write what came of it."""
-    database, output = _where(request)
+    _where(request)
     _signing_key(request)
     found = files.load(request.file, request.subject)
     _see_the_person(found.plan)
-    participants.models(found.plan, found.task, found.data, request.models)
-    _prepare(output)
-    with SqlBlackboard(database) as board:
+    members.models(found.plan, found.task, found.data, request.models)
+
+    def begun(board: SqlBlackboard) -> Iterator[tuple[str, Run[Any]]]:
         opened = files.open_run(found, board, request.models)
         click.echo(printable(f"Experiment {found.title}, fingerprint {found.fingerprint}"))
-        _conclude({"": _carry(opened, board, request, Monitors(()))}, board, request)
+        yield "", opened
+
+    _carry_all(request, begun, TaskScreen(request, Monitors(())), new=True)
 
 
-def _plan(request: options.Run) -> plans.Plan:
-    """The plan that the options mean."""
-    values = dict(request.plan)
-    if request.unbounded:
-        if values.get("protocol") != "pxp" or "k" in values:
-            raise UsageError("--unbounded requires --protocol pxp, and replaces --k")
-        values["k"] = plans.UNBOUNDED
-    return plans.build_plan({**of_preset(values), **values}, Path())
+def _carry_all(request: Request, begun: Begun, screen: Screen, *, new: bool) -> None:
+    """Carry runs to their end, one after the other, and show what came of them."""
+    database, output = _where(request)
+    key = _signing_key(request)
+    if new:
+        _prepare(output)
+    with SqlBlackboard(database, create=new) as board:
+        for number, (setting, started) in enumerate(begun(board)):
+            _prepare(output)
+            try:
+                screen.announce(started, board, again=number > 0)
+                _carry(started, board, request, screen)
+                if request.anchor is not None and key is not None:
+                    anchors.sign_run(board, started.name, request.anchor, key)
+                screen.finish(setting, started, board)
+            except KeyboardInterrupt:
+                stopped = f"Stopped. {_resumable(started, board, request, screen)}"
+                raise KeyboardInterrupt(stopped) from None
+            except Halted as error:
+                how = _resumable(started, board, request, screen)
+                raise Halted(f"{error}\n{how}") from error
+        screen.conclude(board, _named(board, request.database, output))
 
 
-def _settings(request: options.Run) -> Mapping[str, plans.Plan]:
-    """The plan by its setting's name: one without a name, or those of both settings."""
-    plan = _plan(request)
-    if not request.both:
-        return {"": plan}
-    for given, option in (("learn" in request.plan, "learn"), (plan.person, "human")):
-        if given:
-            raise UsageError(f"this has no effect beside --{option}: it runs both settings", "both")
-    return {
-        printed.CONTROLLED: replace(plan, learn="better"),
-        printed.UNCONTROLLED: replace(plan, learn="always"),
-    }
-
-
-def of_preset(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """How a preset's paper ran its experiment, where a preset is given.
-
-    With a person it is the uncontrolled setting, in which no lesson is weighed.
-    """
-    if given.get("preset") is None:
-        return {}
-    paper = dict(find_preset(given["preset"]).plan)
-    if given.get("human") in plans.PERSONS:
-        paper.pop("learn", None)
-    return paper
-
-
-def _refuse_with_resume(request: options.Run) -> None:
-    """Refuse options that differ from the plan of a resumed run."""
-    given = [
-        f"--{setting.option.name or setting.field}"
-        for setting in settings(plans.Plan)
-        if setting.field in request.plan and not setting.option.argument
-    ]
-    given += [f"--{name}" for name in ("unbounded", "both", "fork") if getattr(request, name)]
-    if given:
-        raise UsageError(f"a resumed run keeps its own plan; leave out {', '.join(given)}")
+def _carry(run: Run[Any], board: SqlBlackboard, request: Request, screen: Screen) -> None:
+    """Carry `run` to its end, by itself or on workers."""
+    if request.executor is None or request.database is None:
+        screen.carry(run, board)
+        return
+    show = printed.progress(run.name, board, run.total)
+    executors.spread(run, request.database, board, request.executor, on_tick=show)
 
 
 def _where(request: Request) -> tuple[str, Path]:
@@ -188,36 +136,13 @@ def _where(request: Request) -> tuple[str, Path]:
     return request.database or str(request.output / DATABASE), request.output
 
 
-def _carry(
-    run: runs.Run,
-    board: SqlBlackboard,
-    request: Request,
-    monitors: Monitors,
-    again: bool = False,
-) -> printed.Finished:
-    """Carry `run` to its end, and write its files; `again` if only LEARN differs from the last."""
-    database, output, executor = request.database, request.output, request.executor
-    key = _signing_key(request)
-    watched = monitors.under(run.plan.rules())
-    live = Live(watched, lambda session: (one.message for one in board.entries(session)))
-    try:
-        printed.announce(run, board, output, request.verbose, again)
-        for line in foregone(watched, run.plan.rules()):
-            click.echo(printable(line))
-        if executor is not None and database is not None:
-            show = printed.progress(run.name, board, run.total)
-            executors.spread(run, database, board, executor, on_tick=show)
-        else:
-            _with_progress(run, output, live)
-        if request.anchor is not None and key is not None:
-            anchors.sign_run(board, run.name, request.anchor, key)
-        told = [one.line for one in tallies(monitors, board, run.name)] if watched else []
-        return _finished(run, board, output, told)
-    except KeyboardInterrupt:
-        stopped = f"Stopped. {_resumable(run, board, database, output)}"
-        raise KeyboardInterrupt(stopped) from None
-    except Halted as error:
-        raise Halted(f"{error}\n{_resumable(run, board, database, output)}") from error
+def _resumable(run: Run[Any], board: SqlBlackboard, request: Request, screen: Screen) -> str:
+    where = ["--output", str(request.output)]
+    if request.database is not None:
+        where += ["--database", _named(board, request.database, request.output)]
+    about, *others = screen.resumed_by(run)
+    command = [program(), "run", about, "--resume", run.name, *where, *others]
+    return f"Everything so far is stored; carry on with\n  {shlex.join(command)}"
 
 
 def _signing_key(request: Request) -> Ed25519PrivateKey | None:
@@ -244,6 +169,120 @@ def _unwritable(path: Path, error: OSError) -> OSError:
     return OSError(f"cannot write {path}: {why}; give another folder with --output")
 
 
+def _named(board: SqlBlackboard, database: str | None, output: Path) -> str:
+    """The database as a command names it: as it was given, but for a password in its URL."""
+    if database is None:
+        return str(output / DATABASE)
+    return database if board.engine.url.password is None else board.shown
+
+
+def _say(line: str) -> None:
+    click.echo(printable(line), err=True)
+
+
+def _task(request: options.RunOptions) -> tuple[Begun, TaskScreen]:
+    """The runs of a task: new ones of a plan, or the one that is resumed or forked."""
+    for name in ("respondents", "sessions", "follow", "anyway"):
+        if getattr(request, name):
+            raise UsageError("this applies to a system file, not to a task", name)
+    monitors = Monitors(request.monitors)
+    _where(request)
+    _signing_key(request)
+    task, resume = request.plan["task"], request.resume
+    if resume is not None:
+        _refuse_with_resume(request)
+
+        def resumed(board: SqlBlackboard) -> Iterator[tuple[str, Run[Any]]]:
+            found = runs.resume(resume, board, request.models)
+            if found.opening.plan.task != task:
+                raise UsageError(f"run {resume} is about {found.opening.plan.task}, not {task}")
+            _see_the_person(found.opening.plan)
+            yield "", found
+
+        return resumed, TaskScreen(request, monitors)
+    if request.fork is not None:
+        return _fork(Origin.read(request.fork), request), TaskScreen(request, monitors)
+    openings = {
+        setting: TaskOpening.read(plan, settings=request.models)
+        for setting, plan in _settings(request).items()
+    }
+    for opening in openings.values():
+        _see_the_person(opening.plan)
+        monitors.of(opening.plan.rules())
+
+    def new(board: SqlBlackboard) -> Iterator[tuple[str, Run[Any]]]:
+        for setting, opening in openings.items():
+            yield setting, runs.start(opening, board)
+
+    return new, TaskScreen(request, monitors)
+
+
+def _fork(origin: Origin, request: options.RunOptions) -> Begun:
+    """Carry on a stored session as a new run."""
+    for name in ("executor", "both"):
+        if getattr(request, name):
+            raise UsageError("this has no effect beside --fork, which runs one session", name)
+    plan = _plan(request)
+    _see_the_person(plan)
+    given = {name: getattr(plan, name) for name in request.plan}
+
+    def begun(board: SqlBlackboard) -> Iterator[tuple[str, Run[Any]]]:
+        forked = runs.fork(origin, board, given, request.models)
+        _see_the_person(forked.opening.plan)
+        yield "", forked
+
+    return begun
+
+
+def _plan(request: options.RunOptions) -> plans.Plan:
+    """The plan that the options mean."""
+    values = dict(request.plan)
+    if request.unbounded:
+        if values.get("protocol") != "pxp" or "k" in values:
+            raise UsageError("--unbounded requires --protocol pxp, and replaces --k")
+        values["k"] = plans.UNBOUNDED
+    return plans.build_plan({**of_preset(values), **values}, Path())
+
+
+def _settings(request: options.RunOptions) -> Mapping[str, plans.Plan]:
+    """The plan by its setting's name: one without a name, or those of both settings."""
+    plan = _plan(request)
+    if not request.both:
+        return {"": plan}
+    for given, option in (("learn" in request.plan, "learn"), (plan.person, "human")):
+        if given:
+            raise UsageError(f"this has no effect beside --{option}: it runs both settings", "both")
+    return {
+        printed.CONTROLLED: replace(plan, learn="better"),
+        printed.UNCONTROLLED: replace(plan, learn="always"),
+    }
+
+
+def of_preset(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """How a preset's paper ran its experiment, where a preset is given.
+
+    With a person it is the uncontrolled setting, in which no lesson is weighed.
+    """
+    if given.get("preset") is None:
+        return {}
+    paper = dict(find_preset(given["preset"]).plan)
+    if given.get("human") in plans.PERSONS:
+        paper.pop("learn", None)
+    return paper
+
+
+def _refuse_with_resume(request: options.RunOptions) -> None:
+    """Refuse options that differ from the plan of a resumed run."""
+    given = [
+        f"--{setting.option.name or setting.field}"
+        for setting in settings(plans.Plan)
+        if setting.field in request.plan and not setting.option.argument
+    ]
+    given += [f"--{name}" for name in ("unbounded", "both", "fork") if getattr(request, name)]
+    if given:
+        raise UsageError(f"a resumed run keeps its own plan; leave out {', '.join(given)}")
+
+
 def _see_the_person(plan: plans.Plan) -> None:
     """A person is asked at a terminal; that there is one is known before anything is stored."""
     if plan.is_served:
@@ -255,41 +294,77 @@ def _see_the_person(plan: plans.Plan) -> None:
         )
 
 
-def _with_progress(run: runs.Run, output: Path, live: Live) -> None:
-    run.on_wait = run.on_fault = live.say = lambda line: click.echo(printable(line), err=True)
-    if run.plan.person is not None:
-        _with_a_person(run, output, live)
-    elif sys.stderr.isatty():
-        _with_a_bar(run, live)
-    else:
-        _with_lines(run, live)
+class TaskScreen:
+    """What is shown of the runs of a task: how far they are, then Table 1."""
+
+    def __init__(self, request: Request, monitors: Monitors) -> None:
+        self._request = request
+        self._monitors = monitors
+        self._finished: dict[str, printed.FinishedRun] = {}
+
+    def announce(self, run: Run[TaskOpening], board: SqlBlackboard, *, again: bool) -> None:
+        rules = run.opening.plan.rules()
+        printed.announce(run, board, self._request.output, self._request.verbose, again)
+        for line in foregone(self._monitors, rules):
+            click.echo(printable(line))
+
+    def carry(self, run: Run[TaskOpening], board: SqlBlackboard) -> None:
+        plan = run.opening.plan
+        live = LiveMonitors(self._monitors, plan.rules(), board, _say)
+        run.on_wait = run.on_fault = _say
+        if plan.person is not None:
+            _with_a_person(run, self._request.output, live)
+        elif sys.stderr.isatty():
+            _with_a_bar(run, live)
+        else:
+            _with_lines(run, live)
+
+    def resumed_by(self, run: Run[TaskOpening]) -> Sequence[str]:
+        """A resumed run keeps its own plan."""
+        return (run.opening.plan.task,)
+
+    def finish(self, setting: str, run: Run[TaskOpening], board: SqlBlackboard) -> None:
+        """Files first: they are there even where nobody reads what is printed."""
+        output, statistics = self._request.output, statistics_of(board, run.name)
+        told = monitored(self._monitors, board, run.name).lines if self._monitors.formulas else ()
+        try:
+            left = summary.write_artifacts(run, board, statistics, output)
+        except OSError as error:
+            raise _unwritable(output, error) from error
+        found = outcomes_of(board, run.name)
+        self._finished[setting] = printed.FinishedRun(run, statistics, found, left, told)
+
+    def conclude(self, board: SqlBlackboard, database: str) -> None:
+        printed.conclude(self._finished, board, database, self._request.verbose)
 
 
-def _with_lines(run: runs.Run, live: Live) -> None:
+def _with_lines(run: Run[TaskOpening], live: LiveMonitors) -> None:
     """A line a repetition, where nobody watches."""
     left = run.left
 
-    def on_step(step: runs.Progress) -> None:
-        if step.message is not None:
+    def on_step(step: Progress) -> None:
+        if step.event is not None:
             return
         left[step.repetition] -= 1
         if not left[step.repetition]:
             spent = f": {run.meter.shown()}" if run.meter.shown() else ""
-            done = f"repetition {step.repetition} of {run.plan.repetitions} is over{spent}"
+            done = f"repetition {step.repetition} of {run.opening.repetitions} is over{spent}"
             click.echo(done, err=True)
 
     run.execute(live.beside(on_step))
 
 
-def _with_a_person(run: runs.Run, output: Path, live: Live) -> None:
+def _with_a_person(run: Run[TaskOpening], output: Path, live: LiveMonitors) -> None:
     """Only how each session ended: the conversation itself is shown by whoever asks."""
-    latest: Message | None = None
+    latest: Event | None = None
 
-    def on_step(step: runs.Progress) -> None:
+    def on_step(step: Progress) -> None:
         nonlocal latest
-        latest = step.message or latest
-        if step.message is None:
-            tag = f"{latest.tag} by {latest.sender}" if latest is not None else "no message"
+        latest = step.event or latest
+        if step.event is None:
+            tag = "no message"
+            if latest is not None:
+                tag = f"{latest.carried.tag} by {latest.carried.sender}"
             click.echo(
                 printable(f"Session {step.session} is over: {step.ending}; the last was {tag}")
             )
@@ -298,7 +373,7 @@ def _with_a_person(run: runs.Run, output: Path, live: Live) -> None:
     run.execute(live.beside(on_step), output)
 
 
-def _with_a_bar(run: runs.Run, live: Live) -> None:
+def _with_a_bar(run: Run[TaskOpening], live: LiveMonitors) -> None:
     """How far it is; below that the tags sent, and what models cost, which would crowd it out."""
     from rich.console import Group
     from rich.live import Live
@@ -333,11 +408,11 @@ def _with_a_bar(run: runs.Run, live: Live) -> None:
         bar = progress.add_task("", total=run.total, completed=run.finished)
 
         def on_step(step: runs.Progress) -> None:
-            if step.message is not None:
-                tags[step.message.tag] += 1
+            if step.event is not None:
+                tags[step.event.carried.tag] += 1
             progress.update(
                 bar,
-                advance=1 if step.message is None else 0,
+                advance=1 if step.event is None else 0,
                 description=f"repetition {step.repetition}",
             )
             sent.plain = printable(" ".join(f"{tag} {many}" for tag, many in sorted(tags.items())))
@@ -346,35 +421,148 @@ def _with_a_bar(run: runs.Run, live: Live) -> None:
         run.execute(live.beside(on_step))
 
 
-def _resumable(run: runs.Run, board: SqlBlackboard, database: str | None, output: Path) -> str:
-    where = ["--output", str(output)]
-    if database is not None:
-        where += ["--database", _named(board, database, output)]
-    command = [program(), "run", run.plan.task, "--resume", run.name, *where]
-    return f"Everything sent so far is stored; carry on with\n  {shlex.join(command)}"
+def _system(request: options.RunOptions) -> tuple[Begun, SystemScreen]:
+    """The run of a system's file, new, resumed or forked, after what is proved of it."""
+    _refuse(request)
+    _where(request)
+    file = read_system(request.plan["task"])
+    follow = () if request.follow is None else _trace(request.follow)
+    system, monitors = system_in(file), Monitors(request.monitors)
+    monitors.of(system)
+    given = members.respondents(
+        file, request.respondents, some=bool(follow), settings=request.models
+    )
+    for member, who in given.items():
+        if who == MCP:
+            raise UsageError(
+                f"member {member} is an assistant, which pxp mcp serves; run the system with "
+                f"pxp mcp, or name another: --respondent {member}=WHO"
+            )
+    if TERMINAL in given.values() and not has_terminal():
+        raise UsageError(
+            "a person at the terminal requires a terminal as input and output; run the command in "
+            "a terminal, without a pipe"
+        )
+    say_proved(system, file, request.output, anyway=request.anyway)
+    opening = SystemOpening(
+        file,
+        given,
+        sessions=request.sessions or 1,
+        seed=int(request.plan.get("seed", 0)),
+        follow=follow,
+        origin=None if request.fork is None else Origin.read(request.fork),
+        settings=request.models,
+    )
+
+    def begun(board: SqlBlackboard) -> Iterator[tuple[str, Run[Any]]]:
+        if request.resume is None:
+            yield "", runs.start(opening, board)
+        else:
+            yield "", runs.resume(request.resume, board, request.models, opening)
+
+    return begun, SystemScreen(request, monitors)
 
 
-def _finished(
-    run: runs.Run, board: SqlBlackboard, output: Path, told: Sequence[str]
-) -> printed.Finished:
-    """Files first: they are there even where nobody reads what is printed."""
-    statistics = statistics_of(board, run.name)
-    try:
-        left = summary.write_artifacts(run, board, statistics, output)
-    except OSError as error:
-        raise _unwritable(output, error) from error
-    return printed.Finished(run, statistics, outcomes_of(board, run.name), left, told)
-
-
-def _conclude(
-    finished: Mapping[str, printed.Finished], board: SqlBlackboard, request: Request
+def say_proved(
+    system: System, file: SystemFile, output: Path, *, anyway: bool, err: bool = False
 ) -> None:
-    named = _named(board, request.database, request.output)
-    printed.conclude(finished, board, named, request.verbose)
+    """Say what is proved of `system`, with the results in `output`.
+
+    Raises `UsageError` where it has a deadlock, or is not as its file expects, unless `anyway`.
+    """
+    output.mkdir(parents=True, exist_ok=True)
+    found = proved.proved(system, file, output / f"{file.name}-proved.json")
+    click.echo(printable(found.line), err=err)
+    if found.objections and not anyway:
+        raise UsageError(
+            f"{file.title} is not run: {'; '.join(found.objections)}. Mend the tables, or run it "
+            f"with --anyway"
+        )
 
 
-def _named(board: SqlBlackboard, database: str | None, output: Path) -> str:
-    """The database as a command names it: as it was given, but for a password in its URL."""
-    if database is None:
-        return str(output / DATABASE)
-    return database if board.engine.url.password is None else board.shown
+def _trace(path: Path) -> tuple[SystemAction, ...]:
+    return actions_of(text_of(path, "a trace in ITF"), str(path))
+
+
+def _refuse(request: options.RunOptions) -> None:
+    """Refuse what applies to tasks alone, or does not go together."""
+    others = [
+        f"--{name.replace('_', '-')}" for name in request.plan if name not in ("task", "seed")
+    ]
+    for name in ("unbounded", "anchor", "sign", "both"):
+        if getattr(request, name):
+            others.append(f"--{name}")
+    if others:
+        raise UsageError(
+            f"{', '.join(others)} applies to the sessions of a task, not to a system; leave it out"
+        )
+    if request.fork is not None and request.follow is not None:
+        raise UsageError(
+            "this has no effect beside --fork, which says what happened first", "follow"
+        )
+    if request.resume is not None and (
+        "seed" in request.plan or request.sessions is not None or request.fork is not None
+    ):
+        raise UsageError("a resumed run keeps its own seed, sessions and fork; leave them out")
+
+
+class SystemScreen:
+    """What is shown of the run of a system: what happens, then how its sessions ended."""
+
+    def __init__(self, request: options.RunOptions, monitors: Monitors) -> None:
+        self._request = request
+        self._monitors = monitors
+        self._finished: Run[SystemOpening] | None = None
+
+    def announce(self, run: Run[SystemOpening], board: SqlBlackboard, *, again: bool) -> None:
+        opening, system = run.opening, run.opening.system
+        origin = opening.origin
+        click.echo(
+            printable(
+                f"Run {run.name}: {opening.file.title}; {counted(len(system.members), 'member')} "
+                f"over {system.channel.name}, {counted(opening.sessions, 'session')}, seed "
+                f"{opening.seed}"
+                + (f", from action {origin.number} of {origin.session} on" if origin else "")
+            )
+        )
+
+    def carry(self, run: Run[SystemOpening], board: SqlBlackboard) -> None:
+        """Of one session each action is told, of a few how each ended."""
+        many = run.opening.sessions
+        run.on_wait = run.on_fault = _say
+        live = LiveMonitors(self._monitors, run.opening.system, board, _say)
+
+        def on_step(step: Progress) -> None:
+            if step.event is not None and many == 1:
+                message = step.event.message
+                empty = message is None or message.payload == NOTHING
+                carried = "" if message is None or empty else f" {message.payload}"
+                click.echo(printable(f"{step.event.number:>3}  {step.event.action}{carried}"))
+            elif step.event is None and many <= _SHOWN:
+                usual = step.cause == "every member is in an end state"
+                cause = "" if usual else f": {step.cause}"
+                click.echo(printable(f"Session {step.session} is over: {step.ending}{cause}"))
+
+        run.execute(live.beside(on_step), self._request.output)
+
+    def resumed_by(self, run: Run[SystemOpening]) -> Sequence[str]:
+        request = self._request
+        given = [word for text in request.respondents for word in ("--respondent", text)]
+        follow = [] if request.follow is None else ["--follow", str(request.follow)]
+        anyway = ["--anyway"] if request.anyway else []
+        spread = [] if request.executor is None else ["--executor", request.executor]
+        return (request.plan["task"], *given, *follow, *anyway, *spread)
+
+    def finish(self, setting: str, run: Run[SystemOpening], board: SqlBlackboard) -> None:
+        self._finished = run
+
+    def conclude(self, board: SqlBlackboard, database: str) -> None:
+        run = self._finished
+        assert run is not None  # noqa: S101 - one run was begun
+        endings = sorted(run.endings().items())
+        click.echo("; ".join(f"{ending}: {many}" for ending, many in endings))
+        if self._request.monitors:
+            for line in monitored(self._monitors, board, run.name).lines:
+                click.echo(printable(line))
+        look = [program(), "sessions", f"{run.name}/1/1", "--database", database]
+        click.echo(printable(f"Look at a session: {shlex.join(look)}"))

@@ -12,18 +12,18 @@ import click
 from backends.databases import SqlBlackboard
 from pxp_fsm import defaults, web
 from pxp_fsm.cli.help import findings
-from pxp_fsm.cli.options import web as options
+from pxp_fsm.cli.options import sessions as options
 from pxp_fsm.cli.pages import require_mcp, require_server, show_links, tokens_of, with_folder
 from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.experiments import files, runs
-from pxp_fsm.experiments.execution import Run
+from pxp_fsm.experiments.runs import Run, TaskOpening
 
 EXPERT = "expert"
 """The pseudonym of a person whom neither the file nor --subject names."""
 
 
-def serve(request: options.Serve) -> None:
+def serve(request: options.ServeOptions) -> None:
     """Serve the pages of experiments and runs until Ctrl-C."""
     require_server("the server of pages")
     with SqlBlackboard(with_folder(request.database or defaults.STORED)) as board:
@@ -42,14 +42,16 @@ def serve(request: options.Serve) -> None:
             ready(links)
 
         given: Any = {"url": request.url, "days": request.days}
-        if any(run.plan.assistants for run in served):
+        if any(run.opening.plan.assistants for run in served):
             require_mcp()
-            web.serve_tasks(board, served, request.port, both, pages=findings(), **given)
+            web.serve_assistants(board, served, request.port, both, pages=findings(), **given)
         else:
             web.serve_experts(board, served, request.port, ready, **given)
 
 
-def _opened(target: str, request: options.Serve, board: SqlBlackboard) -> Iterator[Run]:
+def _opened(
+    target: str, request: options.ServeOptions, board: SqlBlackboard
+) -> Iterator[Run[TaskOpening]]:
     """The runs that a target means: one for each expert of a file, or the run of that name."""
     if Path(target).suffix not in (".toml", ".json"):
         if request.subjects:
@@ -67,7 +69,7 @@ def _opened(target: str, request: options.Serve, board: SqlBlackboard) -> Iterat
         yield files.open_run(found, board, may_be_over=True)
 
 
-def _with_page(run: Run, target: str) -> Run:
-    if not run.plan.in_browser:
+def _with_page(run: Run[TaskOpening], target: str) -> Run[TaskOpening]:
+    if not run.opening.plan.in_browser:
         raise UsageError(f"in run {quoted(target)} nobody takes part in a browser")
     return run

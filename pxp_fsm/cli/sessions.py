@@ -35,15 +35,14 @@ from pxp_fsm.experiments.drawings import check_table
 from pxp_fsm.experiments.summary import counted
 from pxp_fsm.protocol.decisions import category
 from pxp_fsm.protocol.intelligibility import DEFINITIONS, holds_for, two_way
-from pxp_fsm.protocol.messages import Message
+from pxp_fsm.protocol.messages import NOTHING, Message
 from pxp_fsm.protocol.relations import Judgement, Outcome
-from pxp_fsm.sessions.occurrences import Occurrence
-from pxp_fsm.sessions.session import Entry
+from pxp_fsm.sessions.events import Event
 
 _HEADINGS = ("session", "instance", "protocol", "messages", "ended")
 
 
-def sessions(request: options.Sessions) -> None:
+def sessions(request: options.SessionsOptions) -> None:
     """List sessions, or show the one that is named."""
     with SqlBlackboard(request.database, create=False) as board:
         if request.name is not None and is_session(board, request.name):
@@ -158,13 +157,14 @@ def show(
     for label, value in [*_facts(record), *_carried(record, origin)]:
         shown.print(Text.assemble((f"{printable(label):<12}", "bold"), printable(value)))
     asked = _Asked(calls)
-    for entry in stored.entries:
+    for event in stored.events:
+        if record.channel:
+            _show_action(shown, event)
+            continue
         shown.print()
-        _show_entry(shown, entry)
-        for line in asked.lines(entry.message.number):
+        _show_entry(shown, event)
+        for line in asked.lines(event.number):
             click.echo(line)
-    for occurrence in stored.actions:
-        _show_action(shown, occurrence)
     shown.print()
     for line in asked.lines(None):
         click.echo(line)
@@ -205,8 +205,8 @@ def _carried(record: SessionRecord, origin: Origin | None) -> Sequence[tuple[str
     return [("carries on", f"{origin.session}, from {what} {origin.number}")]
 
 
-def _show_entry(shown: Console, entry: Entry) -> None:
-    message = entry.message
+def _show_entry(shown: Console, entry: Event) -> None:
+    message = entry.carried
     head = f"{message.number:>3}  {message.sender} → {message.receiver}  {message.tag}"
     shown.print(Text(printable(head), style="bold"))
     shown.print(Text(f"     {printable(message.answer.prediction)}"))
@@ -216,15 +216,17 @@ def _show_entry(shown: Console, entry: Entry) -> None:
         shown.print(Text(f"     because {printable(why)}", style="dim"))
 
 
-def _show_action(shown: Console, occurrence: Occurrence) -> None:
-    letter, sent = occurrence.letter, not isinstance(occurrence.action, Deliver)
+def _show_action(shown: Console, event: Event) -> None:
+    message, sent = event.message, not isinstance(event.action, Deliver)
     shown.print(
         Text.assemble(
-            (printable(f"{occurrence.number:>3}  {occurrence.action}"), "bold"),
-            printable(f"  {letter.text}") if letter and sent and letter.text != "null" else "",
+            (printable(f"{event.number:>3}  {event.action}"), "bold"),
+            printable(f"  {message.payload}")
+            if message and sent and message.payload != NOTHING
+            else "",
         )
     )
-    why = ", ".join(map(_judged, occurrence.judgements))
+    why = ", ".join(map(_judged, event.judgements))
     if why:
         shown.print(Text(f"     because {printable(why)}", style="dim"))
 

@@ -14,11 +14,11 @@ from pxp_fsm.errors import Halted
 from pxp_fsm.experiments import accuracy, costs
 from pxp_fsm.experiments.accuracy import Examination
 from pxp_fsm.experiments.costs import Meter
-from pxp_fsm.experiments.stored_plans import with_stored_caps
+from pxp_fsm.experiments.plan_data import with_stored_caps
 from pxp_fsm.experiments.summary import Sheet, as_rich, counted
 
 
-def test(request: options.Test) -> None:
+def test(request: options.TestOptions) -> None:
     """Ask what is not answered yet, and print the curve."""
     run = request.run
     with SqlBlackboard(request.database, create=False) as board:

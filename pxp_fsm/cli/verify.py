@@ -8,7 +8,7 @@ from backends.databases import SqlBlackboard, anchors, erasure
 from backends.databases.disclosure import exports_of
 from backends.databases.engine import open_engine
 from backends.databases.faults import translated_errors
-from backends.databases.verify import Problem
+from backends.databases.verify import IntegrityProblem
 from backends.databases.verify import verify as verified
 from backends.databases.versions import plan_upgrade
 from backends.databases.versions import upgrade as upgraded
@@ -25,7 +25,7 @@ CHANGED = 1
 """Exit code where something was changed after the fact."""
 
 
-def verify(request: options.Verify) -> int:
+def verify(request: options.VerifyOptions) -> int:
     """Print the mark of each run, and what was changed."""
     if request.anchor is not None and request.key is None:
         raise UsageError("--anchor requires --key, the public key that signed it")
@@ -39,7 +39,7 @@ def verify(request: options.Verify) -> int:
     marks = {mark.run: mark.mark for mark in report.marks}
     for run, wants in wanted.items():
         if marks.get(run) != wants:
-            problems.append(Problem(f"run {run}", "it has not the mark that was expected"))
+            problems.append(IntegrityProblem(f"run {run}", "it has not the mark that was expected"))
     for mark in report.marks:
         click.echo(f"{printable(mark.run)}: {contents(mark)}, mark {mark.mark}")
     for one in report.erased:
@@ -65,7 +65,7 @@ def _pair(text: str) -> tuple[str, str]:
     return run, mark.strip().lower()
 
 
-def upgrade(request: options.Upgrade) -> None:
+def upgrade(request: options.UpgradeOptions) -> None:
     """Upgrade a database, or say what that would do."""
     engine = open_engine(request.database, create=False, current=False, reading=True)
     shown = engine.url.render_as_string(hide_password=True)
@@ -91,7 +91,7 @@ def upgrade(request: options.Upgrade) -> None:
     click.echo(f"{shown}: schema version {after}, upgraded from version {before}")
 
 
-def erase(request: options.Erase) -> None:
+def erase(request: options.EraseOptions) -> None:
     """Erase the texts of sessions, and say what an erasure leaves."""
     if not request.what and request.subject is None:
         raise UsageError("name what to erase: a RUN, a SESSION or --subject NAME")

@@ -18,9 +18,9 @@ from pxp_fsm.diagrams.model import (
     Arrow,
     Diagram,
     Edge,
+    EdgeRow,
     Legend,
     Node,
-    Row,
     SequenceChart,
     StateDiagram,
 )
@@ -197,9 +197,9 @@ def _references(diagram: StateDiagram) -> Set[tuple[str, str]]:
     return {arrow for arrow in arrows - first if into[arrow[1]] >= _MANY}
 
 
-def _joined(edges: Sequence[Edge]) -> Mapping[tuple[Row, str], Sequence[Edge]]:
+def _joined(edges: Sequence[Edge]) -> Mapping[tuple[EdgeRow, str], Sequence[Edge]]:
     """The arrows of one written row that leave a few states and lead to the same."""
-    found: dict[tuple[Row, str], list[Edge]] = {}
+    found: dict[tuple[EdgeRow, str], list[Edge]] = {}
     for edge in edges:
         alone = len(edge.rows) == 1 and edge.rows[0].number and not edge.rows[0].taken
         if alone and edge.target not in ("", edge.source) and not edge.refused:

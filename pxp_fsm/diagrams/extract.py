@@ -3,17 +3,38 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 from pxp_fsm.automata.actions import Choose, Decide, Deliver, Exchange, External, Send
 from pxp_fsm.automata.automaton import Automaton, Kind, Transition
 from pxp_fsm.automata.system import System
-from pxp_fsm.diagrams import legend
-from pxp_fsm.diagrams.model import Arrow, Edge, Lifeline, Node, Row, SequenceChart, StateDiagram
+from pxp_fsm.diagrams.model import (
+    Arrow,
+    Edge,
+    EdgeRow,
+    Legend,
+    Lifeline,
+    Node,
+    SequenceChart,
+    StateDiagram,
+)
 from pxp_fsm.diagrams.text import shortened
 from pxp_fsm.errors import UsageError
-from pxp_fsm.protocol.messages import Message
-from pxp_fsm.sessions.occurrences import Occurrence
+from pxp_fsm.protocol.messages import NOTHING, Message
+from pxp_fsm.sessions.events import Event
+
+_SIGNS = {Kind.SEND: "+", Kind.RECEIVE: "\N{MINUS SIGN}", Kind.EVENT: "!"}
+"""What stands before a label in a diagram, by what the row does with it."""
+
+_FREE = "⊤"
+"""What stands for the guard of a row that sends whenever its agent, or the schedule, chooses."""
+
+_MEANINGS = {
+    Kind.SEND: "this agent sends {}",
+    Kind.RECEIVE: "this agent receives {}",
+    Kind.EVENT: "{} is done: an event that is no message",
+}
+_PARTIES = {"m": "the machine", "h": "the human"}
 
 
 def state_diagram(
@@ -55,10 +76,10 @@ def state_diagram(
     )
     edges = _edges(automaton, Counter(path), frozenset(refused))
     if marked is not None and unreceived:
-        sign = legend.SIGNS[Kind.RECEIVE]
-        rows = tuple(Row(f"{sign}{tag} is not received") for tag in unreceived)
+        sign = _SIGNS[Kind.RECEIVE]
+        rows = tuple(EdgeRow(f"{sign}{tag} is not received") for tag in unreceived)
         edges += (Edge(marked, "", rows, refused=True),)
-    explained = legend.of_automaton(automaton, path, fatal=any(edge.refused for edge in edges))
+    explained = _legend(automaton, path, fatal=any(edge.refused for edge in edges))
     return StateDiagram(automaton.title, automaton.note, nodes, edges, explained)
 
 
@@ -80,7 +101,9 @@ def _edges(
         Edge(
             source,
             target,
-            tuple(Row(_line(row), sum(taken[t] for t in row), row[0].row) for row in rows.values()),
+            tuple(
+                EdgeRow(_line(row), sum(taken[t] for t in row), row[0].row) for row in rows.values()
+            ),
             refused=fatal,
         )
         for (source, target, _taken, fatal), rows in lines.items()
@@ -90,10 +113,10 @@ def _edges(
 def _line(row: Sequence[Transition]) -> str:
     """The text of one written row; a free choice to send shows its guard ⊤."""
     first = row[0]
-    actions = " ".join(legend.SIGNS[t.kind] + t.label for t in row)
+    actions = " ".join(_SIGNS[t.kind] + t.label for t in row)
     if first.partner:
         actions += f" {'to' if first.kind is Kind.SEND else 'from'} {first.partner}"
-    guard = first.guard or (legend.FREE if first.kind is Kind.SEND else None)
+    guard = first.guard or (_FREE if first.kind is Kind.SEND else None)
     return f"{first.row} {guard} / {actions}" if guard else f"{first.row} {actions}"
 
 
@@ -109,7 +132,7 @@ def system_diagram(system: System) -> StateDiagram:
         )
         names = system.members[sender].name, system.members[receiver].name
         own = (f"({one.name})" for *link, one in system.channel.links if link == [*names])
-        edges.append(Edge(*names, tuple(map(Row, (*tags, *own)))))
+        edges.append(Edge(*names, tuple(map(EdgeRow, (*tags, *own)))))
     return StateDiagram(system.name, system.channel.name, nodes, tuple(edges))
 
 
@@ -135,7 +158,7 @@ def sequence_chart(
         tuple(Lifeline(name, ended.get(name, "")) for name in names),
         tuple(_arrow(message, texts) for message in messages),
         note,
-        legend.of_parties(names),
+        _parties(names),
     )
 
 
@@ -146,7 +169,7 @@ def _arrow(message: Message, texts: bool) -> Arrow:
 
 
 def actions_chart(
-    occurrences: Sequence[Occurrence],
+    events: Sequence[Event],
     states: Mapping[str, str],
     *,
     title: str,
@@ -160,40 +183,42 @@ def actions_chart(
     cannot be received there. Other actions are named below `note`; payloads are shortened to 60
     characters, or left out where `texts` is false.
     """
-    arrows, events, fatal = list[Arrow](), [note], set(refused)
-    for one in occurrences:
+    arrows, notes, fatal = list[Arrow](), [note], set(refused)
+    for one in events:
         said: tuple[str, ...] = ()
-        if texts and one.letter is not None and one.letter.text != "null":
-            said = (shortened(one.letter.text),)
+        if texts and one.message is not None and one.message.payload != NOTHING:
+            said = (shortened(one.message.json),)
         match one.action:
             case External(label):
-                events.append(f"{label} in step {one.number}")
+                notes.append(f"{label} in step {one.number}")
             case Decide(guard, label, member):
-                events.append(f"{member} chooses {guard}/!{label} in step {one.number}")
+                notes.append(f"{member} chooses {guard}/!{label} in step {one.number}")
             case Choose(member, guard, tag):
-                events.append(f"{member} chooses {guard}/+{tag} in step {one.number}")
+                notes.append(f"{member} chooses {guard}/+{tag} in step {one.number}")
             case Exchange(sender, receiver, tag):
                 arrows.append(Arrow(one.number, sender, receiver, tag, said))
             case Send(sender, receiver, tag, lost):
-                fate = "lost" if lost else _fate(occurrences, one.number)
+                fate = "lost" if lost else _fate(events, one.number)
                 left = fate == _LEFT and (sender, receiver, tag) in fatal
                 arrows.append(Arrow(one.number, sender, receiver, tag, (*said, fate), left))
-    after = len(occurrences) + 1
+    after = len(events) + 1
     fatal -= {(arrow.sender, arrow.receiver, arrow.tag) for arrow in arrows if arrow.refused}
     arrows += (Arrow(after, *message, (_LEFT,), refused=True) for message in sorted(fatal))
     lifelines = tuple(Lifeline(name, state) for name, state in states.items())
-    return SequenceChart(title, lifelines, tuple(arrows), "; ".join(filter(None, events)))
+    return SequenceChart(title, lifelines, tuple(arrows), "; ".join(filter(None, notes)))
 
 
 _LEFT = "not received"
 
 
-def _fate(occurrences: Sequence[Occurrence], sent: int) -> str:
+def _fate(events: Sequence[Event], sent: int) -> str:
     """What became of the message that the action number `sent` put into a buffer."""
     taken = [
         (one.number, one.action)
-        for one in occurrences
-        if isinstance(one.action, Deliver) and one.letter is not None and one.letter.number == sent
+        for one in events
+        if isinstance(one.action, Deliver)
+        and one.message is not None
+        and one.message.number == sent
     ]
     if not taken:
         return _LEFT
@@ -201,3 +226,44 @@ def _fate(occurrences: Sequence[Occurrence], sent: int) -> str:
     received = f"received in step{'s' if len(taken) > 1 else ''} {steps}"
     whole = any(isinstance(action, Deliver) and not action.kept for _, action in taken)
     return received if whole else f"{received}, and a copy is left"
+
+
+def _legend(
+    automaton: Automaton, path: Sequence[Transition] = (), *, fatal: bool = False
+) -> Legend:
+    """What the drawing of `automaton`, with the `path` that was taken, is to be read by.
+
+    `fatal`: it shows a message that is not received.
+    """
+    return (*_of_rows(automaton, path), *([("red", "a message that is not received")] * fatal))
+
+
+def _of_rows(automaton: Automaton, path: Sequence[Transition]) -> Iterator[tuple[str, str]]:
+    rows = automaton.transitions
+    if rows:
+        yield str(rows[0].row), "the number of the row in the table"
+    for kind, sign in _SIGNS.items():
+        label = next((row.label for row in rows if row.kind is kind), None)
+        if label is not None:
+            yield f"{sign}{label}", _MEANINGS[kind].format(label)
+    if any(row.kind is Kind.SEND and not row.guard for row in rows):
+        yield _FREE, "always possible; somebody else chooses whether and when"
+    guarded = next((row for row in rows if row.guard), None)
+    if guarded is not None:
+        then = f"{_SIGNS[guarded.kind]}{guarded.label}"
+        yield f"{guarded.guard} / {then}", f"where {guarded.guard} is true, {then} follows"
+    for guard in dict.fromkeys(row.guard for row in rows if row.guard):
+        if meaning := automaton.guards.get(guard):
+            yield guard, meaning
+    if path:
+        yield "×2", "taken twice on the path in bold"
+    if automaton.final:
+        yield "double ring", "an end state"
+
+
+def _parties(names: Iterable[str]) -> Legend:
+    """Who m and h are, where those are the members of a session."""
+    there = tuple(names)
+    if not there or not set(there) <= set(_PARTIES):
+        return ()
+    return tuple((name, _PARTIES[name]) for name in _PARTIES if name in there)

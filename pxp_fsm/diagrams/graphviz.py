@@ -1,17 +1,33 @@
-"""Graphviz, which runs as WebAssembly in this process and is compiled once for a user."""
+"""Graphviz, and what it draws: shapes, sizes of letters, and where states and arrows are.
+
+Graphviz runs as WebAssembly in this process, and is compiled once for a user.
+
+A page draws from the numbers of a `Placement` and sets every text as text, so no markup is passed
+on. Lengths are in points; x goes to the right, y goes down.
+"""
 
 from __future__ import annotations
 
 import atexit
 import json
 import os
-from functools import cache
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from threading import Lock
 from typing import Any
 
 from pxp_fsm.artifacts import cache_folder, write_atomically
+from pxp_fsm.diagrams.dot import Layout, to_dot, wrapped
+from pxp_fsm.diagrams.model import Edge, StateDiagram
+from pxp_fsm.diagrams.text import ems, legible
 
 _ALONE = Lock()  # its memory is one: two threads in it would mix their drawings
+
+_SVG = "{http://www.w3.org/2000/svg}"
+_SIZE = re.compile(r'<svg width="([\d.]+)pt" height="([\d.]+)pt"')
 
 
 def graphviz(source: str, form: str) -> bytes:
@@ -59,3 +75,192 @@ def _configuration() -> str:
     if not path.is_file() or path.read_text("utf-8") != text:
         write_atomically(path, text)
     return str(path)
+
+
+@dataclass(frozen=True)
+class Canvas:
+    """A drawing as SVG of `width` times `height` points (1/72 inch), as Graphviz writes it."""
+
+    svg: str
+
+    @cached_property
+    def size(self) -> tuple[float, float]:
+        """Width and height in points."""
+        found = _SIZE.search(self.svg)
+        return (float(found[1]), float(found[2])) if found else (1.0, 1.0)
+
+    @cached_property
+    def shapes(self) -> tuple[ET.Element, ...]:
+        """The polygons, curves, ellipses and lines of text, in the order of drawing."""
+        root = ET.fromstring(self.svg)  # noqa: S314 - Graphviz wrote it, without entities
+        names = {f"{_SVG}{name}" for name in ("polygon", "polyline", "path", "ellipse", "text")}
+        return tuple(one for one in root.iter() if one.tag in names)
+
+    @property
+    def lines(self) -> Iterator[str]:
+        """Every line of text that is drawn."""
+        return (one.text or "" for one in self.shapes if kind_of(one) == "text")
+
+    @property
+    def smallest_text(self) -> float:
+        """The size in points of the smallest letters; 0 where there is no text."""
+        sizes = (float(one.get("font-size", 14)) for one in self.shapes if kind_of(one) == "text")
+        return min(sizes, default=0.0)
+
+    def scaled(self, scale: float) -> str:
+        """The SVG, `scale` times as large."""
+        width, height = (side * scale for side in self.size)
+        return _SIZE.sub(f'<svg width="{width:.2f}pt" height="{height:.2f}pt"', self.svg, count=1)
+
+
+def kind_of(shape: ET.Element) -> str:
+    """Which shape it is: the name of its element, without the namespace."""
+    return shape.tag.removeprefix(_SVG)
+
+
+def canvas_of(source: str) -> Canvas:
+    """What Graphviz draws of a DOT `source`."""
+    return Canvas(graphviz(source, "svg").decode())
+
+
+SIZE = 11.5
+"""The height of a line at an arrow."""
+
+MOST_LABELS, MOST_ARROWS = 100, 400
+"""The arrows up to which their texts are drawn, and that are drawn: others take minutes."""
+
+WHOLE = Layout(joined=False)
+"""Each arrow leads from a state to a state."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedState:
+    """A state: its middle and its size."""
+
+    name: str
+    about: str
+    x: float
+    y: float
+    width: float
+    height: float
+    initial: bool
+    final: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedLine:
+    """A line of text at an arrow; `row` is the number of the table's row, 0 where it is none."""
+
+    text: str
+    row: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedArrow:
+    """An arrow: its path as SVG writes it, and the middle of its lines of text.
+
+    `source` is "" for the arrow that leads to the initial state.
+    """
+
+    source: str
+    target: str
+    path: str
+    x: float
+    y: float
+    lines: tuple[PlacedLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A state diagram, laid out in a rectangle whose upper left corner is (x, y).
+
+    `note` says what is not drawn; "" where all is.
+    """
+
+    x: float
+    y: float
+    width: float
+    height: float
+    states: tuple[PlacedState, ...]
+    arrows: tuple[PlacedArrow, ...]
+    note: str = ""
+
+
+def place(diagram: StateDiagram, layout: Layout = WHOLE) -> Placement:
+    """`diagram` as Graphviz lays it out, without title and note; `layout` joins no arrows.
+
+    More than `MOST_LABELS` arrows have no text, and more than `MOST_ARROWS` are not drawn.
+
+    >>> from pxp_fsm.automata.tables import load_automaton
+    >>> from pxp_fsm.diagrams import state_diagram
+    >>> [state.name for state in place(state_diagram(load_automaton("interact"))).states]
+    ['IDLE', 'WAIT', 'DECIDE', 'END']
+    """
+    shown, there = diagram.edges[:MOST_ARROWS], len(diagram.edges)
+    note = ""
+    if there > MOST_LABELS:
+        layout = replace(layout, quick=True)
+        note = f"{there:,} arrows: too many for their texts"
+        note += f", and {there - MOST_ARROWS:,} are not drawn" if there > MOST_ARROWS else ""
+    bare = StateDiagram("", "", diagram.nodes, shown)
+    found: dict[str, Any] = json.loads(graphviz(to_dot(bare, layout=layout), "json0"))
+    objects = {one["_gvid"]: one for one in found.get("objects", ())}
+    placed = {one["name"]: one for one in objects.values()}
+    names = {f"s{number}": node.name for number, node in enumerate(diagram.nodes)}
+    edges = {(edge.source, edge.target): edge for edge in shown}
+
+    def point(text: str) -> tuple[float, float]:
+        x, y = text.split(",")
+        return round(float(x), 1), round(-float(y), 1)
+
+    states = []
+    for number, node in enumerate(diagram.nodes):
+        one = placed[f"s{number}"]
+        states.append(
+            PlacedState(
+                legible(node.name),
+                legible(node.about),
+                *point(one["pos"]),
+                round(float(one["width"]) * 72, 1),
+                round(float(one["height"]) * 72, 1),
+                node.initial,
+                node.final,
+            )
+        )
+    arrows, corners = [], list[tuple[float, float]]()
+    for one in found.get("edges", ()):
+        source = names.get(objects[one["tail"]]["name"], "")
+        target = names[objects[one["head"]]["name"]]
+        places = [point(place.removeprefix("e,")) for place in one["pos"].split()]
+        x, y = point(one["lp"]) if "lp" in one else places[0]
+        lines = _lines(edges[source, target], layout) if source else ()
+        arrows.append(PlacedArrow(source, target, _path(places), x, y, lines))
+        half = (
+            max((ems(line.text) for line in lines), default=0.0) * SIZE / 2,
+            len(lines) * SIZE / 2,
+        )
+        corners += [*places, (x - half[0], y - half[1]), (x + half[0], y + half[1])]
+    for state in states:
+        wide, high = state.width / 2, state.height / 2
+        corners += [(state.x - wide, state.y - high), (state.x + wide, state.y + high)]
+    left, right = min(x for x, _ in corners), max(x for x, _ in corners)
+    top, bottom = min(y for _, y in corners), max(y for _, y in corners)
+    size = round(right - left, 1), round(bottom - top, 1)
+    return Placement(round(left, 1), round(top, 1), *size, tuple(states), tuple(arrows), note)
+
+
+def _lines(edge: Edge, layout: Layout) -> tuple[PlacedLine, ...]:
+    if layout.quick:
+        return ()
+    return tuple(
+        PlacedLine(text, row.number)
+        for row in edge.rows
+        for text in wrapped(row.text, layout.wrap, whole_words=True)
+    )
+
+
+def _path(places: list[tuple[float, float]]) -> str:
+    """Graphviz writes the tip of the arrow first, then the points of a Bézier curve."""
+    tip, start, *rest = places
+    points = " ".join(f"{x},{y}" for x, y in rest)
+    return f"M{start[0]},{start[1]} C{points} L{tip[0]},{tip[1]}"

@@ -20,7 +20,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class EdgeRow:
     """One line at an arrow, such as `3 RAT / +RATIFY`, and how often a path has taken it.
 
     `number` is that of the written row, which may leave several states; 0 where there is none.
@@ -41,7 +41,7 @@ class Edge:
 
     source: str
     target: str
-    rows: tuple[Row, ...]
+    rows: tuple[EdgeRow, ...]
     refused: bool = False
 
     @property

@@ -15,7 +15,6 @@ from pxp_fsm.diagrams.render import svg, write
 from pxp_fsm.diagrams.style import Style
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.sessions.session import Session
-from pxp_fsm.sessions.system_session import SystemSession
 
 
 @runtime_checkable
@@ -27,7 +26,7 @@ class Drawable(Protocol):
 
 
 def draw(
-    subject: Automaton | Session | SystemSession | System | Drawable | Diagram | str,
+    subject: Automaton | Session | System | Drawable | Diagram | str,
     file: str | Path,
     *,
     direction: str | None = None,
@@ -58,7 +57,7 @@ def draw(
 
 
 def diagram_of(
-    subject: Automaton | Session | SystemSession | System | Drawable | Diagram | str,
+    subject: Automaton | Session | System | Drawable | Diagram | str,
 ) -> Diagram:
     """The diagram of `subject`."""
     if isinstance(subject, str):
@@ -68,15 +67,13 @@ def diagram_of(
             return state_diagram(subject)
         case System():
             return system_diagram(subject)
-        case SystemSession():
-            ending = "not over" if subject.ending is None else subject.ending.value
-            title = f"Session {subject.name}"
-            note = f"over {subject.system.channel.name}; ended: {ending}"
-            return actions_chart(subject.actions, subject.states, title=title, note=note)
         case Session():
             ending = "not over" if subject.ending is None else subject.ending.value
-            note = f"{subject.instance.key}; ended: {ending}"
             title = f"Session {subject.name}"
+            if subject.rules is None:
+                note = f"over {subject.system.channel.name}; ended: {ending}"
+                return actions_chart(subject.events, subject.states, title=title, note=note)
+            note = f"{subject.instance.key}; ended: {ending}"
             return sequence_chart(subject.history, title=title, note=note, states=subject.states)
         case StateDiagram() | SequenceChart():
             return subject
@@ -88,14 +85,9 @@ def diagram_of(
     return subject.diagram()
 
 
-def _repr_svg(subject: Automaton | Session | SystemSession | System) -> str:
+def _repr_svg(subject: Automaton | Session | System) -> str:
     return svg(diagram_of(subject))
 
 
-for _shown in (
-    Automaton,
-    Session,
-    SystemSession,
-    System,
-):  # the rooms below do not know how they are drawn
+for _shown in (Automaton, Session, System):  # the rooms below do not know how they are drawn
     setattr(_shown, "_repr_svg_", _repr_svg)  # noqa: B010 - a checker knows of no such method

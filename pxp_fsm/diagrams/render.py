@@ -6,16 +6,17 @@ import math
 import re
 import tempfile
 import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pxp_fsm.artifacts import write_atomically
-from pxp_fsm.diagrams import fonts
-from pxp_fsm.diagrams.dot import FONT
+from pxp_fsm.diagrams.dot import FONT, USUAL, Layout, to_dot
+from pxp_fsm.diagrams.graphviz import Canvas, canvas_of
 from pxp_fsm.diagrams.latex import has_glyphs
-from pxp_fsm.diagrams.layout import LEAST, Arranged, arrange
 from pxp_fsm.diagrams.mermaid import to_mermaid
-from pxp_fsm.diagrams.model import Diagram
-from pxp_fsm.diagrams.style import PLAIN, Style
+from pxp_fsm.diagrams.model import Diagram, StateDiagram
+from pxp_fsm.diagrams.style import PLAIN, SANS, Style, font_problems, needs_others, own_font
 from pxp_fsm.diagrams.tikz import to_tikz
 from pxp_fsm.errors import PXPWarning, UsageError, require_extra
 
@@ -32,6 +33,18 @@ SUFFIXES = {
     ".mmd": "mermaid",
 }
 """The format that `write` takes for a file name's suffix."""
+
+WIDE = 1000.0
+"""Points from which an automaton is too wide for a screen, and is laid out from top to bottom."""
+
+PAGE = 640.0
+"""Points of height that a figure can have on a page."""
+
+MANY = 60
+"""Arrows from which only layouts with references are tried: others take long, and are too wide."""
+
+LEAST, GOOD = 6.0, 8.0
+"""Points: smaller letters cannot be read in print; with these no other layout is looked for."""
 
 _SIZE = re.compile(r'<svg width="([\d.]+)pt" height="([\d.]+)pt"')
 _MAX_PIXELS = 50_000_000
@@ -80,11 +93,11 @@ def render(diagram: Diagram, form: str, style: Style = PLAIN) -> bytes:
     drawn = _svg(arranged, style)
     if form == "svg":
         return drawn.encode()
-    for problem in fonts.problems(arranged.canvas.lines, style, form):
+    for problem in font_problems(arranged.canvas.lines, style, form):
         _warn(problem)
     if form == "pdf":
         return pdf_of(drawn)
-    others = style.font is not None or fonts.needs_others(arranged.canvas.lines)
+    others = style.font is not None or needs_others(arranged.canvas.lines)
     return _png(drawn, others, style)
 
 
@@ -117,8 +130,8 @@ def pdf_of(drawing: str) -> bytes:
     require_extra("figures", "PDF", {"typst": "typst"})
     import typst
 
-    font = fonts.own_font()
-    drawing = drawing.replace(f'"{FONT}"', f'"{fonts.SANS}"')
+    font = own_font()
+    drawing = drawing.replace(f'"{FONT}"', f'"{SANS}"')
     drawing = _TEXT.sub(lambda m: m[1] + m[2].replace("⊤", _TOP_ALONE), drawing)
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "drawing.svg").write_text(drawing, "utf-8")
@@ -155,7 +168,7 @@ def _svg(arranged: Arranged, style: Style) -> str:
 def _png(drawn: str, others: bool, style: Style) -> bytes:
     import resvg_py
 
-    font = fonts.own_font()
+    font = own_font()
     own = font is not None and style.font is None
     png: bytes = resvg_py.svg_to_bytes(
         svg_string=_TEXT.sub(lambda m: m[1] + m[2].replace("⊤", _TOP), drawn) if own else drawn,
@@ -175,3 +188,72 @@ def _zoom(drawn: str) -> float:
     size = _SIZE.search(drawn)
     area = float(size[1]) * float(size[2]) * (96 / 72) ** 2 if size else 1.0
     return min(2.0, math.sqrt(_MAX_PIXELS / area))
+
+
+@dataclass(frozen=True, slots=True)
+class Arranged:
+    """A diagram in its layout: DOT, what is drawn, and by how much that is scaled."""
+
+    source: str
+    canvas: Canvas
+    scale: float = 1.0
+
+    @property
+    def letters(self) -> float:
+        """The size in points of the smallest letters in the paper."""
+        return self.canvas.smallest_text * self.scale
+
+
+def arrange(diagram: Diagram, style: Style) -> Arranged:
+    """The layout of `diagram` that `style` asks for; raises `UsageError` for what it cannot be.
+
+    It is one for a screen, or the one with the largest letters at a width in a paper.
+    """
+    if not isinstance(diagram, StateDiagram):
+        if style.direction is not None:
+            raise UsageError(
+                "a sequence chart has only one direction: its messages go from top to bottom",
+                "direction",
+            )
+        return _scaled(to_dot(diagram, style), style)
+    if style.width is None:
+        return _for_screen(diagram, style)
+    found = list[Arranged]()
+    for layout in _layouts(style):
+        if len(diagram.edges) > MANY and not layout.references:
+            continue
+        found.append(_scaled(to_dot(diagram, style, layout), style))
+        if found[-1].letters >= GOOD:
+            break
+    return max(found, key=lambda one: one.letters)
+
+
+def _for_screen(diagram: StateDiagram, style: Style) -> Arranged:
+    usual = replace(USUAL, direction=style.direction or USUAL.direction)
+    if len(diagram.edges) <= MANY:
+        found = _scaled(to_dot(diagram, style, usual), style)
+        if found.canvas.size[0] <= WIDE:
+            return found
+    narrow = Layout(style.direction or "TB", tight=True, references=True)
+    return _scaled(to_dot(diagram, style, narrow), style)
+
+
+def _layouts(style: Style) -> Iterator[Layout]:
+    """The layouts to choose from, the most generous first."""
+    for direction in (style.direction,) if style.direction else ("LR", "TB"):
+        usual = Layout(direction)
+        tight = replace(usual, tight=True)
+        yield usual
+        yield tight
+        yield replace(tight, wrap=14)
+        yield replace(tight, references=True)
+        yield replace(tight, references=True, wrap=14)
+
+
+def _scaled(source: str, style: Style) -> Arranged:
+    canvas = canvas_of(source)
+    if style.width is None:
+        return Arranged(source, canvas)
+    width, height = canvas.size
+    scale = min(1.0, style.width / width, PAGE / height)
+    return Arranged(source, canvas, scale)

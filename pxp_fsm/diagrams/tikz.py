@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from xml.etree.ElementTree import Element
 
-from pxp_fsm.diagrams.canvas import Canvas, kind_of
+from pxp_fsm.diagrams.graphviz import Canvas, kind_of
 from pxp_fsm.diagrams.latex import latex
 from pxp_fsm.diagrams.style import GENERIC, Style
 from pxp_fsm.errors import UsageError, quoted

@@ -22,19 +22,19 @@ from backends.models.middleware.cache import CallCache, NotRecorded, replayed
 from backends.models.settings import Settings
 from pxp_fsm import defaults
 from pxp_fsm.errors import DataError, NoAnswer, UsageError, quoted
-from pxp_fsm.experiments import participants
-from pxp_fsm.experiments.participants import Opened, Participants
-from pxp_fsm.experiments.plan_data import data_fingerprint, gate_of, read_plan
+from pxp_fsm.experiments import members
+from pxp_fsm.experiments.members import Opened, Roles
+from pxp_fsm.experiments.plan_data import data_fingerprint, gate_of, read_plan, stored_plan
 from pxp_fsm.experiments.plans import Plan
-from pxp_fsm.experiments.reports.tallies import Point, over_repetitions
-from pxp_fsm.experiments.stored_plans import stored_plan
-from pxp_fsm.experiments.units import together
-from pxp_fsm.prompting.model import Model
+from pxp_fsm.experiments.reports.tallies import CurvePoint, over_repetitions
+from pxp_fsm.experiments.runs import together
+from pxp_fsm.prompting.model import LanguageModel
 from pxp_fsm.protocol.interfaces import Learner
 from pxp_fsm.protocol.messages import Episode, Question
 from pxp_fsm.sessions.agent import Agent
-from pxp_fsm.sessions.session import Entry, Session
-from pxp_fsm.tasks.task import MACHINE, DataSet, Row, Task
+from pxp_fsm.sessions.events import Event
+from pxp_fsm.sessions.session import Session
+from pxp_fsm.tasks.task import MACHINE, DataRow, DataSet, Task
 
 LONGEST = 60
 """Curves go up to the bound n, or to the longest session, and never beyond this message."""
@@ -42,7 +42,7 @@ LONGEST = 60
 Normal = Callable[[str], str]
 """A prediction in the one form in which equal predictions are equal texts."""
 
-Recorded = Sequence[tuple[Row, str, Sequence[Entry]]]
+Recorded = Sequence[tuple[DataRow, str, Sequence[Event]]]
 """The sessions of a repetition in their order: row, name, entries."""
 
 Cut = tuple[int, tuple[int, ...]]
@@ -71,11 +71,11 @@ def recorded(board: SqlBlackboard, run: str, data: DataSet) -> Mapping[int, Reco
     """What was said in every session of `run` that was not erased, by repetition."""
     erased = {one.session for one in board.erasures(run)}
     rows = {row.instance.key: row for row in data.sessions}
-    found: dict[int, list[tuple[Row, str, Sequence[Entry]]]] = {}
+    found: dict[int, list[tuple[DataRow, str, Sequence[Event]]]] = {}
     for record in board.sessions(run):
         if record.instance.key in rows and record.session not in erased:
             of_repetition = found.setdefault(record.repetition, [])
-            entries = board.entries(record.session)
+            entries = board.events(record.session)
             of_repetition.append((rows[record.instance.key], record.session, entries))
     return dict(sorted(found.items()))
 
@@ -92,7 +92,7 @@ class Examination:
     task: Task
     data: DataSet
     repetitions: Mapping[int, Recorded]
-    selection: participants.Selection
+    selection: members.Selection
     opened: Opened
     until: int
     right: dict[tuple[Cut, int], bool] = field(default_factory=dict)
@@ -101,9 +101,7 @@ class Examination:
         self._normal = normal_form(self.task)
         alone = replace(self.plan, human=None)
         about = (alone, self.task, self.data, Path(defaults.OUTPUT))
-        self._sit = Participants(
-            *about, replace(self.selection, judge=None, human=None), self.opened
-        )
+        self._sit = Roles(*about, replace(self.selection, judge=None, human=None), self.opened)
 
     @property
     def learns(self) -> bool:
@@ -163,7 +161,7 @@ class Examination:
         every = range(len(self.data.test))
         return [row for row in every if all((cut, row) in self.right for cut in cuts)]
 
-    def curve(self) -> tuple[tuple[int, Point], ...]:
+    def curve(self) -> tuple[tuple[int, CurvePoint], ...]:
         """The share of right answers after each length; empty where no row was asked throughout."""
         rows = self.answered
         if not rows:
@@ -189,7 +187,7 @@ class Examination:
         ]
 
     def _questions(
-        self, rows: Sequence[Row], session: Callable[[], AbstractContextManager[object]]
+        self, rows: Sequence[DataRow], session: Callable[[], AbstractContextManager[object]]
     ) -> Iterator[Coroutine[None, None, None]]:
         async def asked(machine: Agent, question: Question, cut: Cut, place: int) -> None:
             with session():
@@ -252,7 +250,7 @@ def of_run(board: SqlBlackboard, run: str, settings: Settings, opened: Opened) -
     repetitions = recorded(board, run, data)
     lengths = (len(one) for each in repetitions.values() for _, _, one in each)
     until = plan.rules().n or max(lengths, default=0)
-    selection = participants.models(plan, task, data, settings)
+    selection = members.models(plan, task, data, settings)
     about = (plan, task, data, repetitions, selection, opened)
     examination = Examination(*about, min(LONGEST, max(until, 1)))
     examination.check()
@@ -278,15 +276,15 @@ def from_record(
     """The examination of `run` as far as it is stored: no model is asked anything.
 
     `own` is a catalogue of the user's that the run was asked with. Raises what
-    `participants.models` does.
+    `members.models` does.
     """
     cache = CallCache()
 
-    def opened(name: str) -> Model:
+    def opened(name: str) -> LanguageModel:
         for asked, reply in board.replies(run):
             cache.keep(asked, reply)
         return replayed(catalogue(own).facts(name), cache)
 
     settings = Settings(replay=Path(board.shown), catalogue=own)
-    selection = participants.models(plan, task, data, settings)
+    selection = members.models(plan, task, data, settings)
     return Examination(plan, task, data, recorded(board, run, data), selection, opened, until)

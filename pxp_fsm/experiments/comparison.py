@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pxp_fsm.experiments.intervals import CONFIDENCE, Interval
-from pxp_fsm.experiments.outcomes import Comparison, Contrast, Outcomes, estimates, order_effect
+from pxp_fsm.experiments.outcomes import Contrast, Outcomes, RunComparison, estimates, order_effect
+from pxp_fsm.experiments.statistics import CONFIDENCE, Interval
 from pxp_fsm.experiments.summary import Sheet, counted
 
 _NONE = "-"
@@ -68,7 +68,7 @@ def order_lines(outcomes: Outcomes, seed: int) -> Sequence[str]:
     return lines
 
 
-def comparison_sheet(found: Sequence[Comparison], first: str, second: str) -> Sheet:
+def comparison_sheet(found: Sequence[RunComparison], first: str, second: str) -> Sheet:
     """Two runs side by side."""
     headings = (
         "sessions that are",
@@ -97,7 +97,7 @@ def comparison_sheet(found: Sequence[Comparison], first: str, second: str) -> Sh
 
 
 def comparison_lines(
-    first: Outcomes, second: Outcomes, found: Sequence[Comparison]
+    first: Outcomes, second: Outcomes, found: Sequence[RunComparison]
 ) -> Sequence[str]:
     """What a reader must know of a comparison, of which `found` are the rows."""
     pairs = found[0].pairs
@@ -159,7 +159,7 @@ def contrast_lines(first: Outcomes, second: Outcomes) -> Sequence[str]:
     )
 
 
-def _interval(found: Comparison) -> str:
+def _interval(found: RunComparison) -> str:
     """The interval of the difference; an error of 0, of pairs that are all alike, gives none."""
     if not found.only_first + found.only_second:
         return _NONE
@@ -170,7 +170,7 @@ def _from_to(interval: Interval) -> str:
     return f"{interval.low:+.2f} to {interval.high:+.2f}"
 
 
-def _disagree(found: Comparison) -> bool:
+def _disagree(found: RunComparison) -> bool:
     """Whether only one of interval and p says that two runs differ."""
     away = not found.interval.low <= 0 <= found.interval.high
     return away is not (float(found.p) < 1 - CONFIDENCE)

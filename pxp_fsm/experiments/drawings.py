@@ -124,7 +124,7 @@ def of_session(stored: StoredSession, agent: str | None = None) -> StateDiagram 
             raise UsageError(said, "agent")
         return stored.diagram()
     check_table(record)
-    messages = [entry.message for entry in stored.entries]
+    messages = [entry.carried for entry in stored.events]
     automaton = builtin(record.automaton)
     over = record.ending is not None and record.ending not in FAULTS
     paths = {name: trace(automaton, messages, name, over=over) for name, _ in record.agents}

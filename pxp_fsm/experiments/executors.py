@@ -12,20 +12,20 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Any
 
 from backends.databases import SqlBlackboard
 from backends.databases.engine import database_url
 from backends.databases.locks import RunLocked
 from backends.models.settings import Settings
 from pxp_fsm.errors import BlackboardError, Halted, PXPError, UsageError, quoted, require_extra
-from pxp_fsm.experiments import runs, system_runs
-from pxp_fsm.experiments.units import ONE_MACHINE, Unit
+from pxp_fsm.experiments import runs
+from pxp_fsm.experiments.runs import ONE_MACHINE, Run, SystemOpening, Unit
 
 PATIENCE = 600.0
 """Seconds that a worker waits for a unit that another still claims."""
@@ -45,14 +45,14 @@ _ATTEMPTS = 3
 class Assignment:
     """What a worker is given. It is never shown: a database's URL may hold a password.
 
-    `system` is what a worker is sent of a run of a system, "" of another run; `settings` are how it
-    asks models, None where it asks none.
+    `sent` is what a worker is sent of the sessions, "" where it reads them by name; `settings` are
+    how it asks models, None where it asks none.
     """
 
     database: str = field(repr=False)
     run: str
     units: tuple[Unit, ...]
-    system: str = field(default="", repr=False)
+    sent: str = field(default="", repr=False)
     settings: Settings | None = field(default=None, repr=False)
 
 
@@ -133,27 +133,8 @@ def _end_with_the_parent() -> None:
     threading.Thread(target=end, daemon=True).start()
 
 
-class Shared(Protocol):
-    """A run that workers carry, of a task or of a system."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def unshared(self) -> str:
-        """Why one process has to carry it, if it has to."""
-
-    def units(self) -> Iterable[Unit]:
-        """The parts of it that depend on no other."""
-
-    def sent(self) -> str:
-        """What a worker has to be sent of it besides its name."""
-
-    def shares(self, workers: int) -> tuple[Settings, ...]:
-        """What each of at most so many `workers` may ask models; none where it asks none."""
-
-
 def spread(
-    run: Shared,
+    run: Run[Any],
     database: str,
     blackboard: SqlBlackboard,
     name: str,
@@ -169,8 +150,8 @@ def spread(
     on the run by itself, or a worker was lost or could not do its part, and `Halted` where a worker
     reached its part of a cap.
     """
-    if run.unshared:
-        raise UsageError(run.unshared, "executor")
+    if run.opening.unshared:
+        raise UsageError(run.opening.unshared, "executor")
     asks_models = bool(run.shares(1))
     if asks_models and not name.startswith(_PROCESSES):
         raise UsageError(ONE_MACHINE, "executor")
@@ -195,7 +176,7 @@ def spread(
 
 
 def _deal_out(
-    run: Shared,
+    run: Run[Any],
     database: str,
     name: str,
     left: dict[str, Unit],
@@ -207,11 +188,11 @@ def _deal_out(
     workers = int(name.removeprefix(_PROCESSES)) if name.startswith(_PROCESSES) else 1
     if shares := run.shares(workers):
         parts = [
-            Assignment(*about, units[place :: len(shares)], settings=share)
+            Assignment(*about, units[place :: len(shares)], run.opening.sent(), share)
             for place, share in enumerate(shares)
         ]
     else:
-        parts = [Assignment(*about, (unit,), run.sent()) for unit in units]
+        parts = [Assignment(*about, (unit,), run.opening.sent()) for unit in units]
     with open_executor(name) as executor:
         given = [executor.submit(carry, part) for part in parts if part.units]
         try:
@@ -263,17 +244,12 @@ def carry(assignment: Assignment) -> Done:
             board.lock(assignment.run, shared=True)
             for unit in units:
                 _claim(board, f"{assignment.run}/{unit.name}")
-            if assignment.system:
-                found = system_runs.received(assignment.system, assignment.run, board)
-                found = replace(
-                    found,
-                    on_action=lambda _session, _occurrence: count(over=False),
-                    on_end=lambda _session: count(over=True),
-                )
-                found.execute_units(units)
-            else:
-                run = runs.resume(assignment.run, board, assignment.settings)
-                run.execute_units(units, lambda step: count(over=step.message is None))
+            sent, asks = assignment.sent, assignment.settings
+            of = (assignment.run, board, asks)
+            run: Run[Any] = (
+                runs.resume(*of, SystemOpening.received(sent)) if sent else runs.resume(*of)
+            )
+            run.execute_units(units, lambda step: count(over=step.event is None))
     except PXPError as error:
         return Done(units, error=str(error), halted=isinstance(error, Halted))
     except Exception as error:  # noqa: BLE001 - what is raised here crosses processes

@@ -113,15 +113,15 @@ def open_run(
     settings: Settings | None = None,
     *,
     may_be_over: bool = False,
-) -> runs.Run:
+) -> runs.Run[runs.TaskOpening]:
     """The run of `experiment` on `blackboard`: what is there of it, or a new one.
 
     `settings` are how its models are asked; `may_be_over` as for `runs.resume`.
     """
     if experiment.run in {record.run for record in blackboard.runs()}:
         return runs.resume(experiment.run, blackboard, settings, may_be_over=may_be_over)
-    found = (experiment.task, experiment.data)
-    return runs.start(experiment.plan, blackboard, found, settings, experiment.run)
+    opening = runs.TaskOpening(experiment.plan, experiment.task, experiment.data, settings)
+    return runs.start(opening, blackboard, name=experiment.run)
 
 
 def run_name(name: str) -> str:

@@ -11,9 +11,9 @@ from typing import Any
 from backends.databases import SessionUsage, SqlBlackboard, usage_of_sessions
 from pxp_fsm import __version__
 from pxp_fsm.errors import UsageError
+from pxp_fsm.experiments.plan_data import stored_plan
 from pxp_fsm.experiments.plans import Plan
-from pxp_fsm.experiments.runs import Run
-from pxp_fsm.experiments.stored_plans import stored_plan
+from pxp_fsm.experiments.runs import Run, TaskOpening
 from pxp_fsm.sessions.learning import Keep
 
 _VARIES = ("repetitions", "seed", "order", "subject", "test")
@@ -47,7 +47,7 @@ class Forecast:
         )
 
 
-def forecast(run: Run, board: SqlBlackboard) -> Forecast | None:
+def forecast(run: Run[TaskOpening], board: SqlBlackboard) -> Forecast | None:
     """What the sessions left of `run` will cost; None where none of its setting is recorded.
 
     A session costs what recorded ones did on average. Where a model carries its conversations on,
@@ -58,13 +58,13 @@ def forecast(run: Run, board: SqlBlackboard) -> Forecast | None:
     found: list[SessionUsage] = []
     runs = []
     for record in board.runs():
-        if record.task != run.plan.task or record.version != __version__:
+        if record.task != run.opening.plan.task or record.version != __version__:
             continue
         try:
             other = stored_plan(record)
         except UsageError:
             continue
-        if _setting(other) != _setting(run.plan):
+        if _setting(other) != _setting(run.opening.plan):
             continue
         used = [one for one in usage_of_sessions(board, record.run) if one.calls]
         if sum(one.cached for one in used) < _MOST_CACHED * sum(one.calls for one in used):
@@ -75,10 +75,10 @@ def forecast(run: Run, board: SqlBlackboard) -> Forecast | None:
     places = _left(run, board)
     of_place: dict[int, list[SessionUsage]] = defaultdict(list)
     for one in found:
-        of_place[one.position if run.carries else 0].append(one)
+        of_place[one.position if run.opening.carries else 0].append(one)
 
     def total(amount: Callable[[SessionUsage], float]) -> float:
-        return sum(_at(place if run.carries else 0, of_place, amount) for place in places)
+        return sum(_at(place if run.opening.carries else 0, of_place, amount) for place in places)
 
     priced = all(one.dollars is not None for one in found)
     return Forecast(
@@ -102,13 +102,13 @@ def _setting(plan: Plan) -> Mapping[str, Any]:
     return {name: value for name, value in plan.meaning().items() if name not in left_out}
 
 
-def _left(run: Run, board: SqlBlackboard) -> Sequence[int]:
+def _left(run: Run[TaskOpening], board: SqlBlackboard) -> Sequence[int]:
     """The positions of the sessions that are not over, of all repetitions."""
     over = {(one.repetition, one.position) for one in board.sessions(run.name) if one.ending}
     every = (
         (repetition, position)
-        for repetition in range(1, run.plan.repetitions + 1)
-        for position in range(1, len(run.data.sessions) + 1)
+        for repetition in range(1, run.opening.plan.repetitions + 1)
+        for position in range(1, len(run.opening.data.sessions) + 1)
     )
     return [place[1] for place in every if place not in over]
 

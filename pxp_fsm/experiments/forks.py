@@ -11,21 +11,29 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from backends.databases import Origin, RunRecord, SqlBlackboard, StoredSession, origin_of
-from backends.databases.own_sessions import check_same, own_run, session_record, system_record
-from backends.databases.records import FAULTS, stored_system
+from backends.databases import (
+    Origin,
+    RunRecord,
+    SqlBlackboard,
+    StoredSession,
+    origin_of,
+)
+from backends.databases.records import (
+    FAULTS,
+    check_same,
+    own_run,
+    session_record,
+    stored_system,
+)
 from pxp_fsm import __version__
 from pxp_fsm.defaults import OWN
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.experiments.drawings import rules_of
-from pxp_fsm.sessions.occurrences import Occurrence
-from pxp_fsm.sessions.session import Entry, Session
-from pxp_fsm.sessions.system_session import SystemSession
+from pxp_fsm.sessions.events import Event
+from pxp_fsm.sessions.session import Session
 
 
-def fork(
-    board: SqlBlackboard, origin: str, members: Any, *, name: str, **options: Any
-) -> Session | SystemSession:
+def fork(board: SqlBlackboard, origin: str, members: Any, *, name: str, **options: Any) -> Session:
     """The session `name`, which is at message (or action) NUMBER of a stored SESSION, to be run on.
 
     `origin` is SESSION@NUMBER, `members` are who answers from there on, by their names; `options`
@@ -56,17 +64,15 @@ def fork(
     stored = forkable(board, place)
     record, run = stored.record, own_run(name)
     given: dict[str, Any] = {"instance": record.instance, "name": name, "blackboard": board}
-    session: Session | SystemSession
     if record.channel:
         system = stored_system(record.members, record.channel)
-        session = SystemSession(system, members, **given, **options)
-        new = system_record(session, run)
+        session = Session(system, members, **given, **options)
     else:
         session = Session(rules_of(record), members, **given, **options)
         names = " and ".join(one for one, _ in record.agents)
         if " and ".join(session.agents) != names:
             raise UsageError(f"a fork of {record.session} is told who answers for {names}")
-        new = session_record(session, run)
+    new = session_record(session, run)
     known = {one.run: one for one in board.runs()}
     if run not in known:
         plan = json.dumps(place.in_plan, sort_keys=True)
@@ -93,7 +99,7 @@ def forkable(board: SqlBlackboard, origin: Origin) -> StoredSession:
     Raises `NotThere` where there is none, and `UsageError` where it cannot be carried on there.
     """
     stored = board.session(origin.session)
-    record, many = stored.record, len(stored.entries) + len(stored.actions)
+    record, many = stored.record, len(stored.events)
     what = "action" if record.channel else "message"
     if record.session in {erased.session for erased in board.erasures(record.run)}:
         raise UsageError(f"session {record.session} was erased: it cannot be carried on")
@@ -110,41 +116,32 @@ def forkable(board: SqlBlackboard, origin: Origin) -> StoredSession:
     return stored
 
 
-def carry_over(board: SqlBlackboard, origin: Origin, session: Session | SystemSession) -> None:
+def carry_over(board: SqlBlackboard, origin: Origin, session: Session) -> None:
     """Bring `session`, which is recorded on `board`, to its origin, or to where it is stored to be.
 
     What is missing of the messages up to `origin` is stored. Raises `UsageError` where what is
     stored of it is another beginning.
     """
     stored = forkable(board, origin)
-    if isinstance(session, SystemSession):
-        acted, begun = board.actions(session.name), stored.actions[: origin.number]
-        _check_beginning(session.name, list(map(_said, acted)), list(map(_said, begun)))
-        for occurrence in begun[len(acted) :]:
-            board.append_action(session.name, occurrence)
-        session.replay(board.actions(session.name))
-        return
-    entries = board.entries(session.name)
     copied = copies(stored, origin, session.name)
-    sent = [(one.message, one.context) for one in entries]
-    _check_beginning(session.name, sent, [(one.message, one.context) for one in copied])
-    for entry in copied[len(entries) :]:
-        board.append(entry.message, entry.context, entry.judgements)
-    session.replay((*entries, *copied[len(entries) :]), board.closing(session.name))
+    there = board.events(session.name)
+    shared = min(len(there), len(copied))
+    if _without_judgements(there[:shared]) != _without_judgements(copied[:shared]):
+        raise UsageError(f"session {session.name} does not begin as the session that it carries on")
+    for event in copied[len(there) :]:
+        board.append(session.name, event)
+    restore(board, session)
 
 
-def copies(stored: StoredSession, origin: Origin, name: str) -> tuple[Entry, ...]:
-    """The messages up to `origin`, as those of the session `name`."""
-    return tuple(
-        replace(entry, message=replace(entry.message, session=name))
-        for entry in stored.entries[: origin.number]
-    )
+def restore(board: SqlBlackboard, session: Session) -> None:
+    """Bring `session` to where it is stored to be."""
+    session.replay(board.events(session.name), board.closing(session.name))
 
 
-def _said(one: Occurrence) -> object:
-    return one.action, one.guard, one.letter, one.memory
+def copies(stored: StoredSession, origin: Origin, name: str) -> tuple[Event, ...]:
+    """The events up to `origin`, as those of the session `name`."""
+    return tuple(event.in_session(name) for event in stored.events[: origin.number])
 
 
-def _check_beginning(name: str, there: Sequence[object], copied: Sequence[object]) -> None:
-    if there[: len(copied)] != copied[: len(there)]:
-        raise UsageError(f"session {name} does not begin as the session that it carries on")
+def _without_judgements(events: Sequence[Event]) -> list[Event]:
+    return [replace(event, judgements=()) for event in events]

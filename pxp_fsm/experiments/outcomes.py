@@ -16,7 +16,8 @@ from backends.databases import SqlBlackboard
 from backends.databases.recordings import Details, RecordedSession, recorded_sessions
 from backends.databases.records import CONCLUDED
 from pxp_fsm.errors import UsageError
-from pxp_fsm.experiments.intervals import (
+from pxp_fsm.experiments.statistics import (
+    ROWS,
     Estimate,
     Interval,
     clustered_error,
@@ -24,7 +25,6 @@ from pxp_fsm.experiments.intervals import (
     mcnemar,
     sign_flips,
 )
-from pxp_fsm.experiments.statistics import ROWS
 
 Place = tuple[int, str]
 """The repetition, and the key of the instance."""
@@ -86,7 +86,7 @@ def estimates(outcomes: Outcomes) -> dict[str, Estimate]:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class RunComparison:
     """One class in two runs, over the `pairs` of sessions that are about the same.
 
     `first` and `second` are the shares; `only_first` and `only_second` the unequal pairs. `p` is
@@ -104,7 +104,7 @@ class Comparison:
     interval: Interval
 
 
-def compare(first: Outcomes, second: Outcomes) -> tuple[Comparison, ...]:
+def compare(first: Outcomes, second: Outcomes) -> tuple[RunComparison, ...]:
     """Each class of `ROWS` in two runs; sessions are paired by repetition and instance.
 
     Raises `UsageError` where they have no session in common.
@@ -120,7 +120,7 @@ def compare(first: Outcomes, second: Outcomes) -> tuple[Comparison, ...]:
 
 def _compared(
     row: str, first: Mapping[Place, bool], second: Mapping[Place, bool], pairs: list[Place]
-) -> Comparison:
+) -> RunComparison:
     differences = [int(second[where]) - int(first[where]) for where in pairs]
     instances = [where[1] for where in pairs]
     by_instance: dict[str, int] = defaultdict(int)
@@ -131,7 +131,7 @@ def _compared(
     p = sign_flips(by_instance.values()) if several else mcnemar(only_first, only_second)
     mean = sum(differences) / len(pairs)
     half = _Z95 * clustered_error(differences, instances)
-    return Comparison(
+    return RunComparison(
         row,
         len(pairs),
         sum(first[where] for where in pairs) / len(pairs),

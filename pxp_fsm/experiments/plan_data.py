@@ -1,20 +1,23 @@
-"""The data of a plan: the rows that it selects, what is held back, and their fingerprint."""
+"""What plans mean: the rows that they select, and plans as they are stored with their runs."""
 
 from __future__ import annotations
 
 import hashlib
+import json
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
+from backends.databases.records import ORIGIN
+from backends.models.settings import Settings
 from pxp_fsm import defaults
 from pxp_fsm.errors import UsageError, quoted
-from pxp_fsm.experiments.orders import Order, check_order
-from pxp_fsm.experiments.plans import Plan, check_plan
+from pxp_fsm.experiments.plans import CAPS, DEVIATIONS, Order, Plan, check_order, check_plan
 from pxp_fsm.sessions.learning import Gate, Gated, Keep
-from pxp_fsm.tasks.registry import find_task
-from pxp_fsm.tasks.task import DataSet, Row, Task
+from pxp_fsm.tasks.task import DataRow, DataSet, Task, find_task
 
 
 def read_plan(plan: Plan, task: Task | None = None) -> tuple[Task, DataSet]:
@@ -64,7 +67,7 @@ def gate_of(plan: Plan, data: DataSet) -> Gate | None:
     return Gate(Keep(plan.learn), Gated(plan.gate), rows)
 
 
-def validation(data: DataSet) -> tuple[Row, ...]:
+def validation(data: DataSet) -> tuple[DataRow, ...]:
     """The rows that lessons are weighed on: the set held back, or what no session and test has."""
     taken = {*data.sessions, *data.test}
     return data.validation or tuple(row for row in data.whole if row not in taken)
@@ -106,7 +109,7 @@ def choose(plan: Plan, data: DataSet) -> DataSet:
     return held
 
 
-def _chosen(instances: str, rows: tuple[Row, ...]) -> Iterator[Row]:
+def _chosen(instances: str, rows: tuple[DataRow, ...]) -> Iterator[DataRow]:
     field = "instances"
     if instances == "all":
         yield from rows
@@ -128,3 +131,94 @@ def _chosen(instances: str, rows: tuple[Row, ...]) -> Iterator[Row]:
                 field,
             )
         yield by_key[key]
+
+
+_BESIDE = (DEVIATIONS, CAPS, ORIGIN)
+
+
+"""What is stored beside the fields of a plan."""
+
+
+class StoredRun(Protocol):
+    """A run as it is stored: its name, its task, and its plan as JSON."""
+
+    @property
+    def run(self) -> str: ...
+    @property
+    def task(self) -> str: ...
+    @property
+    def plan(self) -> str: ...
+
+
+def stored_deviations(record: StoredRun) -> tuple[str, ...]:
+    """What of a stored run was not as in its paper, as was known when it began."""
+    found = json.loads(record.plan).get(DEVIATIONS, [])
+    return tuple(map(str, found)) if isinstance(found, list) else ()
+
+
+WITHOUT_PLAN = {
+    defaults.OWN: "has sessions of a program of your own, and no plan; they can be listed, drawn "
+    "and audited",
+    defaults.NETWORKS: "trained a network, with no plan of sessions; those can be listed",
+    defaults.SYSTEMS: "is of a system, whose messages carry no predictions to count; its sessions "
+    "can be listed, drawn, audited and monitored",
+}
+
+
+"""What is said of a run that followed no plan, by its task."""
+
+
+def with_stored_caps(settings: Settings | None, record: StoredRun) -> Settings:
+    """`settings`, with the caps that a stored run began with where they set none.
+
+    Raises `UsageError` where what is stored is no cap.
+    """
+    raw = json.loads(record.plan)
+    found = raw.get(CAPS, {}) if isinstance(raw, dict) else {}
+    if not isinstance(found, dict) or not all(
+        name in ("dollars", "calls") and type(value) in _CAP[name] and 0 <= value < math.inf
+        for name, value in found.items()
+    ):
+        raise UsageError(
+            f"the caps of run {quoted(record.run)} cannot be read ({quoted(found)}); the plan was "
+            f"changed, or another program wrote it: start a new run"
+        )
+    return (settings or Settings()).with_caps(found)
+
+
+_CAP = {"dollars": (int, float), "calls": (int,)}
+
+
+def stored_plan(record: StoredRun) -> Plan:
+    """The plan that is stored with a run; `UsageError` where it is none."""
+    run = record.run
+    if record.task in WITHOUT_PLAN:
+        raise UsageError(f"run {quoted(run)} {WITHOUT_PLAN[record.task]}")
+    try:
+        raw = json.loads(record.plan)
+        wrong = _no_plan(raw)
+        if wrong is None:
+            plan = Plan(**{name: value for name, value in raw.items() if name not in _BESIDE})
+            check_plan(plan)
+            return plan
+    except (UsageError, ValueError, RecursionError) as error:
+        wrong = str(error)
+    raise UsageError(
+        f"the plan of run {quoted(run)} cannot be read ({wrong}); it was changed, or another "
+        f"program wrote it: start a new run"
+    )
+
+
+def _no_plan(raw: object) -> str | None:
+    if not isinstance(raw, dict) or "task" not in raw:
+        return "it names no task"
+    unknown = sorted(set(raw) - {*Plan.__dataclass_fields__, *_BESIDE})
+    return f"it has {quoted(', '.join(unknown))}, which is unknown" if unknown else None
+
+
+def placed(plan: Plan) -> Plan:
+    """The plan with the whole paths of its data, as it is stored."""
+    data, materials = (
+        None if path is None else str(Path(path).absolute()) for path in (plan.data, plan.materials)
+    )
+    return replace(plan, data=data, materials=materials)

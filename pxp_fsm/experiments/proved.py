@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from proofs.core.limits import Effort
+from proofs.check import check
 from proofs.core.results import Result, Status
 from proofs.logic import parse
-from proofs.systems import System, check_formulas, check_standard, check_termination
+from proofs.logic.termination import ALWAYS_ENDS, END_REACHABLE
+from proofs.systems import System
+from proofs.systems.standard_checks import NO_DEADLOCK
 from pxp_fsm import __version__
 from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.automata.system_files import Property, SystemFile
@@ -21,12 +23,13 @@ from pxp_fsm.errors import Fault, FileError, UsageError
 MOST_STATES = 1_000_000
 """How many states are explored before a run; beyond, nothing is known."""
 
-DEADLOCK, END, ALWAYS = "no-deadlock", "end-reachable-from-everywhere", "always-ends"
+ASKED = (NO_DEADLOCK, END_REACHABLE, ALWAYS_ENDS)
+"""What is said of every system, before what its file demands."""
 
 _WORDS = {
-    DEADLOCK: ("deadlock-free", "it has a deadlock"),
-    END: ("can always come to its end", "it cannot always come to its end"),
-    ALWAYS: ("every run ends", "a run need not end"),
+    NO_DEADLOCK: ("deadlock-free", "it has a deadlock"),
+    END_REACHABLE: ("can always come to its end", "it cannot always come to its end"),
+    ALWAYS_ENDS: ("every run ends", "a run need not end"),
 }
 
 
@@ -71,7 +74,7 @@ class Proved:
         found = []
         for one in self.known:
             wrong = one.status == Status.FAILS
-            if one.name == DEADLOCK and wrong:
+            if one.name == NO_DEADLOCK and wrong:
                 found.append(f"it has a deadlock: {one.why}")
             elif one.name not in _WORDS and (
                 one.status in (Status.HOLDS, Status.FAILS) and one.status != one.expected
@@ -92,32 +95,25 @@ def proved(system: System, file: SystemFile, stored: Path) -> Proved:
             parse(one.formula)
     earlier = _read(stored)
     if earlier is not None and earlier.fingerprint == system.fingerprint:
-        names = [DEADLOCK, END, ALWAYS]
         of_file = [(one.formula, one.expected, one.about) for one in asked]
-        found_before = [(one.name, one.expected, one.about) for one in earlier.known[3:]]
-        if [one.name for one in earlier.known[:3]] == names and found_before == of_file:
+        first, last = earlier.known[: len(ASKED)], earlier.known[len(ASKED) :]
+        found_before = [(one.name, one.expected, one.about) for one in last]
+        if tuple(one.name for one in first) == ASKED and found_before == of_file:
             return earlier
     started = time.perf_counter()
-    known = (*map(_known, _standard(system)), *_of_file(system, file, asked))
-    found = Proved(system.fingerprint, known, time.perf_counter() - started)
+    known = [*map(_known, check(system, *ASKED, limit=MOST_STATES))]
+    for one in asked:
+        with _located(file, one):
+            known += _demanded(system, one)
+    found = Proved(system.fingerprint, tuple(known), time.perf_counter() - started)
     document = {"version": __version__, **asdict(found), "stored": ""}
     write_atomically(stored, json.dumps(document, indent=1) + "\n")
     return found
 
 
-def _standard(system: System) -> Iterator[Result]:
-    yield from check_standard(system, [DEADLOCK, END], Effort(MOST_STATES))
-    for result in check_termination(system, Effort(MOST_STATES)):
-        if result.name == ALWAYS:
-            yield result
-
-
-def _of_file(system: System, file: SystemFile, asked: Sequence[Property]) -> Iterator[Known]:
-    for one in asked:
-        with _located(file, one):
-            found = list(check_formulas(system, [one.formula], effort=Effort(MOST_STATES)))
-        for result in found:
-            yield replace(_known(result), expected=one.expected, about=one.about)
+def _demanded(system: System, one: Property) -> Iterator[Known]:
+    for result in check(system, one.formula, limit=MOST_STATES):
+        yield replace(_known(result), expected=one.expected, about=one.about)
 
 
 @contextmanager

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
-from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
 from backends.models import registry
 from backends.models.registry import Serving
-from backends.models.respondent import ATTEMPTS, with_turn
 from backends.models.settings import Settings
 from pxp_fsm.errors import DataError, NoAnswer, UsageError
 from pxp_fsm.experiments.costs import Meter
-from pxp_fsm.experiments.units import together
+from pxp_fsm.experiments.runs import together
+from pxp_fsm.prompting.attempts import ask_until_usable
 from pxp_fsm.prompting.framing import framed
-from pxp_fsm.prompting.model import Capability, ChatTurn, Model, Request, Role
+from pxp_fsm.prompting.model import (
+    Capability,
+    ChatRole,
+    ChatTurn,
+    LanguageModel,
+    ModelRequest,
+    Reply,
+)
 from pxp_fsm.prompting.prompts import Prompt, Slots, read_each
 from pxp_fsm.prompting.replies import whole_text
 from pxp_fsm.protocol.messages import text_problem
@@ -74,7 +80,7 @@ async def summarized(
         async def ask(line: int, text: str) -> None:
             with serving.session():
                 try:
-                    found[line] = await _summary(asked, prompt, text)
+                    found[line] = await summarize(asked, prompt, text)
                 except NoAnswer as error:
                     raise DataError.at(table, line, str(error)) from error
 
@@ -90,10 +96,10 @@ def _needed(prompt: Prompt) -> Iterator[Capability]:
         yield Capability.TEMPERATURE
 
 
-async def _summary(model: Model, prompt: Prompt, text: str) -> str:
+async def summarize(model: LanguageModel, prompt: Prompt, text: str) -> str:
     """A summary of `text`; raises `NoAnswer` where no reply can be used."""
-    turn = ChatTurn(Role.USER, prompt.fill("question", report=framed({"report": text})))
-    asked = Request(
+    turn = ChatTurn(ChatRole.USER, prompt.fill("question", report=framed({"report": text})))
+    asked = ModelRequest(
         system=prompt.fill("system"),
         turns=(turn,),
         max_tokens=prompt.max_tokens,
@@ -101,16 +107,13 @@ async def _summary(model: Model, prompt: Prompt, text: str) -> str:
         effort=prompt.effort,
         purpose=_NAME,
     )
-    request, reason = asked, ""
-    for attempt in range(ATTEMPTS):
-        reply = await model.reply(replace(request, epoch=attempt))
-        try:
-            said = whole_text(reply)
-            wrong = text_problem(said)
-        except DataError as error:
-            wrong = str(error)
-        if wrong is None:
-            return " ".join(said.split())
-        reason = wrong
-        request = with_turn(asked, prompt.fill("again", reason=framed({"reason": reason})))
-    raise NoAnswer(f"no usable summary in {ATTEMPTS} attempts; the last: {reason}")
+    usable = await ask_until_usable(model.reply, asked, _read, prompt, wanted=_NAME)
+    return usable.value
+
+
+def _read(reply: Reply) -> str:
+    summary = whole_text(reply)
+    problem = text_problem(summary)
+    if problem is not None:
+        raise DataError(problem)
+    return " ".join(summary.split())

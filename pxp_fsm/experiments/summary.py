@@ -18,11 +18,16 @@ from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.defaults import DATABASE
 from pxp_fsm.diagrams import state_diagram, write
 from pxp_fsm.experiments.drawings import file_name, of_session
-from pxp_fsm.experiments.faults import causes
-from pxp_fsm.experiments.intervals import Estimate
 from pxp_fsm.experiments.outcomes import estimates, outcomes_of
-from pxp_fsm.experiments.runs import Run
-from pxp_fsm.experiments.statistics import ROWS, Class, Published, Statistics, published
+from pxp_fsm.experiments.runs import Run, TaskOpening, causes
+from pxp_fsm.experiments.statistics import (
+    ROWS,
+    ClassCounts,
+    Estimate,
+    Published,
+    Statistics,
+    published,
+)
 from pxp_fsm.protocol.messages import Message
 
 if TYPE_CHECKING:
@@ -46,9 +51,9 @@ class Sheet:
     rows: tuple[tuple[str, ...], ...]
 
 
-def compared(run: Run) -> Sequence[Published]:
+def compared(run: Run[TaskOpening]) -> Sequence[Published]:
     """The published columns to set beside a run: they are of INTERACT, and of its task."""
-    return published(run.plan.task) if run.plan.protocol == "interact" else ()
+    return published(run.opening.plan.task) if run.opening.plan.protocol == "interact" else ()
 
 
 def table1(statistics: Statistics, columns: Sequence[Published]) -> Sheet:
@@ -86,7 +91,7 @@ def both_settings(
     return Sheet(title, tuple(headings), tuple(map(tuple, cells)))
 
 
-def _in_short(row: Class, several: bool) -> str:
+def _in_short(row: ClassCounts, several: bool) -> str:
     rest = f"{row.least}-{row.most}" if several else rounded(row.share)
     return f"{_decimal(row.median)} ({rest})"
 
@@ -172,20 +177,22 @@ def contents(mark: Mark) -> str:
     return ", ".join([counted(mark.sessions, "session"), *parts])
 
 
-def remarks(run: Run, statistics: Statistics, board: SqlBlackboard) -> Sequence[str]:
+def remarks(run: Run[TaskOpening], statistics: Statistics, board: SqlBlackboard) -> Sequence[str]:
     """What a reader must know to read the table rightly; `board` has the sessions of `run`."""
     tags = ", ".join(
         f"{sender} {tag} {number}" for (sender, tag), number in sorted(statistics.tags.items())
     )
-    lines = [f"Tags sent: {tags}", *run.notes]
-    if run.plan.goes_without_model:
-        if run.task.learned is not None:
-            lines += run.task.learned(run.data, _recorded(board, run.name))
-        lines += run.task.accuracy(run.data)
+    lines = [f"Tags sent: {tags}", *run.opening.notes]
+    if run.opening.plan.goes_without_model:
+        if run.opening.task.learned is not None:
+            lines += run.opening.task.learned(run.opening.data, _recorded(board, run.name))
+        lines += run.opening.task.accuracy(run.opening.data)
     return lines
 
 
-def endings_of(run: Run, statistics: Statistics, board: SqlBlackboard) -> Iterator[str]:
+def endings_of(
+    run: Run[TaskOpening], statistics: Statistics, board: SqlBlackboard
+) -> Iterator[str]:
     """How sessions of `run` ended, and by which faults."""
     each = (f"{ending or 'not over'} {number}" for ending, number in statistics.endings.items())
     yield f"Sessions ended: {', '.join(each)}"
@@ -199,12 +206,12 @@ def endings_of(run: Run, statistics: Statistics, board: SqlBlackboard) -> Iterat
 
 def _recorded(board: SqlBlackboard, run: str) -> Iterator[tuple[str, Sequence[Message]]]:
     for session in board.sessions(run):
-        messages = [entry.message for entry in board.entries(session.session)]
+        messages = [entry.carried for entry in board.events(session.session)]
         yield session.instance.key, messages
 
 
 def write_artifacts(
-    run: Run, board: SqlBlackboard, statistics: Statistics, folder: Path
+    run: Run[TaskOpening], board: SqlBlackboard, statistics: Statistics, folder: Path
 ) -> Sequence[tuple[str, Path]]:
     """Write table and drawings into `folder`; what each is, and where.
 
@@ -223,7 +230,7 @@ def write_artifacts(
         write_atomically(path, written)
         left.append(("table", path))
     drawings = {
-        "automaton": state_diagram(run.plan.rules().automaton),
+        "automaton": state_diagram(run.opening.plan.rules().automaton),
         "session": of_session(board.session(illustrative_session(board, run.name))),
     }
     for what, diagram in drawings.items():
@@ -234,7 +241,7 @@ def write_artifacts(
     return left
 
 
-def _stem(run: Run, board: SqlBlackboard, folder: Path) -> str:
+def _stem(run: Run[TaskOpening], board: SqlBlackboard, folder: Path) -> str:
     kept = Path(board.engine.url.database or "")
     if kept.resolve() == (folder / DATABASE).resolve():
         return file_name(run.name)

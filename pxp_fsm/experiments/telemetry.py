@@ -23,10 +23,9 @@ from backends.databases.session_documents import (
     session_part,
 )
 from pxp_fsm import __version__
-from pxp_fsm.protocol.interfaces import Blackboard
-from pxp_fsm.protocol.messages import Message
 from pxp_fsm.protocol.relations import Judgement
-from pxp_fsm.sessions.session import Entry
+from pxp_fsm.sessions.events import Event
+from pxp_fsm.sessions.session import Session, Store
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer
@@ -42,23 +41,25 @@ _IN_SPANS = frozenset({"true", "span_only", "span_and_event"})
 class TracedBoard:
     """Stores a session's messages on `board`, where there is one, then makes spans of them.
 
-    Fills `pxp_fsm.protocol.interfaces.Blackboard`; one instance serves one session.
+    Fills `pxp_fsm.sessions.session.Store`; one instance serves one session.
     """
 
-    def __init__(self, board: Blackboard | None) -> None:
+    def __init__(self, board: Store | None) -> None:
         self._board = board
         self._span: Span | None = None
         self._tracer: Tracer | None = None
         self._withholding: Withholding | None = None
         self._since = 0
+        self._earlier: Callable[[], Iterable[Event]] = tuple
 
     @contextmanager
     def session(
-        self, record: SessionRecord, earlier: Callable[[], Iterable[Entry]] = tuple
+        self, record: SessionRecord, earlier: Callable[[], Iterable[Event]] = tuple
     ) -> Iterator[None]:
         """A span around the session; the calls of models within become spans below it.
 
-        `earlier` gives the messages of a session that is resumed: its new span has them too.
+        `earlier` gives the messages of a session that is resumed, once it has come to where it
+        was: its new span has them too.
         """
         api = sys.modules.get("opentelemetry.trace")
         if api is None:
@@ -72,9 +73,17 @@ class TracedBoard:
         ) as span:
             if span.is_recording():
                 self._open(record, span)
-                for entry in earlier():
-                    self._show(entry.message, entry.context, entry.judgements)
-            yield
+                self._earlier = earlier
+            try:
+                yield
+            finally:
+                self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Make spans of the messages from before the session was resumed, once."""
+        earlier, self._earlier = self._earlier, tuple
+        for event in earlier():
+            self._show(event)
 
     def _open(self, record: SessionRecord, span: Span) -> None:
         self._span, self._since = span, time.time_ns()
@@ -89,27 +98,34 @@ class TracedBoard:
             }
         )
 
-    def append(self, message: Message, context: str, judgements: Sequence[Judgement]) -> None:
+    def open(self, session: Session) -> None:
+        self._catch_up()
         if self._board is not None:
-            self._board.append(message, context, judgements)
+            self._board.open(session)
+
+    def append(self, session: str, event: Event) -> None:
+        self._catch_up()
+        if self._board is not None:
+            self._board.append(session, event)
         if self._span is not None:
-            self._show(message, context, judgements)
+            self._show(event)
 
     def close(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
+        self._catch_up()
         if self._board is not None:
             self._board.close(session, ending, cause, judgements)
         if self._span is not None:
             part = closing_part(ending, cause, judgements, self._withholding)
             self._span.set_attributes({"pxp.ending": ending, CLOSING: _json(part)})
 
-    def _show(self, message: Message, context: str, judgements: Sequence[Judgement]) -> None:
+    def _show(self, event: Event) -> None:
         """Make a span of a message; it begins where the one before ended."""
         from opentelemetry.trace import set_span_in_context
 
         if self._tracer is None or self._span is None:
             return
 
-        part = message_part(message, context, judgements, self._withholding)
+        message, part = event.carried, message_part(event, self._withholding)
         attributes: dict[str, str | int] = {
             "gen_ai.operation.name": "invoke_agent",
             "gen_ai.agent.name": message.sender,

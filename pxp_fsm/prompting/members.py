@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pxp_fsm.automata.automaton import Automaton, Kind
-from pxp_fsm.automata.payloads import payload_problem
+from pxp_fsm.automata.documents import payload_problem
 from pxp_fsm.errors import DataError, quoted
 from pxp_fsm.prompting.replies import strict_object, unfenced
 from pxp_fsm.sessions.actors import Intent, Turn
@@ -17,7 +17,7 @@ WAIT = "WAIT"
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class MemberOption:
     """What a member may do: the `name` to say (a guard or a tag), what it means, what is sent.
 
     `to` is the receiver ("" where it is left open, or nothing is sent); `payload` is the JSON
@@ -31,10 +31,10 @@ class Option:
     payload: Any
 
 
-def options_of(turn: Turn, table: Automaton) -> tuple[Option, ...]:
+def options_of(turn: Turn, table: Automaton) -> tuple[MemberOption, ...]:
     """What may be done at `turn`, by the member's table."""
     return tuple(
-        Option(
+        MemberOption(
             row.guard or row.label,
             table.guards.get(row.guard or "", ""),
             row.label if row.kind is Kind.SEND else "",
@@ -68,7 +68,7 @@ def briefing(turn: Turn, table: Automaton) -> dict[str, object]:
         "state": f"{turn.state}: {about}" if about else turn.state,
         "messages": [
             {"from": one.sender, "to": one.receiver, "tag": one.tag, "payload": one.value}
-            for one in turn.letters
+            for one in turn.messages
         ],
         "options": options,
     }

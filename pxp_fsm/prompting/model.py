@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Protocol
 
 
-class Role(StrEnum):
+class ChatRole(StrEnum):
     """Who speaks in a conversation with a model."""
 
     USER = "user"
@@ -53,7 +53,7 @@ class ChatTurn:
     are worth a prompt cache, and change nothing of what is said.
     """
 
-    role: Role
+    role: ChatRole
     text: str
     images: tuple[Image, ...] = ()
     stable: int = field(default=0, compare=False)
@@ -64,7 +64,7 @@ OnText = Callable[[str, bool], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ModelRequest:
     """What a model is asked: instructions, the conversation so far, and the form of its answer.
 
     `schema` is a JSON Schema that the reply must follow; None asks for plain text. `max_tokens`
@@ -138,7 +138,7 @@ class Call:
     """
 
     model: str
-    request: Request
+    request: ModelRequest
     reply: Reply | None
     seconds: float
     dollars: float | None = None
@@ -174,14 +174,14 @@ Reservation = tuple[str, int]
 class Ledger(Protocol):
     """Where each attempt is stored before it is sent, so that no cap is passed by stopping."""
 
-    def reserve(self, model: str, request: Request, dollars: float | None) -> Reservation:
+    def reserve(self, model: str, request: ModelRequest, dollars: float | None) -> Reservation:
         """Store that `model` is about to be asked, for `dollars` at most (None: not known)."""
 
     def settle(self, reservation: Reservation, dollars: float | None) -> None:
         """Store what it did cost."""
 
 
-class Model(Protocol):
+class LanguageModel(Protocol):
     """A model behind some server, recording or script."""
 
     @property
@@ -192,26 +192,26 @@ class Model(Protocol):
     def capabilities(self) -> frozenset[Capability]:
         """What it can do."""
 
-    async def reply(self, request: Request) -> Reply:
+    async def reply(self, request: ModelRequest) -> Reply:
         """Its reply; raises `NoAnswer` where, after all retries, there is none."""
 
 
-Ask = Callable[[Request], Coroutine[Any, Any, Reply]]
+Ask = Callable[[ModelRequest], Coroutine[Any, Any, Reply]]
 """How a model is asked: what its `reply` is."""
-Layer = Callable[[Ask, Request], Coroutine[Any, Any, Reply]]
+Layer = Callable[[Ask, ModelRequest], Coroutine[Any, Any, Reply]]
 """Middleware around a model: given how the model within is asked, and the request."""
 
 
 @dataclass(frozen=True)
 class LayeredModel:
-    """A model by its name, its capabilities and how it is asked; fills `Model`."""
+    """A model by its name, its capabilities and how it is asked; fills `LanguageModel`."""
 
     name: str
     capabilities: frozenset[Capability]
     reply: Ask
 
 
-def layered(model: Model, *layers: Layer) -> Model:
+def layered(model: LanguageModel, *layers: Layer) -> LanguageModel:
     """`model` asked through `layers`, the first of which is next to it."""
     ask = model.reply
     for layer in layers:
@@ -219,7 +219,7 @@ def layered(model: Model, *layers: Layer) -> Model:
     return LayeredModel(model.name, model.capabilities, ask)
 
 
-def rendered(request: Request) -> str:
+def rendered(request: ModelRequest) -> str:
     """Whatever of a request reaches the model, as JSON: `[system, turns, settings]`.
 
     Images stand there by their own digests (SHA-256, hex).
@@ -265,12 +265,12 @@ def read_rendered(text: str) -> Rendered:
     return found
 
 
-def fingerprint(request: Request) -> str:
+def fingerprint(request: ModelRequest) -> str:
     """SHA-256 (hex) of whatever of a request reaches the model."""
     return hashlib.sha256(rendered(request).encode()).hexdigest()
 
 
-def needs(request: Request) -> frozenset[Capability]:
+def needs(request: ModelRequest) -> frozenset[Capability]:
     """What a model must be able to do to answer `request` as it is asked."""
     asked = {
         Capability.TEMPERATURE: request.temperature is not None,
@@ -281,6 +281,6 @@ def needs(request: Request) -> frozenset[Capability]:
     return frozenset(capability for capability, needed in asked.items() if needed)
 
 
-def missing_capabilities(model: Model, needed: Iterable[Capability]) -> tuple[str, ...]:
+def missing_capabilities(model: LanguageModel, needed: Iterable[Capability]) -> tuple[str, ...]:
     """Which of the `needed` capabilities `model` has not, sorted."""
     return tuple(sorted(str(one) for one in set(needed) - model.capabilities))

@@ -1,4 +1,4 @@
-"""The interfaces of a session: respondent, learner, blackboard, decision functions.
+"""The interfaces of a session: respondent, learner, reviewer, decision functions.
 
 Those of relations and of guards are beside what they speak of (`relations`, `situation`).
 Everything here is a `Protocol`: whatever has these methods fits, and nothing is inherited.
@@ -6,12 +6,10 @@ Everything here is a `Protocol`: whatever has these methods fits, and nothing is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from pxp_fsm.protocol.decisions import Category, Guard
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question
-from pxp_fsm.protocol.relations import Judgement
 
 
 @runtime_checkable
@@ -55,22 +53,6 @@ class CopyableLearner(Learner, Respondent, Protocol):
 
     def copy(self) -> CopyableLearner:
         """The same, with what it has learned; what it learns from then on, the first does not."""
-
-
-class Blackboard(Protocol):
-    """Where a session's messages go, one transaction each."""
-
-    def append(self, message: Message, context: str, judgements: Sequence[Judgement]) -> None:
-        """Store `message`, what it adds to the context, and what was judged to arrive at it.
-
-        All of it or nothing. Raises `BlackboardError`.
-        """
-
-    def close(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
-        """Record how the session ended, and why; `judgements` led to no message.
-
-        Closing a session again with the same ending changes nothing.
-        """
 
 
 class Decisions(Protocol):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeGuard
+from typing import Any, TypeGuard
+
+from pxp_fsm.errors import WrongType
 
 
 class Tag(StrEnum):
@@ -53,9 +57,27 @@ class Answer:
     explanation: str
 
 
+class Json(str):
+    """A JSON value as the text that is stored: what a message of a system carries."""
+
+    __slots__ = ()
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: Any, handler: Callable[[Any], Any]) -> Any:
+        """In a published schema, where a message is part of one, it is a text."""
+        return handler(str)
+
+
+NOTHING = Json("null")
+"""The payload of a message that carries none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One entry (s, j, sender, (tag, y, e), receiver) of the message table M; j starts at 1.
+    """One row (s, j, sender, (tag, y, e), receiver) of the message table M; j starts at 1.
+
+    `payload` is what it carries: an `Answer` between two agents of PXP or INTERACT, any JSON value
+    in another system. There `number` is that of the event that sent it.
 
     >>> import pxp_fsm as pxp
     >>> said = pxp.Answer("mammal", "It breathes air.")
@@ -67,8 +89,30 @@ class Message:
     number: int
     sender: str
     tag: str
-    answer: Answer
+    payload: Answer | Json
     receiver: str
+
+    @property
+    def answer(self) -> Answer:
+        """The answer that it carries; `WrongType` where that is a JSON value."""
+        if isinstance(self.payload, Answer):
+            return self.payload
+        raise WrongType(f"{self.tag} of {self.sender} carries a JSON value, not an answer")
+
+    @property
+    def json(self) -> Json:
+        """The JSON text that it carries; `WrongType` where that is an answer."""
+        if isinstance(self.payload, Json):
+            return self.payload
+        raise WrongType(f"{self.tag} of {self.sender} carries an answer, not a JSON value")
+
+    @property
+    def value(self) -> Any:
+        """What it carries: an `Answer`, or the JSON value.
+
+        That is read anew each time, so that nobody changes what another member sees.
+        """
+        return json.loads(self.payload) if isinstance(self.payload, Json) else self.payload
 
 
 @dataclass(frozen=True, slots=True)

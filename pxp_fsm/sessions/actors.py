@@ -6,14 +6,13 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from pxp_fsm.automata.automaton import DECIDE, Automaton, Kind, Transition
 from pxp_fsm.errors import GuardError, NoAnswer, UsageError, WrongType, quoted
-from pxp_fsm.protocol.messages import Instance, text_problem
+from pxp_fsm.protocol.messages import Answer, Instance, Json, Message, text_problem
 from pxp_fsm.protocol.relations import Judgement, OracleFailed, Outcome, digest
 from pxp_fsm.sessions.functions import answered, name_of
-from pxp_fsm.sessions.live import Letter
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +34,13 @@ class Intent:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What a member knows when it may act: its own state, letters and memory, nothing of others.
+    """What a member knows when it may act: its own state, messages and memory, nothing of others.
 
     `guards` are the names of which it may say that one is true; `tags` what it may send without a
-    guard. `letters` are those that it sent and received, in its order. `memory` is its own and may
+    guard. `messages` are those that it sent and received, in its order. `memory` is its own and may
     be changed: JSON values, stored with the action that follows. Where guards have decided already,
-    `tag` and `to` say which message is wanted (`to` is "" where it may go to several).
+    `tag` and `to` say which message is wanted (`to` is "" where it may go to several). `context`
+    and `categories` are those of a `Question`, in a session of INTERACT or PXP.
 
     >>> import pxp_fsm as pxp
     >>> about = pxp.Instance("lamp", "a lamp")
@@ -55,19 +55,21 @@ class Turn:
     state: str
     guards: tuple[str, ...]
     tags: tuple[str, ...]
-    letters: tuple[Letter, ...] = field(default=(), repr=False)
+    messages: tuple[Message, ...] = field(default=(), repr=False)
     memory: dict[str, Any] = field(default_factory=dict, repr=False)
     tag: str = ""
     to: str = ""
+    context: tuple[str, ...] = field(default=(), repr=False)
+    categories: tuple[str, ...] = field(default=(), repr=False)
 
     @property
-    def received(self) -> tuple[Letter, ...]:
-        """The letters that it received, in order."""
-        return tuple(letter for letter in self.letters if letter.receiver == self.member)
+    def received(self) -> tuple[Message, ...]:
+        """The messages that it received, in order."""
+        return tuple(message for message in self.messages if message.receiver == self.member)
 
     @property
     def value(self) -> Any:
-        """The payload of the latest letter that it received; None where there is none."""
+        """The payload of the latest message that it received; None where there is none."""
         received = self.received
         return received[-1].value if received else None
 
@@ -83,13 +85,29 @@ TurnGuards = Callable[[Turn], str | Awaitable[str]] | Mapping[str, TurnGuard]
 
 
 class Decision(NamedTuple):
-    """What a member has decided: a row, whom to send to, the payload and its memory as JSON."""
+    """What a member has decided: a row, whom to send to, what to send, and its memory as JSON.
+
+    A memory "" is the one that it has.
+    """
 
     row: Transition
     to: str
-    text: str
-    memory: str
+    payload: Answer | Json
+    memory: str = ""
     judgements: tuple[Judgement, ...] = ()
+
+
+class Deciding(Protocol):
+    """Who decides for a member: an `Actor`, or an `Agent` in its seat."""
+
+    def describe(self) -> str:
+        """What the member is made of, as a session records it."""
+
+    async def decide(self, turn: Turn, table: Automaton) -> Decision | None:
+        """What it wants to do now; None where it waits.
+
+        Raises `NoAnswer`, `OracleFailed` or `GuardError`, with what the member's own code raised.
+        """
 
 
 @dataclass(frozen=True, init=False)
@@ -250,7 +268,7 @@ def as_actor(name: str, given: object) -> Actor:
     )
 
 
-def _json(value: object, member: str) -> str:
+def _json(value: object, member: str) -> Json:
     """`value` as JSON that is stored exactly; a fault of the member where it cannot be."""
     try:
         text = _ENCODER.encode(value)
@@ -262,7 +280,7 @@ def _json(value: object, member: str) -> str:
     problem = text_problem(text)
     if problem is not None:
         raise _no_json(member, value, problem)
-    return text
+    return Json(text)
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -288,7 +306,7 @@ def _choices(turn: Turn) -> str:
 
 
 def _judgement(turn: Turn, guard: str, outcome: Outcome, seconds: float) -> Judgement:
-    """What a guard was asked: of which state and letters, with which memory."""
-    known = digest(f"{turn.state} {[letter.number for letter in turn.letters]}")
+    """What a guard was asked: of which state and messages, with which memory."""
+    known = digest(f"{turn.state} {[message.number for message in turn.messages]}")
     memory = digest(json.dumps(turn.memory, sort_keys=True, default=repr))
     return Judgement(guard, known, memory, outcome, asked=True, seconds=seconds)

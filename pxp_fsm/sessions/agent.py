@@ -1,7 +1,7 @@
 """A PEX agent: a respondent that predicts and explains, with its own relations and guards.
 
-`Agent` lives as long as an experiment; `Participant` is the agent in one session, with a name, a
-machine and a memory of what it judged.
+`Agent` lives as long as an experiment; `Seat` is the agent in one session, with a name and a memory
+of what it judged.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from pxp_fsm.automata.automaton import DECIDE, Valuation
+from pxp_fsm.automata.automaton import DECIDE, Automaton, Valuation
 from pxp_fsm.errors import NOT_THEIRS, GuardError, NoAnswer, PXPError, UsageError, WrongType, quoted
 from pxp_fsm.protocol.interfaces import Learner, Respondent, Reviewer
 from pxp_fsm.protocol.messages import (
@@ -37,6 +37,8 @@ from pxp_fsm.protocol.relations import (
 )
 from pxp_fsm.protocol.rules import Rules
 from pxp_fsm.protocol.situation import Derived, Guards, Situation
+from pxp_fsm.sessions.actors import Decision, Turn
+from pxp_fsm.sessions.events import Event
 from pxp_fsm.sessions.functions import (
     AnswerFunction,
     GuardFunction,
@@ -48,7 +50,6 @@ from pxp_fsm.sessions.functions import (
     checked_name,
 )
 from pxp_fsm.sessions.learning import Gate, Lessons
-from pxp_fsm.sessions.machine import Machine
 
 _T = TypeVar("_T")
 
@@ -90,8 +91,8 @@ class Agent:
         self,
         respondent: Respondent | AnswerFunction,
         *,
-        match: Relation | RelationFunction,
-        agree: Relation | RelationFunction,
+        match: Relation | RelationFunction | str,
+        agree: Relation | RelationFunction | str,
         guards: Guards | GuardFunction = DERIVED,
         query: str = "",
         memo: bool = True,
@@ -135,11 +136,11 @@ class Outgoing(NamedTuple):
     answer: Answer
 
 
-class Participant:
-    """The agent `name` in one session about one instance.
+class Seat:
+    """The agent `name` in one session about one instance: it decides there, and learns.
 
-    `earlier` is what it is carried on from. Raises `UsageError` for a name that cannot be shown.
-    `session` is the session's name, which is told to whoever is asked.
+    `partner` is whom it talks to, `earlier` what it is carried on from. `session` is the session's
+    name, which is told to whoever is asked. Raises `UsageError` for a name that cannot be shown.
     """
 
     def __init__(
@@ -150,11 +151,12 @@ class Participant:
         instance: Instance,
         earlier: tuple[Episode, ...] = (),
         *,
+        partner: str = "",
         session: str = "",
     ) -> None:
         self.name = checked_name("an agent's", name)
         self.agent = agent
-        self.machine = Machine(rules.automaton)
+        self._partner = partner
         self.relations = Relations(
             agent.match,
             agent.agree,
@@ -223,33 +225,58 @@ class Participant:
             cause = f"{respondent.name} could not learn: {type(error).__name__}: {error}"
             raise NoAnswer(cause, error) from error
 
-    def hang_up(self, latest: Message) -> Outgoing:
-        """TERM right after one's own `latest` message, with the same pair."""
-        return Outgoing(Tag.TERM.value, latest.answer)
+    def describe(self) -> str:
+        """What the agent is made of, as a session records it."""
+        return self.agent.describe()
 
-    async def move(
-        self,
-        history: Sequence[Message],
-        context: tuple[str, ...],
-        categories: tuple[str, ...] = (),
-    ) -> Outgoing:
-        """The agent's next move after `history` (Procedure AGENT; for PXP with g').
+    def left(self) -> tuple[Judgement, ...]:
+        """What it judged that has led to no event; it is told once."""
+        return self.relations.take_log()
 
-        A `Reviewer` sees it before it counts, and may want to make it again. Raises `NoAnswer`,
-        `OracleFailed` or `GuardError`; the machine has not moved.
+    def withdrawing(self) -> Callable[[], object]:
+        """A function that takes back what it has judged since."""
+        return self.relations.withdrawing()
+
+    def replayed(self, event: Event, history: Sequence[Message]) -> None:
+        """Take over what it learned and judged to arrive at its stored `event`."""
+        if history:
+            self.learn_again(history[-1], event.judgements)
+        self.relations.remember(event.judgements)
+
+    async def decide(self, turn: Turn, table: Automaton) -> Decision:
+        """The agent's next message (Procedure AGENT; for PXP with g').
+
+        After its own latest message it hangs up, with the same pair. A `Reviewer` sees a message
+        before it counts, and may want to make it again. Raises `NoAnswer`, `OracleFailed` or
+        `GuardError`; the machine has not moved.
         """
+        history = turn.messages
+        if history and history[-1].sender == self.name:
+            move = Outgoing(Tag.TERM.value, history[-1].answer)
+        else:
+            move = await self._move(turn, table)
+        row = table.sends(turn.state, move.tag, self._partner)
+        if row is None:
+            sends = (row.label for row in table.own_rows(turn.state))
+            raise GuardError(
+                f"{self.name} has {move.tag} to send in state {turn.state}, in which {table.name} "
+                f"sends {', '.join(dict.fromkeys(sends)) or 'nothing'}"
+            )
+        return Decision(row, self._partner, move.answer, "", self.left())
+
+    async def _move(self, turn: Turn, table: Automaton) -> Outgoing:
         question = Question(
             self.agent.query,
             self._instance,
-            context,
-            tuple(history),
+            turn.context,
+            turn.messages,
             self._earlier,
             self._session,
-            categories=categories,
+            categories=turn.categories,
         )
         while True:
             withdraw = self.relations.withdrawing()
-            move = await self._next(question)
+            move = await self._next(question, turn, table)
             if self._reviews is None:
                 return move
             review = partial(self._reviews.review, question, move.tag, move.answer)
@@ -261,7 +288,7 @@ class Participant:
                 if self._lessons is not None and judgement.relation == LEARN:
                     self.relations.note(judgement)  # a lesson is weighed once
 
-    async def _next(self, question: Question) -> Outgoing:
+    async def _next(self, question: Question, turn: Turn, table: Automaton) -> Outgoing:
         history, number = question.history, len(question.history) + 1
         before = history[-2].answer if number > 2 else None
         if before is None or self._rules.asks_each_time:
@@ -272,7 +299,7 @@ class Participant:
             return Outgoing(Tag.INIT.value, fresh)
         if self._says_term(history):
             return Outgoing(Tag.TERM.value, fresh)
-        return await self._answer(question, before or fresh, fresh)
+        return await self._answer(question, before or fresh, fresh, turn, table)
 
     async def _fresh(self, question: Question, before: Answer | None) -> Answer:
         """The answer that `question` is given now: anew, or as `before` where the gate refuses."""
@@ -288,7 +315,9 @@ class Participant:
     def _as_kept(self, question: Question) -> Question:
         return question if self._lessons is None else self._lessons.shown(question)
 
-    async def _answer(self, question: Question, own: Answer, fresh: Answer) -> Outgoing:
+    async def _answer(
+        self, question: Question, own: Answer, fresh: Answer, turn: Turn, table: Automaton
+    ) -> Outgoing:
         received = question.history[-1]
 
         async def reconsider() -> Answer:
@@ -310,11 +339,11 @@ class Participant:
             received=received,
             own=own,
             relations=self.relations,
-            guards=self.machine.automaton.guards_of(self.machine.state),
+            guards=turn.guards,
             _reconsider=reconsider,
         )
         valuation = await self._decide(situation)
-        row = self.machine.automaton.step(self.machine.state, DECIDE, valuation)
+        row = table.step(turn.state, DECIDE, valuation)
         if row.guard not in situation.allowed:
             raise GuardError(
                 f"{row.guard} can hold in no case at message {situation.number}; "

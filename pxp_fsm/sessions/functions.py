@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import update_wrapper
 from typing import Any, TypeVar
 
+from pxp_fsm import registry
 from pxp_fsm.automata.automaton import Valuation
 from pxp_fsm.errors import (
     NOT_THEIRS,
@@ -20,6 +21,7 @@ from pxp_fsm.errors import (
     UsageError,
     WrongType,
     quoted,
+    unknown_name,
 )
 from pxp_fsm.protocol.interfaces import Respondent
 from pxp_fsm.protocol.messages import Answer, Question
@@ -128,8 +130,18 @@ def as_respondent(given: Respondent | AnswerFunction) -> Respondent:
     )
 
 
-def as_relation(given: Relation | RelationFunction) -> Relation:
-    """`given`, or the relation by that function; `UsageError` where it is neither."""
+_RELATIONS = {"exact": "guards.text:exact", "normalised-text": "guards.text:normalised_text"}
+"""The core's relations that have a name; plug-ins add theirs."""
+
+
+def as_relation(given: Relation | RelationFunction | str) -> Relation:
+    """`given`, the relation by that function, or the one of that name; `UsageError` else."""
+    if isinstance(given, str):
+        named = registry.contributions("relations") | _RELATIONS
+        if given not in named:
+            raise unknown_name("relation", given, dict.fromkeys(named, ""))
+        found = registry.load(named[given])
+        return as_relation(found() if isinstance(found, type) else found)
     if isinstance(given, Relation) and not isinstance(given, type):
         return given
     if callable(given) and not isinstance(given, type):

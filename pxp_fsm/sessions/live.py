@@ -7,10 +7,7 @@ it is checked, then stored, and only then the machines move. All sessions move t
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
 
 from pxp_fsm.automata.actions import (
     Choose,
@@ -25,6 +22,7 @@ from pxp_fsm.automata.automaton import DECIDE, Kind, Transition, one_hot, sendin
 from pxp_fsm.automata.channels import Buffer
 from pxp_fsm.automata.system import System
 from pxp_fsm.errors import Refused
+from pxp_fsm.protocol.messages import NOTHING, Message
 from pxp_fsm.sessions.machine import Machine
 
 Link = tuple[str, str]
@@ -34,35 +32,15 @@ Called = Callable[[], str]
 """What a refusal calls what it refuses: asked for only then."""
 
 
-@dataclass(frozen=True, slots=True)
-class Letter:
-    """A message of a system: the action `number` sent it; `text` is its payload as JSON.
-
-    >>> Letter(1, "hub", "left", "TASK", '{"size":3}').value
-    {'size': 3}
-    """
-
-    number: int
-    sender: str
-    receiver: str
-    tag: str
-    text: str = "null"
-
-    @property
-    def value(self) -> Any:
-        """The payload, read anew each time: nobody changes what another one sees."""
-        return json.loads(self.text)
-
-
 class LiveSystem:
-    """The machines of `system`, the guards that they have settled ahead, and letters on their way.
+    """The machines of `system`, the guards that they have settled ahead, and messages on their way.
 
     `machines`, by member, are those that run already; without them new ones are wound.
 
     >>> import pxp_fsm as pxp
     >>> live = LiveSystem(pxp.System.load("m=interact", "h=interact"))
     >>> [str(action) for action in live.possible()]
-    ['m>h +INIT', 'h>m +INIT']
+    ['m>h INIT', 'h>m INIT']
     """
 
     def __init__(self, system: System, machines: Mapping[str, Machine] | None = None) -> None:
@@ -73,7 +51,7 @@ class LiveSystem:
         self.chosen: dict[str, Transition | None] = dict.fromkeys(self.machines)
         names = tuple(self.machines)
         links = () if system.channel.synchronous else system.links
-        self.letters: dict[Link, list[Letter]] = {
+        self.messages: dict[Link, list[Message]] = {
             (names[sender], names[receiver]): [] for sender, receiver in links
         }
 
@@ -95,7 +73,7 @@ class LiveSystem:
 
     def buffer(self, link: Link) -> Buffer:
         """The tags on their way over a link, as its channel orders them."""
-        tags = tuple(letter.tag for letter in self.letters[link])
+        tags = tuple(message.tag for message in self.messages[link])
         return tuple(sorted(tags)) if self.system.channel.of(*link).reordering else tags
 
     def possible(self) -> list[SystemAction]:
@@ -140,13 +118,13 @@ class LiveSystem:
                     yield Send(name, receiver, row.label, lost=sent.lost)
 
     def deliveries(self) -> Iterator[Deliver]:
-        """The letters that can be delivered now."""
-        for link, letters in self.letters.items():
-            if letters:
+        """The messages that can be delivered now."""
+        for link, messages in self.messages.items():
+            if messages:
                 yield from self._deliveries(link)
 
     def _deliveries(self, link: Link) -> Iterator[Deliver]:
-        if link in self.letters:
+        if link in self.messages:
             for offer in self.system.channel.of(*link).offers(self.buffer(link)):
                 if self._taken(*link, offer.tag) is not None:
                     yield Deliver(*link, offer.tag, kept=offer.kept)
@@ -160,10 +138,10 @@ class LiveSystem:
         )
         return list(map(External, labels))
 
-    def offered(self, action: Deliver) -> tuple[Letter, ...]:
-        """The letters of which `action` may deliver any, the oldest first."""
+    def offered(self, action: Deliver) -> tuple[Message, ...]:
+        """The messages of which `action` may deliver any, the oldest first."""
         link = action.sender, action.receiver
-        same = tuple(letter for letter in self.letters[link] if letter.tag == action.tag)
+        same = tuple(message for message in self.messages[link] if message.tag == action.tag)
         return same if self.system.channel.of(*link).reordering else same[:1]
 
     def check(self, action: SystemAction, what: Called | None = None) -> None:
@@ -198,7 +176,7 @@ class LiveSystem:
     def take(
         self,
         action: SystemAction,
-        letter: Letter | None = None,
+        message: Message | None = None,
         store: Callable[[], None] | None = None,
         what: Called | None = None,
     ) -> tuple[tuple[str, Transition], ...]:
@@ -210,14 +188,14 @@ class LiveSystem:
         self.check(action, what)
         if store is not None:
             store()
-        return self.move(action, letter)
+        return self.move(action, message)
 
     def move(
-        self, action: SystemAction, letter: Letter | None = None
+        self, action: SystemAction, message: Message | None = None
     ) -> tuple[tuple[str, Transition], ...]:
         """Let `action`, which was checked, happen; the members that moved, each with its row.
 
-        `letter` is what is sent, or which of the offered ones is delivered; without it a letter
+        `message` is what is sent, or which of the offered ones is delivered; without it a message
         without a payload, or the oldest.
         """
         match action:
@@ -226,15 +204,15 @@ class LiveSystem:
                 return sent, (receiver, self.machines[receiver].receive(tag, sender))
             case Send(sender, receiver, tag, lost):
                 if not lost:
-                    posted = letter or Letter(0, sender, receiver, tag)
-                    self.letters[sender, receiver].append(posted)
+                    posted = message or Message("", 0, sender, tag, NOTHING, receiver)
+                    self.messages[sender, receiver].append(posted)
                 return (self._send(sender, receiver, tag),)
             case Deliver(sender, receiver, tag, kept):
-                taken = letter or self.offered(action)[0]
+                taken = message or self.offered(action)[0]
                 if taken not in self.offered(action):
-                    raise Refused(f"{action} was refused: another letter comes next")
+                    raise Refused(f"{action} was refused: another message comes next")
                 if not kept:
-                    self.letters[sender, receiver].remove(taken)
+                    self.messages[sender, receiver].remove(taken)
                 return ((receiver, self.machines[receiver].receive(tag, sender)),)
             case Choose(member, guard, _tag):
                 row = self._decided(member, guard)
@@ -262,16 +240,16 @@ class LiveSystem:
         return self._decided(action.member, action.guard)
 
     def withdrawing(self) -> Callable[[], None]:
-        """A function that takes machines, guards and letters back to where they are now."""
+        """A function that takes machines, guards and messages back to where they are now."""
         states, chosen = self.states, dict(self.chosen)
-        letters = {link: tuple(some) for link, some in self.letters.items()}
+        messages = {link: tuple(some) for link, some in self.messages.items()}
 
         def withdraw() -> None:
             self.chosen.update(chosen)
             for name, state in states.items():
                 self.machines[name].return_to(state)
-            for link, some in letters.items():
-                self.letters[link][:] = some
+            for link, some in messages.items():
+                self.messages[link][:] = some
 
         return withdraw
 
@@ -291,7 +269,7 @@ class LiveSystem:
                 passes = sends and receiver in self.machines
                 return self._not_passed(member, receiver) if passes else self._not_sent(member)
             case Deliver(sender, receiver, tag):
-                tags = [letter.tag for letter in self.letters.get((sender, receiver), ())]
+                tags = [message.tag for message in self.messages.get((sender, receiver), ())]
                 reordering = self.system.channel.of(sender, receiver).reordering
                 if tag in tags[: None if reordering else 1]:
                     return self._not_taken(receiver)
@@ -302,7 +280,7 @@ class LiveSystem:
                 return f"no member takes it, for {', '.join(map(self._at, self.machines))}"
 
     def obstacles(self) -> Iterator[str]:
-        """Why members cannot do now what their tables say, and letters cannot be delivered."""
+        """Why members cannot do now what their tables say, and messages cannot be delivered."""
         for name, machine in self.machines.items():
             settled = self.chosen[name]
             for row in machine.enabled() if settled is None else (settled,):
@@ -313,7 +291,7 @@ class LiveSystem:
                         for other in self.system.partners(self.system.places[name], row)
                     )
                     yield f"{name} in {machine.state}{chosen} cannot send {row.label}: {why}"
-        for sender, receiver in self.letters:
+        for sender, receiver in self.messages:
             link = sender, receiver
             for tag in dict.fromkeys(
                 offer.tag for offer in self.system.channel.of(*link).offers(self.buffer(link))

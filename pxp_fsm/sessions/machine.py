@@ -1,7 +1,7 @@
 """The machine that runs: built from a table with `transitions`, which holds one per table.
 
 The façade is typed and refuses what the library would let pass (an event without a row, two true
-guards, a truthy value that is no boolean). `proofs.systems.machine_comparison` shows for every
+guards, a truthy value that is no boolean). `proofs.systems.results` shows for every
 state, event and valuation that it does what the table says.
 """
 
@@ -15,9 +15,9 @@ from typing import Any
 from pxp_fsm.automata.automaton import (
     DECIDE,
     Automaton,
-    Event,
     Kind,
     Transition,
+    Trigger,
     Valuation,
     happening,
     receiving,
@@ -99,14 +99,14 @@ class Machine:
         """Take the row of the outside event `name`."""
         return self.fire(happening(name))
 
-    def fire(self, event: Event, valuation: Valuation | None = None) -> Transition:
+    def fire(self, event: Trigger, valuation: Valuation | None = None) -> Transition:
         """Take the row that `event` takes here, and return it.
 
         Raises `NotEnabled` or `GuardError`, and does not move, where the table has no one row.
         """
         row = self.automaton.step(self.state, event, valuation)
         self._model.taken = None
-        self._events[_trigger(row.event)].trigger(self._model, valuation=valuation)
+        self._events[_trigger(row.trigger)].trigger(self._model, valuation=valuation)
         if self._model.taken is None:
             raise AssertionError(f"{self.automaton.name}: {event} is in the table but did not move")
         return self._model.taken
@@ -122,7 +122,7 @@ def _events(states: tuple[str, ...], rows: tuple[Transition, ...]) -> Mapping[st
     )
     for row in rows:
         machine.add_transition(
-            _trigger(row.event),
+            _trigger(row.trigger),
             row.source,
             row.target,
             conditions=[_condition(row.guard)] if row.guard else [],
@@ -138,7 +138,7 @@ def _taking(row: Transition) -> Callable[[Any], None]:
     return note
 
 
-def _trigger(event: Event) -> str:
+def _trigger(event: Trigger) -> str:
     if event.kind is None:
         return "on_decide"
     return _PREFIX[event.kind] + event.label + (f"@{event.partner}" if event.partner else "")

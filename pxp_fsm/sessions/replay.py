@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pxp_fsm.automata.automaton import Automaton, Kind, Transition, happening
 from pxp_fsm.errors import Refused
 from pxp_fsm.protocol.messages import Message
-from pxp_fsm.sessions.session import CLOSE
+from pxp_fsm.sessions.policy import CLOSE
 
 
 def trace(

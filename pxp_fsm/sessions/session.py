@@ -1,91 +1,105 @@
-"""One session: two agents, one instance, one channel; sequential, resumable at any message."""
+"""A session: a system that runs, one event at a time, resumable after each.
+
+Its members decide, its policy says who acts next, what is stored is the events in their order, and
+the machines move as the tables say. INTERACT and PXP between two agents are a system of two under a
+schedule (`policy`).
+"""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from functools import lru_cache, partial
 from types import MappingProxyType
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
-from pxp_fsm import defaults
-from pxp_fsm.errors import (
-    GuardError,
-    NoAnswer,
-    Refused,
-    SessionFailed,
-    UsageError,
-    WrongType,
-    quoted,
-)
-from pxp_fsm.protocol.interfaces import Blackboard
-from pxp_fsm.protocol.messages import Episode, Instance, Message, Tag, storable, text_problem
+from pxp_fsm import defaults, registry
+from pxp_fsm.automata.actions import Choose, Deliver, Exchange, External, Send, SystemAction
+from pxp_fsm.automata.automaton import Automaton, Kind, happening
+from pxp_fsm.automata.channels import parse_channel
+from pxp_fsm.automata.documents import payload_problem
+from pxp_fsm.automata.system import Member, System
+from pxp_fsm.errors import GuardError, NoAnswer, Refused, SessionFailed, UsageError, quoted
+from pxp_fsm.protocol.messages import NOTHING, Answer, Episode, Instance, Json, Message, storable
 from pxp_fsm.protocol.relations import (
     Assumption,
     Judgement,
     OracleFailed,
     Outcome,
+    digest,
     session_assumptions,
 )
-from pxp_fsm.protocol.rules import AGREE, FAULTS, MATCH, Ending, Interact, Pxp, Rules
-from pxp_fsm.sessions.agent import Agent, Members, Outgoing, Participant
-from pxp_fsm.sessions.channel import Channel
-from pxp_fsm.sessions.functions import checked_name, ending_of, waited_for
+from pxp_fsm.protocol.rules import FAULTS, Ending, Interact, Pxp, Rules
+from pxp_fsm.sessions.actors import Actor, Deciding, Decision, MemberFunction, Turn, as_actor
+from pxp_fsm.sessions.agent import Agent, Members, Seat
+from pxp_fsm.sessions.events import Event, Faults
+from pxp_fsm.sessions.functions import checked_name, ending_of, traceback_of, waited_for
+from pxp_fsm.sessions.live import LiveSystem
+from pxp_fsm.sessions.pending import EventSource
+from pxp_fsm.sessions.policy import (
+    Close,
+    ContextFunction,
+    Followed,
+    Free,
+    Moved,
+    Policy,
+    Schedule,
+    actor_of,
+)
+
+FAILED = "FAILED"
+"""The name under which the traceback of a member's own code is kept, among the judgements."""
 
 
-def _number(members: object) -> str:
-    return str(len(members)) if isinstance(members, Mapping) else quoted(members)
+class Store(Protocol):
+    """Where the events of sessions go, one transaction each."""
 
+    def open(self, session: Session) -> None:
+        """Record `session`, its members and its instance, unless that was done already."""
 
-CLOSE = "CLOSE"
-"""The event by which INTERACT's schedule closes a session."""
+    def append(self, session: str, event: Event) -> None:
+        """Store an event of the session of that name, all of it or nothing.
 
+        Raises `BlackboardError`.
+        """
 
-@runtime_checkable
-class Registry(Protocol):
-    """A blackboard that has to know of a session before its first message."""
+    def close(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
+        """Record how the session ended, and why; `judgements` led to no event.
 
-    def register(self, session: Session) -> None:
-        """Record `session`, its agents and its instance, unless that was done already."""
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A stored message with what it added to the context and what was judged to arrive at it."""
-
-    message: Message
-    context: str
-    judgements: tuple[Judgement, ...]
-
-
-ContextFunction = Callable[[Instance, Message, tuple[str, ...]], str]
-"""UPDATE_CONTEXT: from the instance, message j and C_(j-1), what message j adds to the context."""
-
-
-def update_context(message: Message) -> str:
-    """UPDATE_CONTEXT where none is given: C is derived from M, as JSON.
-
-    It refers to the message; the texts are in the message table (`Question.history`) and are not
-    repeated.
-    """
-    return json.dumps({"number": message.number, "sender": message.sender, "tag": message.tag})
+        Closing a session again with the same ending changes nothing.
+        """
 
 
 class Session:
-    """A session that follows `rules` between `members`, two agents by their names.
+    """A run of `subject` between `members`: of a `System`, or of two agents by `Interact` or `Pxp`.
 
-    The first of them begins (the machine m in the papers). `instance` is what it is about; a text
-    is an instance that is its own key. `name` is the session's, as messages carry it.
+    `members` are given by their names: an `Agent` each for INTERACT and PXP, of which the first
+    begins (the machine m in the papers); a function of a `Turn`, or an `Actor`, each for a system.
+    `instance` is what the session is about; a text is an instance that is its own key. `name` is
+    the session's, as messages carry it.
 
-    `limit` bounds the number of messages of a protocol that has no bound of its own; a session
-    that reaches it has the ending `LIMIT`. `blackboard`, if given, receives each message in a
-    transaction of its own, under the session's name; `on_message` is called after that. `earlier`
-    is what each agent, by its name, carries in its context from sessions before. `update_context`
-    says what each message adds to the context C; without it C is derived from the messages alone.
+    `blackboard`, if given, receives each event in a transaction of its own before the machines
+    move; `on_event` is called after that. `channel` is what messages cross (`sync`, `fifo:2`; by
+    default the system's own, or `sync`). After `limit` events the session is over (INTERACT has a
+    bound of its own).
 
-    What an agent's own code raises ends the session, and is raised again once that ending is
+    For a system: `policy` says who acts next, in place of `Free`. `seed` and `faults` determine
+    what the channel does, and the order of what is ready at once. `events` says who raises the
+    events from outside (`EventSource`). `follow` is a trace whose actions happen first; a member
+    without a function of its own does as it says.
+
+    For two agents: `earlier` is what each, by its name, carries in its context from sessions
+    before. `update_context` says what each message adds to the context C; without it C is derived
+    from the messages alone.
+
+    What a member's own code raises ends the session, and is raised again once that ending is
     stored. With `record_faults` it is only recorded, in `cause` and `fault`, as where one run has
     many sessions. `NoAnswer` and a late oracle are endings like others.
+
+    `history` is the messages that were sent, in order; of two agents, `context` is what each has
+    added to the context C, and `categories` what its sender found the pair before it to be (A, B, C
+    or D, and "" where that was not judged).
 
     >>> import pxp_fsm as pxp
     >>> def whale(question: pxp.Question) -> pxp.Answer:
@@ -97,278 +111,493 @@ class Session:
     ratified
     >>> [message.tag for message in session.history]
     ['INIT', 'RATIFY', 'RATIFY']
+    >>> asking = pxp.build_automaton(
+    ...     "asking",
+    ...     [
+    ...         {"from": "IDLE", "to": "ASKED", "send": "ASK"},
+    ...         {"from": "ASKED", "to": "DONE", "receive": "GRANT"},
+    ...     ],
+    ...     final=["DONE"],
+    ...     peer="granting",
+    ... )
+    >>> granting = pxp.build_automaton(
+    ...     "granting",
+    ...     [
+    ...         {"from": "IDLE", "to": "TOLD", "receive": "ASK"},
+    ...         {"from": "TOLD", "to": "DONE", "send": "GRANT"},
+    ...     ],
+    ...     final=["DONE"],
+    ...     peer="asking",
+    ... )
+    >>> system = pxp.System.load(asking, granting, channel="fifo:1")
+    >>> session = pxp.Session(
+    ...     system,
+    ...     {
+    ...         "asking": lambda turn: pxp.Intent("ASK", {"seats": 2}),
+    ...         "granting": lambda turn: pxp.Intent("GRANT", turn.value["seats"] < 4),
+    ...     },
+    ... ).run_sync()
+    >>> session.ending.value, [str(event.action) for event in session.events[:2]]
+    ('finished', ['asking>granting +ASK', 'asking>granting -ASK'])
+
+    Raises `UsageError` for members that do not fit, that are missing, and for an option that the
+    subject has no use for.
     """
 
     def __init__(
         self,
-        rules: Rules,
-        members: Members,
+        subject: System | Rules,
+        members: Mapping[str, Agent | Actor | MemberFunction],
         *,
-        instance: Instance | str,
+        instance: Instance | str | None = None,
         name: str = defaults.SESSION,
-        blackboard: Blackboard | None = None,
-        capacity: int = 0,
-        limit: int = defaults.LIMIT,
-        on_message: Callable[[Message], None] | None = None,
+        blackboard: Store | None = None,
+        policy: Policy | None = None,
+        channel: str | None = None,
+        seed: int = 0,
+        faults: Faults | None = None,
+        events: Mapping[str, EventSource] = MappingProxyType({}),
+        follow: Followed = (),
         earlier: Mapping[str, tuple[Episode, ...]] = MappingProxyType({}),
-        record_faults: bool = False,
         update_context: ContextFunction | None = None,
+        limit: int = defaults.LIMIT,
+        on_event: Callable[[Event], None] | None = None,
+        record_faults: bool = False,
     ) -> None:
-        if not isinstance(rules, Interact | Pxp):
-            raise UsageError(
-                f"a session follows Interact or Pxp, or is of a System of other tables "
-                f"(System.load), not {quoted(rules)}"
-            )
-        if not isinstance(members, Mapping) or len(members) != 2:
-            raise UsageError(
-                f'a session has two agents by their names, {{"m": ..., "h": ...}}; '
-                f"it was given {_number(members)}"
-            )
-        if limit < 1:
-            raise UsageError(f"a session's limit must be at least 1 message, not {limit}")
         self.name = checked_name("a session's", name)
-        self.instance = Instance(instance, instance) if isinstance(instance, str) else instance
-        self.rules = rules
-        self.history: tuple[Message, ...] = ()
-        self.context: tuple[str, ...] = ()
-        self.categories: tuple[str, ...] = ()
+        if not isinstance(subject, System | Interact | Pxp):
+            subject, policy = _plugged_in(subject, policy)
+        self.rules = subject if isinstance(subject, Interact | Pxp) else None
+        about = "" if instance is None else instance
+        self.instance = Instance(about, about) if isinstance(about, str) else about
+        self.members: Mapping[str, Deciding]
+        self._seats: dict[str, Seat] = {}
+        self.policy: Policy
+        self.seed = seed
+        self.faults = faults or Faults()
+        if isinstance(subject, System):
+            _check_unused("a system", earlier=earlier, update_context=update_context)
+            self.system = subject if channel is None else subject.over(channel)
+            free = Free(self.system, seed=seed, faults=faults, events=events, follow=follow)
+            self.policy = policy or free
+            self.members = _actors(self.system, members, some=bool(free.follow))
+        else:
+            _check_unused(
+                f"{subject.name} between two agents",
+                seed=seed,
+                faults=faults,
+                events=events,
+                follow=follow,
+                policy=policy,
+            )
+            if instance is None:
+                raise UsageError("a session of two agents is about an instance: instance=...")
+            agents = _agents(members)
+            first, second = names = (*agents,)
+            self._seats = {
+                name: Seat(
+                    name,
+                    agent,
+                    subject,
+                    self.instance,
+                    earlier.get(name, ()),
+                    partner=second if name == first else first,
+                    session=self.name,
+                )
+                for name, agent in agents.items()
+            }
+            self.members = self._seats
+            self.system = _pair(names, subject.automaton, channel or "sync")
+            self.policy = Schedule(subject, (first, second), update_context)
+        if limit < 1:
+            what = self.policy.counts
+            raise UsageError(f"a session's limit must be at least 1 {what}, not {limit}")
+        self.limit = limit
+        self.live = LiveSystem(self.system)
         self.ending: Ending | None = None
         self.cause = ""
         self.fault: Exception | None = None
         self._blackboard = blackboard
-        self._limit = limit
-        self._on_message = on_message
+        self._on_event = on_event
         self._record_faults = record_faults
-        self._update_context = update_context
-        for each, agent in members.items():
-            if not isinstance(agent, Agent):
-                raise UsageError(
-                    f"{quoted(each)} must be a pxp.Agent(respondent, match=..., agree=...), "
-                    f"not {quoted(agent)}"
-                )
-        self._participants = tuple(
-            Participant(each, agent, rules, self.instance, earlier.get(each, ()), session=name)
-            for each, agent in members.items()
-        )
-        self._channel = Channel(name, {p.name: p.machine for p in self._participants}, capacity)
+        self._events: list[Event] = []
+        self.history: tuple[Message, ...] = ()
+        self.context: tuple[str, ...] = ()
+        self.categories: tuple[str, ...] = ()
+        self._known: dict[str, list[Message]] = {name: [] for name in self.live.machines}
+        self._memory = dict.fromkeys(self.live.machines, "{}")
 
     def __repr__(self) -> str:
-        names = " and ".join(p.name for p in self._participants)
         state = "not over" if self.ending is None else self.ending.value
         if self.ending in FAULTS:
             state += f": {self.cause}"
-        return (
-            f"<Session {self.name}: {self.rules.name} between {names}, "
-            f"{len(self.history)} messages, {state}>"
-        )
+        names = ", ".join(self.live.machines)
+        if self.rules is not None:
+            names = f"{self.rules.name} between {' and '.join(self.live.machines)}"
+        return f"<Session {self.name}: {names}, {self.length} {self.policy.counts}s, {state}>"
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What has happened, in order."""
+        return tuple(self._events)
+
+    @property
+    def length(self) -> int:
+        """How many events have happened."""
+        return len(self._events)
+
+    @property
+    def states(self) -> dict[str, str]:
+        """The present state of each member's machine."""
+        return self.live.states
 
     @property
     def agents(self) -> Members:
-        """The agents of the session by their names; the first begins."""
-        return {p.name: p.agent for p in self._participants}
+        """The agents by their names, the first begins; none where members are functions."""
+        return {name: seat.agent for name, seat in self._seats.items()}
 
     @property
     def assumptions(self) -> frozenset[Assumption]:
         """The assumptions on MATCH and AGREE under which this session runs."""
-        left, right = self._participants
-        if not (left.agent.guards.follows_relations and right.agent.guards.follows_relations):
+        seats = tuple(self._seats.values())
+        if not seats or not all(seat.agent.guards.follows_relations for seat in seats):
             return frozenset()
+        left, right = seats
         return session_assumptions(left.relations, right.relations)
 
     def episodes(self) -> dict[str, Episode]:
         """What each agent, by its name, may carry in its context to later sessions."""
         said = self.history, self.context, self.categories
-        return {p.name: p.episode(*said) for p in self._participants}
+        return {name: seat.episode(*said) for name, seat in self._seats.items()}
 
-    @property
-    def states(self) -> dict[str, str]:
-        """The present state of each agent's machine."""
-        return {p.name: p.machine.state for p in self._participants}
+    def description(self, member: str) -> str:
+        """What a member is made of, as the session is recorded."""
+        decides = self.members.get(member)
+        return "as the trace says" if decides is None else decides.describe()
+
+    def turn(self, name: str) -> Turn:
+        """What the member `name` knows now."""
+        machine = self.live.machines[name]
+        if self.rules is not None:  # both know every message, and keep nothing of their own
+            guards = machine.automaton.guards_of(machine.state)
+            return Turn(
+                self.name,
+                self.instance,
+                name,
+                machine.state,
+                guards,
+                (),
+                self.history,
+                context=self.context,
+                categories=self.categories,
+            )
+        rows = machine.automaton.own_rows(machine.state)
+        return Turn(
+            self.name,
+            self.instance,
+            name,
+            machine.state,
+            machine.automaton.guards_of(machine.state),
+            tuple(dict.fromkeys(row.label for row in rows if row.guard is None)),
+            tuple(self._known[name]),
+            json.loads(self._memory[name]),
+        )
+
+    def unfit(self, name: str, decision: Decision) -> str | None:
+        """Why what the member `name` wants to send can reach nobody who takes it, or None."""
+        place, row = self.system.places[name], decision.row
+        if row.kind is not Kind.SEND:
+            return None
+        partners = self.system.partners(place, row)
+        names = [self.system.members[each].name for each in partners]
+        if decision.to and decision.to not in names:
+            return f"{row.label} goes to {', '.join(names)}, not to {quoted(decision.to)}"
+        for each in (place, *partners):
+            table = self.system.members[each].automaton
+            problem = payload_problem(table, row.label, str(decision.payload))
+            if problem is not None:
+                return f"the payload of {row.label} does not fit {table.name}: {problem}"
+        return None
 
     async def run(self) -> Session:
         """Carry the session to its end, and return it; its `ending` says why it is over."""
-        while self.ending is None:
-            await self.step()
+        try:
+            while self.ending is None:
+                await self.step()
+                await asyncio.sleep(0)  # other sessions go on, and it can be stopped here
+        finally:
+            self.policy.stop()
         return self
 
     def run_sync(self) -> Session:
         """The same for a caller that is not async; in a notebook, beside its running loop."""
         return waited_for(self.run())
 
-    async def step(self) -> Message | None:
-        """The next message; None where the session ended without one (no answer, a late oracle).
+    async def step(self) -> Event | None:
+        """The next event; None where the session ended without one (no answer, a late oracle).
 
-        Raises what an agent's own code has raised.
+        Raises what a member's own code has raised.
         """
-        if self.ending is not None:
-            raise UsageError(f"session {self.name} has ended ({self.ending.value})")
-        if not self.history and isinstance(self._blackboard, Registry):
-            self._blackboard.register(self)
-        speaker, listener = self._turn()
-        self._deliver()
-        move = None
+        self._begin()
+        event = None
         try:
-            move = await self._move(speaker)
+            chosen = await self.policy.next(self)
         except (NoAnswer, OracleFailed, GuardError) as error:
             self._fail(error)
-        if move is None:
-            self._raise_fault()
-            return None
-        number, (tag, answer) = len(self.history) + 1, move
-        message = Message(self.name, number, speaker.name, tag, answer, listener.name)
-        context = self._added(message)
-        judgements = speaker.relations.take_log()
-
-        def store(carried: Message) -> None:
-            if self._blackboard is not None:
-                self._blackboard.append(carried, context, judgements)
-
-        self._channel.carry(message, None, store)
-        self._sent(Entry(message, context, judgements), listener)
-        if self._on_message is not None:
-            self._on_message(message)
+        else:
+            if isinstance(chosen, Close):
+                self._close(chosen)
+            else:
+                event = self._try(*chosen)
         self._raise_fault()
-        return message
+        return event
 
-    def replay(self, entries: Sequence[Entry], closing: Sequence[Judgement] = ()) -> None:
-        """Rebuild the machines, memories and what was learned from stored messages.
+    def raise_event(self, label: str) -> Event:
+        """Let the event `label` from outside happen at once.
 
-        `closing` is what was judged and learned for a message that was never sent, because a fault
-        ended the session. Raises `Refused` where a stored message is not one that the automata and
-        the rules allow.
+        Raises `Refused`, with what is possible, where no member takes it now; nothing is stored.
         """
-        for entry in entries:
-            speaker, listener = self._turn(entry.message)
-            self._deliver()
-            self._check_stored(entry, speaker)
-            if self.history:
-                speaker.learn_again(self.history[-1], entry.judgements)
-            speaker.relations.remember(entry.judgements)
-            self._channel.carry(entry.message)
-            self._sent(entry, listener)
+        self._begin()
+        if self.rules is not None:
+            raise UsageError(f"{self.rules.name} closes by its own rules; nobody raises {label}")
+        action = External(label)
+        self.live.check(action)
+        event = self._happen(action, None)
+        self.policy.wake()
+        return event
+
+    def replay(self, events: Sequence[Event], closing: Sequence[Judgement] = ()) -> None:
+        """Rebuild machines, messages on their way, memories and what was learned from `events`.
+
+        `closing` is what was judged and learned for an event that never happened, because a fault
+        ended the session. Raises `Refused` where a stored event is not one that can happen there.
+        """
+        for stored in events:
+            if self.ending is not None:
+                raise Refused(
+                    f"stored event {stored.number} of {self.name} was refused: the session had "
+                    f"ended before it ({self.ending.value})"
+                )
+            self.policy.before(self)
+            event = self.policy.check(self, stored)
+            self.live.check(event.action, partial(_stored, self.name, event))
+            seat = self._seats.get(actor_of(event.action))
+            if seat is not None:
+                seat.replayed(event, self.history)
+            self._take(event, self.live.move(event.action, event.message))
             self._raise_fault()
-        if closing and self.history:
-            self._turn()[0].learn_again(self.history[-1], closing)
+        if closing and self.history and isinstance(self.policy, Schedule):
+            self._seats[self.policy.due(self.history)].learn_again(self.history[-1], closing)
 
     def withdrawing(self) -> Callable[[], None]:
         """A function that takes the session back to where it is now: for trying each continuation.
 
         What is stored stays stored, and what respondents have learned or weighed stays learned.
         """
-        kept = self.history, self.context, self.categories, self.ending, self.cause, self.fault
-        back: list[Callable[[], object]] = [p.relations.withdrawing() for p in self._participants]
-        back.append(self._channel.withdrawing())
+        over = self.ending, self.cause, self.fault
+        said = self.history, self.context, self.categories
+        length, memory = len(self._events), dict(self._memory)
+        known = {name: len(messages) for name, messages in self._known.items()}
+        back = [seat.withdrawing() for seat in self._seats.values()]
+        machines = self.live.withdrawing()
 
         def withdraw() -> None:
-            self.history, self.context, self.categories = kept[:3]
-            self.ending, self.cause, self.fault = kept[3:]
+            self.ending, self.cause, self.fault = over
+            self.history, self.context, self.categories = said
+            del self._events[length:]
+            for name, many in known.items():
+                del self._known[name][many:]
+            self._memory.update(memory)
             for one in back:
                 one()
+            machines()
 
         return withdraw
 
-    def _added(self, message: Message) -> str:
-        """What `message` adds to the context; what a user's function raises is raised."""
-        if self._update_context is None:
-            return update_context(message)
-        added = self._update_context(self.instance, message, self.context)
-        if not isinstance(added, str) or text_problem(added) is not None:
-            raise WrongType(f"UPDATE_CONTEXT returned {quoted(added)}, not a text to be stored")
-        return added
-
-    def _check_stored(self, entry: Entry, speaker: Participant) -> None:
-        """What a channel cannot know: j and k, who starts, that the session goes on."""
-        message = entry.message
-        where = f"stored message {message.number} of {self.name} ({message.tag})"
+    def _begin(self) -> None:
         if self.ending is not None:
-            raise Refused(f"{where}: the session had ended before it ({self.ending.value})")
-        if not self.history and speaker is not self._participants[0]:
-            raise Refused(f"{where}: {self._participants[0].name} starts, not {message.sender}")
-        row = speaker.machine.automaton.sends(speaker.machine.state, message.tag, message.receiver)
-        if row is None or row.guard is None:
-            return
-        allowed = self.rules.allowed(message.number)
-        if row.guard not in allowed:
-            raise Refused(
-                f"{where}: {row.guard} can hold in no case at this message; "
-                f"possible there: {', '.join(allowed)}"
-            )
+            raise UsageError(f"session {self.name} has ended ({self.ending.value})")
+        if not self._events and self._blackboard is not None:
+            self._blackboard.open(self)
 
-    def _turn(self, message: Message | None = None) -> tuple[Participant, Participant]:
-        """Who sends the next message and who receives it: the two alternate.
-
-        An agent that hangs up speaks twice. A stored `message` says itself who sent it.
-        """
-        first, second = self._participants
-        if message is not None:
-            speaks_first = message.sender == first.name
-        else:
-            speaks_first = self.rules.functions.initiator_speaks(len(self.history) + 1)
-            if self.rules.hangs_up(self.history):
-                speaks_first = not speaks_first
-        return (first, second) if speaks_first else (second, first)
-
-    def _deliver(self) -> None:
-        """Move each agent by what is on its way to it; one who hangs up leaves two messages."""
-        for participant in self._participants:
-            self._channel.deliver(participant.name)
-
-    async def _move(self, speaker: Participant) -> Outgoing:
-        if self.history and self.history[-1].sender == speaker.name:
-            return speaker.hang_up(self.history[-1])
-        return await speaker.move(self.history, self.context, self.categories)
-
-    def _sent(self, entry: Entry, listener: Participant) -> None:
-        """Note a message that was carried; the listener hears it; the schedule may close."""
-        message = entry.message
-        self.history = (*self.history, message)
-        self.context = (*self.context, entry.context)
-        self.categories = (*self.categories, _category(self.rules, entry.judgements))
-        ending = self.rules.ending(self.history)
-        if ending is not None:
-            self._deliver()
-            self._close(ending)
+    def _try(self, action: SystemAction, decision: Decision | None) -> Event | None:
+        """Let an action happen; the session is over where the tables do not allow it."""
         try:
-            listener.hear(message, last=ending is not None)
+            self.live.check(action)
+        except Refused as error:
+            judgements = () if decision is None else decision.judgements
+            self._end(Ending.DEADLOCK, str(error), judgements)
+            return None
+        return self._happen(action, decision)
+
+    def _happen(self, action: SystemAction, decision: Decision | None) -> Event:
+        """Store an action that was checked, and only then let it happen."""
+        number, message = len(self._events) + 1, None
+        to, memory, judgements = "", "", tuple[Judgement, ...]()
+        payload: Answer | Json = NOTHING
+        guard = None
+        if decision is not None:
+            row, to, payload, memory, judgements = decision
+            guard = row.guard
+        addition = ""
+        match action:
+            case Exchange(sender, receiver, tag) | Send(sender, receiver, tag):
+                message = Message(self.name, number, sender, tag, payload, receiver)
+                addition = self.policy.addition(self, message)
+            case Choose(member, _, tag):
+                message = Message(self.name, number, member, tag, payload, to)
+            case Deliver():
+                message = self.policy.delivered(self, action)
+        event = Event(number, action, guard or "", message, addition, memory, judgements)
+        if self._blackboard is not None:
+            self._blackboard.append(self.name, event)
+        self._take(event, self.live.move(action, message))
+        if self._on_event is not None:
+            self._on_event(event)
+        return event
+
+    def _take(self, event: Event, moved: Moved) -> None:
+        """Note an event that has happened, and who knows what; the session may be over with it."""
+        action, message = event.action, event.message
+        self._events.append(event)
+        if event.memory:
+            self._memory[actor_of(action)] = event.memory
+        self.policy.happened(event, moved)
+        if message is None:
+            return
+        if isinstance(action, Exchange | Send):
+            self.history = (*self.history, message)
+        if isinstance(self.policy, Schedule):
+            self.context = (*self.context, event.addition)
+            self.categories = (*self.categories, self.policy.category(event.judgements))
+        else:
+            if isinstance(action, Exchange | Send):
+                self._known[action.sender].append(message)
+            if isinstance(action, Exchange | Deliver):
+                self._known[action.receiver].append(message)
+        close = self.policy.after(self)
+        if close is not None and close.event:
+            self._close(close)
+        self._hear(message)
+        if close is not None and self.ending is None:
+            self._close(close)
+
+    def _hear(self, message: Message) -> None:
+        """Tell the receiver of a message, who may learn from it; that may end the session."""
+        seat = self._seats.get(message.receiver)
+        if seat is None:
+            return
+        try:
+            seat.hear(message, last=self.ending is not None)
         except NoAnswer as error:
             self.fault = error.fault
-            if ending is None:
+            if self.ending is None:
                 self._fail(error)
-            return
-        if ending is None and self.rules.n is None and len(self.history) >= self._limit:
-            self._end(Ending.LIMIT, f"stopped after {self._limit} messages")
 
-    def _close(self, ending: Ending) -> None:
-        """End the session; machines that TERM has not brought to their end, the schedule does."""
-        self._channel.close(CLOSE)
-        tags = " ".join(message.tag for message in self.history[-2:])
-        causes = {
-            Ending.BOUND: f"the bound of {self.rules.n} messages",
-            Ending.TERM: f"{Tag.TERM} by {self.history[-1].sender}",
-        }
-        self._end(ending, causes.get(ending, tags))
+    def _close(self, close: Close) -> None:
+        """End the session; machines that are not at their end are brought there by its event."""
+        if close.event:
+            try:
+                self.policy.before(self)
+            except Refused as error:
+                self._end(Ending.DEADLOCK, str(error))
+                return
+            open_ends = [end for end in self.live.machines.values() if not end.ended]
+            for end in open_ends:
+                end.automaton.step(end.state, happening(close.event))
+            if open_ends:
+                self.live.take(External(close.event))
+        self._end(close.ending, close.cause)
 
     def _fail(self, error: NoAnswer | OracleFailed | GuardError) -> None:
         self.fault = error.fault if isinstance(error, SessionFailed) else None
-        self._end(ending_of(error), str(error))
+        found = () if self.fault is None else (_failure(self.fault),)
+        self._end(ending_of(error), str(error), found)
 
     def _raise_fault(self) -> None:
-        """Raise what an agent's own code raised, with its traceback; the ending is stored."""
+        """Raise what a member's own code raised, with its traceback; the ending is stored."""
         if self.fault is not None and not self._record_faults:
             raise self.fault
 
-    def _end(self, ending: Ending, cause: str) -> None:
+    def _end(self, ending: Ending, cause: str, judgements: tuple[Judgement, ...] = ()) -> None:
+        """Record how the session is over, with what was judged that has led to no event."""
         self.ending, self.cause = ending, storable(cause)
+        self.policy.stop()
         if self._blackboard is not None:
-            left = tuple(j for p in self._participants for j in p.relations.take_log())
-            self._blackboard.close(self.name, ending.value, self.cause, left)
+            left = tuple(one for seat in self._seats.values() for one in seat.left())
+            self._blackboard.close(self.name, ending.value, self.cause, (*left, *judgements))
 
 
-def _category(rules: Rules, judgements: Sequence[Judgement]) -> str:
-    """What a received pair was found to be; empty where MATCH and AGREE were not judged."""
-    first: dict[str, bool] = {}
-    for judgement in judgements:
-        first.setdefault(judgement.relation, judgement.outcome is Outcome.YES)
-    if MATCH not in first or AGREE not in first:
-        return ""
-    return str(rules.functions.category(first[MATCH], first[AGREE]))
+def _plugged_in(subject: object, policy: Policy | None) -> tuple[System, Policy | None]:
+    """The system and the policy that a plug-in makes of a subject of its own."""
+    for make in registry.listed("subjects"):
+        made: tuple[System, Policy] | None = make(subject)
+        if made is not None:
+            return made[0], policy or made[1]
+    raise UsageError(
+        f"a session follows Interact or Pxp, or is of a System of other tables "
+        f"(System.load), not {quoted(subject)}"
+    )
+
+
+@lru_cache(maxsize=128)
+def _pair(names: tuple[str, ...], automaton: Automaton, channel: str) -> System:
+    """Two agents that follow the same table."""
+    behaviour = parse_channel(channel)
+    faulty = behaviour.lossy or behaviour.duplicating or behaviour.reordering
+    if faulty or behaviour.links:
+        raise UsageError(
+            f"two agents of {automaton.name} talk over sync or fifo:C, not {behaviour.name}; a "
+            f"System of their tables runs over any channel"
+        )
+    members = tuple(Member(name, automaton) for name in names)
+    return System(members, behaviour, free_names=True)
+
+
+def _agents(members: object) -> dict[str, Agent]:
+    if not isinstance(members, Mapping) or len(members) != 2:
+        number = str(len(members)) if isinstance(members, Mapping) else quoted(members)
+        raise UsageError(
+            f'a session has two agents by their names, {{"m": ..., "h": ...}}; '
+            f"it was given {number}"
+        )
+    for name, agent in members.items():
+        if not isinstance(agent, Agent):
+            raise UsageError(
+                f"{quoted(name)} must be a pxp.Agent(respondent, match=..., agree=...), "
+                f"not {quoted(agent)}"
+            )
+    return dict(members)
+
+
+def _actors(system: System, members: object, *, some: bool) -> dict[str, Actor]:
+    """The actor of each member, all of them or `some`; `UsageError` where they do not fit."""
+    names = ", ".join(system.places)
+    if not isinstance(members, Mapping):
+        raise UsageError(f"a session has members by their names: {names}")
+    unknown = [name for name in members if name not in system.places]
+    if unknown:
+        raise UsageError(f"the system has no member {unknown[0]!r}; its members are {names}")
+    missing = [name for name in system.places if name not in members]
+    if missing and not some:
+        raise UsageError(
+            f"nobody answers for {', '.join(missing)}; give a function of a Turn, or a pxp.Actor, "
+            f"for each of {names}"
+        )
+    return {name: as_actor(name, members[name]) for name in system.places if name in members}
+
+
+def _check_unused(subject: str, **options: object) -> None:
+    given = [name for name, value in options.items() if value]
+    if given:
+        raise UsageError(f"{given[0]} has no effect in a session of {subject}; leave it out")
+
+
+def _stored(session: str, event: Event) -> str:
+    return f"stored event {event.number} of {session} ({quoted(str(event.action))})"
+
+
+def _failure(fault: Exception) -> Judgement:
+    nothing = digest("")
+    detail = storable(traceback_of(fault))
+    return Judgement(FAILED, nothing, nothing, Outcome.BROKEN, True, 0.0, detail)

@@ -14,12 +14,72 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.errors import DataError, FileError, UsageError, quoted
 from pxp_fsm.protocol.messages import Answer, Instance, text_problem
-from pxp_fsm.tasks.csv_records import read, records
-from pxp_fsm.tasks.task import DataSet, Row
+from pxp_fsm.tasks.task import DataRow, DataSet
+
+MOST_BYTES = 200_000_000
+
+
+def read(path: Path) -> str:
+    """The text of `path`, UTF-8 with or without a byte order mark; raises `DataError`."""
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise DataError(f"{path}: more than {MOST_BYTES:,} bytes; take a part of it")
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8 (byte {error.start}); save it as UTF-8") from error
+
+
+def records(
+    text: str, path: Path, columns: tuple[str, ...]
+) -> Iterator[tuple[int, Mapping[str, str]]]:
+    """Each record with the line that it starts on; `DataError` for the first malformed one."""
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    line = 1
+    try:
+        header = next(reader, [])
+        missing = [column for column in columns if column not in header]
+        if missing:
+            there = f"there are {', '.join(header)}" if header else "the file is empty"
+            raise DataError.at(path, 1, f"column {', '.join(missing)} is missing; {there}")
+        twice = sorted({name for name in header if header.count(name) > 1})
+        if twice:
+            raise DataError.at(path, 1, f"column {', '.join(twice)} is named more than once")
+        while True:
+            line = reader.line_num + 1
+            fields = next(reader, None)
+            if fields is None:
+                return
+            if fields:
+                yield line, _record(path, line, header, fields, columns)
+    except csv.Error as error:
+        raise DataError.at(path, line, f"this is not CSV: {error}") from error
+
+
+def _record(
+    path: Path, line: int, header: list[str], fields: list[str], columns: tuple[str, ...]
+) -> Mapping[str, str]:
+    if len(fields) != len(header):
+        raise DataError.at(
+            path,
+            line,
+            f"{len(fields)} fields, but the header names {len(header)}; quote the commas",
+        )
+    record = dict(zip(header, fields, strict=True))
+    for column in columns:
+        if not record[column].strip():
+            raise DataError.at(path, line, f"column {column} is empty")
+        problem = text_problem(record[column])
+        if problem is not None:
+            raise DataError.at(path, line, f"column {column}: {problem}")
+    return record
+
 
 FILES = ("data.csv", "data.jsonl")
 """The names of the table in a folder of data."""
@@ -34,7 +94,7 @@ Record = tuple[int, dict[str, str]]
 
 
 @dataclass(frozen=True)
-class Form:
+class RowForm:
     """How a task reads a row; both functions raise `DataError`, saying what is wrong.
 
     `x` makes what an instance carries of what stands in the table, which is in the folder given;
@@ -45,6 +105,17 @@ class Form:
     prediction: Callable[[str, str], str] = lambda text, _x: text
 
 
+class RowFilter(Protocol):
+    """Options by which a plug-in lets `pxp data select` keep rows."""
+
+    def keep(self, table: Path, rows: Sequence[Record], seed: int) -> Sequence[Record]:
+        """The rows of `table` that are kept, in their order; what is drawn depends on `seed`.
+
+        Raises `UsageError`, with the field, for options that do not fit, and `DataError` with the
+        place of a row that cannot be read.
+        """
+
+
 def table_of(path: Path) -> Path | None:
     """The table that `path` is, or that the folder `path` holds; None where there is none."""
     if path.is_file() and path.suffix in (".csv", ".jsonl"):
@@ -52,12 +123,17 @@ def table_of(path: Path) -> Path | None:
     return next((path / name for name in FILES if (path / name).is_file()), None)
 
 
-def read_data(path: Path, form: Form = Form()) -> DataSet:
+def read_data(path: Path, form: RowForm = RowForm()) -> DataSet:
     """The data set in the table `path`, or in the folder that holds one.
 
     Raises `FileError` with the faults of its rows, each with file and line, and `DataError` where
     there is no table.
     """
+    if not path.exists():
+        raise DataError(
+            f"{path}: there is no such folder; give one that holds {' or '.join(FILES)} "
+            "(pxp help data)"
+        )
     table = table_of(path)
     if table is None:
         raise DataError(f"{path}: there is no {' or '.join(FILES)} in it (pxp help data)")
@@ -127,11 +203,11 @@ def _objects(text: str, table: Path) -> Iterator[Record]:
 class _Reader:
     """Takes the rows of a table, one by one, and keeps the faults of those that are none."""
 
-    def __init__(self, table: Path, form: Form) -> None:
+    def __init__(self, table: Path, form: RowForm) -> None:
         self._table = table
         self._form = form
         self._faults: list[str] = []
-        self._sets: dict[str, list[Row]] = {name: [] for name in SETS}
+        self._sets: dict[str, list[DataRow]] = {name: [] for name in SETS}
         self._keys: dict[str, int] = {}
         self._texts: dict[str, int] = {}
 
@@ -161,7 +237,7 @@ class _Reader:
         sessions, validation, test = (tuple(self._sets[name]) for name in SETS)
         return DataSet(f"{self._table.name} ({sizes})", sessions, validation, test)
 
-    def _row(self, line: int, record: Mapping[str, str]) -> Row:
+    def _row(self, line: int, record: Mapping[str, str]) -> DataRow:
         for column in _NEEDED:
             if not record.get(column, "").strip():
                 raise DataError(f"column {column} is empty or missing")
@@ -180,7 +256,7 @@ class _Reader:
         key = self._key(line, record.get("key", "").strip() or f"row-{line}")
         if self._texts.setdefault(x, line) != line:
             raise DataError(f"column x: the same instance is on line {self._texts[x]}")
-        return Row(Instance(key, x), Answer(prediction, record["explanation"].strip()))
+        return DataRow(Instance(key, x), Answer(prediction, record["explanation"].strip()))
 
     def _key(self, line: int, key: str) -> str:
         if "," in key or not key.isprintable():

@@ -1,4 +1,7 @@
-"""The interface of a task: its data, its agents, and its questions to models and people."""
+"""The interface of a task: its data, its agents, and its questions to models and people.
+
+A task is loaded only when it is asked for: its agents need much.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pxp_fsm.prompting.problem import Problem
+from pxp_fsm import registry
+from pxp_fsm.errors import unknown_name
+from pxp_fsm.prompting.prompts import Problem
 from pxp_fsm.protocol.interfaces import Respondent
 from pxp_fsm.protocol.messages import Answer, Instance, Message
 from pxp_fsm.sessions.agent import Agent
-from pxp_fsm.sessions.session import ContextFunction
+from pxp_fsm.sessions.policy import ContextFunction
 
 MACHINE, HUMAN = "m", "h"
 """The names of a task's two agents in its sessions; the machine begins."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DataRow:
     """An instance with the answer that counts as correct for it."""
 
     instance: Instance
@@ -38,11 +43,11 @@ class DataSet:
     """
 
     origin: str
-    sessions: tuple[Row, ...]
-    validation: tuple[Row, ...] = ()
-    test: tuple[Row, ...] = ()
+    sessions: tuple[DataRow, ...]
+    validation: tuple[DataRow, ...] = ()
+    test: tuple[DataRow, ...] = ()
     in_sample: bool = False
-    whole: tuple[Row, ...] = ()
+    whole: tuple[DataRow, ...] = ()
     same_product: bool = False
     labels: tuple[str, ...] = ()
     asked: str | None = None
@@ -115,3 +120,26 @@ class Task:
     one_label: Callable[[DataSet, str], DataSet] | None = None
     pathways: Callable[[DataSet, Path, str | None], DataSet] | None = None
     check_machine: Callable[[DataSet], None] | None = None
+
+
+def task_names() -> tuple[str, ...]:
+    """The names of every task there is, sorted."""
+    return tuple(sorted(registry.contributions("tasks")))
+
+
+def task_meanings() -> dict[str, str]:
+    """What each task is about, by name, as its plug-in says it."""
+    found: dict[str, str] = {}
+    for plugin in registry.plugins():
+        for name in plugin.tasks:
+            found.setdefault(name, plugin.about)
+    return dict(sorted(found.items()))
+
+
+def find_task(name: str) -> Task:
+    """The task of that name; `UsageError` where there is none."""
+    where = registry.contribution("tasks", name)
+    if where is None:
+        raise unknown_name("task", name, task_meanings(), "task")
+    task: Task = registry.load(where)
+    return task

@@ -5,17 +5,13 @@ from typing import TYPE_CHECKING
 from pxp_fsm.doors import door
 
 if TYPE_CHECKING:
-    from pxp_fsm.web.assistants.serving import serve_assistants as serve_assistants
-    from pxp_fsm.web.assistants.serving import serve_tasks as serve_tasks
+    from pxp_fsm.web.assistants.server import serve_assistants as serve_assistants
     from pxp_fsm.web.editing import Editor as Editor
     from pxp_fsm.web.experts.server import serve_experts as serve_experts
     from pxp_fsm.web.files import explorer_file as explorer_file
-    from pxp_fsm.web.participants.server import serve_study as serve_study
     from pxp_fsm.web.recordings import Recording as Recording
     from pxp_fsm.web.server import serve as serve
-    from pxp_fsm.web.studio.server import serve_studio as serve_studio
-    from pxp_fsm.web.studio.work import StudioPlan as StudioPlan
-    from pxp_fsm.web.subjects import Subject as Subject
+    from pxp_fsm.web.subjects import SystemSubject as SystemSubject
     from pxp_fsm.web.subjects import subject_in as subject_in
 
 __getattr__, __dir__ = door(globals())

@@ -15,22 +15,19 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any
 
-from proofs.claims.catalogue import CLAIMS, name_of
-from proofs.claims.certificates import coverage
-from proofs.claims.checking import Bounds, Checker, Substitutes
-from proofs.core.limits import Effort
-from proofs.core.results import Bound, Result, Status, Verdict
+from proofs.check import check
+from proofs.claims.catalogue import name_of
+from proofs.claims.checking import Bounds
+from proofs.core.results import Result
 from proofs.sessions.answers import Answers, answers_after
 from proofs.sessions.model import AGENTS, SessionModel, action_of
 from proofs.sessions.relational import Theory
-from proofs.systems import check_formulas
 from proofs.systems.paths import Choices, choices_of
-from pxp_fsm.analysis import systems
 from pxp_fsm.automata.actions import Exchange, Say
-from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import PXPError, Refused
 from pxp_fsm.protocol.relations import Assumption
-from pxp_fsm.web.subjects import Subject
+from pxp_fsm.protocol.rules import Interact, Pxp, Rules
+from pxp_fsm.web.subjects import SystemSubject
 from pxp_fsm.web.views import ResultView, Views
 
 MOST_STATES = 1_000_000
@@ -40,37 +37,33 @@ MOST_SECONDS = 30.0
 """The seconds that are spent on a formula that is typed."""
 
 
-def standard_results(subject: Subject, formulas: Sequence[str] = ()) -> Iterator[ResultView]:
+def standard_results(subject: SystemSubject, formulas: Sequence[str] = ()) -> Iterator[ResultView]:
     """The standard checks of a system, what its file demands, and `formulas`, as decided."""
-    system, effort = subject.system(), Effort(MOST_STATES)
+    system = subject.system()
     views = Views(system)
-    demanded = systems.demanded(system, subject.properties, [system.channel], effort)
-    yield from map(views.result, demanded)
-    yield from map(views.result, check_formulas(system, formulas, effort=effort))
+    found = check(system, limit=MOST_STATES, properties=subject.properties)
+    yield from map(views.result, found)
+    if formulas:
+        yield from map(views.result, check(system, *formulas, limit=MOST_STATES))
 
 
 SMALL = Bounds(n=5, k=1)
 """The bounds with which claims are checked while one waits."""
 
 
-def claim_results(subject: Subject, assumptions: frozenset[Assumption]) -> Iterator[ResultView]:
+def claim_results(
+    subject: SystemSubject, assumptions: frozenset[Assumption]
+) -> Iterator[ResultView]:
     """The claims about sessions of the subject's protocol, where no more is assumed than that.
 
     What a certificate proves of the built-in table is said of all n and k.
     """
-    system, name = subject.system(), name_of(assumptions)
-    views, table = Views(system), system.members[0].automaton
-    own = table.fingerprint != builtin(subject.protocol).fingerprint
-    checker = Checker(SMALL, instead=Substitutes({subject.protocol: table} if own else {}))
-    found = None if own else coverage(SMALL.rules(subject.protocol), assumptions)
-    proved = () if found is None else found.claims
-    for claim in CLAIMS:
-        if claim.protocol != subject.protocol or (claim.exact and name not in claim.expected):
-            continue
-        result = checker.check(claim, name)
-        if result.status is Status.HOLDS_UP_TO and claim.name in proved:
-            every = Bound(n="all" if subject.protocol == "interact" else None, k="all")
-            result = replace(result, verdict=Verdict(Status.HOLDS, bound=every))
+    system, table = subject.system(), subject.rules.automaton
+    views = Views(system)
+    rules: Rules = Interact(SMALL.n, SMALL.k, table)
+    if subject.protocol == "pxp":
+        rules = Pxp(table=table)
+    for result in check(rules, relations=name_of(assumptions)):
         yield replace(views.result(result), choices=_choices(views, result))
 
 
@@ -92,7 +85,7 @@ def _choices(views: Views, result: Result) -> Choices | None:
 
 
 def answers(
-    subject: Subject, choices: Choices, assumptions: frozenset[Assumption]
+    subject: SystemSubject, choices: Choices, assumptions: frozenset[Assumption]
 ) -> tuple[Answers, ...]:
     """What MATCH and AGREE may answer at the end of a trace of a protocol's session.
 
@@ -114,14 +107,13 @@ def question(formula: str = "", assumptions: frozenset[Assumption] | None = None
     return json.dumps({"formula": formula, "assumptions": assumed})
 
 
-def _results(subject: Subject, asked: dict[str, Any]) -> Iterator[ResultView]:
+def _results(subject: SystemSubject, asked: dict[str, Any]) -> Iterator[ResultView]:
     if asked["assumptions"] is not None:
         yield from claim_results(subject, frozenset(map(Assumption, asked["assumptions"])))
     elif asked["formula"]:
-        system, effort = subject.system(), Effort(MOST_STATES)
-        yield from map(
-            Views(system).result, check_formulas(system, [asked["formula"]], effort=effort)
-        )
+        system = subject.system()
+        found = check(system, asked["formula"], limit=MOST_STATES)
+        yield from map(Views(system).result, found)
     else:
         yield from standard_results(subject)
 
@@ -135,7 +127,7 @@ def _work(connection: Connection) -> None:
     with suppress(EOFError, OSError, KeyboardInterrupt):
         connection.send_bytes(_READY)
         while True:
-            subject: Subject = connection.recv()
+            subject: SystemSubject = connection.recv()
             asked = json.loads(connection.recv_bytes())
             try:
                 for result in _results(subject, asked):
@@ -152,7 +144,7 @@ class Process:
     What it is asked is about its `subject`, which may be exchanged.
     """
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: SystemSubject) -> None:
         self.subject = subject
         self.busy = False
         self._start()

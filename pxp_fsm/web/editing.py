@@ -18,7 +18,7 @@ from pxp_fsm.automata.system import Member, is_named
 from pxp_fsm.automata.system_files import in_text, is_system_file, read_system
 from pxp_fsm.automata.tables import parse_automaton
 from pxp_fsm.errors import Fault, FileError, TableError, UsageError
-from pxp_fsm.web.subjects import Subject, subject_in, subject_of
+from pxp_fsm.web.subjects import SystemSubject, subject_in, subject_of
 
 MOST_STATES, MOST_ROWS = 80, 400
 """The states and transitions of a table that is drawn while it is typed."""
@@ -117,7 +117,7 @@ class Editor:
             raise UsageError(f"there is no table {number}; there are {len(self._files)}, from 0")
         return self._files[number]
 
-    def _with(self, path: Path, automaton: Automaton, text: str) -> Subject:
+    def _with(self, path: Path, automaton: Automaton, text: str) -> SystemSubject:
         old = self.subject.system()
         members = tuple(
             replace(one, automaton=automaton.with_partners(self._partners.get(one.name, {})))

@@ -17,11 +17,10 @@ from typing import Any, Generic, TypeVar
 from proofs.logic import parse
 from proofs.systems import Composition
 from proofs.systems.folding import Fold, folds
-from pxp_fsm.web.assets import static
 from pxp_fsm.web.checks import standard_results
-from pxp_fsm.web.graphs import StatePicture
-from pxp_fsm.web.subjects import Subject
-from pxp_fsm.web.views import BlockedView, MoveView, ResultView, StateView, Views
+from pxp_fsm.web.serving import static
+from pxp_fsm.web.subjects import SystemSubject
+from pxp_fsm.web.views import BlockedView, MoveView, ResultView, StatePicture, StateView, Views
 
 T = TypeVar("T", bound=Hashable)
 
@@ -46,7 +45,9 @@ _PAGE = """<!doctype html>
 """
 
 
-def explorer_file(subject: Subject, limit: int = MOST_STATES, formulas: Sequence[str] = ()) -> str:
+def explorer_file(
+    subject: SystemSubject, limit: int = MOST_STATES, formulas: Sequence[str] = ()
+) -> str:
     """The explorer of a system as HTML, with at most `limit` states and the verdicts.
 
     Raises `UsageError` for a formula that cannot be read.

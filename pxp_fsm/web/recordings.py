@@ -16,12 +16,13 @@ from proofs.claims.certificates import coverage
 from proofs.systems import Composition
 from proofs.systems.paths import Choices, choices_of, states_along
 from pxp_fsm import defaults
-from pxp_fsm.analysis.monitoring import Monitors
+from pxp_fsm.analysis.monitoring import Monitors, listened, not_monitored
 from pxp_fsm.automata.actions import Exchange, External, SystemAction
 from pxp_fsm.automata.system import Member, System
 from pxp_fsm.automata.tables import builtin
+from pxp_fsm.errors import Refused
 from pxp_fsm.experiments.drawings import check_table, rules_of
-from pxp_fsm.sessions.session import CLOSE
+from pxp_fsm.sessions.policy import CLOSE
 from pxp_fsm.web.subjects import subject_of
 
 
@@ -34,7 +35,7 @@ class MonitorView:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionView:
+class RecordedSessionView:
     """A stored session as it is now: what has happened, as a trace, and how it ended, if it has.
 
     `happened` counts the messages or actions; the trace has one step more where a schedule has
@@ -84,7 +85,7 @@ class Recording:
         self.subject = replace(begun, bounds=(record.n, record.k))
         self.latest = self._viewed(stored)
 
-    def read(self) -> SessionView | None:
+    def read(self) -> RecordedSessionView | None:
         """The session as it is now; None where nothing has happened since it was last read."""
         one, latest = self._record, self.latest
         (now,) = self._board.sessions_at(one.run, one.repetition, one.position, one.position)
@@ -97,12 +98,12 @@ class Recording:
         """Close the database."""
         self._board.dispose()
 
-    def _viewed(self, stored: StoredSession) -> SessionView:
+    def _viewed(self, stored: StoredSession) -> RecordedSessionView:
         record, actions = stored.record, tuple(self._actions(stored))
-        return SessionView(
+        return RecordedSessionView(
             record.session,
             choices_of(self._composition, actions),
-            len(stored.entries) + len(stored.actions),
+            len(stored.events),
             record.ending or "",
             record.cause or "",
             self._monitored(stored),
@@ -114,7 +115,7 @@ class Recording:
 
     def _actions(self, stored: StoredSession) -> Iterator[SystemAction]:
         if stored.record.channel:
-            yield from (one.action for one in stored.actions)
+            yield from (one.action for one in stored.events)
             return
         actions = [Exchange(one.sender, one.receiver, one.tag) for one in stored.history]
         yield from actions
@@ -130,16 +131,18 @@ class Recording:
     def _monitored(self, stored: StoredSession) -> tuple[MonitorView, ...]:
         if not self._monitors.formulas:
             return ()
-        record = stored.record
-        if record.channel:
-            taken = (one.action for one in stored.actions)
-            followed = self._monitors.follow_actions(self._system, record.session, taken)
-            rows = [verdicts for _, verdicts in followed]
-        else:
-            rows = [verdicts for _, verdicts in self._monitors.follow(record, stored.history)]
+        watch = self._monitors.of_record(stored.record)
+        rows = [[str(one.value) for one in watch.outlooks]]
+        try:
+            for _ in listened(watch, stored.events):
+                rows.append([str(one.value) for one in watch.outlooks])
+        except Refused as error:  # what is known stays; from here on there is no verdict
+            unread = not_monitored(stored.record.session, error).reason
+            left = len(stored.events) + 1 - len(rows)
+            rows += [[f"not monitored: {unread}"] * len(rows[0])] * left
         columns = zip(*rows, strict=True)
         return tuple(
-            MonitorView(formula, tuple(str(one.value) for one in column))
+            MonitorView(formula, column)
             for formula, column in zip(self._monitors.formulas, columns, strict=True)
         )
 

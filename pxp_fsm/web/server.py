@@ -7,35 +7,41 @@ edited, when it is asked to.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 
 from fastapi import FastAPI, HTTPException, WebSocket
 from fastapi.responses import JSONResponse, Response
 from pydantic import ValidationError
 from starlette.requests import Request
 
-from proofs.core.explore import TooLarge
+from proofs.core.explore import Step, TooLarge, Trace
 from proofs.core.limits import Effort
+from proofs.core.results import Status, Verdict
+from proofs.export.traces import Walk, export_trace, to_itf
 from proofs.logic import parse
 from proofs.sessions.answers import Answers
-from proofs.systems.coloring import Part, color
-from proofs.systems.paths import nearest, nearest_end, states_along
-from pxp_fsm.diagrams import render
-from pxp_fsm.errors import PXPError, UsageError
+from proofs.systems.coloring import FormulaPart, color
+from proofs.systems.options import Options
+from proofs.systems.paths import check_cycle, nearest, nearest_end, states_along
+from pxp_fsm.diagrams import SequenceChart, actions_chart, render
+from pxp_fsm.errors import PXPError, UsageError, quoted
+from pxp_fsm.registry import contributions, load
+from pxp_fsm.sessions.events import events_of
 from pxp_fsm.web.checks import Process, answers, question
 from pxp_fsm.web.editing import Editor
-from pxp_fsm.web.explorer import EditedSince, Explorer
-from pxp_fsm.web.graphs import GraphView
-from pxp_fsm.web.interface import (
+from pxp_fsm.web.explorer import (
     EVENT,
     QUESTION,
     AnswersQuery,
     CheckQuestion,
     DoneEvent,
     Edited,
+    EditedSince,
     EditQuery,
     Event,
+    Explorer,
     ExportQuery,
     FormulaQuery,
     GraphQuery,
@@ -49,9 +55,76 @@ from pxp_fsm.web.interface import (
 )
 from pxp_fsm.web.recordings import Recording
 from pxp_fsm.web.serving import add_page, add_refusals, serve_guarded, until_left
-from pxp_fsm.web.subjects import Subject
-from pxp_fsm.web.traces import FORMS, written
-from pxp_fsm.web.views import StateView
+from pxp_fsm.web.subjects import SystemSubject
+from pxp_fsm.web.views import GraphView, StateView, Views
+
+FORMS = {
+    "svg": "image/svg+xml",
+    "png": "image/png",
+    "pdf": "application/pdf",
+    "tikz": "application/x-tex",
+    "latex": "application/x-tex",
+    "mermaid": "text/vnd.mermaid; charset=utf-8",
+    "itf": "application/json",
+}
+"""The media type of each form."""
+
+
+def written(
+    views: Views, choices: Sequence[int], cycle: int, form: str, members: Sequence[str] = ()
+) -> bytes:
+    """A trace in one of `FORMS`; pictures show these `members` alone, or all of them.
+
+    Raises `Refused` where the system does not have the trace, `UsageError` for an unknown member.
+    """
+    check_cycle(states_along(views.composition, choices), cycle)
+    if form == "itf":
+        return _itf(views, choices, cycle).encode()
+    if form == "latex":
+        system = views.composition.system
+        return export_trace(Walk(system, views.actions(choices), cycle=cycle), form)
+    return render(chart(views, choices, cycle, members), form)
+
+
+def chart(
+    views: Views, choices: Sequence[int], cycle: int = 0, members: Sequence[str] = ()
+) -> SequenceChart:
+    """The sequence chart of a trace, with what is not received at its end."""
+    composition, system = views.composition, views.composition.system
+    state = states_along(composition, choices)[-1]
+    unknown = [name for name in members if name not in system.places]
+    if unknown:
+        raise UsageError(
+            f"there is no member {quoted(unknown[0])}; there are {', '.join(system.places)}"
+        )
+    shown = set(members or system.places)
+    where = composition.encoding.configuration(state).at
+    deadlock = Options(composition).deadlock(state)
+    refused = () if deadlock is None or not system.channel.synchronous else deadlock.unreceived
+    note = f"over {system.channel.name}" + (f"; deadlock: {deadlock}" if deadlock else "")
+    note += f"; the last {cycle} steps go on for ever" if cycle else ""
+    found = actions_chart(
+        events_of(system, views.actions(choices)),
+        dict(zip(system.places, where, strict=True)),
+        title=system.name,
+        note=note,
+        refused=((one.sender, one.receiver, one.tag) for one in refused),
+    )
+    return replace(
+        found,
+        lifelines=tuple(line for line in found.lifelines if line.name in shown),
+        arrows=tuple(one for one in found.arrows if {one.sender, one.receiver} <= shown),
+    )
+
+
+def _itf(views: Views, choices: Sequence[int], cycle: int) -> str:
+    composition = views.composition
+    start, *states = map(composition.encoding.configuration, states_along(composition, choices))
+    actions = views.actions(choices)
+    steps = tuple(Step(action, state) for action, state in zip(actions, states, strict=True))
+    verdict = Verdict(Status.UNKNOWN, trace=Trace(start, steps), cycle=cycle)
+    return to_itf("explored", composition.name, verdict)
+
 
 MOST_SEARCHED = 200_000
 """The states in which the nearest one is searched."""
@@ -61,7 +134,7 @@ MOST_COLORED = 40_000
 
 
 def application(
-    subject: Subject, recording: Recording | None = None, editor: Editor | None = None
+    subject: SystemSubject, recording: Recording | None = None, editor: Editor | None = None
 ) -> FastAPI:
     """The server, as an application that is not guarded yet."""
     explorer = Explorer(subject, recording, editor)
@@ -84,6 +157,8 @@ def application(
     _add_queries(app, explorer)
     _add_editing(app, explorer)
     _add_events(app, explorer)
+    for path, where in contributions("pages").items():
+        app.include_router(load(where)(subject), prefix=f"/{path}")
 
     @app.exception_handler(TooLarge)
     async def give_up(_: Request, error: Exception) -> JSONResponse:
@@ -124,7 +199,7 @@ def _add_queries(app: FastAPI, explorer: Explorer) -> None:
         return found
 
     @app.post("/api/color")
-    def colored(query: FormulaQuery) -> tuple[Part, ...]:
+    def colored(query: FormulaQuery) -> tuple[FormulaPart, ...]:
         """Where along a trace each part of a formula holds, the whole formula first."""
         formula, effort = parse(query.formula), Effort(MOST_COLORED)
         explorer.check_meant(query.system)
@@ -261,7 +336,7 @@ class _Listener:
 
 
 def serve(
-    subject: Subject,
+    subject: SystemSubject,
     port: int,
     ready: Callable[[str], None],
     recording: Recording | None = None,

@@ -19,7 +19,7 @@ from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class SystemSubject:
     """A system by value: its members' names and tables (as JSON), its channel, and what it must do.
 
     `choices` is the trace that a page begins with; `bounds` are n and k of sessions of a protocol.
@@ -60,10 +60,10 @@ class Subject:
 
 def subject_of(
     system: System, properties: Sequence[Property] = (), actions: Iterable[SystemAction] = ()
-) -> Subject:
+) -> SystemSubject:
     """`system` as a subject; a page begins after `actions`, which raise `Refused` where they cannot
     happen."""
-    return Subject(
+    return SystemSubject(
         tuple((one.name, canonical_json(one.automaton)) for one in system.members),
         system.channel.name,
         tuple(properties),
@@ -71,7 +71,7 @@ def subject_of(
     )
 
 
-def subject_in(tables: Sequence[str], channel: str | None) -> Subject:
+def subject_in(tables: Sequence[str], channel: str | None) -> SystemSubject:
     """The system of tables, or in a system file with the properties that it demands.
 
     Raises `TableError` or `UsageError`.

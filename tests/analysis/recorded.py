@@ -10,7 +10,7 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from backends.databases import RunRecord, SqlBlackboard
-from backends.databases.own_sessions import session_record
+from backends.databases.records import session_record
 from guards import Exact, FunctionRelation
 from pxp_fsm.cli.main import commands
 from pxp_fsm.experiments.telemetry import TracedBoard
@@ -45,7 +45,7 @@ def record_sessions(board: SqlBlackboard, sessions: int, *, traced: bool = False
 
     With `traced` each is made a span of, as in a run.
     """
-    board.start_run(RunRecord(RUN, "drug", "{}", 0, "0", "f"))
+    board.start_run(RunRecord(RUN, "animals", "{}", 0, "0", "f"))
     for place in range(1, sessions + 1):
         rules = Pxp(3) if place % 4 == 0 else Interact(8, 3)
         judge = Exact() if place % 3 == 0 else FunctionRelation("coin", coin, NOISY)

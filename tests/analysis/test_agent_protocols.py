@@ -10,14 +10,10 @@ import pytest
 import pxp_fsm as pxp
 from backends.databases import SqlBlackboard
 from proofs.core.results import Status
-from proofs.export import to_promela
-from proofs.logic import parse
-from proofs.systems import Composition, check_formulas
-from proofs.systems.machine_comparison import check_machine
-from pxp_fsm.automata.channels import parse_channel
+from proofs.systems.results import check_machine
 from pxp_fsm.automata.tables import load_automaton
 from pxp_fsm.diagrams import write
-from pxp_fsm.experiments.system_runs import SystemRun, start_run
+from pxp_fsm.experiments.runs import SystemOpening, start
 from tests.analysis.agent_findings import (
     DRAWN,
     HERE,
@@ -32,7 +28,6 @@ from tests.analysis.agent_findings import (
     picture,
     pinned,
 )
-from tests.oracles.model_checkers import needs_spin, spin
 
 PINNED = pinned()
 SHOWN = (ROOT / "docs" / "findings-agents.md").read_text("utf-8")
@@ -78,17 +73,9 @@ def test_random_members_run_what_is_checked(path: str) -> None:
     file, system = file_of(path)
     who = {one.name: "random" for one in file.members}
     with SqlBlackboard(":memory:") as board:
-        name = start_run(board, file, system, who, seed=3, sessions=2)
-        run = SystemRun(
-            name=name,
-            system=system,
-            file=file,
-            respondents=who,
-            board=board,
-            sessions=2,
-            seed=3,
-        )
-        endings = set(run.execute())
+        run = start(SystemOpening(file, who, sessions=2, seed=3), board)
+        run.execute()
+        endings = set(run.endings())
     may_stop = "no-deadlock" in PINNED[path][system.channel.name]["fails"]
     assert endings <= {"finished", "idle", "limit", *(["deadlock"] if may_stop else [])}
 
@@ -98,7 +85,7 @@ def test_a_session_follows_each_counterexample(name: str) -> None:
     trace = drawn(name).trace
     assert trace is not None
     session = pxp.Session(file_of(DRAWN[name][0])[1], {}, follow=trace).run_sync()
-    taken = [one.action for one in session.actions]
+    taken = [one.action for one in session.events]
     assert taken[: len(trace.steps)] == [step.action for step in trace.steps]
 
 
@@ -153,33 +140,3 @@ def _file_in(text: str) -> str | None:
     """The system file whose name stands in a cell, if one does."""
     names = re.findall(r"`(\w+\.toml)`", text)
     return next((path for path in SYSTEMS if names and path.rpartition("/")[2] == names[0]), None)
-
-
-@needs_spin
-@pytest.mark.deep
-@pytest.mark.parametrize(
-    ("path", "channel"),
-    [
-        ("a2a/task.toml", "sync"),
-        ("a2a/push.toml", "fifo:1,server:webhook=lossy:1"),
-        ("a2a/push_trusts.toml", "fifo:1,server:webhook=duplicating:1"),
-        ("mrtr/call_again.toml", "sync"),
-        ("together/stop.toml", "fifo:2"),
-        ("together/stop_waits_expiring.toml", "sync"),
-    ],
-)
-def test_spin_has_the_same_sizes_and_verdicts(path: str, channel: str, tmp_path: Path) -> None:
-    file, system = file_of(path)
-    over = system.over(parse_channel(channel))
-    formulas = [one.formula for one in file.properties if _is_linear(one.formula)]
-    assert formulas
-    told = [(text, parse(text)) for text in formulas]
-    theirs = spin(to_promela(Composition(over), told).text, len(told), tmp_path)
-    ours = [one.status.value == "HOLDS" for one in check_formulas(over, formulas)]
-    fails = PINNED[path][channel]["fails"]
-    assert theirs.verdicts == ["no-deadlock" not in fails, *ours]
-
-
-def _is_linear(formula: str) -> bool:
-    """Whether SPIN, as it is distributed, reads a formula: without A, E, X and N."""
-    return bool(formula) and not re.search(r"\b(A|E|AG|EF|X|N)\b", formula)

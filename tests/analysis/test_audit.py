@@ -17,7 +17,7 @@ from sqlalchemy import text
 from backends.databases import RunRecord, SessionRecord, SqlBlackboard, schema
 from backends.databases.triggers import triggers
 from guards import Exact, FunctionRelation
-from proofs.audit import Kind
+from proofs.audit import FindingKind
 from pxp_fsm.analysis.audits.records import audit_database
 from pxp_fsm.cli.main import commands
 from pxp_fsm.experiments.plans import Plan
@@ -50,12 +50,12 @@ class Says:
 
 
 def record(board: SqlBlackboard, judge: Callable[[str, str], bool] | None, position: int) -> None:
-    """A real session, judged by a function of the texts or by equality, into the run `drug-1`."""
+    """A real session of the run `animals-1`, judged by a function of texts or by equality."""
     relation = Exact() if judge is None else FunctionRelation("judge", judge, NOISY)
     members = {name: Agent(Says(name), match=relation, agree=relation) for name in ("m", "h")}
-    name, about = f"drug-1/1/{position}", Instance(f"i{position} {HOSTILE}", "C")
+    name, about = f"animals-1/1/{position}", Instance(f"i{position} {HOSTILE}", "C")
     table = RULES.automaton
-    place = (name, "drug-1", 1, position, about, "interact", RULES.n, RULES.k)
+    place = (name, "animals-1", 1, position, about, "interact", RULES.n, RULES.k)
     described = tuple((each, agent.describe()) for each, agent in members.items())
     board.start_session(SessionRecord(*place, table.name, table.fingerprint, True, (), described))
     asyncio.run(Session(RULES, members, instance=about, name=name, blackboard=board).run())
@@ -70,7 +70,7 @@ def near(left: str, right: str) -> bool:
 def board(tmp_path: Path) -> SqlBlackboard:
     """Three sessions: judged by equality, by a similarity, and by a judge of the first letter."""
     made = SqlBlackboard(str(tmp_path / "lab.sqlite"))
-    made.start_run(RunRecord("drug-1", "drug", Plan("drug").as_json(), 0, "0", "f"))
+    made.start_run(RunRecord("animals-1", "animals", Plan("animals").as_json(), 0, "0", "f"))
     record(made, None, 1)
     record(made, near, 2)
     record(made, lambda left, _right: left[2] == "m", 3)
@@ -110,7 +110,7 @@ def test_judges_are_told_apart_by_what_they_answered(board: SqlBlackboard) -> No
     assert data["possible"] == {"equivalence": 1, "tolerance": 1, "noisy": 1, "never": 0}
     similar, noisy = data["noted"]
     assert similar["tags"] == ["m:INIT", "h:REFUTE", "m:REFUTE", "h:RATIFY", "m:RATIFY"]
-    assert (similar["session"], similar["possible"]) == ("drug-1/1/2", "tolerance")
+    assert (similar["session"], similar["possible"]) == ("animals-1/1/2", "tolerance")
     assert [(one["kind"], one["message"]) for one in similar["findings"]] == [
         ("tags of a tolerance", 4),
         ("similar, not the same", 4),
@@ -123,7 +123,7 @@ def test_judges_are_told_apart_by_what_they_answered(board: SqlBlackboard) -> No
         (3, 2, True),
         (1, 2, False),
     ]
-    assert (noisy["session"], noisy["possible"]) == ("drug-1/1/3", "noisy")
+    assert (noisy["session"], noisy["possible"]) == ("animals-1/1/3", "noisy")
     tags, apart, *_ = noisy["findings"]
     assert (tags["kind"], tags["message"], tags["possible"]) == (
         "tags of noisy judges", 3, ["m:RATIFY"],
@@ -140,7 +140,7 @@ def test_lines_name_session_message_and_answers(board: SqlBlackboard) -> None:
     assert lines[0].endswith("lab.sqlite: 3 sessions, 15 messages")
     assert "        1  possible for tolerance, not for equivalence" in lines
     (head,) = [i for i, line in enumerate(lines) if line.startswith("similar, not the same, 1")]
-    assert lines[head + 1].startswith("  drug-1/1/2 message ")
+    assert lines[head + 1].startswith("  animals-1/1/2 message ")
     assert "= yes" in lines[head + 1]
     assert lines[head + 1].endswith("= no")
     assert "\x1b" not in "".join(lines)
@@ -171,15 +171,15 @@ def test_a_page_shows_what_others_said_as_text(board: SqlBlackboard, tmp_path: P
 def test_what_no_agent_sent_is_found_after_the_fact(board: SqlBlackboard) -> None:
     database = changed(
         board,
-        "UPDATE entries SET tag = 'REFUTE' WHERE session = 'drug-1/1/1' AND number = 3",
-        "UPDATE sessions SET ending = 'ratified' WHERE session = 'drug-1/1/3'",
-        "UPDATE entries SET tag = 'INIT' WHERE session = 'drug-1/1/2' AND number = 3",
+        "UPDATE events SET label = 'REFUTE' WHERE session = 'animals-1/1/1' AND number = 3",
+        "UPDATE sessions SET ending = 'ratified' WHERE session = 'animals-1/1/3'",
+        "UPDATE events SET label = 'INIT' WHERE session = 'animals-1/1/2' AND number = 3",
     )
     data = found(database, code=1)
-    assert "tag against its judgements" in kinds(data)["drug-1/1/1"]
-    assert "impossible message" in kinds(data)["drug-1/1/2"]
+    assert "tag against its judgements" in kinds(data)["animals-1/1/1"]
+    assert "impossible message" in kinds(data)["animals-1/1/2"]
     assert data["possible"]["never"] == 2
-    assert "wrong ending" in kinds(data)["drug-1/1/3"]
+    assert "wrong ending" in kinds(data)["animals-1/1/3"]
 
 
 def test_a_view_that_was_changed_deceives_no_audit(board: SqlBlackboard) -> None:
@@ -198,9 +198,9 @@ def test_a_view_that_was_changed_deceives_no_audit(board: SqlBlackboard) -> None
 def test_what_cannot_be_audited_is_counted_with_its_reason(board: SqlBlackboard) -> None:
     database = changed(
         board,
-        "UPDATE sessions SET automaton = 'mine' WHERE session = 'drug-1/1/1'",
-        "UPDATE sessions SET fingerprint = 'x' WHERE session = 'drug-1/1/2'",
-        "DELETE FROM entries WHERE session = 'drug-1/1/3' AND number = 2",
+        "UPDATE sessions SET automaton = 'mine' WHERE session = 'animals-1/1/1'",
+        "UPDATE sessions SET fingerprint = 'x' WHERE session = 'animals-1/1/2'",
+        "DELETE FROM events WHERE session = 'animals-1/1/3' AND number = 2",
     )
     data = found(database)
     assert data["not_audited"] == {
@@ -226,7 +226,7 @@ def test_a_published_column_that_no_tolerance_explains() -> None:
     assert len(taken_back) == 9
     for noted in taken_back:
         tags_alone = noted.findings[0]
-        assert (tags_alone.kind, tags_alone.number) == (Kind.TAGS_NOISY, 3)
+        assert (tags_alone.kind, tags_alone.number) == (FindingKind.TAGS_NOISY, 3)
         assert tags_alone.possible == ("m:RATIFY",)
     assert report.faults == 0
 
@@ -234,7 +234,7 @@ def test_a_published_column_that_no_tolerance_explains() -> None:
 def test_a_run_that_is_not_there_is_said(board: SqlBlackboard) -> None:
     database = str(board.engine.url.database)
     assert "has no run 'x'" in audit(database, "x", code=2).output
-    assert "3 sessions" in audit(database, "drug-1").output
+    assert "3 sessions" in audit(database, "animals-1").output
     assert "there is no database" in audit("nosuch.sqlite", code=2).output
 
 
@@ -259,7 +259,7 @@ def test_the_published_codes_own_file_is_audited_by_its_reading(tmp_path: Path) 
     }
     audit(str(file), "--html", str(page), code=1)
     assert "as the published code counts" in page.read_text("utf-8")
-    assert "has no runs" in audit(str(file), "drug-1", code=2).output
+    assert "has no runs" in audit(str(file), "animals-1", code=2).output
 
 
 def test_a_file_of_tags_may_begin_with_a_mark_and_an_empty_line(tmp_path: Path) -> None:

@@ -68,19 +68,19 @@ def test_random_sessions_over_all_channels_are_possible() -> None:
     ("change", "kind", "number", "what"),
     [
         (
-            "UPDATE actions SET label = 'PASS' WHERE number = 3",
+            "UPDATE events SET label = 'PASS' WHERE number = 3",
             "tag against its judgements",
             3,
             "follows from BUSY",
         ),
         (
-            "UPDATE actions SET label = 'TASK' WHERE number = 3",
+            "UPDATE events SET label = 'TASK' WHERE number = 3",
             "impossible message",
             3,
             "bids>asks +TASK cannot happen there",
         ),
         (
-            "UPDATE actions SET guard = '' WHERE number = 3",
+            "UPDATE events SET guard = '' WHERE number = 3",
             "tag against its judgements",
             3,
             "follows from CHEAP, not from none",
@@ -92,7 +92,7 @@ def test_random_sessions_over_all_channels_are_possible() -> None:
             "no guard was judged to be true",
         ),
         (
-            "UPDATE actions SET payload_digest = (SELECT payload_digest FROM actions"
+            "UPDATE events SET payload_digest = (SELECT payload_digest FROM events"
             " WHERE number = 1) WHERE number = 3",
             "wrong payload",
             3,
@@ -100,13 +100,14 @@ def test_random_sessions_over_all_channels_are_possible() -> None:
         ),
         ("UPDATE sessions SET ending = 'deadlock'", None, None, ""),
         ("UPDATE sessions SET ending = 'idle'", "wrong ending", None, "nothing can happen"),
+        ("UPDATE sessions SET ending = 'ratified'", "wrong ending", 4, "the rules go on"),
         (
-            "DELETE FROM actions WHERE number = 4",
+            "DELETE FROM events WHERE number = 4",
             "wrong ending",
             None,
             "not every member is in an end state",
         ),
-        ("UPDATE actions SET kind = 'lose' WHERE number = 3", "impossible message", 3, "lost"),
+        ("UPDATE events SET kind = 'lose' WHERE number = 3", "impossible message", 3, "lost"),
     ],
 )
 def test_what_was_put_in_is_found(
@@ -130,11 +131,11 @@ def test_what_was_put_in_is_found(
     "change",
     [
         "UPDATE texts SET text = '[' WHERE text LIKE '{%states%'",
-        "UPDATE actions SET letter = 9 WHERE number = 2",
+        "UPDATE events SET message = 9 WHERE number = 2",
         "UPDATE sessions SET channel = 'pigeon:1'",
-        "UPDATE actions SET kind = 'teleport' WHERE number = 2",
+        "UPDATE events SET kind = 'teleport' WHERE number = 2",
         "DELETE FROM members WHERE place = 2",
-        "UPDATE actions SET member = 'nobody' WHERE number = 1",
+        "UPDATE events SET member = 'nobody' WHERE number = 1",
     ],
 )
 def test_what_cannot_be_read_is_no_traceback(board: SqlBlackboard, change: str) -> None:

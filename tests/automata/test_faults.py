@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from guards import Chance, Derived, Exact, FunctionRelation, Script
+from guards import ChanceGuards, Derived, Exact, FunctionRelation, ScriptedGuards
 from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question
 from pxp_fsm.protocol.relations import LEARN, Assumption, Outcome
@@ -187,7 +187,9 @@ def test_what_was_learned_last_is_learned_again_from_the_latest_message() -> Non
     assert (m.heard, h.heard) == (["REFUTE"], ["INIT"])
 
 
-@pytest.mark.parametrize("guards", [Chance(7), Script(["REF"] * 9)], ids=["chance", "script"])
+@pytest.mark.parametrize(
+    "guards", [ChanceGuards(7), ScriptedGuards(["REF"] * 9)], ids=["chance", "script"]
+)
 def test_guards_by_chance_or_script_go_on_alike_when_resumed(guards: Any) -> None:
     def make(board: ListBoard) -> Session:
         return session(Says("1/a"), Says("2/b"), Interact(9, 3), guards=guards, blackboard=board)
@@ -197,7 +199,7 @@ def test_guards_by_chance_or_script_go_on_alike_when_resumed(guards: Any) -> Non
     resumed = make(ListBoard())
     resumed.replay(whole.entries[:4])
     asyncio.run(resumed.run())
-    assert [m.tag for m in resumed.history] == [entry.message.tag for entry in whole.entries]
+    assert [m.tag for m in resumed.history] == [entry.carried.tag for entry in whole.entries]
 
 
 def test_a_policy_that_raises_ends_the_session() -> None:

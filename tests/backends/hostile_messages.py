@@ -97,7 +97,7 @@ def message(number: int, next_number: int, turn: str, tags: Sequence[str]) -> Me
     answer: Any = Answer(parts.pop("prediction"), parts.pop("explanation"))
     if wrong and chosen.random() < 0.02:
         answer = chosen.choice(ODDITIES)
-    return Message(answer=answer, **parts)
+    return Message(payload=answer, **parts)
 
 
 def _text(chosen: random.Random) -> str:

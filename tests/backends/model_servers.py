@@ -11,7 +11,16 @@ import httpx2
 
 from backends.models.registry import Serving
 from backends.models.settings import Settings
-from pxp_fsm.prompting.model import Call, Capability, ChatTurn, Image, Model, Reply, Request, Role
+from pxp_fsm.prompting.model import (
+    Call,
+    Capability,
+    ChatRole,
+    ChatTurn,
+    Image,
+    LanguageModel,
+    ModelRequest,
+    Reply,
+)
 
 ANTHROPIC = "anthropic:claude-haiku-4-5"
 OPENAI = "openai:gpt-4o-mini"
@@ -29,8 +38,10 @@ T = TypeVar("T")
 Handler = Callable[[httpx2.Request], httpx2.Response]
 
 
-def ask(text: str = "hello", **changed: Any) -> Request:
-    return Request("Be brief.", (ChatTurn(Role.USER, text),), **{"max_tokens": 100, **changed})
+def ask(text: str = "hello", **changed: Any) -> ModelRequest:
+    return ModelRequest(
+        "Be brief.", (ChatTurn(ChatRole.USER, text),), **{"max_tokens": 100, **changed}
+    )
 
 
 def message(text: str | None = "fine", stop: str = "end_turn", **usage: int) -> dict[str, Any]:
@@ -163,13 +174,13 @@ class Log:
 class Scripted:
     """A model that says what it is told to, after giving others a chance."""
 
-    def __init__(self, answer: Callable[[Request], Reply], name: str = ANTHROPIC) -> None:
+    def __init__(self, answer: Callable[[ModelRequest], Reply], name: str = ANTHROPIC) -> None:
         self.name = name
         self.capabilities: frozenset[Capability] = frozenset()
-        self.asked: list[Request] = []
+        self.asked: list[ModelRequest] = []
         self._answer = answer
 
-    async def reply(self, request: Request) -> Reply:
+    async def reply(self, request: ModelRequest) -> Reply:
         self.asked.append(request)
         await asyncio.sleep(0)
         return self._answer(request)
@@ -182,7 +193,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 def served(
     name: str,
     server: Handler,
-    request: Request,
+    request: ModelRequest,
     settings: Settings | None = None,
     **options: Any,
 ) -> Reply:
@@ -199,7 +210,7 @@ def served(
             sleep=pauses.sleep,
             **options,
         ) as serving:
-            model: Model = serving.model(name)
+            model: LanguageModel = serving.model(name)
             return await model.reply(request)
 
     return run(once())

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from backends.databases import RunRecord, SessionRecord
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.protocol.messages import Answer, Instance, Message
+from pxp_fsm.protocol.relations import Judgement
+from pxp_fsm.sessions.events import Event
 
 RUN = RunRecord("drug-1", "drug", "{}", 7, "0", "f" * 64)
 NAME = "drug-1/1/1"
@@ -41,3 +44,10 @@ def message(
     sender, receiver = ("m", "h") if number % 2 else ("h", "m")
     tag = tag or ("INIT" if number == 1 else "REFUTE")
     return Message(session, number, sender, tag, Answer(prediction, explanation), receiver)
+
+
+def as_stored(
+    sent: Message, addition: str = "", judgements: Sequence[Judgement] = ()
+) -> tuple[str, Event]:
+    """What a blackboard stores of a message: under which session, and the event."""
+    return sent.session, Event.of_message(sent, addition, judgements)

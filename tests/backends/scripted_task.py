@@ -10,11 +10,11 @@ from dataclasses import asdict
 from backends.databases import RunRecord, SqlBlackboard
 from guards import Exact
 from pxp_fsm import __version__
-from pxp_fsm.experiments.runs import Plan, Run
+from pxp_fsm.experiments.runs import Plan, Run, TaskOpening
 from pxp_fsm.protocol.interfaces import Respondent
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question
 from pxp_fsm.sessions.agent import Agent
-from pxp_fsm.tasks.task import DataSet, Row, Task
+from pxp_fsm.tasks.task import DataRow, DataSet, Task
 
 
 class Player:
@@ -54,16 +54,18 @@ def task(
 
 
 def data(size: int) -> DataSet:
-    rows = (Row(Instance(f"i{i}", f"x{i}"), Answer("a", "")) for i in range(size))
+    rows = (DataRow(Instance(f"i{i}", f"x{i}"), Answer("a", "")) for i in range(size))
     return DataSet("scripted", tuple(rows))
 
 
-def open_run(board: SqlBlackboard, made: Task, plan: Plan, sessions: int, name: str = "s-1") -> Run:
+def open_run(
+    board: SqlBlackboard, made: Task, plan: Plan, sessions: int, name: str = "s-1"
+) -> Run[TaskOpening]:
     """The run `name`, recorded if it is new."""
     if name not in [record.run for record in board.runs()]:
         written = json.dumps(asdict(plan))
         board.start_run(RunRecord(name, "scripted", written, plan.seed, __version__, "f" * 64))
-    return Run(name, plan, made, data(sessions), board)
+    return Run(name, TaskOpening(plan, made, data(sessions)), board)
 
 
 def transcript(board: SqlBlackboard, run: str = "s-1") -> list[object]:
@@ -71,7 +73,7 @@ def transcript(board: SqlBlackboard, run: str = "s-1") -> list[object]:
     found: list[object] = []
     for record in board.sessions(run):
         found.append((record.session, record.instance, record.ending, record.cause))
-        for entry in board.entries(record.session):
+        for entry in board.events(record.session):
             judged = [(j.relation, j.left, j.right, j.outcome, j.asked) for j in entry.judgements]
-            found.append((entry.message, entry.context, judged))
+            found.append((entry.carried, entry.addition, judged))
     return found

@@ -13,10 +13,10 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from backends.databases import SqlBlackboard, anchors
-from backends.databases.verify import Problem, verify
+from backends.databases.verify import IntegrityProblem, verify
 from pxp_fsm.cli.main import main
 from pxp_fsm.errors import DataError, UsageError
-from tests.backends.records import RUN, message, record
+from tests.backends.records import RUN, as_stored, message, record
 
 
 def keys(folder: Path, name: str = "key") -> tuple[Path, Path]:
@@ -43,8 +43,8 @@ def fill(path: Path, run: str, text: str) -> None:
         board.start_run(RUN if run == RUN.run else type(RUN)(run, "drug", "{}", 7, "0", "f"))
         name = f"{run}/1/1"
         board.start_session(record(name, 1, run=run))
-        board.append(message(1, "INIT", text, "e", name), "", [])
-        board.append(message(2, "RATIFY", text, "e", name), "", [])
+        board.append(*as_stored(message(1, "INIT", text, "e", name), "", []))
+        board.append(*as_stored(message(2, "RATIFY", text, "e", name), "", []))
         board.close(name, "ratified", "", [])
 
 
@@ -60,7 +60,7 @@ def anchored(tmp_path: Path) -> tuple[Path, Path, Path]:
     return database, anchor, public
 
 
-def found(anchored: tuple[Path, Path, Path]) -> list[Problem]:
+def found(anchored: tuple[Path, Path, Path]) -> list[IntegrityProblem]:
     database, anchor, public = anchored
     report = verify(str(database))
     assert report.problems == ()  # nothing but the anchor tells
@@ -110,10 +110,10 @@ def test_a_database_of_before_is_seen(tmp_path: Path) -> None:
     with SqlBlackboard(str(database)) as board:
         board.start_run(RUN)
         board.start_session(record())
-        board.append(message(1, "INIT"), "", [])
+        board.append(*as_stored(message(1, "INIT"), "", []))
     shutil.copy(database, tmp_path / "before.sqlite")
     with SqlBlackboard(str(database)) as board:
-        board.append(message(2, "RATIFY"), "", [])
+        board.append(*as_stored(message(2, "RATIFY"), "", []))
         anchors.sign_run(board, "drug-1", anchor, anchors.private_key(private))
     assert found((database, anchor, public)) == []
     (problem,) = found((tmp_path / "before.sqlite", anchor, public))
@@ -175,8 +175,8 @@ def test_a_run_that_was_changed_is_not_signed(anchored: tuple[Path, Path, Path])
     database, anchor, _public = anchored
     private, _ = keys(database.parent, "again")
     connection = sqlite3.connect(database)
-    connection.execute("DROP TRIGGER entries_unchanged")
-    connection.execute("UPDATE entries SET addition = 'z'")
+    connection.execute("DROP TRIGGER events_unchanged")
+    connection.execute("UPDATE events SET addition = 'z'")
     connection.commit()
     connection.close()
     before = anchor.read_bytes()
@@ -196,7 +196,7 @@ def test_a_run_is_signed_at_its_end_and_verified_by_command(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     keys(tmp_path)
-    asked = ["run", "drug", "--instances", "1", "--database", "b.sqlite"]
+    asked = ["run", "animals", "--instances", "1", "--database", "b.sqlite"]
     assert pxp(*asked, "--anchor", "lab.anchor") == 2
     assert not Path("b.sqlite").exists()
     assert pxp(*asked, "--anchor", "lab.anchor", "--sign", "key") == 0
@@ -210,4 +210,4 @@ def test_a_run_is_signed_at_its_end_and_verified_by_command(
     assert pxp(*asked) == 0
     capsys.readouterr()
     assert pxp(*signed, "--key", "key.pub") == 1
-    assert "run drug-1: it is not what was signed at its end" in capsys.readouterr().out
+    assert "run animals-1: it is not what was signed at its end" in capsys.readouterr().out

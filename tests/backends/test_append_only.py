@@ -10,36 +10,37 @@ from sqlalchemy.exc import IntegrityError
 
 from backends.databases import CallsOf, SqlBlackboard
 from backends.databases.verify import verify_engine
-from pxp_fsm.prompting.model import Call, Reply, Request
+from pxp_fsm.prompting.model import Call, ModelRequest, Reply
 from pxp_fsm.protocol.relations import Judgement, Outcome
-from tests.backends.records import NAME, RUN, message, record
+from tests.backends.records import NAME, RUN, as_stored, message, record
 
 TABLES = (
     "texts",
-    "tags",
     "runs",
     "sessions",
-    "entries",
+    "heads",
+    "events",
     "judgements",
     "calls",
     "blackboard_version",
 )
 CHANGES = [
     "UPDATE texts SET text = 'another'",
-    "UPDATE tags SET tag = 'SHOUT' WHERE tag = 'TERM'",
+    "UPDATE heads SET name = 'another'",
     "UPDATE runs SET task = 'another'",
     "UPDATE sessions SET instance = 'another'",
-    "UPDATE sessions SET ending = 'term', cause = '', length = 1, seal = '' WHERE position = 1",
-    "UPDATE sessions SET ending = NULL, cause = NULL, length = NULL, seal = NULL",
-    "UPDATE entries SET tag = 'RATIFY'",
-    "UPDATE entries SET chain = ''",
+    "UPDATE sessions SET ending = 'term', cause = '', length = 1 WHERE position = 1",
+    "UPDATE sessions SET ending = NULL, cause = NULL, length = NULL",
+    "UPDATE events SET label = 'RATIFY'",
+    "UPDATE events SET chain = ''",
     "UPDATE judgements SET outcome = 'no'",
     "UPDATE calls SET dollars = 0",
 ]
-ENTRY = (
-    "INSERT INTO entries SELECT session, {number}, {sender}, tag, prediction_digest, "
-    "explanation_digest, {receiver}, addition, created, chain, addition_digest FROM entries "
-    "WHERE session = 'drug-1/1/{session}' AND number = 1"
+EVENT = (
+    "INSERT INTO events SELECT session, {number}, kind, {member}, {partner}, label, guard, "
+    "message, payload_digest, explanation_digest, memory_digest, addition, addition_digest, "
+    "created, chain "
+    "FROM events WHERE session = 'drug-1/1/{session}' AND number = 1"
 )
 
 
@@ -51,10 +52,10 @@ def board(empty: SqlBlackboard) -> Iterator[SqlBlackboard]:
     for position in (1, 2):
         name = f"drug-1/1/{position}"
         empty.start_session(record(name, position))
-        empty.append(message(1, session=name), "{}", [judged])
+        empty.append(*as_stored(message(1, session=name), "{}", [judged]))
     empty.close(NAME, "bound", "", [])
     CallsOf(empty, "drug-1").keep(
-        Call("anthropic:x", Request("", (), session=NAME), Reply("so"), 0.5)
+        Call("anthropic:x", ModelRequest("", (), session=NAME), Reply("so"), 0.5)
     )
     yield empty
     assert verify_engine(empty.engine).problems == ()
@@ -95,7 +96,7 @@ def test_a_text_is_not_replaced_by_another(board: SqlBlackboard, dialect: str) -
 
 
 @pytest.mark.parametrize(
-    ("number", "sender", "receiver", "session", "says"),
+    ("number", "member", "partner", "session", "says"),
     [
         (3, "'m'", "'h'", 2, "without a gap"),
         (1, "'m'", "'h'", 2, "without a gap"),
@@ -104,9 +105,9 @@ def test_a_text_is_not_replaced_by_another(board: SqlBlackboard, dialect: str) -
         (2, "'h'", "'m'", 1, "ended already"),
     ],
 )
-def test_an_entry_is_the_next_one_between_the_two_agents_of_an_open_session(
-    board: SqlBlackboard, number: int, sender: str, receiver: str, session: int, says: str
+def test_an_event_is_the_next_one_between_the_two_agents_of_an_open_session(
+    board: SqlBlackboard, number: int, member: str, partner: str, session: int, says: str
 ) -> None:
-    statement = ENTRY.format(number=number, sender=sender, receiver=receiver, session=session)
+    statement = EVENT.format(number=number, member=member, partner=partner, session=session)
     with pytest.raises(IntegrityError, match=says), board.engine.begin() as connection:
         connection.execute(text(statement))

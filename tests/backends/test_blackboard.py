@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from sqlalchemy import event, insert, text
 
 from backends.databases import SessionLine, SqlBlackboard, chain, schema
-from backends.databases.records import session_row
+from backends.databases.rows import session_row
 from pxp_fsm.errors import BlackboardError, UsageError
 from pxp_fsm.protocol.intelligibility import ALPHABET, DEFINITIONS, holds_for, two_way
 from pxp_fsm.protocol.messages import Answer, Message
 from pxp_fsm.protocol.relations import Judgement, Outcome, digest
-from tests.backends.records import NAME, RUN, message, record
+from tests.backends.records import NAME, RUN, as_stored, message, record
 
 
 @pytest.fixture
@@ -44,19 +44,19 @@ text_of_any_kind = st.text(
 def test_what_is_stored_comes_back_exactly(
     board: SqlBlackboard, prediction: str, explanation: str, seconds: float
 ) -> None:
-    number = len(board.entries(NAME)) + 1
+    number = len(board.events(NAME)) + 1
     sent = message(number, "", prediction, explanation)
     judged = Judgement(
         "MATCH", digest(prediction), digest(explanation), Outcome.UNSURE, True, seconds, "why"
     )
-    board.append(sent, '{"learned": false}', [judged])
-    entry = board.entries(NAME)[-1]
-    assert (entry.message, entry.context) == (sent, '{"learned": false}')
+    board.append(*as_stored(sent, '{"learned": false}', [judged]))
+    entry = board.events(NAME)[-1]
+    assert (entry.carried, entry.addition) == (sent, '{"learned": false}')
     assert entry.judgements == (judged,)
 
 
 def test_a_session_comes_back_with_its_record(board: SqlBlackboard) -> None:
-    board.append(message(1), "{}", [])
+    board.append(*as_stored(message(1), "{}", []))
     board.close(NAME, "bound", "the bound of 1 messages", [])
     stored = board.session(NAME).record
     assert stored.agents == (("m", "machine"), ("h", "database"))
@@ -68,24 +68,23 @@ def test_a_session_comes_back_with_its_record(board: SqlBlackboard) -> None:
     "bad",
     [
         Message(NAME, 0, "m", "INIT", Answer("", ""), "h"),
-        Message(NAME, 1, "m", "SHOUT", Answer("", ""), "h"),
         Message(NAME, 1, "m", "INIT", Answer("", ""), "m"),
         Message(NAME, 1, "x", "INIT", Answer("", ""), "h"),
         Message("nowhere", 1, "m", "INIT", Answer("", ""), "h"),
     ],
-    ids=["number 0", "unknown tag", "to oneself", "unknown agent", "unknown session"],
+    ids=["number 0", "to oneself", "unknown agent", "unknown session"],
 )
 def test_what_no_message_can_be_is_refused(board: SqlBlackboard, bad: Message) -> None:
     with pytest.raises(BlackboardError, match="refused"):
-        board.append(bad, "{}", [])
-    assert board.entries(NAME) == ()
+        board.append(*as_stored(bad, "{}", []))
+    assert board.events(NAME) == ()
 
 
 def test_a_message_number_is_given_once(board: SqlBlackboard) -> None:
-    board.append(message(1), "{}", [])
+    board.append(*as_stored(message(1), "{}", []))
     with pytest.raises(BlackboardError, match="second process"):
-        board.append(message(1, "INIT", "another"), "{}", [])
-    assert [entry.message.answer.prediction for entry in board.entries(NAME)] == ["y"]
+        board.append(*as_stored(message(1, "INIT", "another"), "{}", []))
+    assert [entry.carried.answer.prediction for entry in board.events(NAME)] == ["y"]
 
 
 def test_a_message_is_stored_with_all_that_belongs_to_it_or_not_at_all(
@@ -94,10 +93,10 @@ def test_a_message_is_stored_with_all_that_belongs_to_it_or_not_at_all(
     never: Any = None
     wrong = Judgement("MATCH", "l", "r", Outcome.YES, True, never, "")
     with pytest.raises(BlackboardError):
-        board.append(message(1), "{}", [wrong])
-    assert board.entries(NAME) == ()
-    board.append(message(1), "{}", [])
-    assert len(board.entries(NAME)) == 1
+        board.append(*as_stored(message(1), "{}", [wrong]))
+    assert board.events(NAME) == ()
+    board.append(*as_stored(message(1), "{}", []))
+    assert len(board.events(NAME)) == 1
 
 
 def test_a_list_is_the_records_in_the_order_of_their_start(empty: SqlBlackboard) -> None:
@@ -105,9 +104,9 @@ def test_a_list_is_the_records_in_the_order_of_their_start(empty: SqlBlackboard)
         empty.start_run(replace(RUN, run=run))
         for place in range(1, 4 if run != "b" else 1):
             empty.start_session(record(f"{run}/{place}", place, run=run))
-    empty.append(message(1, session="drug-1/2"), "{}", [])
+    empty.append(*as_stored(message(1, session="drug-1/2"), "{}", []))
     empty.close("drug-1/2", "late", "why", [])
-    empty.append(message(1, session="a/1"), "{}", [])
+    empty.append(*as_stored(message(1, session="a/1"), "{}", []))
     lines = empty.listing()
     assert [line.session for line in lines] == [r.session for r in empty.sessions()]
     assert lines[1] == SessionLine(
@@ -164,29 +163,32 @@ def test_sql_and_code_agree_on_every_tag_sequence(empty: SqlBlackboard, longest:
 
 
 def _insert(board: SqlBlackboard, sequences: list[tuple[str, ...]]) -> None:
-    made = session_row(record())
+    made = session_row(record(), "")
     with board.engine.begin() as connection:
         said = [
-            {"digest": chain.text_digest(said), "text": said} for said in ("", record().instance.x)
+            {"digest": chain.text_digest(said), "text": said, "salt": ""}
+            for said in ("", record().instance.x)
         ]
         connection.execute(insert(schema.texts), said)
         connection.execute(
             insert(schema.sessions),
             [
-                {**made, "session": str(i), "position": i, "ordinal": i + 1, "opening": ""}
+                {**made, "session": str(i), "position": i, "ordinal": i + 1, "chain": ""}
                 for i in range(len(sequences))
             ],
         )
         connection.execute(
-            insert(schema.entries),
+            insert(schema.events),
             [
                 {
                     "session": str(i),
                     "number": number,
-                    "tag": tag,
-                    "sender": "m" if number % 2 else "h",
-                    "receiver": "h" if number % 2 else "m",
-                    "prediction_digest": chain.text_digest(""),
+                    "kind": "exchange",
+                    "label": tag,
+                    "member": "m" if number % 2 else "h",
+                    "partner": "h" if number % 2 else "m",
+                    "guard": "",
+                    "payload_digest": chain.text_digest(""),
                     "explanation_digest": chain.text_digest(""),
                     "addition": "",
                     "created": "",
@@ -256,15 +258,15 @@ def test_a_full_disk_stops_the_write_and_keeps_what_was_stored(tmp_path: Path) -
     board = SqlBlackboard(str(tmp_path / "small.sqlite"))
     board.start_run(RUN)
     board.start_session(record())
-    board.append(message(1), "{}", [])
+    board.append(*as_stored(message(1), "{}", []))
     with board.engine.connect() as connection:
         pages = connection.scalar(text("PRAGMA page_count"))
     board.engine.dispose()
     limit = f"PRAGMA max_page_count = {pages + 1}"
     event.listen(board.engine, "connect", lambda connection, _record: connection.execute(limit))
     with pytest.raises(BlackboardError, match=r"full; what was stored before is kept"):
-        board.append(message(2, "REFUTE", "y" * 100_000), "{}", [])
-    assert [entry.message.number for entry in board.entries(NAME)] == [1]
+        board.append(*as_stored(message(2, "REFUTE", "y" * 100_000), "{}", []))
+    assert [entry.carried.number for entry in board.events(NAME)] == [1]
     board.dispose()
 
 

@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import inspect, text
 
-from backends.databases import CallsOf, SqlBlackboard, transfer
+from backends.databases import CallsOf, SqlBlackboard, rows, transfer
 from backends.databases.records import Cost
 from backends.databases.transfer import export_rows, import_rows
 from backends.databases.verify import verify_engine
 from pxp_fsm.errors import BlackboardError
 from pxp_fsm.prompting.model import (
     Call,
+    ModelRequest,
     Reply,
-    Request,
     Served,
     Spending,
     Stop,
     Usage,
     fingerprint,
 )
-from tests.backends.records import NAME, RUN, record
+from tests.backends.records import NAME, RUN, as_stored, message, record
 
 MODEL = "anthropic:claude-haiku-4-5"
-REQUEST = Request("", (), purpose="answer", session=NAME)
-JUDGE = Request("", (), purpose="judge", session=NAME, epoch=2)
+REQUEST = ModelRequest("", (), purpose="answer", session=NAME)
+JUDGE = ModelRequest("", (), purpose="judge", session=NAME, epoch=2)
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def board(empty: SqlBlackboard) -> Iterator[SqlBlackboard]:
         Call(MODEL, REQUEST, reply, 0.5, 0.25),
         Call(MODEL, REQUEST, again, 0.0, 0.0),
         Call("openai:x@http://localhost:1", JUDGE, Reply("yes", Stop.LENGTH), 1.5),
-        Call(MODEL, Request("", (), purpose="validation"), None, 2.0, failure="HTTP 529 \x00"),
+        Call(MODEL, ModelRequest("", (), purpose="validation"), None, 2.0, failure="HTTP 529 \x00"),
     ):
         CallsOf(empty, "drug-1").keep(call)
     yield empty
@@ -73,13 +74,15 @@ def test_a_call_of_no_run_or_session_is_refused(board: SqlBlackboard) -> None:
     with pytest.raises(BlackboardError, match="there is no run 'drug-9'"):
         CallsOf(board, "drug-9").keep(Call(MODEL, REQUEST, Reply("x"), 0.1))
     with pytest.raises(BlackboardError):
-        CallsOf(board, "drug-1").keep(Call(MODEL, Request("", (), session="no"), Reply("x"), 0.1))
+        CallsOf(board, "drug-1").keep(
+            Call(MODEL, ModelRequest("", (), session="no"), Reply("x"), 0.1)
+        )
     with pytest.raises(BlackboardError, match="sent"):
         CallsOf(board, "drug-1").keep(Call(MODEL, REQUEST, Reply("x", usage=Usage(2**40)), 0.1))
 
 
 def test_a_reply_that_no_database_keeps_exactly_is_kept_as_an_escape(board: SqlBlackboard) -> None:
-    request = Request("other", ())
+    request = ModelRequest("other", ())
     CallsOf(board, "drug-1").keep(Call(MODEL, request, Reply("a\x00b\ud800"), 0.1))
     assert board.replies("drug-1")[-1][1].text == "a\\x00b\\ud800"
 
@@ -103,7 +106,7 @@ def test_calls_go_out_and_come_in_exactly(board: SqlBlackboard, form: str, tmp_p
 
 def test_a_text_that_was_changed_is_found_in_its_call(empty: SqlBlackboard) -> None:
     empty.start_run(RUN)
-    CallsOf(empty, "drug-1").keep(Call(MODEL, Request("", ()), Reply("so"), 0.5))
+    CallsOf(empty, "drug-1").keep(Call(MODEL, ModelRequest("", ()), Reply("so"), 0.5))
     with empty.engine.begin() as connection:
         if connection.dialect.name == "sqlite":
             connection.execute(text("DROP TRIGGER texts_unchanged"))
@@ -111,34 +114,58 @@ def test_a_text_that_was_changed_is_found_in_its_call(empty: SqlBlackboard) -> N
             connection.execute(text("DROP TRIGGER texts_unchanged ON texts"))
         connection.execute(text("UPDATE texts SET text = 'other'"))
     where = [problem.where for problem in verify_engine(empty.engine).problems]
-    assert "run drug-1, call 1" in where
+    assert "run drug-1, calls 1" in where
 
 
-def test_the_migrated_table_is_the_made_one(empty: SqlBlackboard) -> None:
+def test_what_a_call_may_lack(empty: SqlBlackboard) -> None:
     columns = {
         column["name"]: column["nullable"] for column in inspect(empty.engine).get_columns("calls")
     }
     nullable = {name for name, may in columns.items() if may}
-    assert nullable == {"session", "reply_digest", "stop", "dollars"}
+    assert nullable == {"session", "reply_digest", "stop", "failure_digest", "dollars"}
 
 
 def test_a_call_whose_commits_were_done_but_not_answered_is_stored_once(
     empty: SqlBlackboard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    commit = empty.commit
+    commit = rows.commit
 
-    def unanswered(steps: Any, returned: list[Any] | None = None) -> bool:
-        assert commit(steps, returned)
+    def unanswered(*given: Any) -> bool:
+        assert commit(*given)
         return False
 
     empty.start_run(RUN)
     empty.start_session(record())
-    monkeypatch.setattr(empty, "commit", unanswered)
+    monkeypatch.setattr(rows, "commit", unanswered)
     calls = CallsOf(empty, RUN.run)
-    for number in (1, 2):
+    for number in (1, 4):  # a settlement and a call come after each
         reserved = calls.reserve(MODEL, REQUEST, 1.0)
         assert reserved == (RUN.run, number)
         calls.settle(reserved, 0.5)
         calls.keep(Call(MODEL, REQUEST, Reply("x"), 0.1, 0.5))
     assert empty.spending(RUN.run) == Spending(2, 1.0)
     assert [(one.calls, one.dollars) for one in empty.costs(RUN.run)] == [(2, 1.0)]
+
+
+def test_several_writers_of_one_run_make_one_chain(empty: SqlBlackboard) -> None:
+    """Each in a thread with a blackboard of its own: calls, sessions and messages at once."""
+    empty.start_run(RUN)
+    url = empty.engine.url.render_as_string(hide_password=False)
+
+    def work(writer: int) -> None:
+        with SqlBlackboard(url) as board:
+            calls = CallsOf(board, RUN.run)
+            for number in range(5):
+                name = f"drug-1/{writer}/{number}"
+                board.start_session(record(name, 0, repetition=writer))
+                asked = ModelRequest(f"{writer} {number}", (), session=name)
+                calls.keep(Call(MODEL, asked, Reply(name), 0.5, 0.25))
+                board.append(*as_stored(message(1, session=name)))
+                board.close(name, "bound", "", [])
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(1, 5)))
+    report = verify_engine(empty.engine)
+    assert report.problems == ()
+    assert [(mark.sessions, mark.messages) for mark in report.marks] == [(20, 20)]
+    assert sum(cost.calls for cost in empty.costs(RUN.run)) == 20

@@ -21,7 +21,15 @@ from backends.models.middleware.retry import RetryPolicy, retried
 from backends.models.registry import Serving
 from backends.models.settings import Settings
 from pxp_fsm.errors import Halted, NoAnswer, UsageError
-from pxp_fsm.prompting.model import Model, Reply, Request, Reservation, Spending, Usage, layered
+from pxp_fsm.prompting.model import (
+    LanguageModel,
+    ModelRequest,
+    Reply,
+    Reservation,
+    Spending,
+    Usage,
+    layered,
+)
 from tests.backends.model_servers import ANTHROPIC, Pauses, Scripted, ask, run
 from tests.backends.records import RUN
 from tests.backends.test_model_limits import FACTS, PRICE, SERVER, UNPRICED
@@ -43,7 +51,7 @@ class Billing:
         self.billed = 0.0
         self.unit = unit
 
-    def __call__(self, _request: Request) -> Reply:
+    def __call__(self, _request: ModelRequest) -> Reply:
         how = self.plan[self.asked % len(self.plan)]
         self.asked += 1
         if how == "fails":
@@ -71,7 +79,7 @@ class Killing:
                 self.kills.pop(0)
                 raise Killed
 
-    def reserve(self, model: str, request: Request, dollars: float | None) -> Reservation:
+    def reserve(self, model: str, request: ModelRequest, dollars: float | None) -> Reservation:
         self._moment()
         found = self.calls.reserve(model, request, dollars)
         self._moment()
@@ -100,7 +108,7 @@ def test_no_stop_fault_or_resume_passes_a_cap(
 ) -> None:
     server, dollars = Billing(plan), cap * WORST
 
-    async def sessions(model: Model) -> None:
+    async def sessions(model: LanguageModel) -> None:
         async def session() -> None:
             for _ in range(4):
                 try:
@@ -196,7 +204,7 @@ def test_a_call_that_costs_more_than_was_reserved_is_the_last_under_a_cap_on_cos
         calls = CallsOf(board, RUN.run)
         server = Scripted(lambda _: Reply("x", usage=Usage(10_000, 10)))
 
-        def model(**caps: Any) -> Model:
+        def model(**caps: Any) -> LanguageModel:
             spent = board.spending(RUN.run)
             return layered(server, capped(Budget(**caps, spent=spent, ledger=calls), FACTS))
 

@@ -21,14 +21,14 @@ import psycopg
 import pytest
 from sqlalchemy import event
 
-from backends.databases import SqlBlackboard, recordings, records
+from backends.databases import SqlBlackboard, recordings, rows
 from backends.databases.recordings import Details, recorded_sessions, run_counts
 from backends.databases.verify import verify_engine
 from pxp_fsm.errors import BlackboardError
 from pxp_fsm.experiments.runs import Plan, Progress
 from pxp_fsm.protocol.messages import Answer, Question
 from tests.backends.postgresql_servers import cut_all, restart, running
-from tests.backends.records import RUN, message, record
+from tests.backends.records import RUN, as_stored, message, record
 from tests.backends.scripted_task import open_run, task, transcript
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def test_a_connection_that_is_cut_between_messages_is_made_again(
         pytest.skip("SQLite is in the process: it has no connection that could be cut")
 
     def on_step(step: Progress) -> None:
-        if step.message is not None and step.message.number % 2:
+        if step.event is not None and step.event.number % 2:
             cut_all(postgresql.get_uri())
 
     open_run(board, task(), PLAN, SESSIONS).execute(on_step)
@@ -123,12 +123,12 @@ def test_a_clock_that_jumps_changes_no_order(
     board: SqlBlackboard, undisturbed: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     times = iter([f"{year}-01-01T00:00:00.000+00:00" for year in (2031, 1970, 2026, 1999)] * 1000)
-    monkeypatch.setattr(records, "now", lambda: next(times))
+    monkeypatch.setattr(rows, "now", lambda: next(times))
     for number in (1, 2, 3):
         open_run(board, task(), PLAN, SESSIONS, f"s-{number}").execute()
     assert transcript(board) == undisturbed
     assert [run.run for run in board.runs()] == ["s-1", "s-2", "s-3"]
-    assert [entry.message.number for entry in board.entries("s-1/1/1")][:2] == [1, 2]
+    assert [entry.carried.number for entry in board.events("s-1/1/1")][:2] == [1, 2]
 
 
 @pytest.mark.deep
@@ -154,7 +154,7 @@ def test_a_disk_that_is_full_stops_the_run_and_room_lets_it_go_on(
             event.listen(*pages)
         with pytest.raises(BlackboardError, match="what was stored before is kept: make room"):
             for number in range(1, 30):
-                board.append(message(number, prediction=f"{number}{long}"), "{}", [])
+                board.append(*as_stored(message(number, prediction=f"{number}{long}"), "{}", []))
         board.engine.dispose()
         if server is None:
             event.remove(*pages)
@@ -230,7 +230,7 @@ def test_sessions_that_go_on_together_say_what_they_say_one_by_one(board: SqlBla
 
 def test_a_fault_in_one_of_several_sessions_is_told_as_it_is(board: SqlBlackboard) -> None:
     def fail(step: Progress) -> None:
-        if step.message is not None and step.message.number == 2:
+        if step.event is not None and step.event.number == 2:
             raise BlackboardError("it broke")
 
     with pytest.raises(BlackboardError, match="it broke"):
@@ -272,7 +272,7 @@ def test_a_file_that_is_removed_or_replaced_is_noticed_at_the_next_message(
 
     def on_step(step: Progress) -> None:
         nonlocal sent
-        sent += step.message is not None
+        sent += step.event is not None
         if sent == 3 and path.exists():
             path.rename(tmp_path / "moved.sqlite")
             if replaced:

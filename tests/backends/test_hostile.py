@@ -22,10 +22,12 @@ from backends.databases.verify import verify_engine
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import BlackboardError, Refused
 from pxp_fsm.protocol.messages import Answer, Message
-from pxp_fsm.sessions.channel import Channel
-from pxp_fsm.sessions.machine import Machine
+from pxp_fsm.protocol.rules import Pxp
+from pxp_fsm.sessions.events import Event
+from pxp_fsm.sessions.session import Session
 from tests.backends import hostile_messages
-from tests.backends.records import RUN, record
+from tests.backends.records import RUN, as_stored, record
+from tests.sessions.agents import agent
 
 CORPUS = Path(__file__).parent / "corpus" / "hostile.json"
 LONGEST = 200
@@ -34,7 +36,7 @@ LONG = 87_754
 
 
 class Target:
-    """A channel between two machines over a blackboard, and what it must have stored."""
+    """A session of two agents beside a blackboard, and what it must have stored."""
 
     def __init__(self, board: SqlBlackboard, *, checked: bool = True) -> None:
         self.board = board
@@ -57,8 +59,9 @@ class Target:
                 self.name, self.position, automaton="pxp", fingerprint=builtin("pxp").fingerprint
             )
         )
-        self.machines = {name: Machine(builtin("pxp")) for name in ("m", "h")}
-        self.channel = Channel(self.name, self.machines)
+        two = {name: agent() for name in ("m", "h")}
+        self.session = Session(Pxp(), two, instance="x", name=self.name, record_faults=True)
+        self.machines = self.session.live.machines
 
     def send(self, number: int) -> str:
         """Send one hostile message; the reason why it was refused, or nothing."""
@@ -71,14 +74,13 @@ class Target:
         sent = hostile_messages.message(number, len(self.accepted) + 1, turn, tags)
         if sent.session == hostile_messages.SESSION:
             sent = Message(
-                self.name, sent.number, sent.sender, sent.tag, sent.answer, sent.receiver
+                self.name, sent.number, sent.sender, sent.tag, sent.payload, sent.receiver
             )
         before = {name: machine.state for name, machine in self.machines.items()}
         try:
             if self.checked:
-                self.channel.carry(sent, store=lambda m: self.board.append(m, "{}", []))
-            else:
-                self.board.append(sent, "{}", [])
+                self.session.replay([Event.of_message(sent)])
+            self.board.append(*as_stored(sent, "{}", []))
         except (Refused, BlackboardError) as error:
             assert {name: machine.state for name, machine in self.machines.items()} == before
             assert len(str(error)) < 1000
@@ -91,7 +93,7 @@ class Target:
 
     def check(self) -> None:
         """What is stored is what was accepted, and nothing else."""
-        found = [entry.message for entry in self.board.entries(self.name)]
+        found = [entry.carried for entry in self.board.events(self.name)]
         assert found == self.accepted
 
 
@@ -110,8 +112,8 @@ def test_every_kind_of_hostility_comes() -> None:
             wrong[f"type of {name}"] += type(part) is not type(wanted)
         wrong["tag"] += sent.tag not in ("RATIFY", "REFUTE", "TERM")
         wrong["type of tag"] += not isinstance(sent.tag, str)
-        wrong["answer"] += not isinstance(sent.answer, Answer)
-        if isinstance(sent.answer, Answer):
+        wrong["payload"] += not isinstance(sent.payload, Answer)
+        if isinstance(sent.payload, Answer):
             for text in (sent.answer.prediction, sent.answer.explanation):
                 wrong["type of text"] += not isinstance(text, str)
                 wrong["size"] += isinstance(text, str) and len(text) == hostile_messages.HUGE
@@ -193,12 +195,13 @@ def test_so_many_hostile_messages(empty: SqlBlackboard, number: int, checked: bo
 def test_ten_million_characters_are_stored_exactly(target: Target) -> None:
     long = "\U0001f9ea" + "é" * hostile_messages.HUGE
     sent = Message(target.name, 1, "m", "INIT", Answer(long, "e"), "h")
-    target.channel.carry(sent, store=lambda message: target.board.append(message, "{}", []))
+    target.session.replay([Event.of_message(sent)])
+    target.board.append(*as_stored(sent, "{}", []))
     target.accepted.append(sent)
     target.check()
     cut = Message(target.name, 2, "h", "REFUTE", Answer(long + "\ud800", "e"), "m")
     with pytest.raises(Refused, match="half a character"):
-        target.channel.carry(cut)
+        target.session.replay([Event.of_message(cut)])
     with pytest.raises(BlackboardError, match="half a character"):
-        target.board.append(cut, "{}", [])
+        target.board.append(*as_stored(cut, "{}", []))
     target.check()

@@ -23,7 +23,7 @@ import pxp_fsm as pxp
 from backends.models.member import ModelMember
 from backends.models.scripts import ScriptedModel
 from backends.people import PersonMember
-from backends.programs.member import ProgramMember
+from backends.programs import ProgramMember
 from pxp_fsm.prompting.framing import unframed
 from pxp_fsm.protocol.rules import Ending
 
@@ -65,7 +65,7 @@ def test_a_model_is_told_what_it_knows_and_may_do_and_nothing_leaves_its_frame()
     model = ScriptedModel([said("FREE", {"seat": 3})])
     session = ran(ModelMember(model, GRANTS, "You sell seats."))
     assert session.ending is Ending.FINISHED
-    assert session.actions[-1].letter.value == {"seat": 3}
+    assert session.events[-1].carried.value == {"seat": 3}
     assert session.description("grants") == "script"
     (request,) = model.requests
     assert request.system.endswith("You sell seats.")
@@ -105,7 +105,7 @@ def test_a_model_is_told_what_it_knows_and_may_do_and_nothing_leaves_its_frame()
 def test_a_reply_of_no_use_is_asked_for_again_with_the_reason(reply: str, reason: str) -> None:
     model = ScriptedModel([reply, said("TAKEN")])
     session = ran(ModelMember(model, GRANTS))
-    assert [str(one.action) for one in session.actions] == ["asks>grants ASK", "grants>asks DENY"]
+    assert [str(one.action) for one in session.events] == ["asks>grants ASK", "grants>asks DENY"]
     again = unframed(model.requests[1].turns[0].text)[-1]
     assert reason in str(again["reason"])
     assert model.requests[1].epoch == 1
@@ -115,7 +115,7 @@ def test_a_model_without_a_usable_reply_ends_the_session_as_that() -> None:
     session = ran(ModelMember(ScriptedModel(["no"] * 3), GRANTS))
     assert session.ending is Ending.NO_ANSWER
     assert "no usable reply in 3 attempts" in session.cause
-    assert len(session.actions) == 1
+    assert len(session.events) == 1
 
 
 @contextmanager
@@ -144,7 +144,7 @@ def test_a_person_chooses_and_writes_what_is_sent(text: str, tag: str, value: ob
     with typed(text):
         session = asyncio.run(run())
     assert session.ending is Ending.FINISHED
-    assert (session.actions[-1].letter.tag, session.actions[-1].letter.value) == (tag, value)
+    assert (session.events[-1].carried.tag, session.events[-1].carried.value) == (tag, value)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from itertools import pairwise
 from sqlalchemy import text
 
 from backends.databases import SqlBlackboard
-from tests.backends.records import RUN, message, record
+from tests.backends.records import RUN, as_stored, message, record
 
 
 def size(board: SqlBlackboard) -> int:
@@ -30,7 +30,7 @@ def test_bytes_a_message_are_flat_over_a_conversation_of_1000(empty: SqlBlackboa
     sizes = [size(empty)]
     for number in range(1, 1001):
         said = f"{number:04} " + "so it is " * 40
-        empty.append(message(number, "", said, said[::-1]), '{"learned": true}', [])
+        empty.append(*as_stored(message(number, "", said, said[::-1]), '{"learned": true}', []))
         if number % 250 == 0:
             sizes.append(size(empty))
     quarters = [after - before for before, after in pairwise(sizes[1:])]
@@ -44,7 +44,9 @@ def test_what_is_said_again_in_a_session_is_stored_once(empty: SqlBlackboard) ->
         name = f"drug-1/1/{position}"
         empty.start_session(record(name, position))
         for number in range(1, 11):
-            empty.append(message(number, "", "the same", "because" * 1000, name), "{}", [])
+            empty.append(
+                *as_stored(message(number, "", "the same", "because" * 1000, name), "{}", [])
+            )
     with empty.engine.connect() as connection:
         assert connection.scalar(text("SELECT COUNT(*) FROM texts")) == 3 * 4
         assert connection.scalar(text("SELECT COUNT(*) FROM messages")) == 30

@@ -13,7 +13,7 @@ import pytest
 from backends.models.registry import Serving
 from backends.models.settings import Settings
 from pxp_fsm.errors import Halted, NoAnswer
-from pxp_fsm.prompting.model import ChatTurn, Reply, Request, Role, Stop
+from pxp_fsm.prompting.model import ChatRole, ChatTurn, ModelRequest, Reply, Stop
 from tests.backends.model_servers import PNG, SCHEMA, Log, Pauses, ask, run
 
 HERE = Path(__file__).parent
@@ -32,7 +32,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 def replied(
-    aimock: str, kind: str, request: Request, pauses: Pauses, log: Log, **more: Any
+    aimock: str, kind: str, request: ModelRequest, pauses: Pauses, log: Log, **more: Any
 ) -> Reply:
     name = f"{kind}:model@{aimock}" + ("/v1" if kind == "openai" else "")
 
@@ -61,8 +61,8 @@ def test_a_reply_comes_whole(aimock: str, kind: str, max_tokens: int) -> None:
 
 
 def test_a_structured_reply_to_a_picture(aimock: str, kind: str) -> None:
-    turns = (ChatTurn(Role.USER, "verdict", (PNG,)),)
-    reply = replied(aimock, kind, Request("s", turns, SCHEMA), Pauses(), Log())
+    turns = (ChatTurn(ChatRole.USER, "verdict", (PNG,)),)
+    reply = replied(aimock, kind, ModelRequest("s", turns, SCHEMA), Pauses(), Log())
     assert json.loads(reply.text) == {"consistent": True}
 
 

@@ -17,8 +17,8 @@ from backends.models.registry import Serving
 from backends.models.settings import Settings
 from pxp_fsm.prompting.model import (
     LayeredModel,
+    ModelRequest,
     Reply,
-    Request,
     layered,
 )
 from tests.backends.model_servers import (
@@ -41,7 +41,7 @@ class Batches(Scripted):
         self.sizes: list[int] = []
         self._outcomes = iter(outcomes)
 
-    async def batch(self, requests: Sequence[Request]) -> Sequence[Reply | CallFailed]:
+    async def batch(self, requests: Sequence[ModelRequest]) -> Sequence[Reply | CallFailed]:
         self.sizes.append(len(requests))
         await asyncio.sleep(0)
         outcome = next(self._outcomes, "")

@@ -21,7 +21,7 @@ from backends.models.failures import CallFailed
 from backends.models.registry import Serving
 from backends.models.settings import Settings
 from pxp_fsm.errors import Halted
-from pxp_fsm.prompting.model import Reply, Request
+from pxp_fsm.prompting.model import ModelRequest, Reply
 from tests.backends.model_servers import BOTH, KEY, Handler, Log, Pauses, Server, ask, run, said
 
 DEEP = b'{"a":' * 60_000 + b"1" + b"}" * 60_000
@@ -81,7 +81,7 @@ def attack(which: str, name: str) -> Handler:
 
 
 async def asking(
-    name: str, handler: Handler, log: Log, request: Request, settings: Settings
+    name: str, handler: Handler, log: Log, request: ModelRequest, settings: Settings
 ) -> Reply:
     transport = httpx2.MockTransport(handler)
     pauses = Pauses()

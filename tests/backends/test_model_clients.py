@@ -18,7 +18,7 @@ from backends.models.failures import CallFailed
 from backends.models.registry import Serving
 from backends.models.settings import Settings
 from pxp_fsm.errors import Halted
-from pxp_fsm.prompting.model import Capability, ChatTurn, Reply, Request, Role, Stop, Usage
+from pxp_fsm.prompting.model import Capability, ChatRole, ChatTurn, ModelRequest, Reply, Stop, Usage
 from tests.backends.model_servers import (
     ANTHROPIC,
     BOTH,
@@ -53,11 +53,11 @@ def test_a_plain_reply_has_text_usage_and_request_id(name: str) -> None:
 def test_a_conversation_in_anthropics_words() -> None:
     server = Server(good(ANTHROPIC))
     turns = (
-        ChatTurn(Role.USER, "look", (PNG,)),
-        ChatTurn(Role.ASSISTANT, "a"),
-        ChatTurn(Role.USER, "b"),
+        ChatTurn(ChatRole.USER, "look", (PNG,)),
+        ChatTurn(ChatRole.ASSISTANT, "a"),
+        ChatTurn(ChatRole.USER, "b"),
     )
-    served(ANTHROPIC, server, Request("Be brief.", turns, SCHEMA, 300))
+    served(ANTHROPIC, server, ModelRequest("Be brief.", turns, SCHEMA, 300))
     body = server.body()
     assert body["system"] == "Be brief."
     assert body["max_tokens"] == 300
@@ -73,11 +73,11 @@ def test_a_conversation_in_anthropics_words() -> None:
 def test_a_conversation_in_openais_words() -> None:
     server = Server(good(OPENAI))
     turns = (
-        ChatTurn(Role.USER, "look", (PNG,)),
-        ChatTurn(Role.ASSISTANT, "a"),
-        ChatTurn(Role.USER, "b"),
+        ChatTurn(ChatRole.USER, "look", (PNG,)),
+        ChatTurn(ChatRole.ASSISTANT, "a"),
+        ChatTurn(ChatRole.USER, "b"),
     )
-    served(OPENAI, server, Request("Be brief.", turns, SCHEMA, 300, 0.5, 7))
+    served(OPENAI, server, ModelRequest("Be brief.", turns, SCHEMA, 300, 0.5, 7))
     body = server.body()
     assert [turn["role"] for turn in body["messages"]] == ["system", "user", "assistant", "user"]
     image, text = body["messages"][1]["content"]
@@ -125,16 +125,16 @@ def test_a_judge_leaves_nothing_in_the_prompt_cache() -> None:
 
 
 def test_what_later_requests_begin_with_is_cached_and_nothing_else_is_said_for_it() -> None:
-    turn = ChatTurn(Role.USER, "know this\n\nnow that", stable=len("know this"))
+    turn = ChatTurn(ChatRole.USER, "know this\n\nnow that", stable=len("know this"))
     for purpose in ("execution", "answer"):
         server = Server(good(ANTHROPIC))
-        served(ANTHROPIC, server, Request("", (turn,), purpose=purpose))
+        served(ANTHROPIC, server, ModelRequest("", (turn,), purpose=purpose))
         first, rest = server.body()["messages"][0]["content"]
         assert (first["text"] + rest["text"], "cache_control" in rest) == (turn.text, False)
         assert first["cache_control"] == {"type": "ephemeral"}
         assert ("cache_control" in server.body()) is (purpose == "answer")
     server = Server(good(OPENAI))
-    served(OPENAI, server, Request("", (turn,)))
+    served(OPENAI, server, ModelRequest("", (turn,)))
     assert server.body()["messages"][0]["content"] == turn.text
 
 

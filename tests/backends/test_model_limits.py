@@ -25,7 +25,7 @@ from backends.models.middleware.budget import Budget, capped
 from backends.models.middleware.limits import MINUTE, Limits, estimated_tokens, limited
 from backends.models.middleware.retry import RetryPolicy, retried
 from pxp_fsm.errors import Halted, NoAnswer, UsageError
-from pxp_fsm.prompting.model import Ask, Layer, Reply, Request, Spending, Usage, layered
+from pxp_fsm.prompting.model import Ask, Layer, ModelRequest, Reply, Spending, Usage, layered
 from tests.backends.model_servers import ANTHROPIC, Log, Pauses, Scripted, ask, run
 
 PRICE = Price(ANTHROPIC, Rates(1.0, 5.0, 0.1, 1.25), 0.5, date(2026, 6, 30))
@@ -52,7 +52,7 @@ def test_a_cap_is_never_passed_whatever_the_order(
         nonlocal billed, made, stopped
         request = ask(max_tokens=300)
 
-        def answer(_request: Request) -> Reply:
+        def answer(_request: ModelRequest) -> Reply:
             nonlocal billed, made
             made += 1
             if fails:
@@ -125,7 +125,7 @@ def test_a_cancelled_call_counts_as_billed() -> None:
         never = asyncio.Event()
 
         class Slow(Scripted):
-            async def reply(self, request: Request) -> Reply:
+            async def reply(self, request: ModelRequest) -> Reply:
                 await never.wait()
                 raise AssertionError
 
@@ -168,7 +168,7 @@ def test_no_minute_holds_more_than_the_limits(
     held: list[tuple[float, float]] = []
 
     class Busy(Scripted):
-        async def reply(self, request: Request) -> Reply:
+        async def reply(self, request: ModelRequest) -> Reply:
             nonlocal under_way, most
             under_way += 1
             most = max(most, under_way)
@@ -235,7 +235,7 @@ def test_a_pause_is_never_shorter_than_asked_for_and_never_grows_without_bound(
 
 
 def test_a_server_that_asks_to_wait_for_hours_stops_the_run() -> None:
-    def busy(_request: Request) -> Reply:
+    def busy(_request: ModelRequest) -> Reply:
         raise CallFailed("busy", again=True, billed=False, wait=86400.0)
 
     with pytest.raises(Halted, match="wait 86400 s"):
@@ -277,7 +277,7 @@ def test_a_long_pause_is_told_and_a_short_one_is_not() -> None:
     told: list[str] = []
     waits = iter([None, 30.0, None])
 
-    def busy(_request: Request) -> Reply:
+    def busy(_request: ModelRequest) -> Reply:
         for wait in waits:
             raise CallFailed("HTTP 529: overloaded", again=True, billed=False, wait=wait)
         return Reply("fine")
@@ -296,7 +296,7 @@ def test_the_first_layer_is_next_to_the_model() -> None:
     passed: list[str] = []
 
     def noting(name: str) -> Layer:
-        async def reply(ask: Ask, request: Request) -> Reply:
+        async def reply(ask: Ask, request: ModelRequest) -> Reply:
             passed.append(name)
             reply = await ask(request)
             passed.append(name)

@@ -18,10 +18,10 @@ from backends.models.registry import Serving
 from backends.models.settings import Settings
 from pxp_fsm.errors import DataError, Halted, NoAnswer
 from pxp_fsm.prompting.model import (
+    ChatRole,
     ChatTurn,
+    ModelRequest,
     Reply,
-    Request,
-    Role,
     Served,
     Stop,
     Usage,
@@ -118,7 +118,7 @@ def test_two_who_ask_the_same_at_once_share_the_reply() -> None:
 def test_a_failure_is_not_kept() -> None:
     failing = iter([True, False])
 
-    def answer(_request: Request) -> Reply:
+    def answer(_request: ModelRequest) -> Reply:
         if next(failing):
             raise NoAnswer("no")
         return Reply("x")
@@ -205,8 +205,8 @@ def test_a_fingerprint_is_of_all_that_reaches_the_model_and_of_nothing_else() ->
         ask(temperature=0.0),
         ask(seed=0),
         ask(schema={}),
-        Request("", request.turns, max_tokens=100),
-        Request(request.system, (ChatTurn(Role.ASSISTANT, "hello"),), max_tokens=100),
+        ModelRequest("", request.turns, max_tokens=100),
+        ModelRequest(request.system, (ChatTurn(ChatRole.ASSISTANT, "hello"),), max_tokens=100),
     ]
     assert len({fingerprint(one) for one in (request, *others)}) == 8
     assert fingerprint(request) == fingerprint(ask(purpose="judge", session="s", epoch=3))

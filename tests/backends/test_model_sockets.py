@@ -16,7 +16,7 @@ from backends.models.failures import CallFailed
 from backends.models.registry import Serving
 from backends.models.settings import Settings
 from pxp_fsm.errors import Halted
-from pxp_fsm.prompting.model import Reply, Request
+from pxp_fsm.prompting.model import ModelRequest, Reply
 from tests.backends.model_servers import Pauses, ask, events, run, said
 
 KINDS = ("anthropic", "openai")
@@ -37,7 +37,7 @@ def path(kind: str) -> str:
     return "/v1/messages" if kind == "anthropic" else "/v1/chat/completions"
 
 
-async def asking(name: str, settings: Settings, *requests: Request) -> list[Reply]:
+async def asking(name: str, settings: Settings, *requests: ModelRequest) -> list[Reply]:
     pauses = Pauses()
     async with Serving(settings, clock=pauses, sleep=pauses.sleep) as serving:
         model = serving.model(name)

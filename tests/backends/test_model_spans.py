@@ -12,9 +12,9 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from backends.models.catalogue import parse_model_name
-from backends.models.middleware.telemetry import traced
+from backends.models.middleware.recording import traced
 from pxp_fsm.errors import NoAnswer
-from pxp_fsm.prompting.model import Reply, Request, Usage, layered
+from pxp_fsm.prompting.model import ModelRequest, Reply, Usage, layered
 from tests.backends.model_servers import (
     ANTHROPIC,
     KEY,
@@ -58,7 +58,7 @@ def test_a_call_is_a_span_by_the_conventions(exported: InMemorySpanExporter) -> 
 
 
 def test_a_failure_is_marked_without_its_words(exported: InMemorySpanExporter) -> None:
-    def fails(_request: Request) -> Reply:
+    def fails(_request: ModelRequest) -> Reply:
         raise NoAnswer("secret words")
 
     with pytest.raises(NoAnswer):

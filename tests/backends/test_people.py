@@ -20,10 +20,10 @@ from backends.databases.drafts import (
 )
 from backends.databases.erasure import clean, erase, sessions_of
 from backends.models.middleware.cache import CallCache
-from backends.people.input import Draft, Drafts
+from backends.people.input import Drafts, UnsentAnswer
 from pxp_fsm.cli.main import commands
 from pxp_fsm.errors import BlackboardError, Refused, UsageError
-from pxp_fsm.prompting.model import Call, ChatTurn, Reply, Request, Role, fingerprint
+from pxp_fsm.prompting.model import Call, ChatRole, ChatTurn, ModelRequest, Reply, fingerprint
 from tests.backends.test_erasure import ONE, TWO, board, bytes_of, words
 
 __all__ = ["board"]  # the fixture
@@ -59,12 +59,16 @@ def test_the_command_reaches_caches_and_drafts_and_lists_what_was_given_out(
     path = tmp_path / "calls.jsonl"
     kept = CallCache(path)
     for session in (ONE, TWO):
-        asked = Request("", (ChatTurn(Role.USER, words("prompt", session)),), session=session)
+        asked = ModelRequest(
+            "", (ChatTurn(ChatRole.USER, words("prompt", session)),), session=session
+        )
         kept.keep(("openai:x", fingerprint(asked), 0), Reply(words("reply", session)))
-    kept.keep(("openai:x", fingerprint(Request("", ())), 0), Reply("of another run"))
+    kept.keep(("openai:x", fingerprint(ModelRequest("", ())), 0), Reply("of another run"))
     kept.close()
     drafts = Drafts(tmp_path / "runs" / "drafts")
-    typed = {session: drafts.keep(session, 2, Draft("CC", "typed")) for session in (ONE, TWO)}
+    typed = {
+        session: drafts.keep(session, 2, UnsentAnswer("CC", "typed")) for session in (ONE, TWO)
+    }
 
     def run(*given: str) -> str:
         done = CliRunner().invoke(commands, [*given, "--database", database])
@@ -86,7 +90,7 @@ def test_the_command_reaches_caches_and_drafts_and_lists_what_was_given_out(
 def test_no_call_of_an_erased_session_is_kept(board: SqlBlackboard) -> None:
     """One that was under way when its session was erased."""
     erase(board, sessions_of(board, [ONE]))
-    late = Request("", (ChatTurn(Role.USER, "what was said"),), session=ONE)
+    late = ModelRequest("", (ChatTurn(ChatRole.USER, "what was said"),), session=ONE)
     with pytest.raises(BlackboardError, match="was erased: no call is kept"):
         CallsOf(board, "drug-1").keep(Call("openai:x", late, Reply("so"), 0.5))
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from backends.databases import SqlBlackboard, recordings
-from pxp_fsm.experiments.reports.observed import observed, reason
+from pxp_fsm.experiments.reports.tallies import observed, reason
 from pxp_fsm.protocol.relations import LEARN, Judgement, Outcome
-from tests.backends.records import RUN, message, record
+from tests.backends.records import RUN, as_stored, message, record
 
 
 def said(name: str, *outcomes: str) -> list[Judgement]:
@@ -30,7 +30,7 @@ def test_sessions_are_read_whole_and_in_their_order(
         empty.start_session(record(name, position))
         for number in range(1, lengths[position] + 1):
             judged = said(name, "no", "yes", "yes", "no") if number > 1 else []
-            empty.append(message(number, session=name), "{}", judged)
+            empty.append(*as_stored(message(number, session=name), "{}", judged))
     empty.close("drug-1/1/3", "broken", "x", said("", "yes"))
     found = list(observed(empty, "drug-1"))
     assert list(observed(empty, "nobody")) == []

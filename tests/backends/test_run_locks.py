@@ -18,9 +18,9 @@ from backends.databases.locks import RunLocked
 from backends.databases.verify import verify_engine
 from pxp_fsm.errors import BlackboardError, Halted
 from pxp_fsm.experiments.runs import Plan, Progress
-from pxp_fsm.prompting.model import Request
+from pxp_fsm.prompting.model import ModelRequest
 from tests.backends.postgresql_servers import cut_all
-from tests.backends.records import RUN, message, record
+from tests.backends.records import RUN, as_stored, message, record
 from tests.backends.scripted_task import open_run, task, transcript
 
 if TYPE_CHECKING:
@@ -138,16 +138,16 @@ def test_two_who_write_the_same_message_without_a_claim_write_it_once(
     with SqlBlackboard(database) as second:
         for number in range(1, 6):
             first, other = (board, second) if number % 2 else (second, board)
-            first.append(message(number, prediction="first"), "{}", [])
+            first.append(*as_stored(message(number, prediction="first"), "{}", []))
             with pytest.raises(BlackboardError, match="is a second process working on the same"):
-                other.append(message(number, prediction="second"), "{}", [])
-    stored = [entry.message.answer.prediction for entry in board.entries(message(1).session)]
+                other.append(*as_stored(message(number, prediction="second"), "{}", []))
+    stored = [entry.carried.answer.prediction for entry in board.events(message(1).session)]
     assert stored == ["first"] * 5
 
 
 WRITER = """
 import sys
-from tests.backends.records import message, record, RUN
+from tests.backends.records import as_stored, message, record, RUN
 from backends.databases import SqlBlackboard
 from pxp_fsm.errors import BlackboardError
 board, written = SqlBlackboard(sys.argv[1]), 0
@@ -155,7 +155,7 @@ print("ready", flush=True)
 sys.stdin.readline()
 for number in range(1, 101):
     try:
-        board.append(message(number, prediction=sys.argv[2]), "{}", [])
+        board.append(*as_stored(message(number, prediction=sys.argv[2]), "{}", []))
         written += 1
     except BlackboardError as error:
         assert "second process" in str(error), error
@@ -183,8 +183,8 @@ def test_three_processes_that_write_at_once_write_each_message_exactly_once(
         assert writer.stdout is not None
         assert writer.stdout.readline() == "ready\n"
     written = [int(writer.communicate("\n")[0]) for writer in writers]
-    entries = board.entries(message(1).session)
-    assert [entry.message.number for entry in entries] == list(range(1, len(entries) + 1))
+    entries = board.events(message(1).session)
+    assert [entry.carried.number for entry in entries] == list(range(1, len(entries) + 1))
     assert sum(written) == len(entries) >= 1
 
 
@@ -197,7 +197,7 @@ def test_a_lock_whose_connection_was_cut_is_taken_again_before_more_is_stored(
     begin(board)
     for number in (1, 2):
         cut_all(postgresql.get_uri())
-        board.append(message(number), "{}", [])
+        board.append(*as_stored(message(number), "{}", []))
         with SqlBlackboard(database) as second:
             for run in (RUN.run, "another"):
                 with pytest.raises(RunLocked):
@@ -211,27 +211,27 @@ def test_a_run_that_another_process_took_over_is_left_to_it(
     board.lock(RUN.run)
     board.lock("another")
     begin(board)
-    board.append(message(1), "{}", [])
+    board.append(*as_stored(message(1), "{}", []))
     calls = CallsOf(board, RUN.run)
     with SqlBlackboard(database) as second:
         cut_all(postgresql.get_uri())
         take(second, RUN.run)
         with pytest.raises(RunLocked, match=TAKEN_OVER):
-            board.append(message(2), "{}", [])
+            board.append(*as_stored(message(2), "{}", []))
         with pytest.raises(RunLocked, match=TAKEN_OVER):
-            calls.reserve("m", Request("", ()), None)
+            calls.reserve("m", ModelRequest("", ()), None)
         with pytest.raises(RunLocked, match=TAKEN_OVER):
             board.close(message(1).session, "bound", "", [])
         board.check_lock("another")
         with pytest.raises(RunLocked):
             second.lock("another")
-        second.append(message(2), "{}", [])
+        second.append(*as_stored(message(2), "{}", []))
     with pytest.raises(RunLocked, match=TAKEN_OVER):
-        board.append(message(3), "{}", [])  # what it knows of the run is old
+        board.append(*as_stored(message(3), "{}", []))  # what it knows of the run is old
     board.unlock(RUN.run)
     board.lock(RUN.run)
-    board.append(message(3), "{}", [])
-    assert [entry.message.number for entry in board.entries(message(1).session)] == [1, 2, 3]
+    board.append(*as_stored(message(3), "{}", []))
+    assert [entry.carried.number for entry in board.events(message(1).session)] == [1, 2, 3]
 
 
 @pytest.mark.parametrize("dialect", ["postgresql"])
@@ -242,7 +242,7 @@ def test_a_run_that_is_taken_over_in_the_middle_stops_and_comes_to_its_end_elsew
 
     def on_step(step: Progress) -> None:
         nonlocal sent
-        sent += step.message is not None
+        sent += step.event is not None
         if sent == 7 and not second.holds("s-1"):
             cut_all(postgresql.get_uri())
             take(second, "s-1")
@@ -264,8 +264,8 @@ def test_a_run_whose_models_were_asked_elsewhere_meanwhile_asks_them_nothing(
     board.start_run(RUN)
     first, other = CallsOf(board, RUN.run), CallsOf(board, RUN.run)
     board.lock(RUN.run)
-    first.settle(first.reserve("m", Request("", ()), 1.0), 1.0)
-    other.settle(other.reserve("m", Request("", ()), 1.0), 1.0)
+    first.settle(first.reserve("m", ModelRequest("", ()), 1.0), 1.0)
+    other.settle(other.reserve("m", ModelRequest("", ()), 1.0), 1.0)
     with pytest.raises(Halted, match="another process has asked the models of run"):
-        first.reserve("m", Request("", ()), 1.0)
+        first.reserve("m", ModelRequest("", ()), 1.0)
     assert board.spending(RUN.run).dollars == 2.0

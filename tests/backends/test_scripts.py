@@ -11,7 +11,7 @@ import pytest
 from backends.models.scripts import Script, ScriptLine, read_script
 from pxp_fsm.errors import FileError, NoAnswer
 from pxp_fsm.prompting.framing import framed
-from pxp_fsm.prompting.model import ChatTurn, Request, Role
+from pxp_fsm.prompting.model import ChatRole, ChatTurn, ModelRequest
 
 LINES = (
     ScriptLine("control", "late", {"input": "night", "knowledge": "rhyme"}),
@@ -21,8 +21,8 @@ LINES = (
 
 
 def asked(purpose: str, **data: object) -> str:
-    turn = ChatTurn(Role.USER, f"Here: {framed(data)} and {framed({'more': 'x'})}")
-    return asyncio.run(Script(LINES).reply(Request("s", (turn,), purpose=purpose))).text
+    turn = ChatTurn(ChatRole.USER, f"Here: {framed(data)} and {framed({'more': 'x'})}")
+    return asyncio.run(Script(LINES).reply(ModelRequest("s", (turn,), purpose=purpose))).text
 
 
 def test_the_first_line_that_fits_is_given_each_time() -> None:
@@ -46,8 +46,8 @@ def test_whole_values_and_numbers_of_times_are_told_apart() -> None:
     )
 
     def said(text: str) -> str:
-        turn = ChatTurn(Role.USER, framed({"input": text}))
-        return asyncio.run(script.reply(Request("s", (turn,), purpose="gap"))).text
+        turn = ChatTurn(ChatRole.USER, framed({"input": text}))
+        return asyncio.run(script.reply(ModelRequest("s", (turn,), purpose="gap"))).text
 
     assert [said("x"), said("x"), said("xx"), said("x")] == ["first", "whole", "part", "whole"]
     assert len(script.requests) == 4
@@ -67,8 +67,8 @@ SAYS = {"purpose": "gap", "when": {"input": "x"}, "reply": {"gap": "é"}}
 def test_files_of_all_three_kinds_say_the_same(tmp_path: Path, name: str, text: str) -> None:
     path = tmp_path / name
     path.write_text(text, "utf-8")
-    turn = ChatTurn(Role.USER, framed({"input": "x"}))
-    found = asyncio.run(read_script(path).reply(Request("s", (turn,), purpose="gap")))
+    turn = ChatTurn(ChatRole.USER, framed({"input": "x"}))
+    found = asyncio.run(read_script(path).reply(ModelRequest("s", (turn,), purpose="gap")))
     assert json.loads(found.text) == {"gap": "é"}
 
 

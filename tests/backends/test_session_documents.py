@@ -36,10 +36,7 @@ def documents(board: SqlBlackboard, *, withheld: bool) -> list[dict[str, Any]]:
     found = []
     for record in board.sessions():
         hidden = Withholding() if withheld else None
-        messages = [
-            message_part(entry.message, entry.context, entry.judgements, hidden)
-            for entry in board.entries(record.session)
-        ]
+        messages = [message_part(entry, hidden) for entry in board.events(record.session)]
         judged = board.closing(record.session)
         closing = closing_part(record.ending or "", record.cause or "", judged, hidden)
         found.append(session_document(session_part(record, hidden), messages, closing))
@@ -63,7 +60,7 @@ def test_a_session_comes_back_as_it_was(board: SqlBlackboard) -> None:
     with stored(documents(board, withheld=False)) as again:
         assert again.sessions() == board.sessions()
         for record in board.sessions():
-            assert again.entries(record.session) == board.entries(record.session)
+            assert again.events(record.session) == board.events(record.session)
             assert again.closing(record.session) == board.closing(record.session)
 
 
@@ -80,16 +77,16 @@ def test_withheld_texts_are_in_no_part_of_a_document(board: SqlBlackboard) -> No
     written = json.dumps(documents(board, withheld=True))
     assert "script" not in written
     assert "about 1" not in written.replace('"key": "about', "")
-    entry = board.entries(f"{RUN}/1/1")[0]
-    first, second = (Withholding().text(entry.message.answer.prediction) for _ in range(2))
+    entry = board.events(f"{RUN}/1/1")[0]
+    first, second = (Withholding().text(entry.carried.answer.prediction) for _ in range(2))
     assert first != second
 
 
 def test_a_transcript_keeps_what_the_blackboard_stores(board: SqlBlackboard) -> None:
     record = board.sessions()[0]
     transcript = Transcript()
-    for entry in board.entries(record.session):
-        transcript.append(entry.message, entry.context, entry.judgements)
+    for entry in board.events(record.session):
+        transcript.append(record.session, entry)
     transcript.close(record.session, "ratified", "why", ())
     [expected, *_] = documents(board, withheld=False)
     assert transcript.messages == expected["messages"]

@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from backends.models.middleware.cache import CallCache, cached
-from pxp_fsm.prompting.model import Reply, Request, layered
+from pxp_fsm.prompting.model import ModelRequest, Reply, layered
 from tests.backends.model_servers import ANTHROPIC, Scripted, run
 
 WRITER = """
@@ -42,7 +42,7 @@ def test_three_processes_leave_every_line(tmp_path: Path) -> None:
 
 def test_two_that_asked_the_same_at_once_go_on_with_one_reply(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
-    request = Request("", ())
+    request = ModelRequest("", ())
 
     def asked(cache: CallCache, words: str) -> Reply:
         model = Scripted(lambda _: Reply(words))

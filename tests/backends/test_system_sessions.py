@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -19,8 +19,8 @@ from backends.databases.transfer import export_rows, import_rows, read_jsonl, wr
 from backends.databases.verify import verify, verify_engine
 from pxp_fsm.errors import BlackboardError, UsageError
 from pxp_fsm.protocol.relations import Outcome
-from pxp_fsm.sessions.occurrences import Occurrence
-from pxp_fsm.sessions.system_session import FAILED, SystemSession
+from pxp_fsm.sessions.events import Event
+from pxp_fsm.sessions.session import FAILED, Session
 from tests.sessions.random_sessions import steady_session
 from tests.sessions.small_systems import SILENT, WAITING
 
@@ -31,22 +31,22 @@ class Killed(BaseException):
     """What stops a session in the middle of everything."""
 
 
-def plain(occurrences: tuple[Occurrence, ...]) -> list[tuple[object, ...]]:
+def plain(events: tuple[Event, ...]) -> list[tuple[object, ...]]:
     """What must be the same: all but how long somebody thought."""
     return [
-        (one.number, one.action, one.guard, one.letter, one.memory, len(one.judgements))
-        for one in occurrences
+        (one.number, one.action, one.guard, one.message, one.memory, len(one.judgements))
+        for one in events
     ]
 
 
 def stopped_at(board: SqlBlackboard, seed: int, number: int) -> None:
     """Run a session that is killed right after its action `number` was stored."""
 
-    def kill(occurrence: Occurrence) -> None:
-        if occurrence.number == number:
+    def kill(event: Event) -> None:
+        if event.number == number:
             raise Killed
 
-    session = steady_session(seed, blackboard=board, on_action=kill)
+    session = steady_session(seed, blackboard=board, on_event=kill)
     try:
         session.run_sync()
     except Killed:
@@ -57,19 +57,19 @@ def test_a_session_that_was_killed_goes_on_at_the_next_action(empty: SqlBlackboa
     channels = set()
     for seed in SEEDS:
         whole = steady_session(seed).run_sync()
-        number = 1 + seed % max(1, len(whole.actions))
+        number = 1 + seed % max(1, len(whole.events))
         stopped_at(empty, seed, number)
-        if len(whole.actions) > number:
+        if len(whole.events) > number:
             resumed = steady_session(seed, blackboard=empty)
             empty.resume(resumed)
-            assert len(resumed.actions) == number
+            assert len(resumed.events) == number
             resumed.run_sync()
-            assert plain(resumed.actions) == plain(whole.actions), seed
+            assert plain(resumed.events) == plain(whole.events), seed
             assert (resumed.ending, resumed.cause) == (whole.ending, whole.cause)
             channels.add(whole.system.channel.name)
         stored = empty.session(f"steady/{seed}")
-        if whole.actions:
-            assert plain(stored.actions)[:number] == plain(whole.actions)[:number]
+        if whole.events:
+            assert plain(stored.events)[:number] == plain(whole.events)[:number]
     assert len(channels) > 2
     assert verify_engine(empty.engine).problems == ()
     (mark,) = verify_engine(empty.engine).marks
@@ -92,12 +92,12 @@ def test_what_goes_out_comes_in_exactly(database: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ("UPDATE actions SET partner = 'c' WHERE number = 1", "action 1"),
-        ("UPDATE actions SET created = '' WHERE number = 2", "action 2"),
-        ("DELETE FROM actions WHERE number = 2", "action 2"),
+        ("UPDATE events SET partner = 'c' WHERE number = 1", "event 1"),
+        ("UPDATE events SET created = '' WHERE number = 2", "event 2"),
+        ("DELETE FROM events WHERE number = 2", "event 2"),
         ("UPDATE members SET description = 'somebody else'", "under which conditions"),
         ("UPDATE sessions SET channel = 'fifo:1'", "under which conditions"),
-        ("UPDATE sessions SET channel = ''", "beside a system's actions"),
+        ("UPDATE sessions SET channel = ''", "members beside its two agents"),
         ("UPDATE texts SET text = 'null' WHERE text LIKE '{%states%'", "a table"),
     ],
 )
@@ -121,18 +121,18 @@ def long_seed() -> int:
     return next(
         seed
         for seed in range(100)
-        if len((ran := steady_session(seed).run_sync()).actions) > 5
+        if len((ran := steady_session(seed).run_sync()).events) > 5
         and not ran.system.channel.synchronous
     )
 
 
 def test_the_database_itself_refuses_what_is_out_of_order(empty: SqlBlackboard) -> None:
     session = steady_session(long_seed(), blackboard=empty).run_sync()
-    first, *_, last = session.actions
-    for occurrence in (first, last):
+    first, *_, last = session.events
+    for event in (first, last):
         with pytest.raises(BlackboardError):
-            empty.append_action(session.name, occurrence)
-    assert plain(empty.actions(session.name)) == plain(session.actions)
+            empty.append(session.name, event)
+    assert plain(empty.events(session.name)) == plain(session.events)
 
 
 def test_who_would_resume_another_session_is_told(empty: SqlBlackboard) -> None:
@@ -141,7 +141,8 @@ def test_who_would_resume_another_session_is_told(empty: SqlBlackboard) -> None:
     again = steady_session(seed, blackboard=empty)
     with pytest.raises(UsageError, match=r"not\s+over; go on with it \(blackboard.resume"):
         again.run_sync()
-    other = SystemSession(again.system, again.members, name=again.name, blackboard=empty)
+    members: Any = again.members
+    other = Session(again.system, members, name=again.name, blackboard=empty)
     with pytest.raises(UsageError, match="its faults was"):
         empty.resume(other)
     empty.resume(again)
@@ -189,7 +190,7 @@ def test_who_has_no_answer_leaves_the_cause_and_no_traceback(empty: SqlBlackboar
 def test_an_event_that_begins_a_session_is_stored_with_it(empty: SqlBlackboard) -> None:
     session = pxp.Session(WAITING, SILENT, name="lab/1", blackboard=empty)
     session.raise_event("APPROVE")
-    assert plain(empty.actions("lab/1")) == plain(session.actions)
+    assert plain(empty.events("lab/1")) == plain(session.events)
 
 
 def test_sessions_of_ones_own_are_numbered_in_their_run(empty: SqlBlackboard) -> None:
@@ -197,7 +198,7 @@ def test_sessions_of_ones_own_are_numbered_in_their_run(empty: SqlBlackboard) ->
         steady_session(seed, blackboard=empty).run_sync()
     assert [one.position for one in empty.sessions("steady")] == [1, 2, 3]
     assert [one.messages for one in empty.listing("steady")] == [
-        len(empty.actions(f"steady/{seed}")) for seed in (1, 2, 3)
+        len(empty.events(f"steady/{seed}")) for seed in (1, 2, 3)
     ]
 
 
@@ -206,11 +207,11 @@ import os, signal, sys
 from backends.databases import SqlBlackboard
 from tests.sessions.random_sessions import steady_session
 database, seed, number = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-def kill(occurrence):
-    if occurrence.number == number:
+def kill(event):
+    if event.number == number:
         os.kill(os.getpid(), signal.SIGKILL)
 with SqlBlackboard(database) as board:
-    session = steady_session(seed, blackboard=board, on_action=kill)
+    session = steady_session(seed, blackboard=board, on_event=kill)
     if number > 1:
         board.resume(session)
     session.run_sync()
@@ -222,7 +223,7 @@ def test_a_session_that_is_killed_at_each_action_is_as_if_it_had_not_been(databa
     seed = long_seed()
     whole = steady_session(seed).run_sync()
     root = Path(__file__).parents[2]
-    for number in range(1, len(whole.actions) + 1):
+    for number in range(1, len(whole.events) + 1):
         command = [sys.executable, "-c", KILLER, database, str(seed), str(number)]
         done = subprocess.run(command, cwd=root, env=os.environ, check=False)
         assert done.returncode == -signal.SIGKILL
@@ -230,6 +231,6 @@ def test_a_session_that_is_killed_at_each_action_is_as_if_it_had_not_been(databa
         resumed = steady_session(seed, blackboard=board)
         board.resume(resumed)
         resumed.run_sync()
-        assert plain(board.actions(resumed.name)) == plain(whole.actions)
+        assert plain(board.events(resumed.name)) == plain(whole.events)
     assert verify(database).problems == ()
-    assert json.loads(whole.actions[0].letter.text if whole.actions[0].letter else "null") != ""
+    assert any(event.message is not None for event in whole.events)

@@ -10,9 +10,8 @@ from backends.databases.recordings import Details, recorded_sessions, run_counts
 from backends.databases.triggers import triggers
 from backends.databases.verify import Report, verify, verify_engine
 from backends.databases.views import VIEWS
-from pxp_fsm.protocol.messages import Tag
 from pxp_fsm.protocol.relations import Judgement, Outcome
-from tests.backends.records import NAME, RUN, message, record
+from tests.backends.records import NAME, RUN, as_stored, message, record
 
 OTHER = "drug-1/1/2"
 
@@ -27,7 +26,7 @@ def board(empty: SqlBlackboard) -> SqlBlackboard:
         for number, tag in enumerate(("INIT", "REFUTE", "RATIFY"), start=1):
             judged = Judgement("MATCH", "l", "r", Outcome.YES, True, 0.1 * number)
             said = message(number, tag, f"y{number}", f"e{position}", name)
-            empty.append(said, f'{{"number": {number}}}', [judged])
+            empty.append(*as_stored(said, f'{{"number": {number}}}', [judged]))
         if position < 3:
             late = Judgement("AGREE", "l", "r", Outcome.LATE, True, 0.5)
             empty.close(name, "late", "AGREE: no answer", [late])
@@ -65,20 +64,20 @@ def test_an_untouched_blackboard_has_no_problems_and_its_mark_stays(board: SqlBl
     assert verify_engine(board.engine).marks != report.marks
 
 
-ENTRY_2 = f"WHERE session = '{OTHER}' AND number = 2"
+EVENT_2 = f"WHERE session = '{OTHER}' AND number = 2"
 SESSION = f"WHERE session = '{OTHER}'"
-REOPENED = "UPDATE sessions SET ending = NULL, cause = NULL, length = NULL, seal = NULL"
+REOPENED = "UPDATE sessions SET ending = NULL, cause = NULL, length = NULL, cause_digest = NULL"
 CHANGES = [
-    ("UPDATE texts SET text = 'z' WHERE text = 'e2'", "session, message 1"),
+    ("UPDATE texts SET text = 'z' WHERE text = 'e2'", "session, event 1"),
     ("DELETE FROM texts WHERE text = 'e2'", "session"),
-    (f"UPDATE entries SET tag = 'REJECT' {ENTRY_2}", "session, message 2"),
-    (f"UPDATE entries SET addition = 'z' {ENTRY_2}", "session, message 2"),
-    (f"UPDATE entries SET addition_digest = NULL {ENTRY_2}", "session, message 2"),
-    (f"UPDATE entries SET created = '' {ENTRY_2}", "session, message 2"),
-    (f"DELETE FROM entries {ENTRY_2}", "session, message 2"),
-    (f"DELETE FROM entries {SESSION} AND number = 3", "session"),
-    (f"UPDATE judgements SET outcome = 'no' {ENTRY_2}", "session, message 2"),
-    (f"UPDATE judgements SET seconds = 0.3 {ENTRY_2}", "session, message 2"),
+    (f"UPDATE events SET label = 'REJECT' {EVENT_2}", "session, event 2"),
+    (f"UPDATE events SET addition = 'z' {EVENT_2}", "session, event 2"),
+    (f"UPDATE events SET addition_digest = NULL {EVENT_2}", "session, event 2"),
+    (f"UPDATE events SET created = '' {EVENT_2}", "session, event 2"),
+    (f"DELETE FROM events {EVENT_2}", "session, event 2"),
+    (f"DELETE FROM events {SESSION} AND number = 3", "session"),
+    (f"UPDATE judgements SET outcome = 'no' {EVENT_2}", "session, event 2"),
+    (f"UPDATE judgements SET seconds = 0.3 {EVENT_2}", "session, event 2"),
     (f"DELETE FROM judgements {SESSION} AND number = 4", "session"),
     (f"UPDATE sessions SET ending = 'bound' {SESSION}", "session"),
     (f"UPDATE sessions SET instance = 'x' {SESSION}", "session"),
@@ -98,7 +97,7 @@ def test_a_change_is_found_where_it_was_made(
     found = tampered(board, statement).problems
     place = where.replace("session", f"session {OTHER}")
     assert place in {problem.where for problem in found}, found
-    untouched = {f"session {NAME}", f"session {NAME}, message 1"}
+    untouched = {f"session {NAME}", f"session {NAME}, event 1"}
     if "runs" not in statement:
         assert not untouched & {problem.where for problem in found}, found
 
@@ -108,18 +107,18 @@ def test_what_the_automaton_forbids_is_found_even_where_the_chain_is_right(
 ) -> None:
     empty.start_run(RUN)
     empty.start_session(record())
-    empty.append(message(1, "RATIFY"), "{}", [])
+    empty.append(*as_stored(message(1, "RATIFY"), "{}", []))
     (problem,) = verify_engine(empty.engine).problems
     assert problem.where == f"session {NAME}"
     assert "does not send RATIFY" in problem.what
 
 
 def test_a_guard_that_was_dropped_is_missed(board: SqlBlackboard, dialect: str) -> None:
-    statement = "DROP TRIGGER entries_kept" + (" ON entries" if dialect == "postgresql" else "")
+    statement = "DROP TRIGGER events_kept" + (" ON events" if dialect == "postgresql" else "")
     with board.engine.begin() as connection:
         connection.execute(text(statement))
     (problem,) = verify_engine(board.engine).problems
-    assert (problem.where, "entries_kept" in problem.what) == ("table entries", True)
+    assert (problem.where, "events_kept" in problem.what) == ("table events", True)
 
 
 def test_bytes_that_are_no_text_are_found(board: SqlBlackboard, dialect: str) -> None:
@@ -127,7 +126,7 @@ def test_bytes_that_are_no_text_are_found(board: SqlBlackboard, dialect: str) ->
         pytest.skip("PostgreSQL keeps no such text")
     tampered(board, "UPDATE texts SET text = CAST(x'ff' AS TEXT) WHERE text = 'zzz'")
     report = tampered(board, "UPDATE texts SET text = CAST(x'ff' AS TEXT) WHERE text = 'e2'")
-    assert f"session {OTHER}, message 1" in {problem.where for problem in report.problems}
+    assert f"session {OTHER}, event 1" in {problem.where for problem in report.problems}
     assert verify(str(board.engine.url)).problems == report.problems
 
 
@@ -165,7 +164,7 @@ def test_what_is_published_is_not_computed_from_a_view_that_was_replaced(
     board.close("drug-1/1/3", "ratified", "", [])
     counted = run_counts(board, "drug-1")
     whole = list(recorded_sessions(board, "drug-1", *Details))
-    entries = board.entries(NAME)
+    entries = board.events(NAME)
     cascade = " CASCADE" if dialect == "postgresql" else ""
     with board.engine.begin() as connection:
         for view in ("table1", "intelligibility", "two_way_intelligibility", "messages", "costs"):
@@ -174,39 +173,39 @@ def test_what_is_published_is_not_computed_from_a_view_that_was_replaced(
     assert run_counts(board, "drug-1") == counted
     assert counted.table1[0].total == 1
     assert list(recorded_sessions(board, "drug-1", *Details)) == whole
-    assert board.entries(NAME) == entries
+    assert board.events(NAME) == entries
     assert board.costs("drug-1") == ()
 
 
 def test_a_trigger_that_does_nothing_is_found(board: SqlBlackboard, dialect: str) -> None:
     with board.engine.begin() as connection:
         if dialect == "sqlite":
-            connection.exec_driver_sql("DROP TRIGGER entries_kept")
+            connection.exec_driver_sql("DROP TRIGGER events_kept")
             connection.exec_driver_sql(
-                "CREATE TRIGGER entries_kept BEFORE DELETE ON entries BEGIN SELECT 1; END"
+                "CREATE TRIGGER events_kept BEFORE DELETE ON events BEGIN SELECT 1; END"
             )
         else:
             connection.exec_driver_sql(
-                "CREATE OR REPLACE FUNCTION entries_kept() RETURNS trigger LANGUAGE plpgsql AS "
+                "CREATE OR REPLACE FUNCTION events_kept() RETURNS trigger LANGUAGE plpgsql AS "
                 "$$ BEGIN RETURN OLD; END $$"
             )
     (problem,) = verify_engine(board.engine).problems
-    assert problem.where == "table entries"
-    assert "entries_kept, which guards it, was replaced" in problem.what
+    assert problem.where == "table events"
+    assert "events_kept, which guards it, was replaced" in problem.what
 
 
 def test_a_trigger_too_many_is_found(board: SqlBlackboard, dialect: str) -> None:
     with board.engine.begin() as connection:
         connection.exec_driver_sql(
-            "CREATE TRIGGER helps AFTER INSERT ON entries BEGIN SELECT 1; END"
+            "CREATE TRIGGER helps AFTER INSERT ON events BEGIN SELECT 1; END"
             if dialect == "sqlite"
             else "CREATE FUNCTION helps() RETURNS trigger LANGUAGE plpgsql AS "
-            "$$ BEGIN RETURN NEW; END $$; CREATE TRIGGER helps BEFORE INSERT ON entries "
+            "$$ BEGIN RETURN NEW; END $$; CREATE TRIGGER helps BEFORE INSERT ON events "
             "FOR EACH ROW EXECUTE FUNCTION helps()"
         )
     (problem,) = verify_engine(board.engine).problems
     assert (problem.where, problem.what) == (
-        "table entries",
+        "table events",
         "the trigger helps is not one of ours",
     )
 
@@ -215,28 +214,22 @@ def test_a_trigger_that_was_disabled_is_found(board: SqlBlackboard, dialect: str
     if dialect == "sqlite":
         pytest.skip("SQLite disables none")
     with board.engine.begin() as connection:
-        connection.exec_driver_sql("ALTER TABLE entries DISABLE TRIGGER entries_kept")
+        connection.exec_driver_sql("ALTER TABLE events DISABLE TRIGGER events_kept")
     (problem,) = verify_engine(board.engine).problems
-    assert "entries_kept" in problem.what
-
-
-def test_tags_that_were_taken_out_are_found(board: SqlBlackboard) -> None:
-    found = tampered(board, "DELETE FROM tags").problems
-    assert {problem.where for problem in found} == {"table tags"}
-    assert len(found) == len(Tag)
+    assert "events_kept" in problem.what
 
 
 NOT_TEXT = [
     f"UPDATE texts SET text = x'00ff' WHERE text IN ('{OTHER}', 'e2')",
-    f"UPDATE entries SET tag = x'00ff' {ENTRY_2}",
-    f"UPDATE entries SET created = x'00ff' {ENTRY_2}",
-    f"UPDATE entries SET sender = 7 {ENTRY_2}",
-    f"UPDATE entries SET number = 'two' {ENTRY_2}",
-    f"UPDATE judgements SET place = x'00' {ENTRY_2}",
-    f"UPDATE judgements SET number = 'x' {ENTRY_2}",
+    f"UPDATE events SET label = x'00ff' {EVENT_2}",
+    f"UPDATE events SET created = x'00ff' {EVENT_2}",
+    f"UPDATE events SET member = 7 {EVENT_2}",
+    f"UPDATE events SET number = 'two' {EVENT_2}",
+    f"UPDATE judgements SET place = x'00' {EVENT_2}",
+    f"UPDATE judgements SET number = 'x' {EVENT_2}",
     f"UPDATE sessions SET ordinal = 'x' {SESSION}",
-    f"UPDATE sessions SET seal = x'00', length = 'many' {SESSION}",
-    f"UPDATE sessions SET opening = x'00' {SESSION}",
+    f"UPDATE sessions SET ending = x'00', length = 'many' {SESSION}",
+    f"UPDATE sessions SET chain = x'00' {SESSION}",
 ]
 
 
@@ -245,11 +238,11 @@ NOT_TEXT = [
 def test_whatever_was_put_in_is_a_finding_and_the_rest_is_looked_at_all_the_same(
     board: SqlBlackboard, statement: str
 ) -> None:
-    last = "UPDATE entries SET addition = 'z' WHERE session = 'drug-1/1/3' AND number = 3"
+    last = "UPDATE events SET addition = 'z' WHERE session = 'drug-1/1/3' AND number = 3"
     tampered(board, statement)
     wheres = {problem.where for problem in tampered(board, last).problems}
     assert any(where.startswith(f"session {OTHER}") for where in wheres), wheres
-    assert "session drug-1/1/3, message 3" in wheres
+    assert "session drug-1/1/3, event 3" in wheres
     assert f"session {NAME}" not in wheres
 
 

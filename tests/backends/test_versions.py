@@ -1,83 +1,92 @@
-"""A database of an older version is refused as it is, and brought up to date whole."""
+"""A database of an older version is refused as it is, and brought up to date whole.
+
+There is one version so far: the next is invented here, with `next_version/v2_invented.py`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, inspect, text
+from sqlalchemy import Column, Engine, ForeignKey, Integer, Table, Text, inspect, text
 
-from backends.databases import SqlBlackboard, schema
+from backends.databases import SqlBlackboard, schema, versions
 from backends.databases.engine import open_engine
 from backends.databases.verify import verify
 from backends.databases.versions import plan_upgrade, upgrade
+from pxp_fsm.cli.main import main
 from pxp_fsm.errors import BlackboardError
-from pxp_fsm.protocol.messages import Answer, Message
 from pxp_fsm.protocol.relations import Judgement, Outcome
-from tests.backends import schema_version1, schema_version2
-
-
-@pytest.fixture(params=["1", "2"])
-def version(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+from tests.backends.records import NAME, RUN, as_stored, message, record
 
 
 @pytest.fixture
-def old(database: str, version: str) -> str:
-    engine = open_engine(database, create=True, current=False)
-    {"1": schema_version1, "2": schema_version2}[version].make(engine)
-    engine.dispose()
-    return database
+def old(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A database of version 1, with a session that is over and one that is not.
+
+    The program is that of version 2 then: it has one more table.
+    """
+    judged = Judgement("MATCH", "l", "r", Outcome.NO, True, 0.25, "as they said")
+    with SqlBlackboard(database) as board:
+        board.start_run(RUN)
+        for position in (1, 2):
+            name = f"drug-1/1/{position}"
+            board.start_session(record(name, position))
+            board.append(*as_stored(message(1, session=name), "noted", [judged]))
+        board.close(NAME, "late", "why", [])
+    folder = Path(__file__).with_name("next_version")
+    monkeypatch.setattr(schema, "SCHEMA_VERSION", "2")
+    monkeypatch.setattr(versions, "MIGRATIONS", (*versions.MIGRATIONS, str(folder)))
+    notes = Table(
+        "notes",
+        schema.metadata,
+        Column("run", Text, ForeignKey("runs.run"), primary_key=True),
+        Column("number", Integer, primary_key=True),
+        Column("note", Text, nullable=False),
+    )
+    versions._definitions.cache_clear()
+    yield database
+    schema.metadata.remove(notes)
+    versions._definitions.cache_clear()
 
 
-def test_an_older_database_is_refused_with_the_remedy(old: str, version: str) -> None:
-    with pytest.raises(
-        BlackboardError, match=rf"schema version {version}, .* `pxp upgrade` brings it up"
-    ):
+def test_an_older_database_is_refused_with_the_remedy(old: str) -> None:
+    with pytest.raises(BlackboardError, match=r"schema version 1, .* `pxp upgrade` brings it up"):
         SqlBlackboard(old)
 
 
-def test_what_an_upgrade_would_do_is_said_without_doing_it(
-    old: str, version: str, dialect: str
-) -> None:
+def test_what_an_upgrade_would_do_is_said_without_doing_it(old: str, dialect: str) -> None:
     path = Path(old.removeprefix("sqlite:///"))
     before = path.read_bytes() if dialect == "sqlite" else b""
     engine = open_engine(old, create=False, current=False, reading=True)
     found = plan_upgrade(engine, "it")
-    assert (found.before, found.after) == (version, "8")
-    said = [step.partition(":")[0] for step in found.steps]
-    assert said == [f"Version {number}" for number in range(int(version) + 1, 9)]
+    assert (found.before, found.after) == ("1", "2")
+    assert [step.partition(":")[0] for step in found.steps] == ["Version 2"]
     engine.dispose()
     if dialect == "sqlite":
         assert path.read_bytes() == before
         assert [file.name for file in path.parent.iterdir()] == [path.name]
-    with pytest.raises(BlackboardError, match=f"schema version {version}"):
+    with pytest.raises(BlackboardError, match="schema version 1"):
         SqlBlackboard(old)
 
 
-def test_an_older_database_is_brought_up_to_date_and_nothing_is_lost(
-    old: str, version: str
-) -> None:
+def test_an_older_database_is_brought_up_to_date_and_nothing_is_lost(old: str) -> None:
     engine = open_engine(old, create=False, current=False)
-    assert upgrade(engine, "it") == (version, "8")
-    assert upgrade(engine, "it") == ("8", "8")
+    assert upgrade(engine, "it") == ("1", "2")
+    assert upgrade(engine, "it") == ("2", "2")
     assert plan_upgrade(engine, "it").steps == ()
     engine.dispose()
     with SqlBlackboard(old) as board:
         first, second = board.sessions("drug-1")
-        assert (first.ending, first.cause, first.messages, first.instance.x) == (
-            "late",
-            "why",
-            2,
-            "CC",
-        )
-        assert (second.ending, second.n, second.k, second.memo) == (None, None, 2, False)
-        assert second.agents == (("m", "a machine"), ("h", "a human"))
-        entry = board.entries("drug-1/1/1")[1]
-        assert entry.message == Message("drug-1/1/1", 2, "h", "REFUTE", Answer("z", "e"), "m")
-        assert entry.judgements == (Judgement("MATCH", "l", "r", Outcome.NO, True, 0.25),)
-        board.append(Message("drug-1/1/2", 3, "m", "REFUTE", Answer("y", "e"), "h"), "c", [])
+        assert (first.ending, first.cause, first.messages) == ("late", "why", 1)
+        assert first.instance == record().instance
+        assert (second.ending, second.n, second.k, second.memo) == (None, 10, 3, True)
+        (event,) = board.events(NAME)
+        assert (event.carried, event.addition) == (message(1), "noted")
+        assert event.judgements[0].detail == "as they said"
+        board.append(*as_stored(message(2, session="drug-1/1/2"), "c", []))
     assert verify(old).problems == ()
 
 
@@ -131,7 +140,7 @@ def described(engine: Engine) -> dict[str, Any]:
 
 
 def test_a_failed_upgrade_leaves_the_database_as_it_was(
-    old: str, version: str, monkeypatch: pytest.MonkeyPatch
+    old: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = open_engine(old, create=False, current=False)
     before = set(inspect(engine).get_table_names())
@@ -144,7 +153,7 @@ def test_a_failed_upgrade_leaves_the_database_as_it_was(
         with pytest.raises(RuntimeError, match="power cut"):
             upgrade(engine, "it")
     assert set(inspect(engine).get_table_names()) == before
-    assert upgrade(engine, "it") == (version, "8")
+    assert upgrade(engine, "it") == ("1", "2")
     engine.dispose()
 
 
@@ -154,19 +163,33 @@ def test_rows_that_refer_to_nothing_are_not_upgraded(old: str) -> None:
     engine = open_engine(old, create=False, current=False)
     with engine.connect() as connection:
         connection.connection.cursor().execute("PRAGMA foreign_keys=OFF")
-        table = "entries" if "entries" in inspect(connection).get_table_names() else "messages"
-        for (name,) in connection.execute(
-            text("SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = :of"),
-            {"of": table},
-        ).all():
-            connection.exec_driver_sql(f'DROP TRIGGER "{name}"')
-        connection.exec_driver_sql(f"UPDATE {table} SET tag = 'NONE' WHERE number = 1")
+        connection.exec_driver_sql("DROP TRIGGER events_unchanged")
+        connection.exec_driver_sql("UPDATE events SET payload_digest = 'none' WHERE number = 1")
         connection.commit()
         connection.connection.cursor().execute("PRAGMA foreign_keys=ON")
-    with pytest.raises(BlackboardError, match="entries the first, refer to what is not in tags"):
+    with pytest.raises(BlackboardError, match="events the first, refer to what is not in texts"):
         upgrade(engine, "it")
     assert plan_upgrade(engine, "it").steps != ()
     engine.dispose()
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"])
+def test_the_command_says_what_it_does(old: str, capsys: pytest.CaptureFixture[str]) -> None:
+    path = old.removeprefix("sqlite:///")
+    before = Path(path).read_bytes()
+
+    def pxp(*arguments: str) -> str:
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        assert not ended.value.code
+        return capsys.readouterr().out
+
+    shown = pxp("upgrade", "--dry-run", path)
+    assert "schema version 1; an upgrade to 2 would do" in shown
+    assert "Version 2: a table of notes" in shown
+    assert Path(path).read_bytes() == before
+    assert "schema version 2, upgraded from version 1" in pxp("upgrade", path)
+    assert "Nothing was changed." in pxp("verify", path)
 
 
 def test_what_is_no_blackboard_is_not_upgraded(database: str) -> None:

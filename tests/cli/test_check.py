@@ -12,18 +12,17 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from proofs.check import answer
 from proofs.claims.checking import Bounds
 from proofs.core.results import Result, Status, Verdict
-from pxp_fsm.analysis import checks, counterexamples
-from pxp_fsm.analysis.findings import page
-from pxp_fsm.analysis.requests import Request
+from proofs.requests import Request
+from pxp_fsm.analysis import counterexamples
 from pxp_fsm.cli.presentation import results
-from pxp_fsm.diagrams import SequenceChart
-from pxp_fsm.diagrams.dot import to_dot
 from pxp_fsm.errors import UsageError
 from tests import command_line
 
 ROOT = Path(__file__).parents[2]
+ASKING = ROOT / "examples" / "asking.toml"
 SOME = Request(("interact",), ("no-revise-at-2", "ends-agreed"))
 
 
@@ -33,7 +32,7 @@ def pxp(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def lines() -> tuple[Result, ...]:
-    return checks.run(SOME).lines
+    return tuple(answer(SOME))
 
 
 @pytest.mark.parametrize(
@@ -99,14 +98,14 @@ def test_any_set_of_assumptions_can_be_asked_for() -> None:
         ("shared", Status.FAILS),
     ):
         request = replace(SOME, names=("ratified-at-3",), relations=relations, n=5, k=1)
-        (line,) = checks.run(request).lines
+        (line,) = answer(request)
         assert (line.verdict.status, line.as_expected) == (status, True)
         assert line.expected is not None
 
 
 def test_several_tables_can_be_given() -> None:
     names = ("no-deadlock",)
-    found = checks.run(Request(("interact", "pxp", "pxp_hang_up"), names)).lines
+    found = answer(Request(("interact", "pxp", "pxp_hang_up"), names))
     assert [line.subject for line in found] == [
         "interact1, interact2",
         "pxp1, pxp2",
@@ -207,7 +206,7 @@ def test_a_counterexample_is_drawn_as_a_chart_and_on_both_automata(
 
 
 def test_the_drawn_session_is_the_one_that_was_replayed() -> None:
-    line, checker = checks.counterexample("refuted-never", "tolerance", 5, 1)
+    line, checker = counterexamples.counterexample("refuted-never", "tolerance", 5, 1)
     drawn = counterexamples.chart(line, checker.model(line.subject, line.assumptions))
     assert [f"{arrow.sender} {arrow.tag}" for arrow in drawn.arrows] == [
         "m INIT", "h REFUTE", "m REFUTE", "h RATIFY",
@@ -218,7 +217,7 @@ def test_the_drawn_session_is_the_one_that_was_replayed() -> None:
     way = counterexamples.way(line, checker.model(line.subject, line.assumptions), "h")
     taken = {row.text: row.taken for edge in way.edges for row in edge.rows if row.taken}
     assert sum(taken.values()) == 4
-    lasso, checker = checks.counterexample("pxp.terminates", None, 5, 1)
+    lasso, checker = counterexamples.counterexample("pxp.terminates", None, 5, 1)
     chart = counterexamples.chart(lasso, checker.model("pxp", "equivalence"))
     assert "the last 2 messages for ever" in chart.note
 
@@ -231,60 +230,22 @@ def test_what_cannot_be_drawn_is_refused_with_a_reason(tmp_path: Path) -> None:
         ("no-such", None, "there is no claim"),
     ):
         with pytest.raises(UsageError, match=told):
-            checks.counterexample(name, relations, 5, 1)
+            counterexamples.counterexample(name, relations, 5, 1)
     with pytest.raises(UsageError, match="has no agent"):
         counterexamples.draw("ends-agreed", tmp_path / "x.svg", None, 5, 1, "z")
     for bad in (["draw"], ["draw", "interact", "--counterexample", "ends-agreed"]):
         assert pxp(*bad, cwd=tmp_path).returncode == 2
 
 
-@pytest.mark.deep
-def test_the_page_of_findings_is_what_the_run_gives() -> None:
-    """`make findings` writes it anew."""
-    found = page.find()
-    assert (ROOT / "docs/findings.md").read_text("utf-8") == found.page
-    folder = ROOT / "docs" / page.PICTURES
-    assert {path.stem for path in folder.iterdir()} == set(found.pictures)
-    for name, diagram in found.pictures.items():
-        svg = (folder / f"{name}.svg").read_text("utf-8")
-        shown = set(re.findall(r"[A-Za-z]{2,}", " ".join(re.findall(r">([^<>]+)</text>", svg))))
-        labels = " ".join(re.findall(r"label=(\"[^\"]*\"|\w+)", to_dot(diagram)))
-        assert shown <= set(re.findall(r"[A-Za-z]{2,}", labels.replace("\\n", " "))), name
-        if isinstance(diagram, SequenceChart):
-            assert {arrow.tag for arrow in diagram.arrows} <= shown
-        assert f"({page.PICTURES}/{name}.svg)" in found.page
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["ends-agreed", "never-ultra", "refuted-never", "pxp-terminates", "no-alternation", "longest"],
-)
-def test_a_picture_of_findings_shows_the_trace_and_the_bounds_of_the_text_beside_it(
-    name: str,
-) -> None:
-    blocks = (ROOT / "docs/findings.md").read_text("utf-8").split("\n\n")
-    (place,) = (number for number, block in enumerate(blocks) if block.endswith(f"/{name}.svg)"))
-    text = next(block for block in blocks[place::-1] if re.search(r"\bINIT, [A-Z]", block))
-    *_, told = re.findall(r"INIT(?:,\s[A-Z]+)+", text)
-    drawing = (ROOT / "docs" / page.PICTURES / f"{name}.svg").read_text("utf-8")
-    shown = re.findall(r">([^<>]+)</text>", drawing)
-    messages = [re.fullmatch(r"(\d+) ([A-Z]+)", one) for one in shown]
-    arrows = {int(found[1]): found[2] for found in messages if found}
-    assert [arrows[number] for number in sorted(arrows)] == re.split(r",\s", told)
-    bounds = re.findall(r"n = \d+, k = \d+|\bk = \d+", " ".join(text.split()))
-    assert all(bound in " ".join(shown) for bound in bounds[-1:])
-    assert bool(bounds) is not (name == "pxp-terminates")
-
-
 def test_bounds_are_checked_before_anything_is_explored() -> None:
     with pytest.raises(UsageError):
-        checks.run(Request(k=0))
+        list(answer(Request(k=0)))
     assert Bounds().n == 10
 
 
 def test_what_holds_of_pxp_k_with_noisy_relations_holds_for_every_k() -> None:
     names = ("never-stuck", "silent-end", "self-loops")
-    found = checks.run(Request(("pxp",), names, relations="noisy")).lines
+    found = answer(Request(("pxp",), names, relations="noisy"))
     told = {line.name: line.verdict for line in found if line.subject == "pxp(k)"}
     assert set(told) == set(names)
     assert {(v.status, v.detail) for v in told.values()} == {(Status.HOLDS, "for all k")}
@@ -311,7 +272,7 @@ def test_running_agents_are_compared_with_the_model(tmp_path: Path) -> None:
         (("interact", "--property", "never-stuck"), "leave the other options out"),
         (("interact", "--values", "3"), "leave the other options out"),
         (("interact", "--formula", "F ended"), "leave the other options out"),
-        (("lan_agent",), "sessions follow interact and pxp; lan_agent is neither"),
+        ((str(ASKING),), f"sessions follow interact and pxp; {ASKING} is neither"),
         (("pxp", "--relations", "friendly"), "there are no assumptions 'friendly'"),
     ],
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import csv
 import resource
 import sqlite3
 import subprocess
@@ -23,15 +23,14 @@ PXP = [sys.executable, "-m", "pxp_fsm.cli"]
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which a small run has been done."""
     folder = tmp_path_factory.mktemp("ran")
-    done = pxp("run", "drug", "--instances", "3", "--repetitions", "2", "-v", cwd=folder)
+    done = pxp("run", "animals", "--instances", "3", "--repetitions", "2", "-v", cwd=folder)
     assert done.returncode == 0, done.stderr
     for line in (
         "one-way, human",
         "ultra-strong, machine",
-        "DRUG-h1",
-        "AGREE is an approximation",
-        "are among the machine's precedents; those are left out",
-        "nothing else is random",
+        "AGREE is the same reason",
+        "Of 3 animals, the machine knows a feature of 3.",
+        "drawn from the seed",
         "runs/blackboard.sqlite",
     ):
         assert line in done.stdout
@@ -42,30 +41,31 @@ def test_a_run_leaves_table_drawings_and_database_where_it_says(ran: Path) -> No
     left = {path.name for path in (ran / "runs").iterdir()}
     assert left == {
         "blackboard.sqlite",
-        "drug-1-table.md",
-        "drug-1-table.csv",
+        "animals-1-table.md",
+        "animals-1-table.csv",
         *(
-            f"drug-1-{what}.{suffix}"
+            f"animals-1-{what}.{suffix}"
             for what in ("automaton", "session")
             for suffix in ("svg", "png")
         ),
     }
     for path in (ran / "runs").glob("*.svg"):
         assert ET.parse(path).getroot().tag.endswith("svg")  # noqa: S314 - our own drawing
-    header, *rows = (ran / "runs" / "drug-1-table.csv").read_text().splitlines()
-    assert header.startswith("class,median,share,min,max,low,high,DRUG 2025")
-    cells = [row.rpartition('"')[2].strip(",").split(",")[-10:] for row in rows]
-    assert len(cells) == 8
-    assert cells[0][4:6] == ["", ""]  # no interval is of the number of all sessions
-    del cells[0][4:6]
-    assert all(float(number) >= 0 for row in cells for number in row)
+    with (ran / "runs" / "animals-1-table.csv").open(encoding="utf-8", newline="") as table:
+        header, *rows = csv.reader(table)
+    assert header == ["class", "median", "share", "min", "max", "low", "high"]
+    assert len(rows) == 8
+    assert rows[0][5:] == ["", ""]  # no interval is of the number of all sessions
+    assert all(
+        float(cell) >= 0 for row in (rows[0][1:5], *(row[1:] for row in rows[1:])) for cell in row
+    )
 
 
 def test_sessions_are_listed_and_shown(ran: Path) -> None:
     listed = pxp("sessions", cwd=ran)
     assert listed.returncode == 0
-    assert sum("drug-1/" in line for line in listed.stdout.splitlines()) == 6
-    shown = pxp("sessions", "drug-1/1/1", cwd=ran).stdout
+    assert sum("animals-1/" in line for line in listed.stdout.splitlines()) == 6
+    shown = pxp("sessions", "animals-1/1/1", cwd=ran).stdout
     for part in ("1  m → h  INIT", "because MATCH", "category", "ended", "two-way", "assumptions"):
         assert part in shown
 
@@ -77,8 +77,8 @@ def test_everything_can_be_drawn_in_every_format(ran: Path, tmp_path: Path, suff
     database = str(ran / "runs" / "blackboard.sqlite")
     for what, *options in (
         ("interact", "--state", "WAIT"),
-        ("drug-1/1/1", "--database", database),
-        ("drug-1/1/1", "--agent", "h", "--database", database),
+        ("animals-1/1/1", "--database", database),
+        ("animals-1/1/1", "--agent", "h", "--database", database),
     ):
         path = tmp_path / f"drawing.{suffix}"
         done = pxp("draw", what, "-o", str(path), *options, cwd=tmp_path)
@@ -90,34 +90,38 @@ def test_everything_can_be_drawn_in_every_format(ran: Path, tmp_path: Path, suff
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        ("run dragon", 2, "there is no task 'dragon'; there are: drug"),
-        ("run drug --n 0", 2, "n is the largest number of messages"),
-        ("run drug --k 0", 2, "REJECT is allowed, at least 1"),
-        ("run drug --protocol pxp --k 0", 2, "it was 0"),
-        ("run drug --protocol pxp --n 5", 2, "n is INTERACT's bound; PXP is bounded by k"),
-        ("run drug --n 99999999999999999999999", 2, "n is at most 1000000000"),
-        (f"run drug --k {10**23}", 2, "k is at most 1000000000"),
-        (f"run drug --protocol pxp --k {10**23}", 2, "k is at most 1000000000"),
-        (f"run drug --repetitions {10**23}", 2, "repetitions is at most 1000000000"),
-        (f"run drug --seed {10**23}", 2, "seed is at most 9223372036854775807; it was"),
-        (f"run drug --seed -{2**63}", 2, "seed is at least -9223372036854775807; it was"),
-        (f"run drug --instances {'9' * 5000}", 2, "there are 20 instances"),
-        ("run drug --timeout inf", 2, "timeout is at most 1000000000; it was inf"),
-        ("run drug --unbounded", 2, "--unbounded requires --protocol pxp"),
-        ("run drug --protocol pxp --unbounded --k 2", 2, "and replaces --k"),
-        ("run drug --instances ²", 2, "there is no instance '²'"),
-        ("run drug --instances=--3", 2, "there is no instance '--3'"),
-        ("run drug --database postgresql://u:hunter2@h:notaport/d", 2, "cannot be read"),
-        ("run drug --protocol http", 2, "'http' is not one of"),
-        ("run drug --instances 99", 2, "there are 20 instances"),
-        ("run drug --repetitions 0", 2, "repetitions is at least 1; it was 0"),
-        ("run drug --data nowhere", 2, "there is no such folder"),
-        ("run drug --data .", 2, "there is no retro.csv in it"),
-        ("run drug --resume drug-1", 2, "there is no database"),
-        ("run drug --resume drug-1 --k 4", 2, "keeps its own plan; leave out --k"),
-        ("run drug --database /no/such/folder/b.sqlite", 2, "there is no folder /no/such/folder"),
-        ("run drug --database postgres://x:hunter2@localhost:1/d", 3, "is the server running"),
-        ("run drug --database oracle://x:hunter2@h/d", 3, "driver is not installed"),
+        ("run dragon", 2, "there is no task 'dragon'; there are: animals"),
+        ("run animals --n 0", 2, "n is the largest number of messages"),
+        ("run animals --k 0", 2, "REJECT is allowed, at least 1"),
+        ("run animals --protocol pxp --k 0", 2, "it was 0"),
+        ("run animals --protocol pxp --n 5", 2, "n is INTERACT's bound; PXP is bounded by k"),
+        ("run animals --n 99999999999999999999999", 2, "n is at most 1000000000"),
+        (f"run animals --k {10**23}", 2, "k is at most 1000000000"),
+        (f"run animals --protocol pxp --k {10**23}", 2, "k is at most 1000000000"),
+        (f"run animals --repetitions {10**23}", 2, "repetitions is at most 1000000000"),
+        (f"run animals --seed {10**23}", 2, "seed is at most 9223372036854775807; it was"),
+        (f"run animals --seed -{2**63}", 2, "seed is at least -9223372036854775807; it was"),
+        (f"run animals --instances {'9' * 5000}", 2, "there are 12 instances"),
+        ("run animals --timeout inf", 2, "timeout is at most 1000000000; it was inf"),
+        ("run animals --unbounded", 2, "--unbounded requires --protocol pxp"),
+        ("run animals --protocol pxp --unbounded --k 2", 2, "and replaces --k"),
+        ("run animals --instances ²", 2, "there is no instance '²'"),
+        ("run animals --instances=--3", 2, "there is no instance '--3'"),
+        ("run animals --database postgresql://u:hunter2@h:notaport/d", 2, "cannot be read"),
+        ("run animals --protocol http", 2, "'http' is not one of"),
+        ("run animals --instances 99", 2, "there are 12 instances"),
+        ("run animals --repetitions 0", 2, "repetitions is at least 1; it was 0"),
+        ("run animals --data nowhere", 2, "there is no such folder"),
+        ("run animals --data .", 2, "there is no data.csv or data.jsonl in it"),
+        ("run animals --resume animals-1", 2, "there is no database"),
+        ("run animals --resume animals-1 --k 4", 2, "keeps its own plan; leave out --k"),
+        (
+            "run animals --database /no/such/folder/b.sqlite",
+            2,
+            "there is no folder /no/such/folder",
+        ),
+        ("run animals --database postgres://x:hunter2@localhost:1/d", 3, "is the server running"),
+        ("run animals --database oracle://x:hunter2@h/d", 3, "driver is not installed"),
         ("sessions", 2, "there is no database runs/blackboard.sqlite"),
         ("draw nothing.toml", 2, "nothing.toml: cannot be read"),
         (
@@ -129,7 +133,7 @@ def test_everything_can_be_drawn_in_every_format(ran: Path, tmp_path: Path, suff
         ("draw interact -o a.svg --format dot", 2, "a.svg does not end in .dot or .gv"),
         ("draw interact --agent m", 2, "--agent: only a session has agents"),
         ("draw interact -o /no/such/folder/a.svg", 2, "/no/such/folder"),
-        ("draw drug-1/1/1", 2, "there is no database"),
+        ("draw animals-1/1/1", 2, "there is no database"),
     ],
 )
 def test_what_cannot_be_done_is_said_and_leaves_nothing(
@@ -150,11 +154,11 @@ def test_a_broken_table_is_refused_with_file_line_and_remedy(tmp_path: Path) -> 
 
 
 def test_a_malformed_row_is_named_and_nothing_is_run(tmp_path: Path) -> None:
-    (tmp_path / "retro.csv").write_text("input,output,explanation\nCC,C.C,x\nC1CC,C,x\n")
-    done = pxp("run", "drug", "--data", ".", cwd=tmp_path)
+    (tmp_path / "data.csv").write_text("x,prediction,explanation\nfins,fish,x\nfur,7!,x\n")
+    done = pxp("run", "animals", "--data", ".", cwd=tmp_path)
     assert done.returncode == 2
-    assert "retro.csv, line 3" in done.stderr
-    assert "'C1CC'" in done.stderr
+    assert "data.csv, line 3" in done.stderr
+    assert "'7!'" in done.stderr
     assert not (tmp_path / "runs").exists()
 
 
@@ -165,7 +169,7 @@ def test_a_database_of_another_version_is_refused(ran: Path, tmp_path: Path) -> 
     connection.execute("UPDATE blackboard_version SET version_num = '99'")
     connection.commit()
     connection.close()
-    for command in ("sessions", "run drug"):
+    for command in ("sessions", "run animals"):
         done = pxp(*command.split(), "--database", str(other), cwd=tmp_path)
         assert done.returncode == 3
         assert "has schema version 99" in done.stderr
@@ -177,7 +181,7 @@ def test_a_full_disk_ends_the_run_with_a_message_and_loses_nothing(tmp_path: Pat
         resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
 
     full = subprocess.run(
-        [*PXP, "run", "drug"],
+        [*PXP, "run", "animals"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -189,7 +193,7 @@ def test_a_full_disk_ends_the_run_with_a_message_and_loses_nothing(tmp_path: Pat
     assert "Traceback" not in full.stderr
     stored = messages(tmp_path / "runs" / "blackboard.sqlite")
     assert stored
-    resumed = pxp("run", "drug", "--resume", "drug-1", cwd=tmp_path)
+    resumed = pxp("run", "animals", "--resume", "animals-1", cwd=tmp_path)
     assert resumed.returncode == 0, resumed.stderr
     assert messages(tmp_path / "runs" / "blackboard.sqlite")[: len(stored)] == stored
 
@@ -197,7 +201,7 @@ def test_a_full_disk_ends_the_run_with_a_message_and_loses_nothing(tmp_path: Pat
 @pytest.mark.deep
 def test_ctrl_c_stops_the_run_and_says_how_to_carry_on(tmp_path: Path) -> None:
     process = subprocess.Popen(
-        [*PXP, "run", "drug", "--repetitions", "50"],
+        [*PXP, "run", "animals", "--repetitions", "50"],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -209,7 +213,7 @@ def test_ctrl_c_stops_the_run_and_says_how_to_carry_on(tmp_path: Path) -> None:
         time.sleep(0.05)
     _, error = interrupted(process)
     assert process.returncode == 130, error
-    assert "pxp run drug --resume drug-1 --output runs" in error
+    assert "pxp run animals --resume animals-1 --output runs" in error
     assert "Traceback" not in error
     assert len(messages(database)) >= 20
 
@@ -233,21 +237,3 @@ def messages(database: Path) -> list[tuple[object, ...]]:
 
 def test_text_that_could_steer_a_terminal_is_shown_by_its_code_points() -> None:
     assert printable("a\x1b[31mred\u202e\n[bold]x") == "a\\u001b[31mred\\u202e [bold]x"
-
-
-def test_examples_run(tmp_path: Path) -> None:
-    examples = Path(__file__).parents[2] / "examples"
-    scripts = sorted(examples.glob("*.py"))
-    assert len(scripts) >= 3
-    for script in scripts:
-        done = subprocess.run(
-            [sys.executable, script],
-            cwd=tmp_path,
-            input='{"do": "reset"}\n',  # for the one that is asked line by line
-            capture_output=True,
-            text=True,
-            check=False,
-            env={**os.environ},
-        )
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.strip()

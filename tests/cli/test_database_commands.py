@@ -7,14 +7,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine
 
 import pxp_fsm
 from backends.databases import RunRecord, SessionRecord, SqlBlackboard
 from pxp_fsm.cli.sessions import list_all
 from pxp_fsm.protocol.messages import Answer, Instance, Message
+from pxp_fsm.sessions.events import Event
 from tests import command_line
-from tests.backends.schema_version2 import make as make_version2
 from tests.backends.test_members import SYSTEM
 
 DATABASE = "b.sqlite"
@@ -36,8 +35,10 @@ def folder(tmp_path: Path) -> Path:
                 agents = (("m", "machine"), ("h", "human"))
                 place = (name, run, 1, position, about, "interact", 10, 3, "interact", "f")
                 board.start_session(SessionRecord(*place, True, (), agents))
-                answer = Answer("\x1b[31m", "'; DROP TABLE entries; --")
-                board.append(Message(name, 1, "m", "INIT", answer, "h"), "{}", [])
+                answer = Answer("\x1b[31m", "'; DROP TABLE events; --")
+                board.append(
+                    name, Event.of_message(Message(name, 1, "m", "INIT", answer, "h"), "{}", [])
+                )
     return tmp_path
 
 
@@ -90,14 +91,14 @@ def test_a_database_is_verified_and_a_change_is_found(folder: Path) -> None:
     assert (other.returncode, "not the mark that was expected" in other.stdout) == (1, True)
     assert pxp(folder, "verify", DATABASE, "--mark", "nonsense").returncode == 2
     connection = sqlite3.connect(folder / DATABASE)
-    connection.execute("DROP TRIGGER entries_unchanged")
-    connection.execute("UPDATE entries SET tag = 'TERM' WHERE session = 'a-1/1/2'")
+    connection.execute("DROP TRIGGER events_unchanged")
+    connection.execute("UPDATE events SET label = 'TERM' WHERE session = 'a-1/1/2'")
     connection.commit()
     connection.close()
     done = pxp(folder, "verify", DATABASE)
     assert done.returncode == 1
-    assert "Changed: session a-1/1/2, message 1: it, its judgements or its place" in done.stdout
-    assert "Changed: table entries: the trigger entries_unchanged" in done.stdout
+    assert "Changed: session a-1/1/2, event 1: it, its judgements or its place" in done.stdout
+    assert "Changed: table events: the trigger events_unchanged" in done.stdout
 
 
 @pytest.mark.parametrize("form", ["jsonl", pytest.param("parquet", marks=pytest.mark.deep)])
@@ -142,7 +143,7 @@ def test_what_cannot_be_done_is_said(
 
 def test_an_up_to_date_database_needs_no_upgrade(folder: Path) -> None:
     done = pxp(folder, "upgrade", DATABASE)
-    assert "schema version 8, is up to date" in done.stdout
+    assert "schema version 1, is up to date" in done.stdout
 
 
 def test_a_long_list_is_cut_and_says_so(folder: Path) -> None:
@@ -151,19 +152,6 @@ def test_a_long_list_is_cut_and_says_so(folder: Path) -> None:
     assert "a-1: 3 sessions, 0 over" in done.stdout
     assert "\x1b" not in done.stdout
     assert "more" not in pxp(folder, "sessions", "--database", DATABASE).stdout
-
-
-def test_an_upgrade_is_told_before_it_is_done(tmp_path: Path) -> None:
-    engine = create_engine(f"sqlite:///{tmp_path / 'old.sqlite'}")
-    make_version2(engine)
-    engine.dispose()
-    before = (tmp_path / "old.sqlite").read_bytes()
-    told = pxp(tmp_path, "upgrade", "--dry-run", "old.sqlite")
-    assert "schema version 2; an upgrade to 8 would do" in told.stdout
-    assert "Version 3: Table 1 by the agents' roles" in told.stdout
-    assert (tmp_path / "old.sqlite").read_bytes() == before
-    assert "upgraded from version 2" in pxp(tmp_path, "upgrade", "old.sqlite").stdout
-    assert "Nothing was changed." in pxp(tmp_path, "verify", "old.sqlite").stdout
 
 
 def test_a_list_goes_on_where_it_was_left(folder: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from pathlib import Path
 
 import pytest
@@ -180,16 +179,3 @@ def test_every_file_of_a_release_has_its_version() -> None:
 
 def _project() -> str:
     return (ROOT / "pyproject.toml").read_text("utf-8")
-
-
-def test_the_commands_in_the_table_of_the_readme_run_as_they_stand(tmp_path: Path) -> None:
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
-    listed = re.findall(
-        r"^\| `pxp ([^`]+)` \|", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE
-    )
-    serve = [one for one in listed if one.startswith(("explore", "lan serve"))]
-    assert len(serve) == 2
-    for one in listed:
-        if one not in serve:
-            done = command(*shlex.split(one), cwd=tmp_path)
-            assert done.returncode == 0, f"{one}\n{done.stdout}{done.stderr}"

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from pxp_fsm.errors import DataError
-from pxp_fsm.tasks import csv_records
+from pxp_fsm.tasks import own_data
 
 PXP = [sys.executable, "-m", "pxp_fsm.cli"]
 
 
 def ended(command: bytes, folder: Path) -> subprocess.CompletedProcess[str]:
     """What a command line of the shell comes to."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = dict(os.environ)
     line = b"exec " + b" ".join(part.encode() for part in PXP) + b" " + command
     return subprocess.run(
         ["bash", "-c", line], capture_output=True, text=True, check=False, cwd=folder,
@@ -32,7 +32,9 @@ def ended(command: bytes, folder: Path) -> subprocess.CompletedProcess[str]:
         (b"sessions --database $'b\\xff.sqlite'", {2, 3}),
         pytest.param(b"--version >&- 2>&-", {0}, marks=pytest.mark.deep),
         pytest.param(b"check $'t\\xff.toml'", {2}, marks=pytest.mark.deep),
-        pytest.param(b"run drug --instances 1 --data $'d\\xff.csv'", {2}, marks=pytest.mark.deep),
+        pytest.param(
+            b"run animals --instances 1 --data $'d\\xff.csv'", {2}, marks=pytest.mark.deep
+        ),
         pytest.param(b"import $'r\\xff.jsonl'", {2}, marks=pytest.mark.deep),
         pytest.param(b"verify $'b\\xff.sqlite'", {2, 3}, marks=pytest.mark.deep),
     ],
@@ -50,4 +52,4 @@ def test_a_csv_file_of_gigabytes_is_refused_by_its_size(tmp_path: Path) -> None:
     with path.open("wb") as file:
         file.truncate(3 * 2**30)  # sparse: it takes no room on the disk
     with pytest.raises(DataError, match="more than 200,000,000 bytes"):
-        csv_records.read(path)
+        own_data.read(path)

@@ -187,7 +187,7 @@ def test_a_member_without_a_respondent_is_told_with_its_line(tmp_path: Path) -> 
 
 
 def test_a_task_refuses_what_is_of_systems(tmp_path: Path) -> None:
-    code, said = run(tmp_path, "drug", "--anyway")
+    code, said = run(tmp_path, "animals", "--anyway")
     assert code == 2 and "--anyway: this applies to a system file" in said
 
 
@@ -216,14 +216,14 @@ def test_people_at_one_terminal_are_asked_one_after_the_other(
             asked.clear()
         return words[0]
 
-    monkeypatch.setattr("backends.people.member.one_of", chosen)
-    monkeypatch.setattr("pxp_fsm.cli.run_system.has_terminal", lambda: True)
+    monkeypatch.setattr("backends.people.terminal.one_of", chosen)
+    monkeypatch.setattr("pxp_fsm.cli.run.has_terminal", lambda: True)
     people = [f"--respondent={name}=terminal" for name in ("left", "right", "coordinator")]
 
     async def nothing(*_asked: object, **_more: object) -> str:
         return ""
 
-    monkeypatch.setattr("backends.people.member.ask_line", nothing)
+    monkeypatch.setattr("backends.people.terminal.ask_line", nothing)
     code, said = run(tmp_path, COMMIT.with_name("three_phase.toml"), *people)
     assert code == 0 and "is over: finished" in said
 
@@ -257,7 +257,7 @@ def test_commands_take_runs_of_systems_where_they_have_a_meaning(tmp_path: Path)
     code, said = pxp("report", database, "-o", str(tmp_path / "report.html"), "--sessions", "0")
     assert code == 0 and "report-actions.csv" in said and "Left out" not in said
     assert why in pxp("test", "two_phase-1", "--database", database)[1]
-    assert why in pxp("run", "drug", "--resume", "two_phase-1", "--database", database)[1]
+    assert why in pxp("run", "animals", "--resume", "two_phase-1", "--database", database)[1]
     assert pxp("cost", database)[0] == 0
 
 

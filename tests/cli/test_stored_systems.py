@@ -54,8 +54,8 @@ def test_formulas_are_monitored_on_a_run_and_on_a_session(database: Path) -> Non
     assert whole.exit_code == 1
     assert whole.output.splitlines() == [
         "Monitor F asks@OVER: true in 2",
-        "Monitor G !grants.GRANT: false in 2: false in lab/1 at message 2 (grants>asks GRANT), "
-        "lab/2 at message 2 (grants>asks GRANT)",
+        "Monitor G !grants.GRANT: false in 2: false in lab/1 at action 2 (grants>asks GRANT), "
+        "lab/2 at action 2 (grants>asks GRANT)",
     ]
     one = ran(database, "monitor", "lab/1", "F grants.GRANT")
     assert one.exit_code == 0

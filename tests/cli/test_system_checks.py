@@ -8,12 +8,14 @@ import runpy
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from proofs import recheck
+from proofs.core.results import Verdict
 from pxp_fsm.cli.main import commands
 from tests.command_line import interrupted, processor_seconds
 
@@ -148,7 +150,7 @@ def test_the_same_property_has_a_line_a_channel() -> None:
         ((*SYSTEM, "--formula", "F ("), 2, "ends too early"),
         ((*SYSTEM, "--relations", "noisy"), 2, "--relations: relations and explicit"),
         ((*SYSTEM, "--property", "terminates"), 2, "is not a property of a system"),
-        ((*SYSTEM, "--formula", "F ended", "--property", "no-deadlock"), 2, "cannot be combined"),
+        ((*SYSTEM, "--formula", "F ended", "--property", "no-deadlock"), 0, "2 verdicts, 0 not as"),
         (("--channel", "sync"), 2, "no table is given"),
         (("hub.toml", "worker.toml"), 2, "there is no member left"),
         ((*SYSTEM[:2], "right=nothing.toml"), 2, "nothing.toml"),
@@ -164,10 +166,12 @@ def test_the_command(arguments: tuple[str, ...], code: int, said: str) -> None:
 def test_ctrl_c_leaves_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
     from proofs.systems import standard_checks
 
-    def pressed(_self: object) -> None:
+    def pressed(_standard: object) -> Verdict:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(standard_checks.Standing, "can_always_end", pressed)
+    name = "end-reachable-from-everywhere"
+    check = replace(standard_checks.STANDARD[name], decide=pressed)
+    monkeypatch.setitem(standard_checks.STANDARD, name, check)
     done = checked(*SYSTEM, "--channel", "fifo:1", "--channel", "fifo:2")
     _, *lines = done.output.splitlines()
     assert done.exit_code == 130
@@ -199,12 +203,12 @@ def test_where_the_memory_is_used_up_nothing_is_known(
 def test_ctrl_c_leaves_the_claims_that_were_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from proofs.claims.checking import Checker
+    from proofs.claims.checking import ClaimChecker
 
-    def pressed(_self: Checker, _claim: object, _name: str) -> object:
+    def pressed(_self: ClaimChecker, _claim: object, _name: str) -> object:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Checker, "check", pressed)
+    monkeypatch.setattr(ClaimChecker, "check", pressed)
     done = checked(
         "interact",
         *("--property", "interact.never-stuck", "--property", "no-deadlock"),

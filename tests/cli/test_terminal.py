@@ -17,6 +17,7 @@ import pytest
 
 from backends.databases import RunRecord, SessionRecord, SqlBlackboard
 from pxp_fsm.protocol.messages import Answer, Instance, Message
+from pxp_fsm.sessions.events import Event
 from tests.command_line import interrupted, pxp, take_sigint
 
 PXP = [sys.executable, "-m", "pxp_fsm.cli"]
@@ -45,7 +46,12 @@ def folder(tmp_path: Path) -> Path:
             place = (name, "r-1", 1, position, Instance(LONG, "x→"), "interact", 10, 3)
             agents = (("m\x1b[2J", "machine"), ("h", "human"))
             board.start_session(SessionRecord(*place, table, "f" * 64, True, (), agents))
-            board.append(Message(name, 1, "m\x1b[2J", "INIT", Answer("", ""), "h"), "{}", [])
+            board.append(
+                name,
+                Event.of_message(
+                    Message(name, 1, "m\x1b[2J", "INIT", Answer("", ""), "h"), "{}", []
+                ),
+            )
     return tmp_path
 
 
@@ -61,9 +67,10 @@ def test_names_of_agents_cannot_steer_a_terminal(folder: Path) -> None:
     for arguments in (("sessions", "\x1b[2J"), ("sessions", "\x1b/1/1"), ("run", "\x1b[2J")):
         done = pxp(*arguments, cwd=folder)
         assert (done.returncode, "\x1b" in done.stderr) == (2, False), done.stderr
-    (folder / "retro.csv").write_text('"a\x1b[2J",b\n')
-    done = pxp("run", "drug", "--data", ".", cwd=folder)
-    assert (done.returncode, "a\\u001b[2J" in done.stderr) == (2, True), done.stderr
+    (folder / "data.csv").write_text('key,x,prediction,explanation\nk,x,"a\x1b[2J b",e\n')
+    done = pxp("run", "animals", "--data", ".", cwd=folder)
+    assert (done.returncode, "a\\x1b[2J" in done.stderr) == (2, True), done.stderr
+    assert "\x1b" not in done.stderr
 
 
 @pytest.mark.parametrize("arguments", ["sessions r-1/1/2", "draw r-1/1/2"])
@@ -79,7 +86,7 @@ def test_a_terminal_of_few_letters_is_enough(folder: Path) -> None:
     assert (done.returncode, "x\\u2192" in done.stdout) == (0, True), done.stderr
 
 
-@pytest.mark.parametrize("arguments", ["sessions", "sessions r-1/1/1", "run drug --instances 1"])
+@pytest.mark.parametrize("arguments", ["sessions", "sessions r-1/1/1", "run animals --instances 1"])
 def test_a_reader_who_goes_away_is_no_error(folder: Path, arguments: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
@@ -112,14 +119,14 @@ def test_a_full_device_is_said_in_words(folder: Path) -> None:
 
 @pytest.mark.deep
 def test_without_a_terminal_progress_is_a_line_a_repetition(tmp_path: Path) -> None:
-    done = pxp("run", "drug", "--instances", "1", "--repetitions", "2", cwd=tmp_path)
+    done = pxp("run", "animals", "--instances", "1", "--repetitions", "2", cwd=tmp_path)
     lines = [f"repetition {number} of 2 is over" for number in (1, 2)]
     assert done.stderr.splitlines() == lines
     assert "1 instance, 2 repetitions" in done.stdout
 
 
 def test_resuming_nothing_makes_nothing(tmp_path: Path) -> None:
-    done = pxp("run", "drug", "--resume", "drug-1", "--output", "out", cwd=tmp_path)
+    done = pxp("run", "animals", "--resume", "animals-1", "--output", "out", cwd=tmp_path)
     assert (done.returncode, list(tmp_path.iterdir())) == (2, [])
 
 
@@ -133,7 +140,7 @@ def unprivileged() -> None:
 def test_a_folder_that_cannot_be_written_is_said_before_the_run(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir(mode=0o555)
     place = ("--output", "out", "--database", "b.sqlite")
-    done = started("run", "drug", *place, cwd=tmp_path, preexec_fn=unprivileged)
+    done = started("run", "animals", *place, cwd=tmp_path, preexec_fn=unprivileged)
     told = "Error: cannot write out: permission denied; give another folder with --output\n"
     assert (done.returncode, done.stderr, done.stdout) == (3, told, "")
     assert not (tmp_path / "b.sqlite").exists()
@@ -144,11 +151,12 @@ def test_a_folder_that_cannot_be_written_is_said_before_the_run(tmp_path: Path) 
 @pytest.mark.deep
 def test_a_drawing_is_named_after_its_agent_and_may_be_called_gv(tmp_path: Path) -> None:
     place = ("--database", "b.sqlite")
-    done = pxp("run", "drug", "--instances", "1", *place, cwd=tmp_path)
+    done = pxp("run", "animals", "--instances", "1", *place, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    for options, name in ((("--agent", "m"), "drug-1-1-1-m.svg"), ((), "drug-1-1-1.svg")):
+    for options, name in ((("--agent", "m"), "animals-1-1-1-m.svg"), ((), "animals-1-1-1.svg")):
         assert (
-            pxp("draw", "drug-1/1/1", *options, *place, cwd=tmp_path).stdout == f"Drawn: {name}\n"
+            pxp("draw", "animals-1/1/1", *options, *place, cwd=tmp_path).stdout
+            == f"Drawn: {name}\n"
         )
     done = pxp("draw", "pxp", "--format", "dot", "-o", "a.gv", cwd=tmp_path)
     assert (done.returncode, (tmp_path / "a.gv").read_text()[:7]) == (0, "digraph")
@@ -157,7 +165,7 @@ def test_a_drawing_is_named_after_its_agent_and_may_be_called_gv(tmp_path: Path)
 @pytest.mark.deep
 def test_the_hint_after_ctrl_c_can_be_pasted_as_it_is(tmp_path: Path) -> None:
     place = ("--output", "my runs", "--database", "my data.sqlite")
-    command = [*PXP, "run", "drug", "--repetitions", "500", *place]
+    command = [*PXP, "run", "animals", "--repetitions", "500", *place]
     process = subprocess.Popen(
         command,
         cwd=tmp_path,
@@ -171,33 +179,15 @@ def test_the_hint_after_ctrl_c_can_be_pasted_as_it_is(tmp_path: Path) -> None:
     assert process.returncode == 130, error
     hint = re.search(r"^  (pxp run .*)$", error, re.MULTILINE)
     assert hint is not None
-    assert shlex.split(hint[1]) == ["pxp", "run", "drug", "--resume", "drug-1", *place]
+    assert shlex.split(hint[1]) == ["pxp", "run", "animals", "--resume", "animals-1", *place]
 
 
 def any_message(database: Path) -> bool:
     try:
         connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
         try:
-            return bool(connection.execute("SELECT 1 FROM entries").fetchone())
+            return bool(connection.execute("SELECT 1 FROM events").fetchone())
         finally:
             connection.close()
     except sqlite3.OperationalError:
         return False
-
-
-def test_ctrl_c_anywhere_is_one_line(tmp_path: Path) -> None:
-    """Here in `conform`, which waits for a program that never answers."""
-    (tmp_path / "silent.py").write_text(
-        "import pathlib, time\npathlib.Path('began').touch()\ntime.sleep(100)\n", "utf-8"
-    )
-    process = subprocess.Popen(
-        [*PXP, "conform", f"{sys.executable} silent.py", "--timeout", "100"],
-        cwd=tmp_path,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=take_sigint,  # noqa: PLW1509 - no threads here
-    )
-    while process.poll() is None and not (tmp_path / "began").exists():
-        time.sleep(0.05)
-    _, error = interrupted(process)
-    assert (process.returncode, error) == (130, "Stopped.\n")

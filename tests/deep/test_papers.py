@@ -17,15 +17,15 @@ from PIL import Image
 from pytest_httpserver import HTTPServer
 
 from backends.databases import SqlBlackboard, calls_of_session
-from pxp_fsm.experiments import participants
+from pxp_fsm.experiments import members
+from pxp_fsm.experiments.plan_data import stored_deviations, stored_plan
 from pxp_fsm.experiments.reports.contents import gather
-from pxp_fsm.experiments.stored_plans import stored_deviations, stored_plan
 from pxp_fsm.protocol.intelligibility import DEFINITIONS, holds_for, two_way
-from pxp_fsm.tasks.registry import find_task
+from pxp_fsm.tasks.task import find_task
 from tests.command_line import pxp
 from tests.experiments.scripted_server import Body, Expert, Table, as_sent, is_equal, judging
-from tests.tasks.test_drug_pathways import ROWS as ROUTES
-from tests.tasks.test_drug_pathways import SHOP
+from tests.plugins.drug.test_drug_pathways import ROWS as ROUTES
+from tests.plugins.drug.test_drug_pathways import SHOP
 
 pytestmark = pytest.mark.deep
 
@@ -103,7 +103,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
     found = Made(folder)
     with HTTPServer(port=0) as server, pytest.MonkeyPatch.context() as patched:
         # there is no terminal in a test: the task's own human is in the person's place
-        patched.setattr(participants, "with_person", lambda human, *_: human)
+        patched.setattr(members, "with_person", lambda human, *_: human)
         patched.setattr("pxp_fsm.cli.run.has_terminal", lambda: True)
         table = Table(server, Expert(truth), is_equal)
         for line in _lines():
@@ -213,7 +213,7 @@ def _learned(board: SqlBlackboard, run: str) -> list[Any]:
     return [
         judgement.outcome
         for session in board.sessions(run)
-        for entry in board.entries(session.session)
+        for entry in board.events(session.session)
         for judgement in entry.judgements
         if judgement.relation == "LEARN"
     ]
@@ -276,7 +276,7 @@ def _naive_table1(board: SqlBlackboard, run: str) -> dict[str, float]:
     """Table 1 from the stored tags, by the definitions."""
     counts = dict[int, Counter[str]]()
     for session in board.sessions(run):
-        messages = [entry.message for entry in board.entries(session.session)]
+        messages = [entry.carried for entry in board.events(session.session)]
         here = counts.setdefault(session.repetition, Counter())
         for name, role in (("one_way", "one-way"), ("strong", "strong"), ("ultra_strong", "")):
             for agent, who in (("h", "human"), ("m", "machine")):
@@ -295,7 +295,7 @@ def authors_calls(board: SqlBlackboard, run: str) -> int:
     """
     calls = 0
     for session in board.sessions(run):
-        said = [entry.message.answer for entry in board.entries(session.session)]
+        said = [entry.carried.answer for entry in board.events(session.session)]
         for place in range(1, len(said)):
             own = said[place - 2] if place > 1 else said[place]
             calls += 1 + (said[place].prediction == own.prediction)
@@ -310,9 +310,9 @@ def _agree_is_asked_no_more_than_needed(board: SqlBlackboard, run: str) -> None:
         calls = calls_of_session(board, session.session)
         asked = sum(call.purpose == "judge" for call in calls)
         pairs = Counter[tuple[Any, ...]]()
-        for entry in board.entries(session.session):
+        for entry in board.events(session.session):
             for one in entry.judgements:
                 if one.relation == "AGREE" and one.asked:
-                    pairs[entry.message.sender, one.left, one.right] += 1
+                    pairs[entry.carried.sender, one.left, one.right] += 1
         assert asked == pairs.total()
         assert max(pairs.values(), default=1) == 1

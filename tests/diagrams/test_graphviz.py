@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from pxp_fsm.diagrams.graphviz import _configuration, graphviz
-from pxp_fsm.diagrams.model import Edge, Node, Row, StateDiagram
-from pxp_fsm.diagrams.placement import MOST_ARROWS, MOST_LABELS, place
+from pxp_fsm.diagrams.graphviz import MOST_ARROWS, MOST_LABELS, _configuration, graphviz, place
+from pxp_fsm.diagrams.model import Edge, EdgeRow, Node, StateDiagram
 
 
 def test_threads_draw_one_after_the_other() -> None:
@@ -70,7 +69,7 @@ def test_what_is_compiled_is_kept_and_a_broken_cache_costs_time_alone(tmp_path: 
 def test_a_dense_diagram_is_drawn_without_what_takes_minutes(states: int, arrows: int) -> None:
     names = [f"S{number}" for number in range(states)]
     pairs = random.Random(1).sample([(one, other) for one in names for other in names], arrows)
-    edges = tuple(Edge(*pair, (Row("1 G / +MESSAGE", number=1),)) for pair in pairs)
+    edges = tuple(Edge(*pair, (EdgeRow("1 G / +MESSAGE", number=1),)) for pair in pairs)
     found = place(StateDiagram("", "", tuple(map(Node, names)), edges))
     drawn = {(arrow.source, arrow.target) for arrow in found.arrows}
     assert drawn == set(pairs[:MOST_ARROWS])

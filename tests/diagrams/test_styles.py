@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import warnings
 import xml.etree.ElementTree as ET
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,34 +19,30 @@ from hypothesis import example, given, settings
 from PIL import Image, ImageFont
 
 import pxp_fsm as pxp
-from pxp_fsm.automata.tables import BUILTIN, builtin, load_automaton
+from pxp_fsm.automata.tables import BUILTIN, builtin
 from pxp_fsm.cli.main import commands
 from pxp_fsm.diagrams import (
     Diagram,
     Edge,
+    EdgeRow,
     Lifeline,
     Node,
-    Row,
     SequenceChart,
     StateDiagram,
     Style,
-    fonts,
     render,
     sequence_chart,
     state_diagram,
 )
-from pxp_fsm.diagrams.canvas import canvas_of
+from pxp_fsm.diagrams.graphviz import canvas_of
 from pxp_fsm.diagrams.latex import latex
-from pxp_fsm.diagrams.layout import PAGE, WIDE, arrange
+from pxp_fsm.diagrams.render import PAGE, arrange
+from pxp_fsm.diagrams.style import font_problems
 from pxp_fsm.errors import PXPWarning, UsageError
 from tests.diagrams.test_diagrams import conversation, hostile
 from tests.typesetting import has_style, typeset
 
 INTERACT = state_diagram(builtin("interact"))
-WHOLE = load_automaton("pxp_fsm/automata/data/lan_pipeline.toml")
-AHEAD = tuple(row for row in WHOLE.transitions if not row.label.startswith("BACK_TO"))
-PIPELINE = state_diagram(replace(WHOLE, transitions=AHEAD))
-"""The pipeline without the rows that lead back to a step, with which it is wider than a page."""
 CHART = sequence_chart(conversation([("a", "b")] * 3, ("m", "h")), title="A session", note="ended")
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -83,21 +80,6 @@ def test_a_width_that_is_too_small_is_said_with_the_size_of_its_letters() -> Non
     arranged = arrange(INTERACT, Style(size="2cm"))
     assert size(svg)[0] < 60
     assert arranged.letters == pytest.approx(arranged.canvas.smallest_text * arranged.scale)
-
-
-def test_a_wide_automaton_is_laid_out_from_top_to_bottom_and_loses_no_arrow() -> None:
-    arranged = arrange(PIPELINE, Style())
-    assert arranged.canvas.size[0] < WIDE
-    assert arrange(PIPELINE, Style(direction="LR")).canvas.size[0] > WIDE
-    drawn = " ".join(" ".join(arranged.canvas.lines).split())
-    rows = [row.text for edge in PIPELINE.edges for row in edge.rows]
-    missing = [text for text in rows if drawn.count(text) < rows.count(text)]
-    assert missing == [text for text in missing if len(text) > 24]  # those are in two lines
-    references = re.findall(r"\tr\d+ \[label=(\w+)", arranged.source)
-    assert set(references) == {"RUN", "HAND_OVER", "HANDED", "PARAMETERS"}
-    for diagram in (PIPELINE, state_diagram(WHOLE)):
-        arrows = re.findall(r"\ts\d+ -> [srj]\d+ ", arrange(diagram, Style()).source)
-        assert len(arrows) == len(diagram.edges)
 
 
 def test_the_row_that_leaves_two_states_is_drawn_once() -> None:
@@ -195,16 +177,18 @@ def test_without_the_extra_a_pdf_is_refused_with_the_line_that_installs_it(
 def test_characters_without_a_font_are_said_with_debians_package(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("pxp_fsm.diagrams.fonts.shutil.which", lambda _name: "/usr/bin/fc-list")
-    monkeypatch.setattr(fonts, "_fonts", lambda pattern: pattern in (":", ":charset=6f22"))
+    monkeypatch.setattr("pxp_fsm.diagrams.style.shutil.which", lambda _name: "/usr/bin/fc-list")
+    monkeypatch.setattr(
+        "pxp_fsm.diagrams.style._fonts", lambda pattern: pattern in (":", ":charset=6f22")
+    )
     texts = ["漢 Ελ ⊤ −", "字 😀", "ไทย"]
-    found = [*fonts.problems(texts, Style(), "pdf")]
+    found = [*font_problems(texts, Style(), "pdf")]
     assert found == [
         "no installed font has 字; boxes are drawn: apt install fonts-noto-cjk",
         "no installed font has 😀; boxes are drawn: apt install fonts-noto-color-emoji",
         "no installed font has ท ย ไ; boxes are drawn: apt install fonts-noto-core",
     ]
-    assert [*fonts.problems(["Ελ"], Style(font="Nowhere"), "pdf")] == [
+    assert [*font_problems(["Ελ"], Style(font="Nowhere"), "pdf")] == [
         "no font Nowhere is installed; another is used (fc-list shows what there is)"
     ]
     with pytest.warns(PXPWarning, match="fonts-noto-color-emoji"):
@@ -253,7 +237,7 @@ def test_the_command_and_python_draw_the_same(tmp_path: Path) -> None:
 @example("\\end{tikzpicture}", "\\input{/etc/passwd}", "^^5cinput x")
 def test_no_text_is_a_command_of_latex(name: str, row: str, title: str) -> None:
     nodes = (Node("a" + name, initial=True), Node("b"))
-    diagram = StateDiagram(title, "", nodes, (Edge("a" + name, "b", (Row("1 " + row),)),))
+    diagram = StateDiagram(title, "", nodes, (Edge("a" + name, "b", (EdgeRow("1 " + row),)),))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PXPWarning)
         source = render(diagram, "tikz").decode()
@@ -283,8 +267,8 @@ def test_tikz_compiles_with_pdflatex(tmp_path: Path) -> None:
         "“quoted” `a` <b>",
         (Node("ä_b", initial=True), Node("ß\\", final=True, marked=True)),
         (
-            Edge("ä_b", "ß\\", (Row("1 G_1 / +A%", 2),)),
-            Edge("ß\\", "", (Row("−B is not received"),), refused=True),
+            Edge("ä_b", "ß\\", (EdgeRow("1 G_1 / +A%", 2),)),
+            Edge("ß\\", "", (EdgeRow("−B is not received"),), refused=True),
         ),
     )
     lifelines = (Lifeline("m", "END"), Lifeline("h_1", "{"))
@@ -292,11 +276,15 @@ def test_tikz_compiles_with_pdflatex(tmp_path: Path) -> None:
     drawn: dict[str, tuple[Diagram, Style]] = {
         "interact": (INTERACT, Style(size="3.5in", legend=True)),
         "serif": (INTERACT, Style(font="serif", title=False)),
-        "pipeline": (PIPELINE, Style(size="4.5in", title=False)),
         "awkward": (awkward, Style(legend=True)),
         "session": (CHART, Style()),
         "chart": (chart, Style()),
     }
+    check_typeset(drawn, tmp_path)
+
+
+def check_typeset(drawn: Mapping[str, tuple[Diagram, Style]], tmp_path: Path) -> None:
+    """Each drawing compiles, and is on a page of its own with every character."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PXPWarning)
         for name, (diagram, style) in drawn.items():
@@ -305,7 +293,7 @@ def test_tikz_compiles_with_pdflatex(tmp_path: Path) -> None:
     look = "\\usepackage{tikz}\n\\textheight=690pt\\textwidth=700pt\\topskip=0pt"
     log = typeset(tmp_path, look, inputs)
     assert "Missing character" not in log
-    pages = re.search(r"Output written on paper\.pdf \((\d+) pages", log)
+    pages = re.search(r"Output written on paper\.pdf \((\d+) pages?\b", log)
     assert pages is not None
     assert int(pages[1]) == len(drawn)
 

@@ -13,6 +13,7 @@ from pxp_fsm.experiments.plan_data import read_plan
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.protocol.messages import Answer, Instance, Message
 from pxp_fsm.protocol.relations import Judgement, Outcome, digest
+from pxp_fsm.sessions.events import Event
 
 
 def judged(match: str = "no", agree: str = "no", *more: str) -> list[Judgement]:
@@ -27,15 +28,15 @@ def judged(match: str = "no", agree: str = "no", *more: str) -> list[Judgement]:
 
 @dataclass
 class Made:
-    """A board with a DRUG run whose sessions are added by hand."""
+    """A board with a run of animals whose sessions are added by hand."""
 
     board: SqlBlackboard
-    run: str = "drug-1"
-    plan: Plan = field(default_factory=lambda: Plan("drug", instances="3"))
+    run: str = "animals-1"
+    plan: Plan = field(default_factory=lambda: Plan("animals", instances="3"))
 
     def __post_init__(self) -> None:
         _, data = read_plan(self.plan)
-        row = (self.run, "drug", self.plan.as_json(), 0, "0", data.fingerprint)
+        row = (self.run, self.plan.task, self.plan.as_json(), 0, "0", data.fingerprint)
         self.board.start_run(RunRecord(*row))
 
     def add(
@@ -59,9 +60,9 @@ class Made:
         self.board.start_session(record)
         for number, tag in enumerate(tags.split(), start=1):
             sender, receiver = ("m", "h") if number % 2 else ("h", "m")
-            message = Message(name, number, sender, tag, answer or Answer("CCO", "so"), receiver)
+            message = Message(name, number, sender, tag, answer or Answer("bird", "so"), receiver)
             why = [] if number == 1 else judged("yes", "yes") if tag == "RATIFY" else judged()
-            self.board.append(message, "{}", why)
+            self.board.append(name, Event.of_message(message, "{}", why))
         if ending is not None:
             self.board.close(name, ending, cause, [])
         return name

@@ -88,9 +88,9 @@ def frames(body: Body) -> list[dict[str, Any]]:
 
 
 def stubborn_then_convinced(body: Body) -> str:
-    """Methane at first; then the other's reactants, and in the end the other's reasons too."""
+    """A worm at first; then the other's class, and in the end the other's reasons too."""
     heard = [frame for frame in frames(body) if "tag" in frame]
-    prediction = heard[-1]["prediction"].split(".") if heard else ["C"]
+    prediction = heard[-1]["prediction"] if heard else "worm"
     view = f"You are right: {heard[-1]['tag']}." if len(heard) > 1 else f"My view, {len(heard)}."
     return json.dumps({"prediction": prediction, "explanation": view})
 
@@ -102,9 +102,9 @@ def agrees_when_convinced(body: Body) -> str:
     return json.dumps({"consistent": "yes" if convinced and not stubborn else "no"})
 
 
-def plan(table: Table, **more: Any) -> Plan:
-    """DRUG with the model of `table` as machine and judge."""
-    return Plan("drug", instances="3", machine=table.model, judge=table.model, **more)
+def plan(table: Table, task: str = "animals", **more: Any) -> Plan:
+    """A task with the model of `table` as machine and judge."""
+    return Plan(task, instances="3", machine=table.model, judge=table.model, **more)
 
 
 @dataclass

@@ -14,7 +14,7 @@ from pathlib import Path
 from guards import Exact
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question
 from pxp_fsm.sessions.agent import Agent
-from pxp_fsm.tasks.task import DataSet, Row, Task
+from pxp_fsm.tasks.task import DataRow, DataSet, Task
 
 
 class Player:
@@ -37,7 +37,7 @@ class Player:
 
 
 def _load(_folder: Path | None) -> DataSet:
-    rows = tuple(Row(Instance(f"i{i}", f"x{i}"), Answer("abc"[i % 3], "")) for i in range(30))
+    rows = tuple(DataRow(Instance(f"i{i}", f"x{i}"), Answer("abc"[i % 3], "")) for i in range(30))
     return DataSet("made up", rows[:20], validation=rows[20:])
 
 
@@ -55,4 +55,6 @@ def install(folder: Path) -> None:
     info = folder / "slow_task-0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: slow-task\nVersion: 0\n")
-    (info / "entry_points.txt").write_text(f"[pxp_fsm.tasks]\nslow = {__name__}:TASK\n")
+    (info / "entry_points.txt").write_text(
+        "[pxp_fsm.plugins]\nslow = tests.experiments.slow_plugin:PLUGIN\n"
+    )

@@ -20,9 +20,8 @@ from cryptography.hazmat.primitives.serialization import (
 
 from backends.databases import SqlBlackboard, transfer
 from pxp_fsm.errors import DataError, UsageError
-from pxp_fsm.experiments import archive_checks, runs
-from pxp_fsm.experiments.archive_checks import check_archive
-from pxp_fsm.experiments.archives import MANIFEST, write_archive
+from pxp_fsm.experiments import archives, runs
+from pxp_fsm.experiments.archives import MANIFEST, check_archive, write_archive
 from pxp_fsm.experiments.plans import Plan
 from tests.command_line import pxp
 
@@ -34,8 +33,8 @@ def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a database of one run, and its archive."""
     folder = tmp_path_factory.mktemp("packed")
     with SqlBlackboard(str(folder / "b.sqlite")) as board:
-        runs.run(Plan("drug", instances="2"), board)
-        write_archive(board, ["drug-1"], folder / "a.zip")
+        runs.run(Plan("animals", instances="2"), board)
+        write_archive(board, ["animals-1"], folder / "a.zip")
     return folder
 
 
@@ -69,11 +68,11 @@ def test_what_was_written_passes_and_has_all_that_a_supplement_needs(packed: Pat
     assert any("certificate accepted" in line for line in checked.found)
     files = files_of(packed / "a.zip")
     own = {"sessions.jsonl", "plan.json", "table1.csv", "automaton.toml", "certificate.json"}
-    assert {f"runs/drug-1/{name}" for name in (*own, "data.json")} <= set(files)
+    assert {f"runs/animals-1/{name}" for name in (*own, "data.json")} <= set(files)
     assert {
         "report/report.html",
         "report/report-table1.tex",
-        "report/figures/drug-1-curves.pdf",
+        "report/figures/animals-1-curves.pdf",
     } <= (set(files))
     manifest = json.loads(files[MANIFEST])
     assert {"python", "pxp-fsm", "transitions", "rdkit"} <= set(manifest["versions"])
@@ -85,10 +84,10 @@ def test_the_same_run_gives_the_same_bytes_wherever_its_database_is(
     packed: Path, tmp_path: Path
 ) -> None:
     with SqlBlackboard(str(packed / "b.sqlite"), create=False) as board:
-        rows = list(transfer.export_rows(board.engine, "drug-1"))
+        rows = list(transfer.export_rows(board.engine, "animals-1"))
     with SqlBlackboard(str(tmp_path / "other.sqlite")) as board:
         transfer.import_rows(board.engine, iter(rows), "rows")
-        write_archive(board, ["drug-1"], tmp_path / "b.zip")
+        write_archive(board, ["animals-1"], tmp_path / "b.zip")
     assert (tmp_path / "b.zip").read_bytes() == (packed / "a.zip").read_bytes()
 
 
@@ -96,7 +95,7 @@ def edited(name: str, change: Callable[[bytes], bytes]) -> Callable[[Files], Fil
     return lambda files: {**files, name: change(files[name])}
 
 
-RUN = "runs/drug-1"
+RUN = "runs/animals-1"
 
 
 @pytest.mark.deep
@@ -108,8 +107,11 @@ RUN = "runs/drug-1"
         (edited(f"{RUN}/sessions.jsonl", lambda raw: raw.replace(b"RATIFY", b"REFUTE", 1)), "run"),
         (edited(f"{RUN}/certificate.json", lambda raw: raw.replace(b"0", b"1", 9)), "certificate"),
         (edited(MANIFEST, lambda raw: raw.replace(b'"messages": ', b'"messages": 1')), "messages"),
-        (edited(f"{RUN}/sessions.jsonl", lambda _raw: b""), "run drug-1"),
-        (lambda files: {k: v for k, v in files.items() if "sessions.jsonl" not in k}, "run drug-1"),
+        (edited(f"{RUN}/sessions.jsonl", lambda _raw: b""), "run animals-1"),
+        (
+            lambda files: {k: v for k, v in files.items() if "sessions.jsonl" not in k},
+            "run animals-1",
+        ),
     ],
 )
 def test_what_was_changed_is_found_though_the_manifest_was_made_to_fit(
@@ -161,7 +163,7 @@ def test_links_doubles_and_bombs_are_refused(
     written(path, {MANIFEST: b"{}", "A.txt": b"", "a.TXT": b""})
     with pytest.raises(DataError, match="twice"):
         check_archive(path)
-    monkeypatch.setattr(archive_checks, "_MOST_BYTES", 2**20)
+    monkeypatch.setattr(archives, "_MOST_BYTES", 2**20)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("zeros", bytes(2**20 + 1))
     with pytest.raises(DataError, match="more than"):
@@ -214,23 +216,23 @@ def test_an_anchor_is_packed_and_compared_with_the_signers_own_key(
         public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
         (tmp_path / f"{name}.pub").write_bytes(public)
     begun = pxp(
-        *("run", "drug", "--instances", "1", "--output", "."),
+        *("run", "animals", "--instances", "1", "--output", "."),
         *("--anchor", "anchor.jsonl", "--sign", "mine.pem"),
         cwd=tmp_path,
     )
     assert begun.returncode == 0, begun.stderr
-    asked = ("archive", "drug-1", "--database", "blackboard.sqlite", "--anchor", "anchor.jsonl")
+    asked = ("archive", "animals-1", "--database", "blackboard.sqlite", "--anchor", "anchor.jsonl")
     wrong = pxp(*asked, "--key", "other.pub", cwd=tmp_path)
     assert wrong.returncode == 2
     assert "not signed with this key" in wrong.stderr
     assert pxp(*asked, cwd=tmp_path).returncode == 2
     assert pxp(*asked, "--key", "mine.pub", cwd=tmp_path).returncode == 0
-    alone = pxp("archive", "drug-1.zip", "--check", cwd=tmp_path)
+    alone = pxp("archive", "animals-1.zip", "--check", cwd=tmp_path)
     assert alone.returncode == 0
     assert "signed by the key in the archive" in alone.stdout
-    mine = pxp("archive", "drug-1.zip", "--check", "--key", "mine.pub", cwd=tmp_path)
+    mine = pxp("archive", "animals-1.zip", "--check", "--key", "mine.pub", cwd=tmp_path)
     assert "anchor compared by mine.pub" in mine.stdout
-    forged = pxp("archive", "drug-1.zip", "--check", "--key", "other.pub", cwd=tmp_path)
+    forged = pxp("archive", "animals-1.zip", "--check", "--key", "other.pub", cwd=tmp_path)
     assert forged.returncode == 1
     assert "Changed: anchor" in forged.stdout
 
@@ -243,16 +245,16 @@ def test_what_cannot_be_archived_is_refused_and_nothing_is_overwritten(
         SqlBlackboard(str(packed / "b.sqlite"), create=False) as board,
         pytest.raises(UsageError, match=r"must end in \.zip"),
     ):
-        write_archive(board, ["drug-1"], tmp_path / "a.tar")
+        write_archive(board, ["animals-1"], tmp_path / "a.tar")
     taken = tmp_path / "taken.zip"
     taken.write_text("mine")
     where = ("--database", str(packed / "b.sqlite"))
-    refused = pxp("archive", "drug-1", "-o", "taken.zip", *where, cwd=tmp_path)
+    refused = pxp("archive", "animals-1", "-o", "taken.zip", *where, cwd=tmp_path)
     assert refused.returncode == 2
     assert "already exists" in refused.stderr
     assert taken.read_text() == "mine"
-    unknown = pxp("archive", "drug-9", *where, cwd=tmp_path)
-    assert "no run 'drug-9'" in unknown.stderr
+    unknown = pxp("archive", "animals-9", *where, cwd=tmp_path)
+    assert "no run 'animals-9'" in unknown.stderr
     assert unknown.returncode == 2
 
 
@@ -260,8 +262,8 @@ def test_what_cannot_be_archived_is_refused_and_nothing_is_overwritten(
 def test_an_archive_is_listed_by_an_erasure(packed: Path, tmp_path: Path) -> None:
     (tmp_path / "b.sqlite").write_bytes((packed / "b.sqlite").read_bytes())
     where = ("--database", "b.sqlite")
-    assert pxp("archive", "drug-1", "-o", "given.zip", *where, cwd=tmp_path).returncode == 0
-    erased = pxp("erase", "drug-1/1/1", "--yes", *where, cwd=tmp_path)
+    assert pxp("archive", "animals-1", "-o", "given.zip", *where, cwd=tmp_path).returncode == 0
+    erased = pxp("erase", "animals-1/1/1", "--yes", *where, cwd=tmp_path)
     digest = hashlib.sha256((tmp_path / "given.zip").read_bytes()).hexdigest()
-    assert "Given out before: drug-1: archive given.zip, " in erased.stdout
+    assert "Given out before: animals-1: archive given.zip, " in erased.stdout
     assert f"SHA-256 {digest[:12]}" in erased.stdout

@@ -16,6 +16,7 @@ from werkzeug import Request, Response
 
 from backends.databases import SqlBlackboard
 from tests.backends.model_servers import completion
+from tests.command_line import PLACES
 
 PRICE = 1e-5
 CATALOGUE = """
@@ -45,7 +46,7 @@ def test_a_cap_on_cost_holds_over_kills_and_resumes(
         billed += sum(used.values()) * PRICE
         if draw.random() < 0.2:
             return Response("busy", status=500)
-        said = json.dumps({"prediction": ["C"], "explanation": f"reason {draw.random()}"})
+        said = json.dumps({"prediction": "worm", "explanation": f"reason {draw.random()}"})
         return Response(
             json.dumps({**completion(said), "usage": used}), mimetype="application/json"
         )
@@ -53,13 +54,13 @@ def test_a_cap_on_cost_holds_over_kills_and_resumes(
     httpserver.expect_request("/v1/chat/completions").respond_with_handler(reply)
     (tmp_path / "own.toml").write_text(CATALOGUE)
     model = f"openai:x@{httpserver.url_for('/v1')}"
-    pxp = [sys.executable, "-m", "pxp_fsm.cli", "run", "drug", "--database", "b.sqlite"]
+    pxp = [sys.executable, "-m", "pxp_fsm.cli", "run", "animals", "--database", "b.sqlite"]
     limits = ["--max-dollars", str(cap), "--in-flight", "8", "--catalogue", "own.toml"]
-    plan = ["--instances", "20", "--repetitions", "20", "--machine", model]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    plan = ["--instances", "12", "--repetitions", "40", "--machine", model]
+    environment = {**os.environ, "PYTHONPATH": PLACES}
     code, kills = None, 0
     while code in (None, -9):
-        resumed = ["--resume", "drug-1"] if kills else plan
+        resumed = ["--resume", "animals-1"] if kills else plan
         with subprocess.Popen(
             [*pxp, *resumed, *limits], cwd=tmp_path, env=environment,
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
@@ -76,8 +77,8 @@ def test_a_cap_on_cost_holds_over_kills_and_resumes(
     assert kills >= 3
     assert b"the cap of $0.3 would be passed" in said
     with SqlBlackboard(str(tmp_path / "b.sqlite")) as board:
-        spent = board.spending("drug-1")
-        (cost,) = board.costs("drug-1")
+        spent = board.spending("animals-1")
+        (cost,) = board.costs("animals-1")
     assert billed <= spent.dollars + 1e-9
     assert spent.dollars <= cap + 1e-9
     assert cost.unsettled >= 1

@@ -11,9 +11,10 @@ import pytest
 from click.testing import CliRunner
 
 from pxp_fsm.cli import command
-from pxp_fsm.cli.command import Command, Group, resolve
+from pxp_fsm.cli.command import Command, CommandGroup
 from pxp_fsm.cli.main import commands
 from pxp_fsm.options import option
+from pxp_fsm.registry import load
 
 
 def every(group: click.Group) -> Iterator[tuple[str, click.Command]]:
@@ -22,7 +23,7 @@ def every(group: click.Group) -> Iterator[tuple[str, click.Command]]:
         found = group.get_command(context, name)
         assert found is not None, name
         yield name, found
-        if isinstance(found, Group):
+        if isinstance(found, CommandGroup):
             yield from ((f"{name} {inner}", each) for inner, each in every(found))
 
 
@@ -30,7 +31,7 @@ def every(group: click.Group) -> Iterator[tuple[str, click.Command]]:
 def test_a_commands_body_takes_its_options(name: str, found: click.Command) -> None:
     assert found.help, name
     if isinstance(found, Command):
-        hints = get_type_hints(resolve(found.body))
+        hints = get_type_hints(load(found.body))
         assert hints["request"] is found.kind
         assert hints["return"] in (int, type(None))
     described = [one for one in found.params if isinstance(one, click.Option)]
@@ -60,7 +61,7 @@ def test_options_become_the_dataclass(
     arguments: list[str], tea: Tea, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[Tea] = []
-    monkeypatch.setattr(command, "resolve", lambda _name: drawn.append)
+    monkeypatch.setattr(command, "load", lambda _name: drawn.append)
     assert CliRunner().invoke(Command("tea", Tea, "kitchen:draw"), arguments).exit_code == 0
     assert drawn == [tea]
 

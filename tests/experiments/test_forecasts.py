@@ -12,8 +12,8 @@ from pytest_httpserver import HTTPServer
 from backends.databases import SqlBlackboard, usage_of_sessions
 from backends.models.settings import Settings
 from pxp_fsm.experiments import runs
-from pxp_fsm.experiments.execution import Progress
 from pxp_fsm.experiments.forecasts import Forecast, forecast
+from pxp_fsm.experiments.runs import Progress
 from tests.command_line import pxp
 from tests.experiments.scripted_server import (
     Body,
@@ -44,7 +44,7 @@ def table(httpserver: HTTPServer) -> Table:
 def chemist(body: Body) -> str:
     """As the scripted one, whatever was said in the sessions before."""
     turns = body["messages"]
-    begun = [place for place, turn in enumerate(turns) if "target molecule" in turn["content"]]
+    begun = [place for place, turn in enumerate(turns) if "This is the animal" in turn["content"]]
     return stubborn_then_convinced({**body, "messages": turns[begun[-1] :]})
 
 
@@ -89,7 +89,7 @@ def test_a_run_costs_what_an_earlier_repetition_of_its_setting_did(
         again = runs.start(replace(first, seed=5, repetitions=2), board, settings=priced)
         said = forecast(again, board)
         assert said is not None
-        assert (said.recorded, said.runs) == (3, ("drug-1",))
+        assert (said.recorded, said.runs) == (3, ("animals-1",))
         again.execute()
         assert close(said, took(board, again.name), within=0.2)
         over = forecast(again, board)
@@ -116,26 +116,26 @@ def test_what_grows_from_session_to_session_is_drawn_out(table: Table, priced: S
         longer.execute()
         assert close(said, took(board, longer.name), within=0.2)
         assert said is not None
-        assert said.sent > 3.5 * took(board, "drug-1")[1]
+        assert said.sent > 3.5 * took(board, "animals-1")[1]
 
 
 @pytest.mark.deep
 def test_what_is_over_of_a_resumed_run_is_not_counted_again(table: Table, priced: Settings) -> None:
     def stop(step: Progress) -> None:
-        if step.message is None:
+        if step.event is None:
             raise KeyboardInterrupt
 
     with SqlBlackboard(":memory:") as board:
         begun = runs.start(plan(table), board, settings=priced)
         with pytest.raises(KeyboardInterrupt):
             begun.execute(stop)
-        before = took(board, "drug-1")
-        resumed = runs.resume("drug-1", board, priced)
+        before = took(board, "animals-1")
+        resumed = runs.resume("animals-1", board, priced)
         said = forecast(resumed, board)
         assert said is not None
         assert said.recorded == 1
         resumed.execute()
-        real = took(board, "drug-1")
+        real = took(board, "animals-1")
         rest = tuple(one - other for one, other in zip(real, before, strict=True))
         assert said.calls == pytest.approx(rest[0], rel=0.2)
 
@@ -148,10 +148,10 @@ def test_what_a_cache_answered_is_no_measure_and_an_unknown_price_no_dollars(
         for _ in range(2):
             run = runs.start(plan(table), board, settings=settings)
             run.execute()
-        assert sum(cost.cached for cost in board.costs("drug-2"))
+        assert sum(cost.cached for cost in board.costs("animals-2"))
         said = forecast(runs.start(plan(table), board), board)
         assert said is not None
-        assert said.runs == ("drug-1",)
+        assert said.runs == ("animals-1",)
         assert said.dollars is None
         assert "price unknown" in str(said)
 
@@ -159,11 +159,11 @@ def test_what_a_cache_answered_is_no_measure_and_an_unknown_price_no_dollars(
 @pytest.mark.deep
 def test_a_run_says_before_it_begins_what_it_will_cost(table: Table, tmp_path: Path) -> None:
     (tmp_path / "own.toml").write_text(CATALOGUE)
-    asked = ("run", "drug", "--machine", table.model, "--catalogue", "own.toml")
+    asked = ("run", "animals", "--machine", table.model, "--catalogue", "own.toml")
     first = pxp(*asked, "--instances", "1", cwd=tmp_path).stdout
     assert "Expected cost: unknown, as no session of this setting is recorded here" in first
     capped = ("--instances", "3", "--max-dollars", "0.001")
     second = pxp(*asked, *capped, cwd=tmp_path).stdout
     said = " ".join(second.split())
-    assert "as the 1 session recorded of this setting took (drug-1)" in said
+    assert "as the 1 session recorded of this setting took (animals-1)" in said
     assert "more than --max-dollars 0.001 allows" in said

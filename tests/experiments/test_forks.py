@@ -15,9 +15,9 @@ from backends.databases.erasure import erase, sessions_of
 from backends.databases.verify import verify_engine
 from pxp_fsm.automata.system_files import RANDOM
 from pxp_fsm.errors import NotThere, UsageError
-from pxp_fsm.experiments import participants, runs
+from pxp_fsm.experiments import runs
 from pxp_fsm.experiments.forks import fork
-from pxp_fsm.experiments.plan_data import read_plan
+from pxp_fsm.experiments.members import seated
 from tests.backends.test_members import SYSTEM
 from tests.command_line import pxp as command
 from tests.experiments.test_own_tasks import NUMBERS, PLAN, Pupil
@@ -28,15 +28,17 @@ DEBATE = str(Path(__file__).parents[2] / "examples" / "debate" / "debate.toml")
 def content(board: SqlBlackboard, session: str) -> list[Any]:
     """What a session says, without its name and times."""
     stored = board.session(session)
+    # what a member of a system judged is named with the salt of its session
+    pairs = not stored.record.channel
     judged = [
-        [(one.relation, one.left, one.right, one.outcome, one.asked) for one in entry.judgements]
-        for entry in stored.entries
+        [(one.relation, pairs and (one.left, one.right), one.outcome, one.asked) for one in judged]
+        for judged in (event.judgements for event in stored.events)
     ]
-    said = [replace(entry.message, session="") for entry in stored.entries]
-    contexts = [entry.context for entry in stored.entries]
+    said = [replace(entry.carried, session="") for entry in stored.events]
+    contexts = [entry.addition for entry in stored.events]
     acted = [
-        (one.action, one.guard, one.letter, one.memory, [j.relation for j in one.judgements])
-        for one in stored.actions
+        (one.action, one.guard, one.message, one.memory, [j.relation for j in one.judgements])
+        for one in (event.in_session("") for event in stored.events)
     ]
     return [said, contexts, judged, acted, stored.record.ending, stored.record.cause]
 
@@ -96,7 +98,7 @@ def test_a_systems_session_goes_on_from_every_action(board: SqlBlackboard) -> No
         fork(board, f"lab/2@{number}", seats(), name=f"seats{number}/1").run_sync()
         assert content(board, f"seats{number}/1") == whole
     fork(board, "lab/2@1", seats(7), name="seven/1").run_sync()
-    letters = [one.letter for one in board.actions("seven/1")]
+    letters = [one.message for one in board.events("seven/1")]
     assert [one and one.value for one in letters] == ["a seat", {"seat": 7}]
 
 
@@ -117,7 +119,7 @@ def test_a_fork_killed_while_it_copies_goes_on(
     with pytest.raises(KeyboardInterrupt):
         fork(board, "lab/1@6", members(), name="again/1")
     monkeypatch.undo()
-    assert len(board.entries("again/1")) == after
+    assert len(board.events("again/1")) == after
     fork(board, "lab/1@6", members(), name="again/1").run_sync()
     assert content(board, "again/1") == content(board, "lab/1")
     with pytest.raises(UsageError, match="session again/1 has ended"):
@@ -162,12 +164,12 @@ def test_copies_are_erased_with_what_they_are_copies_of(board: SqlBlackboard) ->
     erase(board, chosen)
     with pytest.raises(UsageError, match="was erased"):
         fork(board, "lab/1@2", members(), name="four/1")
-    assert board.entries("two/1")[0].message.answer.prediction == "(erased)"
+    assert board.events("two/1")[0].carried.answer.prediction == "(erased)"
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
 def test_a_session_of_a_task_goes_on_with_what_was_learned_before_it(number: int) -> None:
-    task = participants.seated(NUMBERS, PLAN, Pupil())
+    task = seated(NUMBERS, PLAN, Pupil())
     with SqlBlackboard(":memory:") as board:
         pxp.run(PLAN, board, task=NUMBERS, machine=Pupil(), name="whole")
         forked = runs.fork(Origin("whole/2/3", number), board, task=task)
@@ -181,7 +183,7 @@ def test_a_session_of_a_task_goes_on_with_what_was_learned_before_it(number: int
 
 @pytest.mark.parametrize("after", [1, 2])
 def test_a_fork_of_a_task_that_was_stopped_is_resumed(after: int) -> None:
-    task = participants.seated(NUMBERS, PLAN, Pupil())
+    task = seated(NUMBERS, PLAN, Pupil())
     with SqlBlackboard(":memory:") as board:
         pxp.run(PLAN, board, task=NUMBERS, machine=Pupil(), name="whole")
         forked = runs.fork(Origin("whole/1/2", 1), board, task=task)
@@ -189,18 +191,18 @@ def test_a_fork_of_a_task_that_was_stopped_is_resumed(after: int) -> None:
 
         def stop(step: runs.Progress) -> None:
             nonlocal seen
-            seen += step.message is not None
+            seen += step.event is not None
             if seen == after:
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
             forked.execute(stop)
-        runs.resume(forked.name, board, task=task).execute()
+        runs.resume(forked.name, board, subject=task).execute()
         assert content(board, f"{forked.name}/1/2") == content(board, "whole/1/2")
 
 
 def test_what_a_fork_of_a_task_may_change_and_what_not() -> None:
-    task = participants.seated(NUMBERS, PLAN, Pupil())
+    task = seated(NUMBERS, PLAN, Pupil())
     with SqlBlackboard(":memory:") as board:
         pxp.run(PLAN, board, task=NUMBERS, machine=Pupil(), name="whole")
         with pytest.raises(UsageError, match="keeps this of the run"):
@@ -213,7 +215,7 @@ def test_what_a_fork_of_a_task_may_change_and_what_not() -> None:
         assert (stored.n, stored.messages, stored.ending) == (2, 2, "bound")
         with pytest.raises(UsageError, match=r"carries on whole/1/2@1"):
             runs.fork(Origin(stored.session, 1), board, task=task)
-        begun = runs.start(PLAN, board, read_plan(PLAN, task), name="begun")
+        begun = runs.start(runs.TaskOpening.read(PLAN, task), board, name="begun")
 
         def stop(step: runs.Progress) -> None:
             if step.position == 2:
@@ -239,11 +241,11 @@ def test_the_command_carries_on_tasks_and_systems(tmp_path: Path) -> None:
         assert done.returncode == code, done.stderr
         return str(done.stdout if code == 0 else done.stderr)
 
-    ran("run", "drug", "--instances", "3", "--seed", "5")
-    said = ran("run", "drug", "--fork", "drug-1/1/2@2", "--n", "5")
-    assert "from message 2 of drug-1/1/2 on" in said
-    assert "carries on  drug-1/1/2, from message 2" in ran("sessions", "drug-2/1/2")
-    assert "drug-2 carries on drug-1/1/2@2" in ran("sessions")
+    ran("run", "animals", "--instances", "3", "--seed", "5")
+    said = ran("run", "animals", "--fork", "animals-1/1/2@2", "--n", "5")
+    assert "from message 2 of animals-1/1/2 on" in said
+    assert "carries on  animals-1/1/2, from message 2" in ran("sessions", "animals-2/1/2")
+    assert "animals-2 carries on animals-1/1/2@2" in ran("sessions")
     who = [
         word for name in ("pro", "con", "judge") for word in ("--respondent", f"{name}={RANDOM}")
     ]
@@ -251,10 +253,9 @@ def test_the_command_carries_on_tasks_and_systems(tmp_path: Path) -> None:
     ran("run", DEBATE, *who, "--fork", "debate-3/1/1@2", "--sessions", "3")
     assert "carries on  debate-3/1/1, from action 2" in ran("sessions", "debate-4/1/3")
     for arguments, why in (
-        ([DEBATE, *who, "--fork", "drug-1/1/2@2"], "of another system"),
-        (["drug", "--fork", "drug-1/1/2@2", "--resume", "drug-2"], "leave out --fork"),
-        (["drug", "--fork", "drug-1/1/2@2", "--both"], "--both"),
-        (["drug", "--fork", "drug-9/1/2@2"], "has no session"),
-        (["rad", "--fork", "drug-1/1/2@2"], "is of task drug, not rad"),
+        ([DEBATE, *who, "--fork", "animals-1/1/2@2"], "of another system"),
+        (["animals", "--fork", "animals-1/1/2@2", "--resume", "animals-2"], "leave out --fork"),
+        (["animals", "--fork", "animals-1/1/2@2", "--both"], "--both"),
+        (["animals", "--fork", "animals-9/1/2@2"], "has no session"),
     ):
         assert why in ran("run", *arguments, code=2)

@@ -12,9 +12,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pxp_fsm.errors import UsageError
-from pxp_fsm.experiments.intervals import clustered_error, estimate, mcnemar, sign_flips, wilson
 from pxp_fsm.experiments.outcomes import Outcomes, contrast, pooled
-from pxp_fsm.experiments.statistics import ROWS
+from pxp_fsm.experiments.statistics import (
+    ROWS,
+    clustered_error,
+    estimate,
+    mcnemar,
+    sign_flips,
+    wilson,
+)
 
 
 @given(st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))

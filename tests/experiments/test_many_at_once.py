@@ -22,7 +22,7 @@ from pxp_fsm.experiments.runs import Progress
 from tests.backends.model_servers import completion
 
 MODEL = "openai:x@http://localhost:1/v1"
-FORM = json.dumps({"prediction": ["C"], "explanation": "so it is"})
+FORM = json.dumps({"prediction": "worm", "explanation": "so it is"})
 
 
 class Slow(httpx2.AsyncBaseTransport):
@@ -54,11 +54,11 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Slow:
 
 @pytest.mark.parametrize("in_flight", [4, 30])
 def test_sessions_of_all_repetitions_go_on_together(server: Slow, in_flight: int) -> None:
-    plan = Plan("drug", instances="5", repetitions=8, machine=MODEL)
+    plan = Plan("animals", instances="5", repetitions=8, machine=MODEL)
     over: Counter[int] = Counter()
 
     def count(step: Progress) -> None:
-        over[step.repetition] += step.message is None
+        over[step.repetition] += step.event is None
 
     with SqlBlackboard(":memory:") as board:
         run = runs.start(plan, board, settings=Settings(in_flight=in_flight))
@@ -76,7 +76,7 @@ def test_sessions_of_all_repetitions_go_on_together(server: Slow, in_flight: int
 def test_repetitions_that_carry_on_go_on_together_and_their_sessions_in_a_row(
     server: Slow,
 ) -> None:
-    plan = Plan("drug", instances="3", repetitions=6, machine=MODEL, carry=True)
+    plan = Plan("animals", instances="3", repetitions=6, machine=MODEL, carry=True)
     begun: dict[int, list[int]] = {}
 
     def note(step: Progress) -> None:
@@ -92,7 +92,7 @@ def test_repetitions_that_carry_on_go_on_together_and_their_sessions_in_a_row(
 
 @pytest.mark.deep
 def test_commands_that_start_at_once_on_one_database_each_have_their_run(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "pxp_fsm.cli", "run", "drug", "--instances", "1"]
+    command = [sys.executable, "-m", "pxp_fsm.cli", "run", "animals", "--instances", "1"]
     started = [
         subprocess.Popen(
             [*command, "--database", "b.sqlite", "--output", str(number)],
@@ -106,4 +106,4 @@ def test_commands_that_start_at_once_on_one_database_each_have_their_run(tmp_pat
     said = [one.communicate() for one in started]
     assert [one.returncode for one in started] == [0] * 8, said
     with SqlBlackboard(str(tmp_path / "b.sqlite")) as board:
-        assert {record.run for record in board.runs()} == {f"drug-{n}" for n in range(1, 9)}
+        assert {record.run for record in board.runs()} == {f"animals-{n}" for n in range(1, 9)}

@@ -19,7 +19,7 @@ from pxp_fsm.errors import Halted, UsageError
 from pxp_fsm.experiments import executors, runs
 from pxp_fsm.experiments.executors import Assignment, Done, carry, spread
 from pxp_fsm.experiments.plans import Plan
-from pxp_fsm.experiments.runs import Run
+from pxp_fsm.experiments.runs import Run, TaskOpening
 from pxp_fsm.prompting.model import Spending
 from tests.experiments.scripted_server import Table
 
@@ -28,19 +28,19 @@ limits = st.none() | st.integers(1, 50)
 
 def plan(table: Table, **more: Any) -> Plan:
     one = table.model
-    return Plan("drug", instances="1", repetitions=3, machine=one, judge=one, **more)
+    return Plan("animals", instances="1", repetitions=3, machine=one, judge=one, **more)
 
 
 def said(board: SqlBlackboard, run: str) -> dict[str, list[object]]:
     return {
-        record.session: [(entry.message.tag, entry.message.answer) for entry in entries]
+        record.session: [(entry.carried.tag, entry.carried.answer) for entry in entries]
         + [record.ending]
         for record in board.sessions(run)
-        for entries in [board.entries(record.session)]
+        for entries in [board.events(record.session)]
     }
 
 
-def carried(run: Run, board: SqlBlackboard, database: str, workers: int) -> list[Done]:
+def carried(run: Run[TaskOpening], board: SqlBlackboard, database: str, workers: int) -> list[Done]:
     """The run, carried by so many workers at once, each a thread with a blackboard of its own."""
     board.lock(run.name, shared=True)
     units, shares = tuple(run.units()), run.shares(workers)
@@ -59,16 +59,16 @@ def test_workers_that_ask_models_make_the_run_that_one_process_makes(
 ) -> None:
     with SqlBlackboard(":memory:") as alone:
         runs.start(plan(table), alone).execute()
-        expected, calls = said(alone, "drug-1"), alone.spending("drug-1").calls
+        expected, calls = said(alone, "animals-1"), alone.spending("animals-1").calls
     asked = len(table.asked)
     with SqlBlackboard(database) as board:
         run = runs.start(plan(table), board)
         done = carried(run, board, database, 3)
         assert [one.error for one in done] == [""] * 3
         assert sum(one.sessions for one in done) == 3
-        assert said(board, "drug-1") == expected
-        assert board.spending("drug-1").calls == len(table.asked) - asked == calls
-        assert sum(cost.unsettled for cost in board.costs("drug-1")) == 0
+        assert said(board, "animals-1") == expected
+        assert board.spending("animals-1").calls == len(table.asked) - asked == calls
+        assert sum(cost.unsettled for cost in board.costs("animals-1")) == 0
     assert verify(database).problems == ()
 
 
@@ -113,14 +113,14 @@ def test_workers_together_keep_a_cap_and_a_resumed_run_what_is_left_of_it(
         run = runs.start(plan(table), board, settings=Settings(calls=5))
         assert [share.calls for share in run.shares(2)] == [3, 2]
         assert all(one.halted for one in carried(run, board, database, 2))
-        assert len(table.asked) == board.spending("drug-1").calls == 5
-        again = runs.resume("drug-1", board)
+        assert len(table.asked) == board.spending("animals-1").calls == 5
+        again = runs.resume("animals-1", board)
         assert [share.calls for share in again.shares(2)] == [0]
         (one,) = carried(again, board, database, 2)
         assert one.halted
         assert len(table.asked) == 5
-        carried(runs.resume("drug-1", board, Settings(calls=1000)), board, database, 2)
-        assert all(record.ending for record in board.sessions("drug-1"))
+        carried(runs.resume("animals-1", board, Settings(calls=1000)), board, database, 2)
+        assert all(record.ending for record in board.sessions("animals-1"))
 
 
 @settings(max_examples=30)
@@ -164,7 +164,7 @@ def test_what_one_process_has_to_carry_is_refused(
     wanted = plan(table, **more)
     if asking.batches:
         monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
-        wanted = Plan("drug", machine="anthropic:claude-haiku-4-5")
+        wanted = Plan("animals", machine="anthropic:claude-haiku-4-5")
     with SqlBlackboard(database) as board:
         run = runs.start(wanted, board, settings=asking)
         with pytest.raises(UsageError, match=says):
@@ -180,7 +180,7 @@ def test_a_run_whose_models_another_process_asks_is_not_spread(
     with SqlBlackboard(database) as board, SqlBlackboard(database) as other:
         run = runs.start(plan(table), board)
         other.lock(run.name, shared=True)
-        with pytest.raises(RunLocked, match="another process is working on run drug-1"):
+        with pytest.raises(RunLocked, match="another process is working on run animals-1"):
             spread(run, database, board, "processes://2")
         assert not board.holds(run.name)
     assert table.asked == []

@@ -9,8 +9,8 @@ import pytest
 
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments.comparison import comparison_lines
-from pxp_fsm.experiments.orders import Order, check_order, ordered
 from pxp_fsm.experiments.outcomes import Outcomes, compare, order_effect
+from pxp_fsm.experiments.plans import Order, check_order, ordered
 from pxp_fsm.experiments.statistics import ROWS
 
 

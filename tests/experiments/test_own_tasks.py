@@ -12,20 +12,19 @@ from pytest_httpserver import HTTPServer
 import pxp_fsm as pxp
 from backends.databases import Proxy, SqlBlackboard
 from backends.models.settings import Settings
-from guards.relations.text import exact
+from guards.text import exact
 from pxp_fsm.errors import UsageError
-from pxp_fsm.experiments import participants, runs
-from pxp_fsm.experiments.plan_data import read_plan
+from pxp_fsm.experiments import members, runs
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.reports.write import write
-from pxp_fsm.prompting.problem import Problem
+from pxp_fsm.prompting.prompts import Problem
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question
 from pxp_fsm.sessions.agent import Agent
-from pxp_fsm.tasks.prompts import bundled_prompts
-from pxp_fsm.tasks.task import DataSet, Row, Task
+from pxp_fsm.tasks.task import DataRow, DataSet, Task
 from tests.experiments.scripted_server import Body, Table
+from tests.tasks import animals
 
-ROWS = tuple(Row(Instance(f"i{n}", f"x{n}"), Answer(str(n), "so it is")) for n in range(4))
+ROWS = tuple(DataRow(Instance(f"i{n}", f"x{n}"), Answer(str(n), "so it is")) for n in range(4))
 
 
 def agents(data: DataSet, memo: bool) -> tuple[Agent, Agent]:
@@ -40,7 +39,7 @@ NUMBERS = Task(
     lambda _folder: DataSet("four numbers", ROWS),
     agents,
     problem=Problem("numbers", "Which?", {"type": "string"}, str, str),
-    prompts=bundled_prompts("rad"),
+    prompts=animals.PROMPTS,
 )
 PLAN = Plan("numbers", order="fixed", repetitions=2, n=6)
 
@@ -66,8 +65,8 @@ class Pupil:
 def said(board: SqlBlackboard, run: str) -> dict[str, list[tuple[str, str]]]:
     return {
         record.session.partition("/")[2]: [
-            (entry.message.tag, entry.message.answer.prediction)
-            for entry in board.entries(record.session)
+            (entry.carried.tag, entry.carried.answer.prediction)
+            for entry in board.events(record.session)
         ]
         for record in board.sessions(run)
     }
@@ -90,12 +89,12 @@ def test_a_run_that_was_stopped_is_carried_on_under_its_name(after: int) -> None
     with SqlBlackboard(":memory:") as board:
         whole = pxp.run(PLAN, board, task=NUMBERS, machine=Pupil(), name="whole")
         wanted = said(board, whole.name)
-        stopped = runs.start(PLAN, board, read_plan(PLAN, _seated()), name="mine")
+        stopped = runs.start(runs.TaskOpening.read(PLAN, _seated()), board, name="mine")
         seen = 0
 
         def stop(step: runs.Progress) -> None:
             nonlocal seen
-            seen += step.message is not None
+            seen += step.event is not None
             if seen == after:
                 raise KeyboardInterrupt
 
@@ -107,7 +106,7 @@ def test_a_run_that_was_stopped_is_carried_on_under_its_name(after: int) -> None
         with pytest.raises(UsageError, match="run mine has another plan"):
             pxp.run(replace(PLAN, seed=7), board, task=NUMBERS, machine=Pupil(), name="mine")
         with pytest.raises(UsageError, match="m was 'pupil guards=derived"):
-            unfinished = runs.start(PLAN, board, read_plan(PLAN, _seated()), name="other")
+            unfinished = runs.start(runs.TaskOpening.read(PLAN, _seated()), board, name="other")
             with pytest.raises(KeyboardInterrupt):
                 seen = after - 1
                 unfinished.execute(stop)
@@ -119,7 +118,7 @@ def _silent(question: Question) -> Answer:
 
 
 def _seated() -> Task:
-    return participants.seated(NUMBERS, PLAN, Pupil())
+    return members.seated(NUMBERS, PLAN, Pupil())
 
 
 def test_a_function_takes_a_place_with_the_relations_of_the_task() -> None:
@@ -127,11 +126,11 @@ def test_a_function_takes_a_place_with_the_relations_of_the_task() -> None:
         return Answer("yes", "I am a person.")
 
     with SqlBlackboard(":memory:") as board:
-        run = pxp.run(Plan("drug", instances="1"), board, human=human)
+        run = pxp.run(Plan("animals", instances="1"), board, human=human)
         (record,) = board.sessions(run.name)
     described = dict(record.agents)
-    assert described["h"].startswith("human guards=derived MATCH=chemistry")
-    assert described["m"].startswith("retrosynthesis")
+    assert described["h"].startswith("human guards=derived MATCH=exact")
+    assert described["m"].startswith("naturalist")
 
 
 class Uncopied:
@@ -149,9 +148,9 @@ class Uncopied:
 def test_what_cannot_take_part_is_refused() -> None:
     with SqlBlackboard(":memory:") as board:
         for field in ("machine", "human"):
-            plan = Plan("drug", machine="openai:a@http://b/v1", human="terminal")
+            plan = Plan("animals", machine="openai:a@http://b/v1", human="terminal")
             with pytest.raises(UsageError, match=f"the plan names its {field} already"):
-                pxp.run(plan, board, **{field: _silent})  # type: ignore[arg-type]
+                pxp.run(plan, board, **{field: _silent})  # type: ignore[call-overload]
         with pytest.raises(UsageError, match=r"Uncopied object.* learns and has no copy\(\)"):
             pxp.run(PLAN, board, task=NUMBERS, machine=Uncopied())
         assert board.runs() == ()

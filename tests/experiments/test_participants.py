@@ -14,12 +14,11 @@ from pytest_httpserver import HTTPServer
 
 from backends.databases import SqlBlackboard
 from backends.models.settings import Settings
+from pxp_fsm.cli.judge import judged_pairs
 from pxp_fsm.errors import Halted, UsageError
 from pxp_fsm.experiments import runs
 from pxp_fsm.experiments.plan_data import read_plan
-from pxp_fsm.experiments.rejudging import judged_pairs
 from pxp_fsm.experiments.runs import Plan, Progress
-from pxp_fsm.tasks.prompts import bundled_prompts
 from tests.experiments.scripted_server import (
     Body,
     Table,
@@ -28,19 +27,20 @@ from tests.experiments.scripted_server import (
     plan,
     stubborn_then_convinced,
 )
+from tests.tasks.animals import PROMPTS
 
 
-def transcript(board: SqlBlackboard, run: str = "drug-1") -> list[Any]:
+def transcript(board: SqlBlackboard, run: str = "animals-1") -> list[Any]:
     """Everything said and judged, by its place in the run."""
     return [
         (
             record.session.partition("/")[2],
             record.ending,
             record.cause,
-            [(e.message.tag, e.message.answer) for e in board.entries(record.session)],
+            [(e.carried.tag, e.carried.answer) for e in board.events(record.session)],
             [
                 [(j.relation, j.left, j.right, j.outcome, j.asked) for j in e.judgements]
-                for e in board.entries(record.session)
+                for e in board.events(record.session)
             ],
         )
         for record in sorted(board.sessions(run), key=lambda record: record.session)
@@ -81,26 +81,26 @@ def test_the_server_is_told_of_one_session_only(table: Table) -> None:
 
 
 def run_rows() -> Any:
-    return read_plan(Plan("drug"))[1].sessions
+    return read_plan(Plan("animals"))[1].sessions
 
 
 def test_no_pair_is_judged_twice_in_its_session_and_no_text_with_itself(table: Table) -> None:
     with SqlBlackboard(":memory:") as board:
         runs.start(plan(table), board).execute()
-        for record in board.sessions("drug-1"):
+        for record in board.sessions("animals-1"):
             for agent in ("m", "h"):
                 asked = Counter(
                     (j.left, j.right)
-                    for entry in board.entries(record.session)
+                    for entry in board.events(record.session)
                     for j in entry.judgements
-                    if entry.message.sender == agent and j.relation == "AGREE" and j.asked
+                    if entry.carried.sender == agent and j.relation == "AGREE" and j.asked
                 )
                 assert set(asked.values()) <= {1}
                 assert all(left != right for left, right in asked)
         judged = [
             j
-            for record in board.sessions("drug-1")
-            for entry in board.entries(record.session)
+            for record in board.sessions("animals-1")
+            for entry in board.events(record.session)
             for j in entry.judgements
             if j.relation == "AGREE" and j.asked
         ]
@@ -129,13 +129,13 @@ def test_a_resumed_run_asks_nothing_twice(
         nonlocal seen
         if seen == after:
             raise KeyboardInterrupt
-        seen += step.message is not None
+        seen += step.event is not None
 
     database = str(tmp_path / "b.sqlite")
     with SqlBlackboard(database) as board, pytest.raises(KeyboardInterrupt):
         runs.start(wanted, board, settings=one).execute(stop)
     with SqlBlackboard(database) as board:
-        run = runs.resume("drug-1", board, one)
+        run = runs.resume("animals-1", board, one)
         run.execute()
         assert transcript(board) == undisturbed
         assert len(table.asked) == asked
@@ -152,9 +152,9 @@ def test_a_cap_on_calls_stops_the_run_and_a_higher_one_carries_it_on(
         assert len(table.asked) == 7
         assert all(ending is None for _, ending, *_ in transcript(board)[-1:])
         with pytest.raises(Halted, match="cap of 7 calls"):
-            runs.resume("drug-1", board).execute()
+            runs.resume("animals-1", board).execute()
         assert len(table.asked) == 7
-        runs.resume("drug-1", board, settings=Settings(calls=100)).execute()
+        runs.resume("animals-1", board, settings=Settings(calls=100)).execute()
         assert [ending for _, ending, *_ in transcript(board)] == ["ratified"] * 3
 
 
@@ -165,11 +165,11 @@ def test_a_recorded_run_is_replayed_without_asking_anybody(table: Table, tmp_pat
         said = transcript(board)
     table.asked.clear()
     with SqlBlackboard(":memory:") as board:
-        runs.start(Plan("drug", instances="1"), board)  # so that the run has another name
+        runs.start(Plan("animals", instances="1"), board)  # so that the run has another name
         run = runs.start(plan(table), board, settings=Settings(replay=recording))
         run.execute()
-        assert run.name == "drug-2"
-        assert transcript(board, "drug-2") == said
+        assert run.name == "animals-2"
+        assert transcript(board, "animals-2") == said
         assert run.meter.calls == 0
     assert table.asked == []
 
@@ -185,7 +185,7 @@ def test_one_that_gives_no_answer_ends_its_own_session_only(httpserver: HTTPServ
     table = Table(httpserver, chemist, agrees_when_convinced)
     with SqlBlackboard(":memory:") as board:
         runs.start(plan(table), board).execute()
-        endings = {r.instance.x: (r.ending, r.cause) for r in board.sessions("drug-1")}
+        endings = {r.instance.x: (r.ending, r.cause) for r in board.sessions("animals-1")}
     assert endings.pop(mute)[0] == "no answer"
     assert {ending for ending, _ in endings.values()} == {"ratified"}
 
@@ -194,7 +194,7 @@ def test_a_judge_that_says_neither_yes_nor_no_is_never_a_no(httpserver: HTTPServ
     table = Table(httpserver, stubborn_then_convinced, lambda _body: "perhaps")
     with SqlBlackboard(":memory:") as board:
         runs.start(plan(table), board).execute()
-        for record in board.sessions("drug-1"):
+        for record in board.sessions("animals-1"):
             assert record.ending == "broken"
             assert "no usable verdict in 3 attempts" in str(record.cause)
 
@@ -212,8 +212,8 @@ def test_a_shared_judge_makes_the_relations_shared(
     with SqlBlackboard(":memory:") as board:
         run = runs.start(plan(table, scope=scope), board)
         run.execute()
-        assert {record.assumptions for record in board.sessions("drug-1")} == {assumed}
-        assert any(f"scope {scope}" in note for note in run.notes)
+        assert {record.assumptions for record in board.sessions("animals-1")} == {assumed}
+        assert any(f"scope {scope}" in note for note in run.opening.notes)
 
 
 def test_votes_are_asked_and_kept(table: Table) -> None:
@@ -221,7 +221,7 @@ def test_votes_are_asked_and_kept(table: Table) -> None:
         runs.start(replace(plan(table, votes=3), instances="1"), board).execute()
         asked = [
             j
-            for entry in board.entries("drug-1/1/1")
+            for entry in board.events("animals-1/1/1")
             for j in entry.judgements
             if j.relation == "AGREE" and j.asked
         ]
@@ -236,8 +236,10 @@ def test_a_resumed_run_refuses_other_agents(table: Table, tmp_path: Path) -> Non
     with SqlBlackboard(str(tmp_path / "b.sqlite")) as board:
         with pytest.raises(KeyboardInterrupt):
             runs.start(plan(table), board).execute(stop)
-        run = runs.resume("drug-1", board)
-        run.selection = replace(run.selection, machine="openai:another@http://127.0.0.1:9/v1")
+        run = runs.resume("animals-1", board)
+        run.opening.selection = replace(
+            run.opening.selection, machine="openai:another@http://127.0.0.1:9/v1"
+        )
         with pytest.raises(UsageError, match="would now be"):
             run.execute()
 
@@ -246,57 +248,55 @@ def test_the_command_runs_models_and_says_what_they_cost(
     table: Table, pxp: Callable[..., str], tmp_path: Path
 ) -> None:
     own = tmp_path / "mine.toml"
-    own.write_text(
-        bundled_prompts("drug").replace("synthetic organic chemistry", "synthesis"), "utf-8"
-    )
+    own.write_text(PROMPTS.replace("You know animals.", "You know birds."), "utf-8")
     models = ("--machine", table.model, "--judge", table.model, "--prompts", str(own))
-    said = pxp("run", "drug", "--instances", "2", *models)
+    said = pxp("run", "animals", "--instances", "2", *models)
     assert f"Models: machine {table.model}, judge {table.model}" in said
     assert "Models were asked: " in said
     assert "calls/min" in said
     assert "AGREE is an approximation" not in said
-    assert "You are an expert in synthesis." in json.dumps(table.asked)
+    assert "You know birds." in json.dumps(table.asked)
 
 
 def test_the_command_says_how_to_carry_on_a_capped_run(
     table: Table, pxp: Callable[..., str]
 ) -> None:
     models = ("--machine", table.model, "--judge", table.model)
-    said = pxp("run", "drug", "--instances", "2", *models, "--max-calls", "3", code=2)
+    said = pxp("run", "animals", "--instances", "2", *models, "--max-calls", "3", code=2)
     assert "cap of 3 calls" in said
-    assert "--resume drug-1" in said
-    again = ("run", "drug", "--resume", "drug-1")
+    assert "--resume animals-1" in said
+    again = ("run", "animals", "--resume", "animals-1")
     assert "cap of 3 calls" in pxp(*again, code=2)
     assert "ratified 2" in pxp(*again, "--max-calls", "100")
-    refused = pxp("run", "drug", "--resume", "drug-1", "--judge-scope", "run", code=2)
+    refused = pxp("run", "animals", "--resume", "animals-1", "--judge-scope", "run", code=2)
     assert "leave out --judge-scope" in refused
 
 
 def test_what_a_run_took_is_told_by_what_it_was_for(table: Table, pxp: Callable[..., str]) -> None:
     models = ("--machine", table.model, "--judge", table.model)
-    pxp("run", "drug", "--instances", "2", *models)
+    pxp("run", "animals", "--instances", "2", *models)
     lines = [line.split() for line in pxp("cost", "runs/blackboard.sqlite").splitlines()]
-    told = {words[1]: words for words in lines if words[:1] == ["drug-1"]}
+    told = {words[1]: words for words in lines if words[:1] == ["animals-1"]}
     asked = table.purposes
     assert {purpose: int(words[3]) for purpose, words in told.items() if purpose != "all"} == asked
     answers, calls = asked["answer"], sum(asked.values())
     assert told["answer"][4:10] == ["0", "0", "0", f"{answers / 2:.1f}", f"{answers * 100:,}", "0"]
     assert told["all"][2] == str(calls)
-    pxp("run", "drug", "--instances", "1")
-    assert "drug-2" not in pxp("cost")
-    assert "No model was asked." in pxp("cost", "--run", "drug-2")
-    assert "no run 'drug-9'" in pxp("cost", "--run", "drug-9", code=2)
+    pxp("run", "animals", "--instances", "1")
+    assert "animals-2" not in pxp("cost")
+    assert "No model was asked." in pxp("cost", "--run", "animals-2")
+    assert "no run 'animals-9'" in pxp("cost", "--run", "animals-9", code=2)
 
 
 def test_a_judge_is_asked_again_about_a_stored_run(table: Table, pxp: Callable[..., str]) -> None:
     """The one that judged then agrees with itself; a moody one says no every third time."""
     models = ("--machine", table.model, "--judge", table.model)
-    pxp("run", "drug", "--instances", "2", *models)
+    pxp("run", "animals", "--instances", "2", *models)
     with SqlBlackboard("runs/blackboard.sqlite") as board:
-        pairs = judged_pairs(board, "drug-1")
+        pairs = judged_pairs(board, "animals-1")
     known = {frozenset((pair.left, pair.right)) for pair in pairs}
     table.asked.clear()
-    said = pxp("judge", "drug-1", "--judge", table.model, "--consistency", "3")
+    said = pxp("judge", "animals-1", "--judge", table.model, "--consistency", "3")
     assert len(table.asked) == 2 * 3 * len(known)
     assert f"{len(known)} pairs, 3 each way" in said
     for line in ("the verdict of the run", "all samples of a pair alike"):
@@ -311,10 +311,10 @@ def test_a_judge_is_asked_again_about_a_stored_run(table: Table, pxp: Callable[.
         return json.dumps({"consistent": "no" if turns[asked] == 3 else "yes"})
 
     table.judge = moody
-    said = pxp("judge", "drug-1", "--judge", table.model, "--consistency", "3", "--limit", "2")
+    said = pxp("judge", "animals-1", "--judge", table.model, "--consistency", "3", "--limit", "2")
     assert "all samples of a pair alike       0/2 (0.00, 95% 0.00-0.66)" in said
     assert "two samples of a pair alike       0.33 on average" in said
     table.judge = lambda _body: "hm"
-    said = pxp("judge", "drug-1", "--judge", table.model, "--limit", "1")
+    said = pxp("judge", "animals-1", "--judge", table.model, "--limit", "1")
     assert "questions without a verdict       2" in said
     assert "no run 'x'" in pxp("judge", "x", "--judge", table.model, code=2)

@@ -13,17 +13,16 @@ from sqlalchemy import text
 
 from backends.databases import SqlBlackboard
 from proofs.claims.checking import Bounds
+from proofs.requests import Request
 from pxp_fsm import defaults
-from pxp_fsm.analysis.requests import Request
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments import plan_data, plans, runs
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.protocol.messages import Answer, Instance
 from pxp_fsm.protocol.rules import Interact
-from pxp_fsm.tasks.drug.task import accuracy, known_rows
-from pxp_fsm.tasks.task import DataSet, Row
+from pxp_fsm.tasks.task import DataRow, DataSet
 
-DRUG = Plan("drug")
+ANIMALS = Plan("animals")
 
 
 @pytest.mark.parametrize(
@@ -47,85 +46,79 @@ DRUG = Plan("drug")
 def test_what_is_absurd_is_refused_and_nothing_is_stored(wrong: dict[str, Any]) -> None:
     with SqlBlackboard(":memory:") as board:
         with pytest.raises(UsageError):
-            runs.start(replace(DRUG, **wrong), board)
+            runs.start(replace(ANIMALS, **wrong), board)
         assert board.runs() == ()
 
 
 def test_the_greatest_numbers_are_accepted() -> None:
-    plans.check_plan(replace(DRUG, n=10**9, k=10**9, repetitions=10**9, seed=2**63 - 1))
+    plans.check_plan(replace(ANIMALS, n=10**9, k=10**9, repetitions=10**9, seed=2**63 - 1))
 
 
 def test_what_is_not_said_is_said_in_one_place() -> None:
     assert Interact() == Interact(defaults.N, defaults.K)
     assert Bounds() == Bounds(defaults.N, defaults.K)
     assert (Request().n, Request().k) == (defaults.N, defaults.K)
-    assert DRUG.rules() == replace(DRUG, n=None, k=None).rules() == Interact()
+    assert ANIMALS.rules() == replace(ANIMALS, n=None, k=None).rules() == Interact()
 
 
 @pytest.mark.parametrize(
-    "stored", ["", "[]", "{}", '{"task": "drug", "x\\u001b": 1}', '{"task": "drug", "n": "a"}']
+    "stored",
+    ["", "[]", "{}", '{"task": "animals", "x\\u001b": 1}', '{"task": "animals", "n": "a"}'],
 )
 def test_a_stored_plan_that_cannot_be_read_is_said(stored: str) -> None:
     with SqlBlackboard(":memory:") as board:
-        name = runs.start(DRUG, board).name
-        board.start_run(replace(board.runs()[0], run="drug-2", plan=stored))
-        with pytest.raises(UsageError, match="the plan of run 'drug-2' cannot be read") as raised:
-            runs.resume("drug-2", board)
+        name = runs.start(ANIMALS, board).name
+        board.start_run(replace(board.runs()[0], run="animals-2", plan=stored))
+        with pytest.raises(
+            UsageError, match="the plan of run 'animals-2' cannot be read"
+        ) as raised:
+            runs.resume("animals-2", board)
         assert "\x1b" not in str(raised.value)
-        assert runs.resume(name, board).plan == DRUG
+        assert runs.resume(name, board).opening.plan == ANIMALS
 
 
 def test_a_run_on_another_table_is_not_resumed() -> None:
     with SqlBlackboard(":memory:") as board:
-        runs.start(replace(DRUG, instances="1"), board).execute()
+        runs.start(replace(ANIMALS, instances="1"), board).execute()
         with board.engine.begin() as connection:
             connection.execute(text("DROP TRIGGER sessions_unchanged"))
             connection.execute(text(f"UPDATE sessions SET fingerprint = '{'0' * 64}'"))
         with pytest.raises(UsageError, match=r"another table interact .*0{12}, today's is"):
-            runs.resume("drug-1", board)
+            runs.resume("animals-1", board)
 
 
 def data_of(rows: int) -> DataSet:
-    row = Row(Instance("", "CC(=O)Nc1ccccc1"), Answer("CC(=O)Cl.Nc1ccccc1", ""))
+    row = DataRow(Instance("", "fur, paws"), Answer("mammal", ""))
     every = (replace(row, instance=replace(row.instance, key=f"i{i}")) for i in range(rows))
     return DataSet("made up", tuple(every))
 
 
 @pytest.mark.parametrize(("there", "chosen"), [(1, 1), (19, 19), (20, 20), (21, 20)])
 def test_twenty_instances_are_taken_or_as_many_as_there_are(there: int, chosen: int) -> None:
-    assert len(plan_data.choose(DRUG, data_of(there)).sessions) == chosen
-
-
-def test_the_accuracy_is_that_of_the_rows_that_are_chosen() -> None:
-    data = plan_data.choose(replace(DRUG, instances="2"), data_of(5))
-    assert len(data.sessions) == 2
-    (known,), (line,) = known_rows(data), accuracy(data)
-    assert known.startswith("Of 2 molecules, ")
-    assert "right reactants of these 2 molecules: top 1 " in line
+    assert len(plan_data.choose(ANIMALS, data_of(there)).sessions) == chosen
 
 
 def test_the_data_folder_is_found_from_wherever_the_run_is_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = 'input,output,explanation\nCC(=O)NC,CN.CC(=O)Cl,"amide formation"\n'
-    (tmp_path / "retro.csv").write_text(rows)
+    (tmp_path / "data.csv").write_text("x,prediction,explanation\nfur,mammal,It has fur.\n")
     monkeypatch.chdir(tmp_path)
     with SqlBlackboard(":memory:") as board:
-        runs.start(replace(DRUG, data="."), board)
+        runs.start(replace(ANIMALS, data="."), board)
         monkeypatch.chdir("/")
-        assert runs.resume("drug-1", board).plan.data == str(tmp_path)
+        assert runs.resume("animals-1", board).opening.plan.data == str(tmp_path)
 
 
 def test_a_run_is_named_whatever_other_runs_are_named() -> None:
     with SqlBlackboard(":memory:") as board:
-        first = runs.start(replace(DRUG, instances="1"), board)
+        first = runs.start(replace(ANIMALS, instances="1"), board)
         for name in ("x-²", f"x-{'9' * 5000}", "x-"):
             board.start_run(replace(board.runs()[0], run=name))
-        assert (first.name, runs.start(DRUG, board).name) == ("drug-1", "drug-2")
+        assert (first.name, runs.start(ANIMALS, board).name) == ("animals-1", "animals-2")
 
 
 def test_unbounded_pxp_has_no_bound_of_its_own() -> None:
-    rules = replace(DRUG, protocol="pxp", n=None, k=None).rules()
+    rules = replace(ANIMALS, protocol="pxp", n=None, k=None).rules()
     assert (rules.n, rules.k) == (None, None)
 
 
@@ -140,7 +133,7 @@ def test_no_row_is_in_two_sets(
     rows: int, sessions: int, test: int | None, validation: int | None
 ) -> None:
     """Of data without sets of their own, the rows of no session are held back, or it is refused."""
-    plan = replace(DRUG, instances=str(sessions), test=test, validation=validation)
+    plan = replace(ANIMALS, instances=str(sessions), test=test, validation=validation)
     free = rows - sessions
     if free < 0 or (test or 0) + (validation or 0) > free:
         with pytest.raises(UsageError):
@@ -160,7 +153,7 @@ def test_a_test_set_is_drawn_from_what_is_held_back(rows: int, held: int, test: 
     """Where every row has a session, the last rows for validation are for test instead."""
     whole = data_of(rows + held).sessions
     data = replace(data_of(rows), validation=whole[rows:])
-    plan = replace(DRUG, instances="all", test=test)
+    plan = replace(ANIMALS, instances="all", test=test)
     if test > held:
         with pytest.raises(UsageError, match=f"the data hold {held} rows back for test, not"):
             plan_data.choose(plan, data)
@@ -171,15 +164,15 @@ def test_a_test_set_is_drawn_from_what_is_held_back(rows: int, held: int, test: 
 
 
 def test_sets_of_the_data_are_cut_and_are_in_the_fingerprint() -> None:
-    _, whole = plan_data.read_plan(DRUG)
-    smaller = replace(DRUG, test=3, validation=4, learn="better")
+    _, whole = plan_data.read_plan(ANIMALS)
+    smaller = replace(ANIMALS, test=2, validation=3, learn="better")
     _, held = plan_data.read_plan(smaller)
-    assert (held.test, held.validation) == (whole.test[:3], whole.validation[:4])
+    assert (held.test, held.validation) == (whole.test[:2], whole.validation[:3])
     prints = {
         plan_data.data_fingerprint(plan, plan_data.read_plan(plan)[1])
-        for plan in (DRUG, smaller, replace(smaller, test=4), replace(smaller, validation=5))
+        for plan in (ANIMALS, smaller, replace(smaller, test=3), replace(smaller, validation=4))
     }
     assert len(prints) == 4
-    assert not {"test", "validation"} & set(DRUG.meaning())
+    assert not {"test", "validation"} & set(ANIMALS.meaning())
     with pytest.raises(UsageError, match=r"the data hold \d+ rows back for test, not 10000"):
-        plan_data.read_plan(replace(DRUG, test=10_000))
+        plan_data.read_plan(replace(ANIMALS, test=10_000))

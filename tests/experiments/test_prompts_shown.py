@@ -15,7 +15,7 @@ from pxp_fsm.cli.main import commands
 from pxp_fsm.experiments import runs
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.reports.write import write
-from pxp_fsm.prompting.model import ChatTurn, Request, Role, read_rendered, rendered
+from pxp_fsm.prompting.model import ChatRole, ChatTurn, ModelRequest, read_rendered, rendered
 from tests.experiments.scripted_server import (
     Body,
     Table,
@@ -35,11 +35,13 @@ def carried(table: Table, board: SqlBlackboard, **more: Any) -> dict[tuple[str, 
 
     def on_step(step: runs.Progress) -> None:
         nonlocal before
-        if step.message is not None:
-            found[step.session, step.message.number] = table.asked[before:]
+        if step.event is not None:
+            found[step.session, step.event.number] = table.asked[before:]
             before = len(table.asked)
 
-    plan = Plan("drug", **{"instances": "2", "machine": table.model, "judge": table.model} | more)
+    plan = Plan(
+        "animals", **{"instances": "2", "machine": table.model, "judge": table.model} | more
+    )
     runs.start(plan, board, settings=Settings(in_flight=1)).execute(on_step)
     return found
 
@@ -64,7 +66,7 @@ def test_each_call_is_with_the_message_that_it_led_to(table: Table, more: dict[s
                     (body["messages"][0]["content"], body["messages"][-1]["content"])
                     for body in asked[record.session, number]
                 )
-                read = [call.prompt for call in calls if call.message == number]
+                read = [call.prompt for call in calls if call.message == number and not call.cached]
                 assert sorted((p.system, p.asked) for p in read if p is not None) == said
             assert all(call.reply and not call.failure for call in calls)
 
@@ -77,18 +79,18 @@ def test_a_session_shows_its_prompts_and_a_report_its_comments(
         asked = carried(table, board, instances="1")
         write(board, (), tmp_path / "page.html")
     shown = CliRunner().invoke(
-        commands, ["sessions", "drug-1/1/1", "--prompts", "--database", where]
+        commands, ["sessions", "animals-1/1/1", "--prompts", "--database", where]
     )
     assert shown.exit_code == 0, shown.output
     page = (tmp_path / "page.html").read_text("utf-8")
-    first = asked["drug-1/1/1", 1][0]["messages"]
+    first = asked["animals-1/1/1", 1][0]["messages"]
     for line in (*first[0]["content"].splitlines(), *first[-1]["content"].splitlines()):
         assert line in shown.output
-    assert shown.output.count("You are an expert in synthetic organic chemistry") == 1
+    assert shown.output.count("You know animals") == 1
     assert f"{table.model} was asked (answer):" in shown.output
     assert f"{table.model} was asked (judge):" in shown.output
     assert page.count("Comments: what models were asked") >= 2
-    assert "You are an expert in synthetic organic chemistry" in page
+    assert "You know animals" in page
     assert "<data>" not in page  # what a prompt frames is text of the page, no markup
     assert "&lt;data&gt;" in page
 
@@ -96,11 +98,11 @@ def test_a_session_shows_its_prompts_and_a_report_its_comments(
 def test_prompts_are_of_one_session(tmp_path: Path) -> None:
     where = str(tmp_path / "b.sqlite")
     with SqlBlackboard(where) as board:
-        runs.run(Plan("drug", instances="1"), board)
+        runs.run(Plan("animals", instances="1"), board)
     shown = CliRunner().invoke(commands, ["sessions", "--prompts", "--database", where])
     assert (shown.exit_code, "--prompts: this shows one session" in shown.stderr) == (2, True)
     shown = CliRunner().invoke(
-        commands, ["sessions", "drug-1/1/1", "--prompts", "--database", where]
+        commands, ["sessions", "animals-1/1/1", "--prompts", "--database", where]
     )
     assert shown.output.count("No model was asked in this session.") == 1
 
@@ -112,8 +114,13 @@ def test_what_is_no_request_is_not_read_as_one(wrong: str) -> None:
 
 
 def test_what_was_rendered_is_read() -> None:
-    request = Request(
-        "a", (ChatTurn(Role.USER, "b"), ChatTurn(Role.ASSISTANT, "c"), ChatTurn(Role.USER, "d"))
+    request = ModelRequest(
+        "a",
+        (
+            ChatTurn(ChatRole.USER, "b"),
+            ChatTurn(ChatRole.ASSISTANT, "c"),
+            ChatTurn(ChatRole.USER, "d"),
+        ),
     )
     found = read_rendered(rendered(request))
     assert (found.system, found.asked, found.images, found.before) == ("a", "d", 0, 2)

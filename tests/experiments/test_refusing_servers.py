@@ -26,15 +26,15 @@ def test_what_is_wrong_at_the_first_calls_ends_the_run_and_counts_nothing(
     httpserver.expect_request(KINDS[kind]).respond_with_json(said, status=status)
     url = httpserver.url_for("/v1" if kind == "openai" else "").rstrip("/")
     model = ("--machine", f"{kind}:x@{url}")
-    told = pxp("run", "drug", "--instances", "3", *model, "--in-flight", "1", code=2)
+    told = pxp("run", "animals", "--instances", "3", *model, "--in-flight", "1", code=2)
     assert f"HTTP {status}" in told
     assert f"we refuse you, {status} times" in told
     assert "Traceback" not in told
     assert len(httpserver.log) == 1
     with SqlBlackboard(DATABASE, create=False) as board:
-        assert [record.ending for record in board.sessions("drug-1")] in ([], [None])
-        assert not any(board.entries(record.session) for record in board.sessions("drug-1"))
-        assert not any(cost.calls or cost.dollars for cost in board.costs("drug-1"))
+        assert [record.ending for record in board.sessions("animals-1")] in ([], [None])
+        assert not any(board.events(record.session) for record in board.sessions("animals-1"))
+        assert not any(cost.calls or cost.dollars for cost in board.costs("animals-1"))
 
 
 def test_a_run_that_was_refused_is_carried_on(
@@ -43,12 +43,12 @@ def test_a_run_that_was_refused_is_carried_on(
     refusal = httpserver.expect_oneshot_request("/v1/chat/completions")
     refusal.respond_with_json({"error": {"message": "no such model"}}, status=404)
     models = ("--machine", table.model, "--judge", table.model)
-    told = pxp("run", "drug", "--instances", "1", *models, "--in-flight", "1", code=2)
+    told = pxp("run", "animals", "--instances", "1", *models, "--in-flight", "1", code=2)
     assert "no such model" in told
     assert not table.asked
-    assert "Sessions ended: " in pxp("run", "drug", "--resume", "drug-1")
+    assert "Sessions ended: " in pxp("run", "animals", "--resume", "animals-1")
     with SqlBlackboard(DATABASE, create=False) as board:
-        assert [record.ending for record in board.sessions("drug-1")] == ["ratified"]
+        assert [record.ending for record in board.sessions("animals-1")] == ["ratified"]
 
 
 @pytest.mark.deep
@@ -58,9 +58,11 @@ def test_a_connection_that_is_refused_is_tried_three_times_and_said_at_once(
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         where = f"127.0.0.1:{closed.getsockname()[1]}"
-    told = pxp("run", "drug", "--instances", "3", "--machine", f"openai:x@http://{where}", code=2)
+    told = pxp(
+        "run", "animals", "--instances", "3", "--machine", f"openai:x@http://{where}", code=2
+    )
     assert "tried 3 times: check the server" in told
     assert where in told
     assert "attempt 1 of 3" in told
     with SqlBlackboard(str(tmp_path / DATABASE), create=False) as board:
-        assert not any(board.entries(record.session) for record in board.sessions("drug-1"))
+        assert not any(board.events(record.session) for record in board.sessions("animals-1"))

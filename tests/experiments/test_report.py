@@ -13,11 +13,18 @@ import pytest
 from backends.databases import FAULTS, RunRecord, SessionRecord, SqlBlackboard
 from backends.databases.recordings import illustrative_session
 from pxp_fsm.experiments import runs, summary
-from pxp_fsm.experiments.intervals import Estimate, Interval
 from pxp_fsm.experiments.plans import Plan
-from pxp_fsm.experiments.statistics import Repetition, Statistics, published, statistics_of
+from pxp_fsm.experiments.statistics import (
+    Estimate,
+    Interval,
+    Repetition,
+    Statistics,
+    published,
+    statistics_of,
+)
 from pxp_fsm.protocol.messages import Answer, Instance, Message
 from pxp_fsm.protocol.rules import Ending
+from pxp_fsm.sessions.events import Event
 
 AGENTS = (("machine", ""), ("person", ""))
 
@@ -63,32 +70,22 @@ def test_one_repetition_has_no_range() -> None:
     assert "min to max" in summary.table1(statistics((20, 8), (20, 9)), ()).headings
 
 
-def test_published_columns_and_singulars_are_where_they_belong(tmp_path: Path) -> None:
-    with SqlBlackboard(str(tmp_path / "b.sqlite")) as board:
-        made = [
-            runs.start(Plan("drug", protocol, k=2, instances="1"), board)
-            for protocol in ("interact", "pxp")
-        ]
-        for run in made:
-            run.execute()
-    assert [len(summary.compared(run)) for run in made] == [4, 0]
-    assert (summary.counted(1, "session"), summary.counted(2, "session")) == (
-        "1 session",
-        "2 sessions",
-    )
-
-
 def board_with(*sessions: tuple[str, str]) -> SqlBlackboard:
     """Sessions with (ending, tags in words), between agents of any names."""
     board = SqlBlackboard(":memory:")
-    board.start_run(RunRecord("drug-1", "drug", "{}", 0, "0", "f"))
+    board.start_run(RunRecord("animals-1", "animals", "{}", 0, "0", "f"))
     for position, (ending, tags) in enumerate(sessions, start=1):
-        name = f"drug-1/1/{position}"
-        place = (name, "drug-1", 1, position, Instance("i", "x"), "interact", 10, 3)
+        name = f"animals-1/1/{position}"
+        place = (name, "animals-1", 1, position, Instance("i", "x"), "interact", 10, 3)
         board.start_session(SessionRecord(*place, "interact", "f", True, (), AGENTS))
         for number, tag in enumerate(tags.split(), start=1):
             two = ("machine", "person")[:: 1 if number % 2 else -1]
-            board.append(Message(name, number, two[0], tag, Answer("", ""), two[1]), "{}", [])
+            board.append(
+                name,
+                Event.of_message(
+                    Message(name, number, two[0], tag, Answer("", ""), two[1]), "{}", []
+                ),
+            )
         board.close(name, ending, "", [])
     return board
 
@@ -102,13 +99,13 @@ def test_the_session_that_is_drawn_was_ratified_after_a_revise_or_is_the_longest
         ((short, short), 1),
     ):
         with board_with(*sessions) as board:
-            assert illustrative_session(board, "drug-1") == f"drug-1/1/{position}"
+            assert illustrative_session(board, "animals-1") == f"animals-1/1/{position}"
 
 
 def test_machine_and_human_are_known_by_their_roles_and_every_ending_counts_or_is_a_fault() -> None:
     taught = "INIT REFUTE REVISE RATIFY RATIFY"
     with board_with(*((ending.value, taught) for ending in Ending)) as board:
-        found = statistics_of(board, "drug-1")
+        found = statistics_of(board, "animals-1")
     (repetition,) = found.repetitions
     assert repetition.total == 4
     # one-way h, one-way m, two-way, strong h, strong m, ultra-strong h, ultra-strong m
@@ -121,9 +118,9 @@ def test_the_files_of_another_database_are_not_written_over(tmp_path: Path) -> N
     names = []
     for database in ("blackboard.sqlite", "other.sqlite"):
         with SqlBlackboard(str(tmp_path / database)) as board:
-            run = runs.start(Plan("drug", instances="1"), board)
+            run = runs.start(Plan("animals", instances="1"), board)
             run.execute()
             left = summary.write_artifacts(run, board, statistics_of(board, run.name), tmp_path)
             names += [path.name for _, path in left]
     assert len(set(names)) == 12
-    assert {"drug-1-table.csv", "other-drug-1-table.csv"} <= set(names)
+    assert {"animals-1-table.csv", "other-animals-1-table.csv"} <= set(names)

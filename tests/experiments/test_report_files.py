@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import re
-from fractions import Fraction
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -17,17 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backends.databases import SqlBlackboard
-from backends.models import Retrosynthesis
 from pxp_fsm.diagrams.latex import Table, as_latex, latex
 from pxp_fsm.experiments import runs
 from pxp_fsm.experiments.outcomes import estimates, outcomes_of
 from pxp_fsm.experiments.plans import Plan
-from pxp_fsm.experiments.reports import contents, sheets
-from pxp_fsm.experiments.reports.tables import as_csv
-from pxp_fsm.experiments.reports.write import write
+from pxp_fsm.experiments.reports import contents
+from pxp_fsm.experiments.reports.write import MOST_COLUMNS, as_csv, table1, tables1, write
 from pxp_fsm.experiments.statistics import statistics_of
 from pxp_fsm.protocol.messages import Instance
-from pxp_fsm.tasks.drug.task import rank_of
 from tests.experiments.report_pages import Made
 
 CELLS = st.one_of(st.text(alphabet=st.characters(exclude_categories=["Cs"])), st.integers())
@@ -88,16 +84,16 @@ def test_a_report_of_several_runs_has_files_of_every_figure_and_tables_with_room
 ) -> None:
     with SqlBlackboard(str(tmp_path / "b.sqlite")) as board:
         for number in (1, 2, 3):
-            made = Made(board, f"drug-{number}")
+            made = Made(board, f"animals-{number}")
             made.add(1, "INIT RATIFY RATIFY")
             made.add(2, "INIT REFUTE REVISE RATIFY RATIFY")
         reports, written = write(
             board, (), tmp_path / "r.html", test_set=False, figures=tmp_path / "new" / "figures"
         )
-        tables = sheets.tables1(reports)
+        tables = tables1(reports)
     drawn = {file.name for file in written if file.parent.name == "figures"}
     assert drawn == {
-        f"drug-{number}-{name}.{suffix}"
+        f"animals-{number}-{name}.{suffix}"
         for number in (1, 2, 3)
         for name in ("curves", "measured", "flow")
         for suffix in ("svg", "pdf")
@@ -105,14 +101,14 @@ def test_a_report_of_several_runs_has_files_of_every_figure_and_tables_with_room
     for file in (tmp_path / "new" / "figures").iterdir():
         start = b"%PDF-" if file.suffix == ".pdf" else b"<?xml"
         assert file.read_bytes().startswith(start)
-    assert b"one-way, human" in (tmp_path / "new/figures/drug-1-curves.svg").read_bytes()
-    assert all(len(table.headings) <= sheets.MOST_COLUMNS for table in tables)
+    assert b"one-way, human" in (tmp_path / "new/figures/animals-1-curves.svg").read_bytes()
+    assert all(len(table.headings) <= MOST_COLUMNS for table in tables)
     shown = [heading for table in tables for heading in table.headings]
-    assert all(shown.count(f"drug-{number}") == 1 for number in (1, 2, 3))
+    assert all(shown.count(f"animals-{number}") == 1 for number in (1, 2, 3))
     source = "".join(file.read_text("utf-8") for file in sorted(tmp_path.glob("r-*.tex")))
     labels = re.findall(r"\\label\{([^}]*)\}", source)
     assert len(labels) == len(set(labels)) == len(tables) + 2 * 3
-    assert {"tab:categories-drug-1", "tab:sequences-drug-3"} <= set(labels)
+    assert {"tab:categories-animals-1", "tab:sequences-animals-3"} <= set(labels)
 
 
 def schema() -> dict[str, Any]:
@@ -123,7 +119,7 @@ def schema() -> dict[str, Any]:
 
 def test_the_files_of_a_real_run_say_what_its_statistics_say(tmp_path: Path) -> None:
     with SqlBlackboard(str(tmp_path / "b.sqlite")) as board:
-        plan = Plan("drug", instances="paracetamol,lidocaine", repetitions=2, n=4)
+        plan = Plan("animals", instances="sparrow,trout", repetitions=2, n=4)
         run = runs.start(plan, board)
         run.execute()
         (report,), _ = write(board, [run.name], tmp_path / "r.html")
@@ -154,20 +150,6 @@ def test_the_files_of_a_real_run_say_what_its_statistics_say(tmp_path: Path) -> 
     assert sum(int(line["messages"]) for line in lines) == statistics.tags.total()
 
 
-def test_the_untaught_machine_is_the_curves_first_point(tmp_path: Path) -> None:
-    """What j = 0 says of the test set is how often the untaught machine ranks the answer first."""
-    with SqlBlackboard(str(tmp_path / "b.sqlite")) as board:
-        run = runs.start(Plan("drug", instances="moclobemide", n=2), board)
-        run.execute()
-        report = contents.gather(board, board.runs()[0])
-    assert not isinstance(report.performance.on_test_set, str)
-    untaught = Retrosynthesis()
-    right = sum(rank_of(untaught, row, among=1) == 1 for row in run.data.test)
-    place, point = report.performance.on_test_set[0]
-    assert place == 0
-    assert point.median == Fraction(right, len(run.data.test))
-
-
 def test_an_instance_that_is_a_formula_is_text_in_the_list_of_sessions(tmp_path: Path) -> None:
     with SqlBlackboard(str(tmp_path / "b.sqlite")) as board:
         made = Made(board)
@@ -180,7 +162,7 @@ def test_an_instance_that_is_a_formula_is_text_in_the_list_of_sessions(tmp_path:
 def test_intervals_stand_beside_the_numbers_and_two_runs_are_paired(tmp_path: Path) -> None:
     with SqlBlackboard(str(tmp_path / "b.sqlite")) as board:
         for k in (1, 3):
-            runs.start(Plan("drug", instances="8", k=k, n=4, repetitions=2), board).execute()
+            runs.start(Plan("animals", instances="8", k=k, n=4, repetitions=2), board).execute()
         reports, _ = write(board, (), tmp_path / "r.html", test_set=False)
         expected = [estimates(outcomes_of(board, run.run)) for run in board.runs()]
     data = json.loads((tmp_path / "r.json").read_text("utf-8"))
@@ -191,18 +173,18 @@ def test_intervals_stand_beside_the_numbers_and_two_runs_are_paired(tmp_path: Pa
         assert {name: (row["low"], row["high"]) for name, row in of.items()} == {
             name: (each.interval.low, each.interval.high) for name, each in found.items()
         }
-    table = sheets.table1(reports)
-    shown = table.rows[1][table.headings.index("drug-1, 95%")]
+    table = table1(reports)
+    shown = table.rows[1][table.headings.index("animals-1, 95%")]
     interval = expected[0]["one-way, human"].interval
     assert shown == f"{interval.low:.2f}–{interval.high:.2f}"
     page = (tmp_path / "r.html").read_text("utf-8")
-    assert "drug-1 and drug-2, paired" in page
+    assert "animals-1 and animals-2, paired" in page
     assert "Sessions are paired by repetition and instance: 16 pairs." in page
 
 
 def test_a_machine_that_carries_nothing_is_measured_on_request(tmp_path: Path) -> None:
     with SqlBlackboard(str(tmp_path / "b.sqlite")) as board:
-        runs.start(Plan("drug", instances="paracetamol", n=2, carry=False), board).execute()
+        runs.start(Plan("animals", instances="sparrow", n=2, carry=False), board).execute()
         report = contents.gather(board, board.runs()[0])
         wanted = contents.gather(board, board.runs()[0], test_set=True)
     assert isinstance(report.performance.on_test_set, str)
@@ -215,7 +197,7 @@ def test_a_machine_that_carries_nothing_is_measured_on_request(tmp_path: Path) -
 def test_what_was_not_learned_is_not_learned_again(tmp_path: Path, learn: str) -> None:
     """Under NEVER the test set says the same at every length; a gated run goes by its records."""
     with SqlBlackboard(str(tmp_path / "b.sqlite")) as board:
-        plan = Plan("drug", instances="moclobemide,lidocaine", n=4, learn=learn, gate="context")
+        plan = Plan("animals", instances="frog,trout", n=4, learn=learn, gate="context")
         runs.start(plan, board).execute()
         report = contents.gather(board, board.runs()[0])
     assert report.missing == ()
@@ -227,8 +209,8 @@ def test_what_was_not_learned_is_not_learned_again(tmp_path: Path, learn: str) -
 @pytest.mark.parametrize("repetitions", [1, 3])
 def test_ranges_stand_only_beside_medians_of_several(tmp_path: Path, repetitions: int) -> None:
     with SqlBlackboard(str(tmp_path / "b.sqlite")) as board:
-        runs.start(Plan("drug", instances="paracetamol", repetitions=repetitions), board).execute()
-        table = sheets.table1([contents.gather(board, board.runs()[0], test_set=False)])
-    assert ("drug-1, range" in table.headings) == (repetitions > 1)
+        runs.start(Plan("animals", instances="sparrow", repetitions=repetitions), board).execute()
+        table = table1([contents.gather(board, board.runs()[0], test_set=False)])
+    assert ("animals-1, range" in table.headings) == (repetitions > 1)
     assert {len(row) for row in table.rows} == {len(table.headings)}
     assert table.numeric == (False, *[True] * (len(table.headings) - 1))

@@ -10,9 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pxp_fsm.experiments.reports import figures, tallies
-from pxp_fsm.experiments.reports.observed import Observed, ObservedMessage, Reason, reason
-from pxp_fsm.experiments.reports.performance import CorrectPredictions
-from pxp_fsm.experiments.reports.tallies import KINDS, Tally
+from pxp_fsm.experiments.reports.contents import CorrectPredictions
+from pxp_fsm.experiments.reports.tallies import (
+    KINDS,
+    ObservedMessage,
+    ObservedSession,
+    Reason,
+    RunTally,
+    reason,
+)
 from pxp_fsm.protocol.decisions import Category
 from pxp_fsm.protocol.intelligibility import ONE_WAY, holds_for, two_way
 from pxp_fsm.protocol.messages import Answer, Message
@@ -31,15 +37,15 @@ SESSIONS = st.lists(
 )
 
 
-def observed(tags: Sequence[str], ending: str | None, *, repetition: int = 1) -> Observed:
+def observed(tags: Sequence[str], ending: str | None, *, repetition: int = 1) -> ObservedSession:
     steps = (
         ObservedMessage(place % 2 == 0, tag, f"p{place}", None) for place, tag in enumerate(tags)
     )
-    return Observed("s", repetition, 1, "i", 3, ending, tuple(steps))
+    return ObservedSession("s", repetition, 1, "i", 3, ending, tuple(steps))
 
 
-def tallied(*sessions: Observed) -> Tally:
-    tally = Tally()
+def tallied(*sessions: ObservedSession) -> RunTally:
+    tally = RunTally()
     for session in sessions:
         tally.add(session)
     return tally
@@ -122,7 +128,9 @@ def test_the_category_table_has_a_row_for_each_case_and_counts_the_rest_apart() 
         ObservedMessage(False, "REJECT", "p", Reason(Category.D, None)),
         ObservedMessage(True, "RATIFY", "p", None),
     )
-    rows = tallies.rows(Interact(10, 3), tallied(Observed("s", 1, 1, "i", 3, "bound", steps)))
+    rows = tallies.rows(
+        Interact(10, 3), tallied(ObservedSession("s", 1, 1, "i", 3, "bound", steps))
+    )
     assert [(row.category, row.tag) for row in rows] == [
         ("A", "RATIFY"),
         ("B", "REVISE"),
@@ -146,7 +154,7 @@ def test_the_category_table_has_a_row_for_each_case_and_counts_the_rest_apart() 
 
 
 def test_the_category_table_of_pxp_knows_no_k() -> None:
-    rows = tallies.rows(Pxp(2), Tally())
+    rows = tallies.rows(Pxp(2), RunTally())
     assert [(row.category, row.condition, row.tag) for row in rows] == [
         ("A", "", "RATIFY"),
         ("B", "reconciled", "REVISE"),

@@ -17,13 +17,13 @@ from backends.databases import SqlBlackboard
 from pxp_fsm.cli.main import main
 from pxp_fsm.errors import NotThere, UsageError
 from pxp_fsm.experiments.plans import Plan
-from pxp_fsm.experiments.reports import conversations, palette, pictures
+from pxp_fsm.experiments.reports import conversations, figures, pictures
 from pxp_fsm.experiments.reports.write import write
 from pxp_fsm.prompting.model import Image
-from pxp_fsm.prompting.problem import Problem
+from pxp_fsm.prompting.prompts import Problem
 from pxp_fsm.protocol.messages import Answer, Instance, Message
 from pxp_fsm.protocol.relations import Judgement, Outcome
-from pxp_fsm.sessions.session import Entry
+from pxp_fsm.sessions.events import Event
 from tests.experiments.report_pages import Made, judged, outside, page_of
 
 HOSTILE = (
@@ -139,14 +139,13 @@ def test_an_unfinished_run_says_what_is_missing_and_reports_the_rest(
     page = page_of(reported(made, tmp_path))
     assert "Repetition 1: 1 of 3 not begun, 1 not over; not counted in the tables." in page.text
     assert "2 of 3 planned" in page.text
-    assert "drug-1/1/1" in page.text
-    assert "drug-1/1/2" in page.text
+    assert "animals-1/1/1" in page.text
+    assert "animals-1/1/2" in page.text
 
 
 def test_a_run_of_which_nothing_is_there_yet_is_reported(made: Made, tmp_path: Path) -> None:
     page = page_of(reported(made, tmp_path))
     assert "3 of 3 not begun" in page.text
-    assert "DRUG-h1 2025" in page.text
 
 
 def test_a_run_whose_data_are_gone_is_reported_without_them(tmp_path: Path) -> None:
@@ -154,10 +153,10 @@ def test_a_run_whose_data_are_gone_is_reported_without_them(tmp_path: Path) -> N
         made = Made(board)
         made.add(1, "INIT RATIFY RATIFY")
         gone = replace(made.plan, data=str(tmp_path / "nowhere"))
-        other = Made(board, "drug-2")
-        board.start_run(replace(board.runs()[0], run="drug-3", plan=gone.as_json(), created=""))
+        other = Made(board, "animals-2")
+        board.start_run(replace(board.runs()[0], run="animals-3", plan=gone.as_json(), created=""))
         path = tmp_path / "page.html"
-        write(board, [made.run, other.run, "drug-3"], path)
+        write(board, [made.run, other.run, "animals-3"], path)
     page = page_of(path)
     assert "the run's task or data cannot be read" in page.text
     assert "there is no such folder" in page.text
@@ -172,7 +171,7 @@ def test_sessions_beyond_those_shown_whole_have_a_row_each(made: Made, tmp_path:
     assert page.text.count("category A: prediction matches, explanation agrees") == 4
     everything = page_of(reported(made, tmp_path, sessions="all"))
     assert "7 of 7 sessions are shown whole" in everything.text
-    named = page_of(reported(made, tmp_path, sessions="drug-1/1/6"))
+    named = page_of(reported(made, tmp_path, sessions="animals-1/1/6"))
     assert "1 of 7 sessions are shown whole" in named.text
     with pytest.raises(UsageError, match="no session or instance 'nobody'"):
         reported(made, tmp_path, sessions="nobody")
@@ -193,7 +192,7 @@ def test_why_a_tag_is_told_for_both_protocols(tmp_path: Path) -> None:
     assert "prediction differs, explanation differs; message 4 is after k = 3" in text
     assert "DECIDE → WAIT: row" in text
     with SqlBlackboard(str(tmp_path / "p.sqlite")) as board:
-        made = Made(board, plan=Plan("drug", "pxp", n=None, k=2, instances="3"))
+        made = Made(board, plan=Plan("animals", "pxp", n=None, k=2, instances="3"))
         made.add(1, "INIT RATIFY RATIFY TERM", "term")
         text = page_of(reported(made, tmp_path)).text
     assert "PXP" in text
@@ -202,14 +201,14 @@ def test_why_a_tag_is_told_for_both_protocols(tmp_path: Path) -> None:
 
 def test_an_endless_conversation_is_drawn_as_far_as_it_can_be_read(tmp_path: Path) -> None:
     with SqlBlackboard(str(tmp_path / "p.sqlite")) as board:
-        made = Made(board, plan=Plan("drug", "pxp", n=None, k=None, instances="3"))
+        made = Made(board, plan=Plan("animals", "pxp", n=None, k=None, instances="3"))
         made.add(1, "INIT " + "REFUTE " * 79, "limit")
         page = page_of(reported(made, tmp_path))
     assert "… 80 messages" in page.text
     assert "Drawn are 12 messages of 80; the rest is in the CSV of the flow." in page.text
     assert "Repetition 1: 2 of 3 not begun, 1 ended by a fault" in page.text
     flow = (tmp_path / "page-flow.csv").read_text("utf-8")
-    assert "drug-1,80,REFUTE,ended: limit,1" in flow
+    assert "animals-1,80,REFUTE,ended: limit,1" in flow
 
 
 def picture(size: tuple[int, int] = (900, 700)) -> Callable[[Instance], Image]:
@@ -241,12 +240,6 @@ def test_an_image_that_is_none_is_left_out(data: bytes) -> None:
     assert pictures.Gallery().image(shown, Instance("i", "x")) is None
 
 
-def test_what_is_no_molecule_is_not_drawn() -> None:
-    for text in ("", "not a molecule", "C |$x$|", "C name", "C" * 2000, "[Zz]", "C1CC"):
-        assert pictures.molecules(text) is None
-    assert "<svg" in (pictures.molecules("CC(=O)Nc1ccc(O)cc1.CCO") or "")
-
-
 def test_a_drawing_keeps_nothing_that_could_act() -> None:
     drawing = """<svg xmlns="http://www.w3.org/2000/svg" xmlns:x="http://www.w3.org/1999/xlink"
       viewBox="0 0 9 9" onload="alert(1)"><script>alert(1)</script><a x:href="http://e.org">
@@ -254,7 +247,7 @@ def test_a_drawing_keeps_nothing_that_could_act() -> None:
       <use x:href="http://e.org/#a"/><use x:href="#p"/><rect clip-path="url(#p)"/>
       <foreignObject><body/></foreignObject><image href="http://e.org/i.png"/>
       <style>@import url(http://e.org)</style><text>a &lt;b&gt;</text></svg>"""
-    shown = palette.embedded(drawing, "k", title='"><b>', colours=palette.INK)
+    shown = figures.embedded(drawing, "k", title='"><b>', colours=figures.INK)
     assert "alert" not in shown
     assert "e.org" not in shown
     assert '<path id="k-p" d="M0 0" fill="var(--ink)"></path>' in shown
@@ -277,7 +270,7 @@ def test_a_drawing_keeps_nothing_that_could_act() -> None:
 def test_why_a_message_has_its_tag(judgements: list[Judgement], told: str) -> None:
     learned = Judgement("LEARN", "", "", Outcome.YES, True, 0.0)
     message = Message("s", 2, "h", "REFUTE", Answer("", ""), "m")
-    entry = Entry(message, "{}", (learned, *judgements))
+    entry = Event.of_message(message, "{}", (learned, *judgements))
     assert conversations.why(entry, "interact", 3).endswith(told)
 
 
@@ -289,7 +282,7 @@ def test_bad_requests_are_told(made: Made, tmp_path: Path) -> None:
     made.add(1, "INIT RATIFY RATIFY")
     with pytest.raises(UsageError, match=r"end in \.html"):
         write(made.board, (), tmp_path / "page.pdf")
-    with pytest.raises(NotThere, match="no run 'nobody'; there are: drug-1"):
+    with pytest.raises(NotThere, match="no run 'nobody'; there are: animals-1"):
         write(made.board, ["nobody"], tmp_path / "page.html")
     assert not [path for path in tmp_path.iterdir() if "page" in path.name]
 
@@ -311,9 +304,9 @@ def test_the_command_leaves_the_report(
     made.add(1, "INIT RATIFY RATIFY")
     path = tmp_path / "out" / "page.html"
     with pytest.raises(SystemExit) as ended:
-        main(["report", str(tmp_path / "b.sqlite"), "drug-1", "-o", str(path), "--no-test-set"])
+        main(["report", str(tmp_path / "b.sqlite"), "animals-1", "-o", str(path), "--no-test-set"])
     assert ended.value.code == 0
     told = capsys.readouterr()
     assert f"Written: {path}" in told.out
-    assert "drug-1: Repetition 1: 2 of 3 not begun" in told.err
+    assert "animals-1: Repetition 1: 2 of 3 not begun" in told.err
     assert path.is_file()

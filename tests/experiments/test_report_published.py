@@ -7,9 +7,9 @@ from itertools import product
 import pytest
 
 from backends.databases import SqlBlackboard
-from pxp_fsm.experiments.reports import published as told
+from pxp_fsm.experiments import statistics as told
 from pxp_fsm.experiments.reports.contents import gather
-from pxp_fsm.experiments.reports.sheets import table1
+from pxp_fsm.experiments.reports.write import table1
 from pxp_fsm.experiments.statistics import Published, published
 from pxp_fsm.protocol.decisions import Category
 from pxp_fsm.protocol.rules import Interact

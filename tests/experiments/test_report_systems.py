@@ -14,7 +14,7 @@ import pytest
 
 import pxp_fsm as pxp
 from backends.databases import RunRecord, SqlBlackboard
-from backends.databases.action_counts import durations
+from backends.databases.recordings import durations
 from pxp_fsm import defaults
 from pxp_fsm.automata.actions import Decide, Deliver, Exchange, External, Send
 from pxp_fsm.errors import NotThere, PXPError, UsageError
@@ -46,7 +46,7 @@ def test_what_is_counted_is_what_happened(board: SqlBlackboard) -> None:
     endings, links, guards = Counter[str](), dict[tuple[str, ...], Counter[str]](), Counter[str]()
     for record in board.sessions():
         endings[record.ending or ""] += 1
-        for one in board.actions(record.session):
+        for one in board.events(record.session):
             action = one.action
             if isinstance(action, External):
                 guards[action.label] += 1

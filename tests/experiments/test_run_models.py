@@ -18,14 +18,14 @@ from backends.models.settings import Settings
 from pxp_fsm.cli.main import commands
 from pxp_fsm.errors import Halted
 from pxp_fsm.experiments import runs
-from pxp_fsm.experiments.plan_data import read_plan
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.runs import Progress
 from tests.experiments.scripted_server import Body, Table, agrees_when_convinced, frames, judging
+from tests.tasks.animals import bundled
 
 ONE = Settings(in_flight=1)
-ROWS = read_plan(Plan("drug", instances="2"))[1]
-OURS = {row.instance.x for row in ROWS.sessions}
+ROWS = bundled()
+OURS = {row.instance.x for row in ROWS.sessions[:2]}
 RIGHT = {row.instance.x: row.answer.prediction for row in (*ROWS.whole, *ROWS.validation)}
 HELD = len(ROWS.validation or [row for row in ROWS.whole if row not in ROWS.sessions])
 
@@ -38,16 +38,16 @@ def latest(body: Body) -> tuple[str, list[dict[str, Any]]]:
 
 
 def chemist(body: Body) -> str:
-    """Methane at first, then what the other says; who has heard of anything knows the rest."""
+    """A worm at first, then what the other says; who has heard of anything knows the rest."""
     instance, heard = latest(body)
     if heard:
         prediction = heard[-1]["prediction"]
     elif instance in OURS or not any("tag" in frame for frame in frames(body)):
-        prediction = "C"
+        prediction = "worm"
     else:
         prediction = RIGHT[instance]
     view = "You are right." if len(heard) > 1 else f"My view, {len(heard)}."
-    return json.dumps({"prediction": prediction.split("."), "explanation": view})
+    return json.dumps({"prediction": prediction, "explanation": view})
 
 
 @pytest.fixture
@@ -56,13 +56,13 @@ def table(httpserver: HTTPServer) -> Table:
 
 
 def plan(table: Table, **more: Any) -> Plan:
-    return Plan("drug", instances="2", machine=table.model, judge=table.model, **more)
+    return Plan("animals", instances="2", machine=table.model, judge=table.model, **more)
 
 
 def said(board: SqlBlackboard) -> list[Any]:
     return [
-        [(entry.message.tag, entry.message.answer) for entry in board.entries(record.session)]
-        for record in sorted(board.sessions("drug-1"), key=lambda record: record.session)
+        [(entry.carried.tag, entry.carried.answer) for entry in board.events(record.session)]
+        for record in sorted(board.sessions("animals-1"), key=lambda record: record.session)
     ]
 
 
@@ -94,7 +94,7 @@ def test_a_model_that_carries_on_is_told_its_earlier_sessions(table: Table) -> N
     assert set(both) == OURS
     opening = next(turns for turns, told in zip(conversations, about, strict=True) if told == both)
     own = [json.loads(turn["content"]) for turn in opening if turn["role"] == "assistant"]
-    assert own[0]["prediction"] == ["C"]
+    assert own[0]["prediction"] == "worm"
     assert len(own) == (first + 1) // 2
     without, _ = undisturbed(table, plan(table))
     assert [len(session) for session in without] == [first, second]
@@ -122,7 +122,7 @@ def test_sessions_that_carry_on_wait_for_each_other(table: Table) -> None:
     table.chemist = counted
     with SqlBlackboard(":memory:") as board:
         run = runs.start(plan(table, carry=True), board, settings=Settings(in_flight=8))
-        assert run.carries
+        assert run.opening.carries
         assert [(unit.first, unit.last) for unit in run.units()] == [(1, 2)]
         run.execute()
     assert most == 1
@@ -152,7 +152,7 @@ def test_what_carries_on_is_resumed_without_asking_twice(
 
     def stop(step: Progress) -> None:
         nonlocal seen
-        seen += step.message is not None
+        seen += step.event is not None
         if seen == after:
             raise KeyboardInterrupt
 
@@ -160,7 +160,7 @@ def test_what_carries_on_is_resumed_without_asking_twice(
     with SqlBlackboard(database) as board, pytest.raises(KeyboardInterrupt):
         runs.start(wanted, board, settings=ONE).execute(stop)
     with SqlBlackboard(database) as board:
-        run = runs.resume("drug-1", board, ONE)
+        run = runs.resume("animals-1", board, ONE)
         run.execute()
         assert said(board) == found
         assert run.meter.calls == len(table.asked) == len(asked)
@@ -193,7 +193,7 @@ def test_lessons_are_weighed_at_their_own_cost(
     """Before the first lesson, and after each that would change an answer: no more than that."""
     monkeypatch.chdir(tmp_path)
     models = ("--machine", table.model, "--judge", table.model)
-    command = ["run", "drug", "--instances", "2", *models, "--learn", "better", "--carry"]
+    command = ["run", "animals", "--instances", "2", *models, "--learn", "better", "--carry"]
     done = CliRunner().invoke(commands, command)
     assert done.exit_code == 0, done.output
     assert f"on {HELD} validation instances" in done.output
@@ -203,13 +203,13 @@ def test_lessons_are_weighed_at_their_own_cost(
     )
     printed = CliRunner().invoke(commands, ["cost"]).output
     lines = [line.split() for line in printed.splitlines()]
-    told = {words[1]: int(words[3]) for words in lines if words[:1] == ["drug-1"] if words[3:]}
+    told = {words[1]: int(words[3]) for words in lines if words[:1] == ["animals-1"] if words[3:]}
     assert {purpose: told[purpose] for purpose in asked} == asked
     with SqlBlackboard("runs/blackboard.sqlite") as board:
         weighed = [
             json.loads(judgement.detail)
-            for record in board.sessions("drug-1")
-            for entry in board.entries(record.session)
+            for record in board.sessions("animals-1")
+            for entry in board.events(record.session)
             for judgement in entry.judgements
             if judgement.relation == "LEARN" and judgement.asked
         ]
@@ -228,6 +228,6 @@ def test_a_cap_counts_what_weighs_lessons(table: Table, tmp_path: Path) -> None:
         with pytest.raises(Halted, match=f"cap of {cap} calls"):
             runs.start(wanted, board, settings=replace(ONE, calls=cap)).execute()
         assert len(table.asked) == cap
-        runs.resume("drug-1", board, replace(ONE, calls=10_000)).execute()
+        runs.resume("animals-1", board, replace(ONE, calls=10_000)).execute()
         assert said(board) == found
     assert len(table.asked) == len(asked)

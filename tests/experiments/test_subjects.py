@@ -12,15 +12,20 @@ from hypothesis import strategies as st
 from backends.databases import SqlBlackboard
 from pxp_fsm.cli.main import commands
 from pxp_fsm.errors import FileError, UsageError
-from pxp_fsm.experiments import files, participants, plans, runs
+from pxp_fsm.experiments import (
+    files,
+    members,
+    plans,
+    runs,
+)
+from pxp_fsm.experiments.plan_data import stored_plan
 from pxp_fsm.experiments.plans import Plan
-from pxp_fsm.experiments.reports import sheets
+from pxp_fsm.experiments.reports import write
 from pxp_fsm.experiments.reports.contents import gather
-from pxp_fsm.experiments.stored_plans import stored_plan
 
 FILE = """format = 1
-title = "DRUG, uncontrolled"
-task = "drug"
+title = "ANIMALS, uncontrolled"
+task = "animals"
 instances = 2
 [agents]
 human = "terminal"
@@ -30,10 +35,10 @@ human = "terminal"
 @pytest.fixture
 def nobody_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """The task's own human in the person's place: there is no terminal in a test."""
-    monkeypatch.setattr(participants, "with_person", lambda human, *_: human)
+    monkeypatch.setattr(members, "with_person", lambda human, *_: human)
 
 
-def carried(path: Path, subject: str, board: SqlBlackboard) -> runs.Run:
+def carried(path: Path, subject: str, board: SqlBlackboard) -> runs.Run[runs.TaskOpening]:
     run = files.open_run(files.load(path, subject), board)
     run.execute()
     return run
@@ -49,7 +54,7 @@ def test_two_subjects_of_one_file_are_two_runs_and_two_columns(tmp_path: Path) -
         assert [record.subject for record in board.runs()] == ["h1", "h2"]
         assert {record.subject for record in board.sessions(first.name)} == {"h1"}
         assert len(board.sessions(second.name)) == 2
-        headings = sheets.table1([gather(board, record) for record in board.runs()]).headings
+        headings = write.table1([gather(board, record) for record in board.runs()]).headings
     assert f"{first.name} (h1)" in headings
     assert f"{second.name} (h2)" in headings
 
@@ -65,8 +70,8 @@ def test_a_run_with_a_person_that_is_over_is_refused(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="is over"):
             runs.resume(name, board)
         unfinished = files.open_run(files.load(path, "h2"), board)
-        assert runs.resume(unfinished.name, board).plan.subject == "h2"
-        plain = runs.run(Plan("drug", instances="1"), board)
+        assert runs.resume(unfinished.name, board).opening.plan.subject == "h2"
+        plain = runs.run(Plan("animals", instances="1"), board)
         assert runs.resume(plain.name, board).finished == 1
 
 
@@ -81,7 +86,7 @@ def test_a_file_may_name_its_subject_and_the_command_line_another(tmp_path: Path
     assert len({without, named.fingerprint, files.load(path, "h2").fingerprint}) == 3
 
 
-@given(st.builds(Plan, st.just("drug"), seed=st.integers(0, 9), n=st.integers(1, 9)))
+@given(st.builds(Plan, st.just("animals"), seed=st.integers(0, 9), n=st.integers(1, 9)))
 def test_a_plan_without_a_subject_means_what_it_meant_before_there_were_any(plan: Plan) -> None:
     assert "subject" not in plan.meaning()
     assert stored_plan(_Stored(plan)) == plan
@@ -90,7 +95,7 @@ def test_a_plan_without_a_subject_means_what_it_meant_before_there_were_any(plan
 class _Stored:
     """A run as it is stored."""
 
-    run, task = "drug-1", "drug"
+    run, task = "animals-1", "animals"
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan.as_json()
@@ -99,7 +104,7 @@ class _Stored:
 @pytest.mark.parametrize("wrong", ["", "a b", "../h1", "-h", "h\n", "ä", "x" * 41, "<b>"])
 def test_what_is_no_pseudonym_is_refused(wrong: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="a pseudonym has 1 to 40 letters"):
-        plans.check_plan(Plan("drug", human="terminal", subject=wrong))
+        plans.check_plan(Plan("animals", human="terminal", subject=wrong))
     path = tmp_path / "e.toml"
     path.write_text(FILE)
     with pytest.raises(FileError, match=r"e.toml, line 5: a pseudonym"):
@@ -107,6 +112,6 @@ def test_what_is_no_pseudonym_is_refused(wrong: str, tmp_path: Path) -> None:
 
 
 def test_a_subject_without_a_person_is_refused() -> None:
-    said = CliRunner().invoke(commands, ["run", "drug", "--subject", "h1"])
+    said = CliRunner().invoke(commands, ["run", "animals", "--subject", "h1"])
     assert said.exit_code == 2
     assert "--subject: a subject is the person in the human's role: give human too" in said.stderr

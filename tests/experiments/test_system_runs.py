@@ -19,14 +19,15 @@ from click.testing import CliRunner
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
+import pxp_fsm as pxp
 from backends.databases import SqlBlackboard
 from backends.databases.verify import verify
 from backends.models.settings import Settings
 from pxp_fsm.cli.main import commands
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments import runs
+from pxp_fsm.experiments.plan_data import with_stored_caps
 from pxp_fsm.experiments.plans import Plan
-from pxp_fsm.experiments.stored_plans import with_stored_caps
 from tests.automata.test_system_files import written
 from tests.backends.model_servers import completion
 
@@ -62,9 +63,30 @@ def test_a_run_of_another_version_is_not_resumed(
 ) -> None:
     path = written(tmp_path)
     run(tmp_path, path)
-    monkeypatch.setattr("pxp_fsm.experiments.system_runs.__version__", "99.0")
+    monkeypatch.setattr("pxp_fsm.experiments.runs.__version__", "99.0")
     code, said = run(tmp_path, path, "--resume", "asking-1")
     assert code == 2 and "resume it with that version, or start a new run" in said
+
+
+def test_a_program_runs_a_system_as_it_runs_a_task(tmp_path: Path) -> None:
+    path, who = written(tmp_path), {"client": "random", "server": "random"}
+    with SqlBlackboard(":memory:") as board:
+        given: dict[str, Any] = {"respondents": who, "sessions": 3, "seed": 2}
+        done = runs.run(path, board, **given, name="mine")
+        assert (done.name, done.total, done.endings().total()) == ("mine", 3, 3)
+        stored = plain(board, "mine")
+        assert runs.run(str(path), board, **given, name="mine").finished == 3
+        assert plain(board, "mine") == stored
+        assert runs.run(str(path), board, **given).name == "asking-1"
+        assert plain(board, "asking-1") == stored
+        with pytest.raises(UsageError, match="its respondents was"):
+            runs.run(path, board, respondents={"client": "terminal"}, name="mine")
+        with pytest.raises(UsageError, match="run mine has another plan"):
+            runs.run(path, board, respondents=who, sessions=4, seed=2, name="mine")
+        with pytest.raises(UsageError, match="applies to a task"):
+            runs.run(path, board, machine=lambda _question: pxp.Answer("a", "b"))
+        with pytest.raises(UsageError, match="applies to a system"):
+            runs.run("animals", board, respondents=who)
 
 
 @pytest.fixture
@@ -105,12 +127,15 @@ def test_a_system_keeps_its_cap_over_resumes(
 
 
 def test_a_plan_keeps_its_caps_unless_others_are_given() -> None:
-    plan, given = Plan("drug", instances="1"), Settings(calls=3, dollars=0.5)
+    plan, given = Plan("animals", instances="1"), Settings(calls=3, dollars=0.5)
     with SqlBlackboard(":memory:") as board:
         name = runs.start(plan, board, settings=given).name
-        assert runs.resume(name, board).settings.caps == {"calls": 3, "dollars": 0.5}
+        assert runs.resume(name, board).opening.settings.caps == {"calls": 3, "dollars": 0.5}
         other = runs.resume(name, board, Settings(calls=9))
-        assert (other.settings.caps, other.plan) == ({"calls": 9, "dollars": 0.5}, plan)
+        assert (other.opening.settings.caps, other.opening.plan) == (
+            {"calls": 9, "dollars": 0.5},
+            plan,
+        )
         assert "caps" not in board.run(runs.start(plan, board).name).plan
 
 
@@ -119,9 +144,9 @@ def test_a_plan_keeps_its_caps_unless_others_are_given() -> None:
 )
 def test_caps_that_are_none_are_refused(caps: str) -> None:
     class Stored:
-        run, task, plan = "drug-1", "drug", f'{{"task": "drug", "caps": {caps}}}'
+        run, task, plan = "animals-1", "animals", f'{{"task": "animals", "caps": {caps}}}'
 
-    with pytest.raises(UsageError, match="the caps of run 'drug-1' cannot be read"):
+    with pytest.raises(UsageError, match="the caps of run 'animals-1' cannot be read"):
         with_stored_caps(None, Stored())
 
 
@@ -134,8 +159,8 @@ def plain(board: SqlBlackboard, run: str) -> list[Any]:
             record.ending,
             record.cause,
             [
-                (one.number, one.action, one.guard, one.letter, one.memory, len(one.judgements))
-                for one in board.actions(record.session)
+                (one.number, one.action, one.guard, one.message, one.memory, len(one.judgements))
+                for one in (event.in_session("") for event in board.events(record.session))
             ],
         )
         for record in sorted(board.sessions(run), key=lambda one: one.position)

@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +17,12 @@ from click.testing import CliRunner
 from backends.databases import SqlBlackboard
 from backends.databases.verify import verify
 from pxp_fsm.automata.actions import Exchange
-from pxp_fsm.automata.system import system_in
 from pxp_fsm.automata.system_files import read_system
 from pxp_fsm.cli.main import commands
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments import executors
 from pxp_fsm.experiments.executors import Assignment, carry, spread
-from pxp_fsm.experiments.system_runs import SystemRun, received, start_run
+from pxp_fsm.experiments.runs import Run, SystemOpening, resume, start
 from tests.experiments.test_workers import dask
 
 ROOT = Path(__file__).parents[2]
@@ -38,21 +36,16 @@ COMMIT = ROOT / "examples" / EXAMPLES[-1]
 SESSIONS = 6
 
 
-def started(board: SqlBlackboard, path: Path = COMMIT, **respondents: str) -> SystemRun:
-    """A run of the system in the file that nobody has carried yet; members are random."""
+def opened(path: Path = COMMIT, **respondents: str) -> SystemOpening:
+    """The sessions of the system in the file; members are random."""
     file = read_system(path)
-    system = system_in(file)
     who = {one.name: respondents.get(one.name, "random") for one in file.members}
-    name = start_run(board, file, system, who, seed=5, sessions=SESSIONS)
-    return SystemRun(
-        name=name,
-        system=system,
-        file=file,
-        respondents=who,
-        board=board,
-        sessions=SESSIONS,
-        seed=5,
-    )
+    return SystemOpening(file, who, sessions=SESSIONS, seed=5)
+
+
+def started(board: SqlBlackboard, path: Path = COMMIT, **respondents: str) -> Run[SystemOpening]:
+    """A run of the system in the file that nobody has carried yet; members are random."""
+    return start(opened(path, **respondents), board)
 
 
 def transcript(board: SqlBlackboard, run: str) -> list[object]:
@@ -60,7 +53,7 @@ def transcript(board: SqlBlackboard, run: str) -> list[object]:
     found: list[object] = []
     for record in board.sessions(run):
         actions = [
-            (one.action, one.guard, one.letter, one.memory) for one in board.actions(record.session)
+            (one.action, one.guard, one.message, one.memory) for one in board.events(record.session)
         ]
         found.append((record.session, record.position, record.ending, record.cause, actions))
     return sorted(found, key=repr)
@@ -75,27 +68,26 @@ def alone(path: Path = COMMIT, **respondents: str) -> list[object]:
 
 @pytest.mark.parametrize("path", EXAMPLES)
 def test_a_worker_is_sent_the_whole_run(path: str) -> None:
-    with SqlBlackboard(":memory:") as board:
-        run = started(board, ROOT / "examples" / path)
-        first, second, *_ = run.system.places
-        asked = Exchange(first, second, "TAG")
-        run = replace(run, follow=(asked,))
-        found = received(run.sent(), run.name, board)
-    assert found.system == run.system
-    assert (found.respondents, found.follow) == (run.respondents, run.follow)
-    assert (found.sessions, found.seed, found.name) == (run.sessions, run.seed, run.name)
-    for one, other in zip(found.file.members, run.file.members, strict=True):
+    opening = opened(ROOT / "examples" / path)
+    first, second, *_ = opening.system.places
+    opening.follow = (Exchange(first, second, "TAG"),)
+    found = SystemOpening.received(opening.sent())
+    assert found.system == opening.system
+    assert (found.respondents, found.follow) == (opening.respondents, opening.follow)
+    assert (found.sessions, found.seed) == (opening.sessions, opening.seed)
+    assert found.meaning() == opening.meaning()
+    for one, other in zip(found.file.members, opening.file.members, strict=True):
         kept = ("name", "automaton", "respondent", "instructions", "timeout")
         assert [getattr(one, key) for key in kept] == [getattr(other, key) for key in kept]
     for key in ("name", "title", "about", "channel", "events", "faults", "limit"):
-        assert getattr(found.file, key) == getattr(run.file, key)
+        assert getattr(found.file, key) == getattr(opening.file, key)
 
 
 @pytest.mark.parametrize(
     ("who", "says"),
     [
         ("terminal", "a person works at one terminal"),
-        ("anthropic:claude-haiku-4-5", "limits and budgets of models are kept by one process"),
+        ("mcp", "assistants work with one server"),
     ],
 )
 def test_who_needs_one_process_is_not_spread(who: str, says: str) -> None:
@@ -105,19 +97,27 @@ def test_who_needs_one_process_is_not_spread(who: str, says: str) -> None:
             spread(run, "postgresql://h/n", board, "processes://2")
 
 
+def test_models_are_asked_by_processes_of_one_machine() -> None:
+    with SqlBlackboard(":memory:") as board:
+        run = started(board, coordinator="anthropic:claude-haiku-4-5")
+        assert not run.opening.unshared and len(run.shares(2)) == 2
+        with pytest.raises(UsageError, match="divided among the processes of one machine"):
+            spread(run, "postgresql://h/n", board, "dask://h:1")
+
+
 def test_a_worker_of_another_version_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     with SqlBlackboard(":memory:") as board:
         run = started(board)
-        monkeypatch.setattr("pxp_fsm.experiments.system_runs.__version__", "99.0")
+        monkeypatch.setattr("pxp_fsm.experiments.runs.__version__", "99.0")
         with pytest.raises(UsageError, match="resume it with that version"):
-            received(run.sent(), run.name, board)
+            resume(run.name, board, None, SystemOpening.received(run.opening.sent()))
 
 
 @pytest.mark.deep
 def test_units_are_carried_as_one_process_carries_them(database: str) -> None:
     with SqlBlackboard(database) as board:
         run = started(board)
-        sent = run.sent()
+        sent = run.opening.sent()
         done = [
             carry(Assignment(database, run.name, (one,), sent)) for one in reversed([*run.units()])
         ]

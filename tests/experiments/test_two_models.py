@@ -14,19 +14,19 @@ from backends.databases import SqlBlackboard
 from backends.models.settings import Settings
 from pxp_fsm.cli.main import commands
 from pxp_fsm.experiments import files, runs
-from pxp_fsm.experiments.plan_data import read_plan
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.reports.contents import gather
 from pxp_fsm.experiments.reports.write import write
 from tests.experiments.scripted_server import Body, Table, frames, judging
 from tests.experiments.test_report_files import schema
+from tests.tasks.animals import bundled
 
-RIGHT = {row.instance.x: row.answer for row in read_plan(Plan("drug"))[1].sessions}
+RIGHT = {row.instance.x: row.answer for row in bundled().sessions}
 ONE = Settings(in_flight=1)
 
 
 def chemists(body: Body) -> str:
-    """Who was answered first knows the right answer; who begins says methane, then what they hear.
+    """Who was answered first knows the right answer; who begins says a worm, then what they hear.
 
     On the first instance of the data the one who knows is wrong, too.
     """
@@ -35,10 +35,10 @@ def chemists(body: Body) -> str:
     heard = [frame for frame in told if "tag" in frame]
     if heard and heard[0]["tag"] == "INIT":
         wrong = x == next(iter(RIGHT))
-        prediction = "CC" if wrong else RIGHT[x].prediction
+        prediction = "insect" if wrong else RIGHT[x].prediction
     else:
-        prediction = heard[-1]["prediction"] if heard else "C"
-    return json.dumps({"prediction": prediction.split("."), "explanation": "It is known."})
+        prediction = heard[-1]["prediction"] if heard else "worm"
+    return json.dumps({"prediction": prediction, "explanation": "It is known."})
 
 
 @pytest.fixture
@@ -48,7 +48,9 @@ def table(httpserver: HTTPServer) -> Table:
 
 def both(table: Table) -> Plan:
     model = table.model
-    return Plan("drug", instances="2", machine=model, human=model, judge=model, order="fixed", n=4)
+    return Plan(
+        "animals", instances="2", machine=model, human=model, judge=model, order="fixed", n=4
+    )
 
 
 def test_two_models_hold_sessions_and_each_is_measured(table: Table) -> None:
@@ -58,9 +60,9 @@ def test_two_models_hold_sessions_and_each_is_measured(table: Table) -> None:
         (record, _) = board.sessions(run.name)
         assert all(who.startswith(table.model) for _, who in record.agents)
         assert not any("revises" in who or "database" in who for _, who in record.agents)
-        assert any(f"The human's role has {table.model}" in note for note in run.notes)
-        assert not any("The human is a database" in note for note in run.notes)
-        first = [entry.message.tag for entry in board.entries(record.session)]
+        assert any(f"The human's role has {table.model}" in note for note in run.opening.notes)
+        assert not any("The human is a database" in note for note in run.opening.notes)
+        first = [entry.carried.tag for entry in board.events(record.session)]
         assert first[:2] == ["INIT", "REFUTE"]
         measured = gather(board, board.run(run.name)).performance
     assert [float(point.median) for point in measured.human] == [0, 0.5, 0.5, 0.5]  # type: ignore[union-attr]
@@ -71,7 +73,7 @@ def test_two_models_hold_sessions_and_each_is_measured(table: Table) -> None:
 
 def test_a_run_of_two_models_is_resumed_without_asking_twice(table: Table) -> None:
     def stop(step: runs.Progress) -> None:
-        if step.message is not None and step.message.number == 2:
+        if step.event is not None and step.event.number == 2:
             raise KeyboardInterrupt
 
     with SqlBlackboard(":memory:") as board:
@@ -87,7 +89,7 @@ def test_a_run_of_two_models_is_resumed_without_asking_twice(table: Table) -> No
 @pytest.mark.deep
 def test_a_file_names_the_model_and_the_report_the_roles(table: Table, tmp_path: Path) -> None:
     path = tmp_path / "two.toml"
-    text = f'format = 1\ntask = "drug"\ninstances = 1\n[agents]\nhuman = "{table.model}"\n'
+    text = f'format = 1\ntask = "animals"\ninstances = 1\n[agents]\nhuman = "{table.model}"\n'
     path.write_text(text)
     experiment = files.load(path)
     assert experiment.plan.human_model == table.model

@@ -24,9 +24,8 @@ from pxp_fsm.errors import BlackboardError, UsageError
 from pxp_fsm.experiments import executors, runs
 from pxp_fsm.experiments.executors import Assignment, carry, spread
 from pxp_fsm.experiments.plans import Plan
-from pxp_fsm.experiments.units import Unit, units
+from pxp_fsm.experiments.runs import Unit, units
 from tests.experiments.slow_task import install
-from tests.tasks.test_drug_pathways import ROWS, SHOP
 
 ROOT = Path(__file__).parents[2]
 PLAN = Plan("slow", repetitions=4, seed=3)
@@ -45,9 +44,9 @@ def transcript(board: SqlBlackboard, run: str) -> list[object]:
     found: list[object] = []
     for record in board.sessions(run):
         found.append((record.session, record.instance, record.ending, record.cause))
-        for entry in board.entries(record.session):
+        for entry in board.events(record.session):
             judged = [(j.relation, j.left, j.right, j.outcome) for j in entry.judgements]
-            found.append((entry.message, entry.context, judged))
+            found.append((entry.carried, entry.addition, judged))
     return found
 
 
@@ -103,22 +102,6 @@ def test_units_carried_apart_make_the_run_that_one_process_makes(database: str) 
         assert transcript(board, run.name) == alone(plan)
         again = carry(given[0])
         assert (again.sessions, again.messages, again.error) == (0, 0, "")
-
-
-@pytest.mark.deep
-def test_workers_carry_a_run_of_pathways(database: str, tmp_path: Path) -> None:
-    (tmp_path / "data.csv").write_text(f"key,set,x,prediction,explanation\n{ROWS}")
-    (tmp_path / "shop.smi").write_text("\n".join(SHOP))
-    shop = str(tmp_path / "shop.smi")
-    plan = Plan("drug", data=str(tmp_path), materials=shop, match="materials", carry=False)
-    with SqlBlackboard(database) as board, SqlBlackboard(":memory:") as other:
-        run = runs.start(plan, board)
-        done = [carry(Assignment(database, run.name, (unit,))) for unit in run.units()]
-        assert [(each.error, each.sessions) for each in done] == [("", 1)] * 2
-        runs.start(plan, other).execute()
-        assert transcript(board, run.name) == transcript(other, run.name)
-        said = [entry.message.answer for entry in board.entries(f"{run.name}/1/1")]
-        assert all(">>" in answer.prediction for answer in said)
 
 
 @pytest.mark.usefixtures("plugin")
@@ -182,7 +165,7 @@ def opened_sessions(board: SqlBlackboard) -> tuple[int, int]:
     """How many sessions are open, and how many messages there are."""
     with board.engine.connect() as connection:
         left = connection.scalar(text("SELECT COUNT(*) FROM sessions WHERE ending IS NULL"))
-        sent = connection.scalar(text("SELECT COUNT(*) FROM entries"))
+        sent = connection.scalar(text("SELECT COUNT(*) FROM events"))
     return int(left or 0), int(sent or 0)
 
 

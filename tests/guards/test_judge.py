@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from guards.relations.judge import GIVES, Judge, Scope
+from guards.judge import GIVES, Judge, Scope
 from pxp_fsm.errors import NoAnswer, UsageError
 from pxp_fsm.prompting.framing import unframed
-from pxp_fsm.prompting.model import Capability, Reply, Request, Stop
+from pxp_fsm.prompting.model import Capability, ModelRequest, Reply, Stop
 from pxp_fsm.prompting.prompts import Prompts, read_prompts
 from pxp_fsm.protocol.relations import (
     Assumption,
@@ -25,9 +25,9 @@ from pxp_fsm.protocol.relations import (
     digest,
     session_assumptions,
 )
-from pxp_fsm.tasks.prompts import bundled_prompts
+from tests.tasks import animals
 
-PROMPTS: Prompts = read_prompts(bundled_prompts("rad"), "rad")
+PROMPTS: Prompts = read_prompts(animals.PROMPTS, "animals")
 PLAIN = replace(PROMPTS, judge=replace(PROMPTS.judge, max_tokens=10))
 YES, NO = '{"consistent": "yes"}', '{"consistent": "no"}'
 
@@ -36,12 +36,12 @@ YES, NO = '{"consistent": "yes"}', '{"consistent": "no"}'
 class Saying:
     """A model by a function of the request."""
 
-    say: Callable[[Request], str | Reply]
+    say: Callable[[ModelRequest], str | Reply]
     name: str = "anthropic:test"
     capabilities: frozenset[Capability] = frozenset({Capability.SCHEMA})
-    requests: list[Request] = field(default_factory=list)
+    requests: list[ModelRequest] = field(default_factory=list)
 
-    async def reply(self, request: Request) -> Reply:
+    async def reply(self, request: ModelRequest) -> Reply:
         self.requests.append(request)
         await asyncio.sleep(0)
         said = self.say(request)
@@ -66,7 +66,7 @@ def test_it_asks_by_schema_whether_the_two_are_consistent() -> None:
     assert (first.outcome, second.outcome) == (Outcome.YES, Outcome.NO)
     request = model.requests[0]
     assert unframed(request.turns[0].text) == ({"explanation": "a"}, {"explanation": "b"})
-    assert "Are these two reports consistent with each other?" in request.turns[0].text
+    assert "Are these two reasons consistent with each other?" in request.turns[0].text
     assert request.schema is not None
     assert request.purpose == "judge"
 
@@ -222,12 +222,12 @@ def epochs(session: str, owner: str = "m", scope: Scope = Scope.SESSION) -> set[
 
 
 def test_a_cache_takes_no_sessions_verdict_for_anothers_but_that_of_a_replay() -> None:
-    first = epochs("rad-1/1/1")
-    assert not first & epochs("rad-1/1/2")
-    assert not first & epochs("rad-1/2/1")
-    assert not first & epochs("rad-1/1/1", owner="h")
-    assert first == epochs("rad-7/1/1")
-    assert epochs("rad-1/1/1", scope=Scope.RUN) == epochs("rad-1/1/2", "h", Scope.RUN)
+    first = epochs("animals-1/1/1")
+    assert not first & epochs("animals-1/1/2")
+    assert not first & epochs("animals-1/2/1")
+    assert not first & epochs("animals-1/1/1", owner="h")
+    assert first == epochs("animals-7/1/1")
+    assert epochs("animals-1/1/1", scope=Scope.RUN) == epochs("animals-1/1/2", "h", Scope.RUN)
     assert max(first) < 2**31
 
 

@@ -87,14 +87,14 @@ def test_a_foreign_module_of_the_name_of_ours_is_one_sentence(code: str, tmp_pat
 
 
 def test_a_name_that_our_module_would_take_from_theirs_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "guards.py").write_text("relations = ['mine']\n", "utf-8")
+    (tmp_path / "guards.py").write_text("text = ['mine']\n", "utf-8")
     code = (
         "import guards\nimport pxp_fsm as pxp\n"
-        "try:\n    pxp.exact\nfinally:\n    print(guards.relations)\n"
+        "try:\n    pxp.exact\nfinally:\n    print(guards.text)\n"
     )
     done = python(tmp_path, code)
     assert done.stdout == "['mine']\n"
-    assert "pxp-fsm cannot use its own relations" in done.stderr
+    assert "pxp-fsm cannot use its own text" in done.stderr
 
 
 @pytest.mark.deep

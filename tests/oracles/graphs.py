@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from proofs.core.model import Step
+from proofs.core.explore import Step
 from proofs.logic.formulas import (
     And,
     Atom,

@@ -12,7 +12,15 @@ from typing import NamedTuple
 
 from proofs.systems import Channel, System
 from pxp_fsm.automata.actions import Choose, Decide, Deliver, Exchange, External, Send
-from pxp_fsm.automata.automaton import DECIDE, Event, Kind, Transition, happening, one_hot, sending
+from pxp_fsm.automata.automaton import (
+    DECIDE,
+    Kind,
+    Transition,
+    Trigger,
+    happening,
+    one_hot,
+    sending,
+)
 from pxp_fsm.automata.automaton import receiving as receives
 from pxp_fsm.errors import PXPError
 from pxp_fsm.sessions.machine import Machine
@@ -52,7 +60,7 @@ class RunningSystem:
         self._names = [member.name for member in system.members]
         self._machines = [Machine(member.automaton) for member in system.members]
         rows = [row for member in system.members for row in member.automaton.transitions]
-        self._taken: dict[tuple[int, str, Event, str], Transition | None] = {}
+        self._taken: dict[tuple[int, str, Trigger, str], Transition | None] = {}
         self._tags = sorted({row.label for row in rows if row.kind is not Kind.EVENT})
         self._events = sorted({row.label for row in rows if row.kind is Kind.EVENT})
 
@@ -156,12 +164,12 @@ class RunningSystem:
         return any(self._row(member, state, receives(tag, sender), None) for state in states)
 
     def _fired(
-        self, here: Where, member: int, event: Event, valuation: dict[str, bool] | None = None
+        self, here: Where, member: int, event: Trigger, valuation: dict[str, bool] | None = None
     ) -> Transition | None:
         return self._row(member, here.at[member], event, valuation)
 
     def _row(
-        self, member: int, state: str, event: Event, valuation: dict[str, bool] | None
+        self, member: int, state: str, event: Trigger, valuation: dict[str, bool] | None
     ) -> Transition | None:
         """The row that the real machine takes, tried once; None where it refuses."""
         key = member, state, event, str(valuation)
@@ -170,7 +178,7 @@ class RunningSystem:
         return self._taken[key]
 
     def _tried(
-        self, member: int, state: str, event: Event, valuation: dict[str, bool] | None
+        self, member: int, state: str, event: Trigger, valuation: dict[str, bool] | None
     ) -> Transition | None:
         machine = self._machines[member]
         machine.return_to(state)

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from pxp_fsm.protocol.messages import Answer, Message
 from pxp_fsm.protocol.relations import LEARN, Judgement, Outcome
-from pxp_fsm.sessions.session import Entry
+from pxp_fsm.sessions.events import Event
 
 TAG = {"RAT": "RATIFY", "REF": "REFUTE", "REV": "REVISE", "REJ": "REJECT"}
 FOUR = frozenset(TAG.values())
@@ -105,7 +105,7 @@ class Reading:
         return "bound" if len(tags) >= self.n else ""
 
 
-def judged(entry: Entry) -> list[bool]:
+def judged(entry: Event) -> list[bool]:
     return [j.outcome is Outcome.YES for j in entry.judgements if j.relation != LEARN]
 
 

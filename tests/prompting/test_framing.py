@@ -45,3 +45,27 @@ def test_letters_of_any_script_stay_readable(text: str) -> None:
 def test_characters_that_nobody_sees_are_written_by_their_code_points(text: str) -> None:
     assert encoded(text).isascii()
     assert json.loads(encoded(text)) == text
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        0x034F,
+        0x115F,
+        0x1160,
+        0x17B4,
+        0x180B,
+        0x2800,
+        0x3164,
+        0xFE00,
+        0xFE0F,
+        0xFFA0,
+        0xE0100,
+        0xE01EF,
+    ],
+)
+def test_what_shows_nothing_is_written_by_its_code_point(code: int) -> None:
+    said = f"be{chr(code)}nign"
+    frame = framed({"text": said})
+    assert chr(code) not in frame
+    assert unframed(frame) == ({"text": said},)

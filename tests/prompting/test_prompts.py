@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pxp_fsm.errors import DataError
 from pxp_fsm.prompting.prompts import Prompts, read_prompts
-from pxp_fsm.tasks.prompts import bundled_prompts
+from tests.tasks import animals
 
 LEAST = """
 [answer]
@@ -35,11 +35,10 @@ def prompts(**changed: str) -> Prompts:
     return read_prompts(text, "mine.toml")
 
 
-@pytest.mark.parametrize("task", ["drug", "rad"])
-def test_the_bundled_prompts_are_whole(task: str) -> None:
-    found = read_prompts(bundled_prompts(task), task)
+def test_the_bundled_prompts_are_whole() -> None:
+    found = read_prompts(animals.PROMPTS, "animals")
     assert set(found.tags) == {"INIT", "RATIFY", "REFUTE", "REVISE", "REJECT", "TERM"}
-    assert found.answer.max_tokens == {"rad": 300, "drug": 1024}[task]
+    assert found.answer.max_tokens == 256
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from proofs.audit import AuditedMessage, Judged, Recording
+from proofs.audit import AuditedMessage, AuditedSession, JudgedAnswer
 from proofs.audit.findings import held
 from pxp_fsm.automata.automaton import Valuation
-from pxp_fsm.protocol.messages import Answer, Message, Question
+from pxp_fsm.protocol.messages import Answer, Question
 from pxp_fsm.protocol.relations import NOISY, Assumption, Judgement, Outcome, digest
 from pxp_fsm.protocol.rules import Rules
 from pxp_fsm.protocol.situation import Situation
 from pxp_fsm.sessions.agent import Agent
-from pxp_fsm.sessions.session import Entry, Session
+from pxp_fsm.sessions.events import Event
+from pxp_fsm.sessions.session import Session
 
 Relate = Callable[[str, str], bool]
 
@@ -59,11 +60,15 @@ class Deriving:
 class Kept:
     """A blackboard in memory."""
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[Event] = field(default_factory=list)
     closing: tuple[Judgement, ...] = ()
+    opened: str = ""
 
-    def append(self, message: Message, context: str, judgements: Sequence[Judgement]) -> None:
-        self.entries.append(Entry(message, context, tuple(judgements)))
+    def open(self, session: Session) -> None:
+        self.opened = session.name
+
+    def append(self, session: str, event: Event) -> None:
+        self.entries.append(event)
 
     def close(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
         self.closing = tuple(judgements)
@@ -76,7 +81,7 @@ def run(
     *,
     memo: bool = False,
     limit: int = 30,
-) -> tuple[Session, Recording]:
+) -> tuple[Session, AuditedSession]:
     """A real session in which both agents answer in turn from `answers` and judge by `relate`."""
     kept = Kept()
     shared = Saying(answers)
@@ -94,24 +99,24 @@ def run(
 
 
 def recording(
-    entries: Sequence[Entry], ending: str | None, closing: Sequence[Judgement] = ()
-) -> Recording:
+    entries: Sequence[Event], ending: str | None, closing: Sequence[Judgement] = ()
+) -> AuditedSession:
     """What is recorded of a session whose agents' guards follow from their relations."""
     said = tuple(
         AuditedMessage(
-            entry.message.sender == "m",
-            entry.message.tag,
-            digest(entry.message.answer.prediction),
-            digest(entry.message.answer.explanation),
+            entry.carried.sender == "m",
+            entry.carried.tag,
+            digest(entry.carried.answer.prediction),
+            digest(entry.carried.answer.explanation),
             tuple(chain.from_iterable(map(judged, entry.judgements))),
         )
         for entry in entries
     )
     rest = tuple(chain.from_iterable(map(judged, closing)))
-    return Recording("s", said, ending, rest, (True, True))
+    return AuditedSession("s", said, ending, rest, (True, True))
 
 
-def judged(one: Judgement) -> Iterator[Judged]:
+def judged(one: Judgement) -> Iterator[JudgedAnswer]:
     """A judgement as it is recorded; LEARN is none."""
     if one.relation in ("MATCH", "AGREE"):
-        yield Judged(one.relation, one.left, one.right, held(one.outcome))
+        yield JudgedAnswer(one.relation, one.left, one.right, held(one.outcome))

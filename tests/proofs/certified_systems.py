@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from proofs import recheck_claims
+from proofs import recheck
 from proofs.claims.system_certificates import (
     SystemCertificate,
 )
@@ -54,7 +54,7 @@ def tables(system: System) -> list[Any]:
 def accepts(stated: Any, system: System) -> bool:
     """Whether the checker accepts; what it cannot read at all it does not accept."""
     try:
-        return all(fine for fine, _ in recheck_claims.check(stated, *tables(system)))
+        return all(fine for fine, _ in recheck.check_system(stated, *tables(system)))
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return False
 

@@ -37,7 +37,7 @@ from proofs.claims.catalogue import assumptions_of
 from proofs.sessions.model import SessionModel
 from proofs.sessions.relational import Theory
 from proofs.sessions.running import compare
-from proofs.systems.machine_comparison import compare_machine
+from proofs.systems.results import compare_machine
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 from tests.proofs.source_changes import installed
@@ -54,7 +54,7 @@ SESSIONS: tuple[tuple[Rules, str], ...] = (
 TESTS = (
     *("tests/automata", "tests/protocol", "tests/sessions"),
     *("tests/proofs/test_channels.py", "tests/proofs/test_machines.py"),
-    *("tests/proofs/test_running.py", "tests/house/test_face.py"),
+    *("tests/proofs/test_running.py", "tests/house/test_face.py", "tests/house/test_registry.py"),
     "tests/backends/test_system_sessions.py",
 )
 NOTHING, UNREACHED = "nothing", "nothing runs it"

@@ -15,12 +15,11 @@ from itertools import product
 from typing import Any
 
 from proofs.claims.catalogue import CLAIMS, NAMED
-from proofs.claims.checking import Bounds, Checker, Substitutes
+from proofs.claims.checking import Bounds, ClaimChecker, Substitutes
 from proofs.claims.theorems import THEOREMS, prove
 from proofs.core.results import Status
-from proofs.induction.numbers import Case, Numbers, Undecided
-from proofs.induction.opaque import Inexact
-from proofs.systems import Composition, standing_checks, system_of
+from proofs.induction.numbers import Inexact, NumberCase, Numbers, Undecided
+from proofs.systems import Composition, decide_standard, system_of
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.protocol import decisions
 from pxp_fsm.protocol.decisions import Category
@@ -48,9 +47,9 @@ def verdicts(instead: Substitutes) -> Iterator[tuple[str, bool]]:
     """Each check with whether its verdict is the expected one; what is quick comes first."""
     tables = tuple(instead.tables) or TABLES
     for table in instead.tables.values():
-        for name, verdict in standing_checks(Composition(system_of([("", table), ("", table)]))):
+        for name, verdict in decide_standard(Composition(system_of([("", table), ("", table)]))):
             yield name, verdict.status is Status.HOLDS
-    small, full = Checker(Bounds(5, 1), LIMIT, instead), Checker(Bounds(), LIMIT, instead)
+    small, full = ClaimChecker(Bounds(5, 1), LIMIT, instead), ClaimChecker(Bounds(), LIMIT, instead)
     asked = [
         (claim, assumptions)
         for claim in CLAIMS
@@ -104,7 +103,7 @@ def equivalent(mutant: Mutant) -> bool:
     ]
     domains = [DOMAINS.get(kind, number) for kind, number in zip(kinds, numbers, strict=True)]
 
-    def same(given: tuple[Any, ...], case: Case) -> bool:
+    def same(given: tuple[Any, ...], case: NumberCase) -> bool:
         known = dict(zip([f"x{i}" for i in range(len(given))], given, strict=True))
         values = [case.named(x) if value == x else value for x, value in known.items()]
         return bool(old(*values) == new(*values))

@@ -27,15 +27,14 @@ from pxp_fsm.protocol.rules import Ending, Role
 from pxp_fsm.sessions import (
     actors,
     agent,
-    channel,
     functions,
     learning,
     live,
     machine,
     pending,
+    policy,
     replay,
     session,
-    system_session,
 )
 from pxp_fsm.sessions.learning import Gated, Keep
 from tests.proofs.mutants import difference
@@ -45,8 +44,8 @@ from tests.proofs.source_changes import functions as functions_of
 MODULES = (
     *(automaton, actions, channels, soundness, system, tables),
     *(decisions, messages, rules, situation, relations),
-    *(machine, live, channel, functions, learning, agent, session, replay),
-    *(actors, pending, system_session),
+    *(machine, live, functions, learning, agent, session, replay),
+    *(actors, pending, policy),
 )
 """All modules between the table and the message."""
 

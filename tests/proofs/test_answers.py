@@ -9,7 +9,7 @@ import pytest
 from proofs.core.explore import TooLarge
 from proofs.sessions import answers
 from proofs.sessions.answers import answers_after
-from proofs.sessions.model import AGENTS, SessionModel, State, tag_of
+from proofs.sessions.model import AGENTS, SessionModel, SessionState, tag_of
 from proofs.sessions.relational import Theory
 from pxp_fsm.automata.actions import Say
 from pxp_fsm.errors import Refused
@@ -21,10 +21,10 @@ Runs = dict[tuple[str, ...], set[str]]
 
 def runs(model: SessionModel, length: int) -> Runs:
     """Each sequence of tags that a session may begin with, and the tags that may follow it."""
-    here: dict[tuple[str, ...], list[State]] = {(): list(model.initial())}
+    here: dict[tuple[str, ...], list[SessionState]] = {(): list(model.initial())}
     found: Runs = {}
     for _ in range(length):
-        then: dict[tuple[str, ...], list[State]] = {}
+        then: dict[tuple[str, ...], list[SessionState]] = {}
         for tags, states in here.items():
             steps = [step for state in states for step in model.successors(state)]
             found[tags] = set(filter(None, map(tag_of, steps)))

@@ -12,38 +12,46 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guards import Exact
-from proofs.audit import Audited, AuditedMessage, Judged, Kind, Possible, Recording, audited
-from proofs.audit.judges import contradictions
-from proofs.audit.tags import Protocols, of_tags
+from proofs.audit import (
+    Audited,
+    AuditedMessage,
+    AuditedSession,
+    FindingKind,
+    JudgedAnswer,
+    Possible,
+    audited,
+)
+from proofs.audit.sessions import ProtocolTags, contradictions, of_tags
 from proofs.languages import CLASSES, class_language, sequences
-from proofs.languages.protocols import Reading, realised
+from proofs.languages.protocols import ProtocolReading, realised
 from proofs.sessions.replay import replay
 from pxp_fsm.errors import Refused, UsageError
 from pxp_fsm.protocol.messages import Answer, Message
 from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 from pxp_fsm.sessions.agent import Agent
-from pxp_fsm.sessions.session import Entry, Session
+from pxp_fsm.sessions.events import Event
+from pxp_fsm.sessions.session import Session
 from tests.proofs.audited_sessions import run
 
 RULES = Interact(10, 3)
 
 
-def of(recording: Recording, rules: Rules = RULES) -> Audited:
-    return audited(recording, Protocols(rules))
+def of(recording: AuditedSession, rules: Rules = RULES) -> Audited:
+    return audited(recording, ProtocolTags(rules))
 
 
-def kinds(found: Audited) -> list[Kind]:
+def kinds(found: Audited) -> list[FindingKind]:
     return [one.kind for one in found.findings]
 
 
-def tagged(*tags: str, ending: str | None = None) -> Recording:
+def tagged(*tags: str, ending: str | None = None) -> AuditedSession:
     """A recording of tags alone, by two agents whose guards follow from nothing recorded."""
     said = tuple(
         AuditedMessage(place % 2 == 0, tag, f"y{place}", f"e{place}")
         for place, tag in enumerate(tags)
     )
-    return Recording("s", said, ending)
+    return AuditedSession("s", said, ending)
 
 
 # Sessions of the real machines
@@ -80,10 +88,10 @@ def test_of_a_tolerance_nothing_is_found_but_that_it_is_not_transitive(
     _, recording = run(rules, values(seed), lambda a, b: a == b or near[frozenset((a, b))],
                        memo=memo)  # fmt: skip
     found = of(recording, rules)
-    assert set(kinds(found)) <= {Kind.CHAIN, Kind.TAGS_TOLERANCE}
+    assert set(kinds(found)) <= {FindingKind.CHAIN, FindingKind.TAGS_TOLERANCE}
     assert found.possible is (Possible.TOLERANCE if found.findings else Possible.EQUIVALENCE)
-    if Kind.TAGS_TOLERANCE in kinds(found):  # the answers must show it too
-        assert Kind.CHAIN in kinds(found)
+    if FindingKind.TAGS_TOLERANCE in kinds(found):  # the answers must show it too
+        assert FindingKind.CHAIN in kinds(found)
 
 
 @settings(max_examples=60)
@@ -95,15 +103,25 @@ def test_of_a_judge_that_throws_coins_only_the_judge_is_blamed(
     _, recording = run(rules, values(seed), lambda *_: rng.random() < 0.5, memo=memo)
     found = of(recording, rules)
     assert found.possible is not Possible.NEVER
-    assert not set(kinds(found)) & {Kind.TAG, Kind.QUESTION, Kind.PAIR, Kind.ENDING}
-    if Kind.TAGS_NOISY in kinds(found):  # tags that no tolerance gives come of answers
-        assert set(kinds(found)) & {Kind.ITSELF, Kind.TWICE, Kind.MIRROR, Kind.APART}
+    assert not set(kinds(found)) & {
+        FindingKind.TAG,
+        FindingKind.QUESTION,
+        FindingKind.PAIR,
+        FindingKind.ENDING,
+    }
+    if FindingKind.TAGS_NOISY in kinds(found):  # tags that no tolerance gives come of answers
+        assert set(kinds(found)) & {
+            FindingKind.ITSELF,
+            FindingKind.TWICE,
+            FindingKind.MIRROR,
+            FindingKind.APART,
+        }
 
 
 # Judges: exactly what can be extended to a tolerance, or to an equivalence
 
 
-def judging(*given: tuple[int, str, str, bool]) -> Recording:
+def judging(*given: tuple[int, str, str, bool]) -> AuditedSession:
     """Five messages with texts a to e; answers of MATCH (at which message, pair, held)."""
     said = [
         AuditedMessage(
@@ -111,29 +129,29 @@ def judging(*given: tuple[int, str, str, bool]) -> Recording:
             "INIT" if place == 0 else "REFUTE",
             text,
             "-",
-            tuple(Judged("MATCH", *one[1:]) for one in given if one[0] == place + 1),
+            tuple(JudgedAnswer("MATCH", *one[1:]) for one in given if one[0] == place + 1),
         )
         for place, text in enumerate("abcde")
     ]
-    return Recording("s", tuple(said), None)
+    return AuditedSession("s", tuple(said), None)
 
 
 @pytest.mark.parametrize(
     ("given", "kind", "agent", "number", "shown"),
     [
-        ([(2, "a", "a", False)], Kind.ITSELF, "h", 2,
+        ([(2, "a", "a", False)], FindingKind.ITSELF, "h", 2,
          ["h at 2: MATCH(message 1, message 1) = no"]),
-        ([(2, "a", "b", True), (4, "a", "b", False)], Kind.TWICE, "h", 4,
+        ([(2, "a", "b", True), (4, "a", "b", False)], FindingKind.TWICE, "h", 4,
          ["h at 2: MATCH(message 1, message 2) = yes", "h at 4: MATCH(message 1, message 2) = no"]),
-        ([(3, "a", "b", True), (5, "b", "a", False)], Kind.MIRROR, "m", 5,
+        ([(3, "a", "b", True), (5, "b", "a", False)], FindingKind.MIRROR, "m", 5,
          ["m at 3: MATCH(message 1, message 2) = yes", "m at 5: MATCH(message 2, message 1) = no"]),
-        ([(2, "a", "b", False), (3, "b", "a", True)], Kind.APART, "both agents", 3,
+        ([(2, "a", "b", False), (3, "b", "a", True)], FindingKind.APART, "both agents", 3,
          ["h at 2: MATCH(message 1, message 2) = no", "m at 3: MATCH(message 2, message 1) = yes"]),
-        ([(2, "a", "b", True), (3, "c", "b", True), (4, "a", "c", False)], Kind.CHAIN,
+        ([(2, "a", "b", True), (3, "c", "b", True), (4, "a", "c", False)], FindingKind.CHAIN,
          "3 texts in a row", 4,
          ["h at 2: MATCH(message 1, message 2) = yes", "m at 3: MATCH(message 3, message 2) = yes",
           "h at 4: MATCH(message 1, message 3) = no"]),
-        ([(2, "a", "x", True), (4, "x", "b", True), (4, "a", "b", False)], Kind.CHAIN,
+        ([(2, "a", "x", True), (4, "x", "b", True), (4, "a", "b", False)], FindingKind.CHAIN,
          "3 texts in a row", 4,
          ["h at 2: MATCH(message 1, a text not sent) = yes",
           "h at 4: MATCH(a text not sent, message 2) = yes",
@@ -142,7 +160,7 @@ def judging(*given: tuple[int, str, str, bool]) -> Recording:
 )  # fmt: skip
 def test_a_contradiction_is_shown_by_its_answers(
     given: list[tuple[int, str, str, bool]],
-    kind: Kind,
+    kind: FindingKind,
     agent: str,
     number: int,
     shown: list[str],
@@ -157,10 +175,10 @@ def test_a_tag_that_somebody_named_stands_for_its_answers() -> None:
     pair = [("a", "x"), ("b", "y"), ("c", "z"), ("b", "y"), ("c", "z")]
     tags = ("INIT", "RATIFY", "REFUTE", "REFUTE", "REJECT")
     said = tuple(AuditedMessage(i % 2 == 0, tag, *pair[i]) for i, tag in enumerate(tags))
-    assert not list(contradictions(Recording("s", said, None)))
+    assert not list(contradictions(AuditedSession("s", said, None)))
     mirrored = (*said[:2], AuditedMessage(True, "REFUTE", "a", "x"), said[3], said[4])
-    match, agree = contradictions(Recording("s", mirrored, None))
-    assert (match.kind, match.number) == (Kind.APART, 5)
+    match, agree = contradictions(AuditedSession("s", mirrored, None))
+    assert (match.kind, match.number) == (FindingKind.APART, 5)
     assert list(map(str, match.answers)) == [
         "h at 2: MATCH(message 1, message 2) = yes by its tag",
         "m at 5: MATCH(message 2, message 1) = no by its tag",
@@ -170,8 +188,10 @@ def test_a_tag_that_somebody_named_stands_for_its_answers() -> None:
 
 def test_an_unanswered_question_contradicts_nothing() -> None:
     said = tagged("INIT", "REFUTE").said
-    late = said[1]._replace(judged=(Judged("MATCH", "y0", "y1", None),))
-    recording = Recording("s", (said[0], late), "late", (Judged("MATCH", "y0", "y1", True),))
+    late = said[1]._replace(judged=(JudgedAnswer("MATCH", "y0", "y1", None),))
+    recording = AuditedSession(
+        "s", (said[0], late), "late", (JudgedAnswer("MATCH", "y0", "y1", True),)
+    )
     assert list(contradictions(recording)) == []
 
 
@@ -180,7 +200,7 @@ def test_an_assumption_that_the_answers_contradict_is_told() -> None:
     for assumed, told in ((TOLERANCE, True), (NOISY, False),
                           (TOLERANCE - {Assumption.SYMMETRIC}, False)):  # fmt: skip
         found = of(replace(recording, assumptions=frozenset(assumed)))
-        assert (Kind.ASSUMED in kinds(found)) is told
+        assert (FindingKind.ASSUMED in kinds(found)) is told
         assert found.possible is Possible.NOISY
 
 
@@ -191,19 +211,20 @@ def test_an_assumption_that_the_answers_contradict_is_told() -> None:
     ("tags", "possible", "kind", "number", "there"),
     [
         ("INIT RATIFY RATIFY", Possible.EQUIVALENCE, None, 0, ()),
-        ("INIT REFUTE REFUTE RATIFY", Possible.TOLERANCE, Kind.TAGS_TOLERANCE, 4,
+        ("INIT REFUTE REFUTE RATIFY", Possible.TOLERANCE, FindingKind.TAGS_TOLERANCE, 4,
          ("h:REFUTE", "h:REJECT", "h:REVISE")),
-        ("INIT RATIFY REFUTE", Possible.NOISY, Kind.TAGS_NOISY, 3, ("m:RATIFY",)),
-        ("INIT REJECT", Possible.NEVER, Kind.MESSAGE, 2, ("h:RATIFY", "h:REFUTE", "h:REVISE")),
-        ("INIT RATIFY RATIFY REFUTE", Possible.NEVER, Kind.MESSAGE, 4, ()),
-        ("RATIFY", Possible.NEVER, Kind.MESSAGE, 1, ("m:INIT",)),
-        ("INIT " + "REVISE " * 10, Possible.NEVER, Kind.MESSAGE, 11, ()),
-        ("INIT REFUTE <b>", Possible.NEVER, Kind.MESSAGE, 3,
+        ("INIT RATIFY REFUTE", Possible.NOISY, FindingKind.TAGS_NOISY, 3, ("m:RATIFY",)),
+        ("INIT REJECT", Possible.NEVER, FindingKind.MESSAGE, 2,
+         ("h:RATIFY", "h:REFUTE", "h:REVISE")),
+        ("INIT RATIFY RATIFY REFUTE", Possible.NEVER, FindingKind.MESSAGE, 4, ()),
+        ("RATIFY", Possible.NEVER, FindingKind.MESSAGE, 1, ("m:INIT",)),
+        ("INIT " + "REVISE " * 10, Possible.NEVER, FindingKind.MESSAGE, 11, ()),
+        ("INIT REFUTE <b>", Possible.NEVER, FindingKind.MESSAGE, 3,
          ("m:RATIFY", "m:REFUTE", "m:REVISE")),
     ],
 )  # fmt: skip
 def test_tags_alone_say_for_which_judges_they_are_possible(
-    tags: str, possible: Possible, kind: Kind | None, number: int, there: tuple[str, ...]
+    tags: str, possible: Possible, kind: FindingKind | None, number: int, there: tuple[str, ...]
 ) -> None:
     found = of(tagged(*tags.split()))
     assert found.possible is possible
@@ -227,10 +248,10 @@ def test_a_message_is_impossible_just_where_the_real_machines_refuse_it(
         found = of(tagged("INIT", *tags), rules)
     except UsageError:
         return
-    empty, entries = Answer("y", "e"), list[Entry]()
+    empty, entries = Answer("y", "e"), list[Event]()
     for number, tag in enumerate(["INIT", *tags], start=1):
         sender, receiver = ("m", "h") if number % 2 else ("h", "m")
-        entries.append(Entry(Message("s", number, sender, tag, empty, receiver), "", ()))
+        entries.append(Event.of_message(Message("s", number, sender, tag, empty, receiver)))
     silent = Agent(lambda _question: empty, match=Exact(), agree=Exact())
     session = Session(rules, {"m": silent, "h": silent}, instance="x", name="s")
     refused = None
@@ -240,7 +261,7 @@ def test_a_message_is_impossible_just_where_the_real_machines_refuse_it(
         except Refused:
             refused = number
             break
-    told = [one.number for one in found.findings if one.kind is Kind.MESSAGE]
+    told = [one.number for one in found.findings if one.kind is FindingKind.MESSAGE]
     if isinstance(rules, Pxp) and rules.k is not None and told:
         assert told[0] is not None
         # a replay does not count self-loops: it takes one more than PXP(k) allows
@@ -254,8 +275,8 @@ def test_every_sequence_of_a_language_is_found_possible_for_it(
     name: frozenset[Assumption],
 ) -> None:
     levels = {EQUIVALENCE: 3, TOLERANCE: 2, NOISY: 1}
-    for word in sequences(Reading(Interact(5, 2), name)).words():
-        found = of_tags(Protocols(Interact(5, 2)), word)
+    for word in sequences(ProtocolReading(Interact(5, 2), name)).words():
+        found = of_tags(ProtocolTags(Interact(5, 2)), word)
         assert found.possible >= levels[name]
         assert found.ending in ("ratified", "rejected", "bound")
 
@@ -269,9 +290,9 @@ def test_one_automaton_serves_every_bound() -> None:
 # Tags and answers, endings, classes
 
 
-def the_change_of_mind() -> Recording:
+def the_change_of_mind() -> AuditedSession:
     """INIT, REFUTE, REFUTE, RATIFY, RATIFY of the real machines, with a tolerance."""
-    reading = Reading(Interact(5, 1), TOLERANCE)
+    reading = ProtocolReading(Interact(5, 1), TOLERANCE)
     word = ("m:INIT", "h:REFUTE", "m:REFUTE", "h:RATIFY", "m:RATIFY")
     trace = realised(reading, word)
     assert trace is not None
@@ -286,9 +307,9 @@ def the_change_of_mind() -> Recording:
         for place, fact in enumerate(step.facts):
             left, right = sides[place // 2]
             judged.append(
-                Judged("MATCH", left.prediction, right.prediction, fact)
+                JudgedAnswer("MATCH", left.prediction, right.prediction, fact)
                 if place % 2 == 0
-                else Judged("AGREE", left.explanation, right.explanation, fact)
+                else JudgedAnswer("AGREE", left.explanation, right.explanation, fact)
             )
         said.append(
             AuditedMessage(
@@ -299,14 +320,14 @@ def the_change_of_mind() -> Recording:
                 tuple(judged),
             )
         )
-    return Recording("s", tuple(said), "ratified", (), (True, True))
+    return AuditedSession("s", tuple(said), "ratified", (), (True, True))
 
 
 def test_which_texts_are_similar_in_a_row_is_told() -> None:
     found = of(the_change_of_mind(), Interact(5, 1))
     assert found.possible is Possible.TOLERANCE
-    assert found.findings[0].kind is Kind.TAGS_TOLERANCE
-    chains = [one for one in found.findings if one.kind is Kind.CHAIN]
+    assert found.findings[0].kind is FindingKind.TAGS_TOLERANCE
+    chains = [one for one in found.findings if one.kind is FindingKind.CHAIN]
     assert chains
     for one in chains:
         *links, no = one.answers
@@ -322,11 +343,11 @@ def test_a_tag_against_its_judgements_is_found_and_the_due_one_named() -> None:
     said = list(recording.said)
     said[3] = said[3]._replace(tag="REFUTE")
     found = of(replace(recording, said=tuple(said[:4]), ending=None), Interact(5, 1))
-    (one,) = [one for one in found.findings if one.kind is Kind.TAG]
+    (one,) = [one for one in found.findings if one.kind is FindingKind.TAG]
     assert (one.number, one.possible) == (4, ("RATIFY",))
     assert found.possible is Possible.NEVER
     undirected = replace(recording, said=tuple(said[:4]), ending=None, derived=(True, False))
-    assert Kind.TAG not in kinds(of(undirected, Interact(5, 1)))
+    assert FindingKind.TAG not in kinds(of(undirected, Interact(5, 1)))
 
 
 @pytest.mark.parametrize("place", [0, 1, 2, 3])
@@ -338,17 +359,19 @@ def test_judgements_of_other_texts_are_found(place: int) -> None:
     judged[place] = judged[place]._replace(left="another")
     said[2] = said[2]._replace(judged=tuple(judged))
     found = of(replace(recording, said=tuple(said)), Interact(5, 1))
-    (one,) = [one for one in found.findings if one.kind is Kind.QUESTION]
+    (one,) = [one for one in found.findings if one.kind is FindingKind.QUESTION]
     assert one.number == 3
     assert one.what.startswith(f"question {place + 1} ")
 
 
 def test_pxp_ratifies_and_rejects_with_its_pair_unchanged() -> None:
     said = list(tagged("INIT", "RATIFY", "RATIFY").said)
-    assert of(Recording("s", tuple(said), None), Pxp()).findings[0].kind is Kind.PAIR
+    assert of(AuditedSession("s", tuple(said), None), Pxp()).findings[0].kind is FindingKind.PAIR
     said[2] = said[2]._replace(prediction="y0", explanation="e0")
-    assert of(Recording("s", tuple(said), None), Pxp()).findings == ()
-    assert of(Recording("s", tagged("INIT", "RATIFY", "RATIFY").said, "ratified")).findings == ()
+    assert of(AuditedSession("s", tuple(said), None), Pxp()).findings == ()
+    assert (
+        of(AuditedSession("s", tagged("INIT", "RATIFY", "RATIFY").said, "ratified")).findings == ()
+    )
 
 
 @pytest.mark.parametrize(
@@ -378,5 +401,5 @@ def test_a_stored_class_that_the_definition_does_not_give_is_found() -> None:
     assert of(replace(recording, classes=right)).findings == ()
     for name, stored in right.items():
         (found,) = of(replace(recording, classes={**right, name: not stored})).findings
-        assert found.kind is Kind.CLASS
+        assert found.kind is FindingKind.CLASS
         assert found.what.endswith(f"{'is' if stored else 'is not'} {name}")

@@ -7,13 +7,17 @@ from itertools import combinations, product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proofs.audit import AuditedMessage, Judged, Kind, Recording
-from proofs.audit.judges import contradictions
+from proofs.audit import AuditedMessage, AuditedSession, FindingKind, JudgedAnswer
+from proofs.audit.sessions import contradictions
 
 TEXTS = "abcd"
 answers = st.lists(
     st.builds(
-        Judged, st.just("MATCH"), st.sampled_from(TEXTS), st.sampled_from(TEXTS), st.booleans()
+        JudgedAnswer,
+        st.just("MATCH"),
+        st.sampled_from(TEXTS),
+        st.sampled_from(TEXTS),
+        st.booleans(),
     ),
     max_size=7,
 )
@@ -34,14 +38,16 @@ TOLERANCES = [
 
 @settings(max_examples=150)
 @given(answers, answers)
-def test_the_answers_are_judged_exactly(mine: list[Judged], yours: list[Judged]) -> None:
+def test_the_answers_are_judged_exactly(
+    mine: list[JudgedAnswer], yours: list[JudgedAnswer]
+) -> None:
     """Compared with every tolerance and every equivalence on four texts."""
     said = (
         AuditedMessage(True, "INIT", "a", "-"),
         AuditedMessage(False, "REFUTE", "b", "-", tuple(yours)),
         AuditedMessage(True, "REFUTE", "c", "-", tuple(mine)),
     )
-    found = {one.kind for one in contradictions(Recording("s", said, None))}
+    found = {one.kind for one in contradictions(AuditedSession("s", said, None))}
     every = [*mine, *yours]
     tolerance = any(
         all((one.left == one.right or near[frozenset(one[1:3])]) is one.held for one in every)
@@ -51,5 +57,5 @@ def test_the_answers_are_judged_exactly(mine: list[Judged], yours: list[Judged])
         all((block[one.left] == block[one.right]) is one.held for one in every)
         for block in PARTITIONS
     )
-    assert tolerance is not bool(found - {Kind.CHAIN})
+    assert tolerance is not bool(found - {FindingKind.CHAIN})
     assert equivalence is not bool(found)

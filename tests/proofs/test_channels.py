@@ -15,8 +15,8 @@ from proofs.systems import (
     Member,
     System,
     check,
+    decide_standard,
     parse_channel,
-    standing_checks,
 )
 from proofs.systems.symmetry import interchangeable
 from pxp_fsm.errors import TableError, UsageError
@@ -29,7 +29,7 @@ def over(channel: str, **texts: str) -> Composition:
 
 
 def standing(composition: Composition) -> dict[str, Verdict]:
-    return dict(standing_checks(composition))
+    return dict(decide_standard(composition))
 
 
 def fails(composition: Composition) -> set[str]:

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from proofs.core.explore import explore
-from proofs.core.limits import Effort
 from proofs.core.results import Status
-from proofs.export import to_toml
-from proofs.export.network import network
 from proofs.logic import Runs, parse
 from proofs.systems import (
     Composition,
@@ -25,23 +19,16 @@ from proofs.systems import (
     check,
     check_standard,
     check_termination,
+    decide_standard,
     parse_channel,
-    standing_checks,
 )
-from proofs.systems.encoding import Configuration
-from proofs.systems.propositions import Noting
-from pxp_fsm.automata.actions import Choose, Exchange, Unreceived
-from pxp_fsm.automata.automaton import Kind, one_hot
+from pxp_fsm.automata.actions import Choose, Unreceived
+from pxp_fsm.automata.serialization import to_toml
 from pxp_fsm.cli.main import commands
 from pxp_fsm.cli.presentation import results
 from pxp_fsm.diagrams import render
-from pxp_fsm.errors import Refused
-from pxp_fsm.protocol.messages import Answer, Message
-from pxp_fsm.sessions.channel import Channel
-from pxp_fsm.sessions.machine import Machine
 from tests.oracles.system_explorer import Found, Place, explored
 from tests.proofs.random_systems import random_channel, random_system
-from tests.proofs.test_exchange_systems import Interpreted
 from tests.proofs.text_tables import table
 
 AUTHOR = table(
@@ -268,83 +255,13 @@ def test_who_waits_for_ever_is_found_as_a_plain_explorer_does() -> None:
         if expected is None:
             continue
         composition = Composition(system.over(channel))
-        found = dict(standing_checks(composition))
+        found = dict(decide_standard(composition))
         lost = bool(waiting_for_ever(expected))
         assert (found["no-deadlock"].status is Status.FAILS) == bool(expected.deadlocks), seed
         if lost:
             assert found["no-unspecified-reception"].status is Status.FAILS, seed
         met[lost] += 1
     assert min(met.values()) > 20
-
-
-def test_what_other_checkers_are_given_is_the_same() -> None:
-    """The commands that are written out take the steps of the system, of two members or more."""
-    for seed in range(60):
-        chance = random.Random(seed)
-        system = random_system(chance, guards=0.7)
-        composition = Composition(system.over(random_channel(chance, system)))
-        try:
-            space = explore(composition, effort=Effort(200))
-        except Exception as error:  # noqa: BLE001 - too large
-            assert "more than" in str(error)
-            continue
-        model = Interpreted(network(composition))
-        theirs = explore(model)
-        assert (theirs.states, theirs.transitions) == (space.states, space.transitions), seed
-        ended = [state for state in theirs.steps if "ended" in model.propositions(state)]
-        noting = Noting(composition, ["ended"])
-        ours = [one for one in explore(noting).steps if noting.propositions(one)]
-        assert len(ended) == len(ours)
-
-
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.integers(0, 100_000))
-def test_real_machines_are_refused_exactly_where_the_model_stops(seed: int) -> None:
-    """A walk of two real machines over the real channel: in each place the messages that it carries
-    are the model's exchanges, and the guards whose message it refuses are the model's choices."""
-    chance = random.Random(seed)
-    system = random_system(chance, guards=0.6, most=2)
-    composition = Composition(system)
-    space = explore(composition)
-    (state,) = composition.initial()
-    for _ in range(30):
-        here = composition.encoding.configuration(state)
-        moves = composition.moves(state)
-        model = {move.action for move in moves if isinstance(move.action, Exchange | Choose)}
-        assert model == set(tried(system, here))
-        for move in moves:
-            if isinstance(move.action, Choose):
-                assert not space.steps[state + move.difference], "a deadlock"
-        following = [move for move in moves if not isinstance(move.action, Choose)]
-        if not following:
-            return
-        state += chance.choice(following).difference
-
-
-def tried(system: System, here: Configuration) -> Iterator[Exchange | Choose]:
-    """What real machines and a real channel do with each message that could be sent here."""
-    names = [member.name for member in system.members]
-    for place, member in enumerate(system.members):
-        for row in member.automaton.leaving(here.at[place]):
-            if row.kind is not Kind.SEND:
-                continue
-            machines = {
-                one.name: Machine(one.automaton, at)
-                for one, at in zip(system.members, here.at, strict=True)
-            }
-            channel = Channel("walk", machines)
-            receiver = names[1 - place]
-            message = Message("walk", 1, member.name, row.label, Answer("y", "e"), receiver)
-            guards = member.automaton.guards_of(here.at[place])
-            valuation = one_hot(row.guard, guards) if row.guard else None
-            try:
-                channel.carry(message, valuation)
-            except Refused:
-                assert [machine.state for machine in machines.values()] == [*here.at]
-                if row.guard:
-                    yield Choose(member.name, row.guard, row.label)
-            else:
-                yield Exchange(member.name, receiver, row.label)
 
 
 def test_an_event_under_a_guard_is_the_members_own() -> None:

@@ -9,30 +9,36 @@ from typing import Any
 
 import pytest
 
-from proofs.claims.catalogue import CLAIMS, Claim, assumptions_of, find, name_of
-from proofs.claims.checking import Bounds, Checker, settled
-from proofs.claims.sources import OWN, SOURCES, source_of
+from proofs.claims.catalogue import (
+    CLAIMS,
+    OWN,
+    SOURCES,
+    Claim,
+    assumptions_of,
+    find,
+    name_of,
+    source_of,
+)
+from proofs.claims.checking import Bounds, ClaimChecker, settled
 from proofs.claims.theorems import THEOREMS, prove
-from proofs.core.explore import Space, TooLarge, Trace, explore
-from proofs.core.model import Step
+from proofs.core.explore import Space, Step, TooLarge, Trace, explore
 from proofs.core.properties import complete_words, longest_run, terminates
 from proofs.core.results import Bound, NotReplayed, Status, Verdict
-from proofs.export.itf import to_itf
-from proofs.sessions.compiled import reach
-from proofs.sessions.explicit import check_explicit
-from proofs.sessions.model import SessionModel, State, session
-from proofs.sessions.packed import PackedSessions
+from proofs.export.traces import to_itf
+from proofs.sessions.explicit import PackedSessions, check_explicit
+from proofs.sessions.model import SessionModel, SessionState, session
 from proofs.sessions.relational import EMPTY, Theory
 from proofs.sessions.replay import PrefixModel, replay
-from proofs.systems import Composition, System, standing_checks, system_of
+from proofs.systems import Composition, System, decide_standard, system_of
 from pxp_fsm.automata.actions import Say
 from pxp_fsm.automata.tables import BUILTIN, parse_automaton
 from pxp_fsm.protocol.messages import Tag
 from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
+from tests.oracles.packed_sweep import reach
 
 
-def space(n: int, k: int, assumptions: frozenset[Assumption]) -> Space[State]:
+def space(n: int, k: int, assumptions: frozenset[Assumption]) -> Space[SessionState]:
     return explore(SessionModel(Interact(n, k), Theory(assumptions)))
 
 
@@ -86,7 +92,7 @@ def every_set() -> Iterator[frozenset[Assumption]]:
 
 given_sets = pytest.mark.parametrize("assumptions", list(every_set()), ids=name_of)
 
-CHECKER = Checker(Bounds(n=5, k=1))
+CHECKER = ClaimChecker(Bounds(n=5, k=1))
 
 
 @pytest.mark.parametrize(
@@ -142,10 +148,10 @@ def test_what_suffices_settles_every_set_of_assumptions() -> None:
 
 def test_a_proof_takes_the_bound_away_and_a_failing_induction_is_unknown() -> None:
     claim = THEOREMS["interact.no-revise-at-2"].claim
-    proof = Checker(Bounds(5, 1), proofs=prove([THEOREMS[claim.id]])).check(claim, "tolerance")
+    proof = ClaimChecker(Bounds(5, 1), proofs=prove([THEOREMS[claim.id]])).check(claim, "tolerance")
     assert proof.verdict == Verdict(Status.HOLDS, bound=Bound("all", "all"))
     assert str(proof.verdict) == "HOLDS for all n and k"
-    bounded = Checker(Bounds(5, 1)).check(claim, "tolerance").verdict
+    bounded = ClaimChecker(Bounds(5, 1)).check(claim, "tolerance").verdict
     assert bounded == Verdict(Status.HOLDS_UP_TO, bound=Bound(5, 1))
     (failing,) = prove([THEOREMS["interact.refuted-never"]], TOLERANCE)
     verdict = settled(bounded, [failing], "tolerance")
@@ -160,8 +166,8 @@ def test_a_proof_takes_the_bound_away_and_a_failing_induction_is_unknown() -> No
 
 def test_explicit_values_give_the_verdicts_of_the_reduced_model() -> None:
     claims = [c for c in CLAIMS if c.protocol == "interact" and not c.exact]
-    checker = Checker(Bounds(5, 2))
-    explicit = list(check_explicit(claims, Bounds(5, 2), 3))
+    checker = ClaimChecker(Bounds(5, 2))
+    explicit = list(check_explicit(claims, Interact(5, 2), 3))
     assert len(explicit) == len(claims) == 11
     for claim, result in zip(claims, explicit, strict=True):
         reduced = checker.check(claim, "equivalence")
@@ -171,7 +177,7 @@ def test_explicit_values_give_the_verdicts_of_the_reduced_model() -> None:
 
 def test_too_many_explicit_values_are_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("proofs.sessions.explicit.LIMIT", 50)
-    (result,) = check_explicit(find("ends-agreed"), Bounds(5, 2), 3)
+    (result,) = check_explicit(find("ends-agreed"), Interact(5, 2), 3)
     assert result.verdict.status is Status.UNKNOWN
 
 
@@ -281,7 +287,7 @@ def renamed(values: tuple[int | None, ...]) -> tuple[int, ...]:
 
 def test_the_counterexample_to_final_agreement_is_three_messages() -> None:
     (claim,) = find("ends-agreed")
-    result = Checker().check(claim, "equivalence")
+    result = ClaimChecker().check(claim, "equivalence")
     assert [f"{m.sender} {m.tag}" for m in result.messages] == ["m INIT", "h RATIFY", "m RATIFY"]
 
 
@@ -320,8 +326,8 @@ def test_a_trace_that_the_machines_do_not_take_is_not_shown() -> None:
 
 
 @pytest.mark.parametrize("name", BUILTIN)
-def test_the_built_in_tables_pass_the_standing_checks(name: str) -> None:
-    verdicts = dict(standing_checks(Composition(System.load(name))))
+def test_the_built_in_tables_pass_the_decide_standard(name: str) -> None:
+    verdicts = dict(decide_standard(Composition(System.load(name))))
     failing = {check for check, verdict in verdicts.items() if verdict.status is Status.FAILS}
     assert failing == ({"no-dead-row"} if name == "pxp_hang_up" else set())
 
@@ -344,9 +350,9 @@ rows = [
 """
 
 
-def test_the_standing_checks_find_what_is_wrong_with_a_table() -> None:
+def test_the_decide_standard_find_what_is_wrong_with_a_table() -> None:
     table = parse_automaton(BROKEN)
-    verdicts = dict(standing_checks(Composition(system_of([("", table), ("", table)]))))
+    verdicts = dict(decide_standard(Composition(system_of([("", table), ("", table)]))))
     assert {name for name, verdict in verdicts.items() if verdict.status is Status.FAILS} == {
         "no-deadlock",
         "no-unspecified-reception",
@@ -362,7 +368,7 @@ def test_exploration_stops_at_its_bound_and_says_so() -> None:
     with pytest.raises(TooLarge, match="more than 100 states"):
         explore(SessionModel(Interact(10, 3), Theory(NOISY)), limit=100)
     (claim,) = find("interact.terminates")
-    verdict = Checker(limit=100).check(claim, "noisy").verdict
+    verdict = ClaimChecker(limit=100).check(claim, "noisy").verdict
     assert verdict.status is Status.UNKNOWN
 
 
@@ -375,7 +381,7 @@ def test_a_word_is_followed_or_left() -> None:
 
 def test_a_trace_is_written_as_itf() -> None:
     (claim,) = find("pxp.terminates")
-    result = Checker().check(claim, "equivalence")
+    result = ClaimChecker().check(claim, "equivalence")
     document = json.loads(to_itf(claim.name, result.model, result.verdict))
     assert document["#meta"]["format"] == "ITF"
     assert document["#meta"]["property"] == "terminates"

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from proofs.core.explore import TooLarge, explore
+from proofs.core.explore import Step, TooLarge, explore
 from proofs.core.limits import Effort
-from proofs.core.model import Step
 from proofs.core.results import Status
 from proofs.systems import Channel, Composition, Member, System
 from proofs.systems import check_unbounded as results_of

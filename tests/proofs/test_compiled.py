@@ -13,20 +13,19 @@ from pathlib import Path
 
 import pytest
 
-from proofs.core.explore import TooLarge, explore
-from proofs.core.model import Model, S
-from proofs.sessions import compiled
-from proofs.sessions.compiled import reach
-from proofs.sessions.model import SessionModel, State
-from proofs.sessions.packed import PackedSessions, Values
-from proofs.sessions.promela import OPTIONS, promela
+from proofs.core.explore import Model, S, TooLarge, explore
+from proofs.sessions.explicit import PackedSessions, Values
+from proofs.sessions.model import SessionModel, SessionState
 from proofs.sessions.relational import Theory
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol import decisions
 from pxp_fsm.protocol.relations import Assumption
 from pxp_fsm.protocol.rules import Interact, Pxp
+from tests.oracles import packed_sweep
 from tests.oracles.model_checkers import C_COMPILER, needs_spin
+from tests.oracles.packed_sweep import reach
+from tests.oracles.spin_sessions import OPTIONS, promela
 
 EQUIVALENCE = Theory(frozenset(Assumption))
 SMALL = tuple(product((1, 2, 3, 4, 5), (1, 2, 3, 4), (1, 2, 3)))
@@ -140,7 +139,7 @@ def test_shortest_traces_are_as_short_as_with_symmetry(n: int, k: int) -> None:
     reached = reach(model)
     for situation in {(s.tags, s.history, s.over) for s in reduced.steps}:
 
-        def there(state: State, at: object = situation) -> bool:
+        def there(state: SessionState, at: object = situation) -> bool:
             return (state.tags, state.history, state.over) == at
 
         ours, theirs = reached.find(there), reduced.find(there)
@@ -213,7 +212,7 @@ def test_a_changed_table_is_noticed() -> None:
 
 def test_small_models_do_not_load_numba() -> None:
     code = (
-        "import sys, proofs, proofs.sessions.compiled as c, proofs.sessions.packed as p\n"
+        "import sys, proofs, tests.oracles.packed_sweep as c, proofs.sessions.explicit as p\n"
         "import pxp_fsm.protocol.rules as r\n"
         "assert c.reach(p.PackedSessions(r.Interact(5, 2), 3)).states == 1837\n"
         "sys.exit(bool({'numba', 'numpy'} & set(sys.modules)))"
@@ -232,7 +231,7 @@ def test_what_cannot_be_done_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     for state in (-1, reached.seen.index(0), len(reached.seen)):
         with pytest.raises(UsageError, match="cannot be reached"):
             reached.trace_to(state)
-    compiled.compiled_sweep.cache_clear()
+    packed_sweep.compiled_sweep.cache_clear()
     monkeypatch.setitem(sys.modules, "numba", None)
     with pytest.raises(UsageError, match=r"pxp-fsm\[fast\]"):
         reach(PackedSessions(Interact(3, 1), 2), compiled=True)
@@ -243,9 +242,9 @@ def test_a_folder_that_cannot_be_written_costs_the_cache_alone(
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    compiled.compiled_sweep.cache_clear()
+    packed_sweep.compiled_sweep.cache_clear()
     assert reach(PackedSessions(Interact(3, 1), 2), compiled=True).states == 61
-    compiled.compiled_sweep.cache_clear()
+    packed_sweep.compiled_sweep.cache_clear()
 
 
 @needs_spin

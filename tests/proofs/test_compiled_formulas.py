@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from proofs.core.explore import explore
 from proofs.core.limits import Effort
 from proofs.core.results import Status, Verdict
-from proofs.logic.checking import Checker, Runs
+from proofs.logic.checking import FormulaChecker, Runs
 from proofs.logic.fairness import Demand, Strength, demand
 from proofs.logic.formulas import Atom, atoms
 from proofs.logic.parsing import parse
@@ -77,7 +77,7 @@ def test_what_edges_decide_is_what_the_tableau_finds(seed: int, temporal: str) -
     one, other = chance.sample(["ended", *names], 2)
     formula = parse(f"{temporal} ({one} {chance.choice('&|')} !{other})")
     noting, known = Noting(composition, atoms(formula)), vocabulary(composition)
-    slow = Checker(noting, explore(noting), Runs.COMPLETE, vocabulary=known).check(formula)
+    slow = FormulaChecker(noting, explore(noting), Runs.COMPLETE, vocabulary=known).check(formula)
     buffered = not composition.channel.synchronous and not of_steps(composition) & {one, other}
     orders = [Reduction.PARTIAL_ORDER] * buffered
     for verdict in [check(composition, formula, compiled=how) for how in (False, True)]:

@@ -9,7 +9,6 @@ from array import array
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import accumulate
-from pathlib import Path
 from typing import Any, TypeVar
 
 import networkx as nx
@@ -20,15 +19,12 @@ from hypothesis import strategies as st
 from proofs.core import table_search
 from proofs.core.explore import explore
 from proofs.core.graphs import leading_to
-from proofs.core.kernel import Tables
 from proofs.core.limits import Effort
-from proofs.core.table_search import Visited, explore_tables
-from proofs.export.promela import to_promela
-from proofs.systems import Channel, Composition, Member, System, system_of
+from proofs.core.table_search import Tables, Visited, explore_tables
+from proofs.systems import Channel, Composition, system_of
 from proofs.systems.reachability import Reached, reach
-from proofs.systems.standard_checks import Standing
+from proofs.systems.standard_checks import STANDARD, StandardChecks
 from proofs.systems.tables import tables_of
-from tests.oracles.model_checkers import needs_spin, spin
 from tests.proofs.random_systems import random_channel, random_system, symmetric_system
 from tests.proofs.text_tables import table
 
@@ -162,7 +158,10 @@ def test_two_cores_share_wide_levels(how: type[Together], monkeypatch: pytest.Mo
 def test_every_standard_check_is_the_interpreters(seed: int, guards: float) -> None:
     composition = random_composition(seed, guards)
     found = [reach(composition, Effort(MOST), compiled=compiled) for compiled in (False, True)]
-    verdicts = [{name: ask() for name, ask in Standing(one).checks.items()} for one in found]
+    verdicts = [
+        {name: check.decide(StandardChecks(one)) for name, check in STANDARD.items()}
+        for one in found
+    ]
     assert verdicts[0] == verdicts[1]
 
 
@@ -224,24 +223,6 @@ def test_a_state_may_have_hundreds_of_steps(workers: int, monkeypatch: pytest.Mo
     assert (len(found.states), found.transitions, found.depth) == (300**2, 300**2 * 598, 2)
     assert found.children[0] == 598
     assert found.parents[:3].tolist() == [-1, 0, 0]
-
-
-@pytest.mark.deep
-@needs_spin
-def test_spin_meets_as_many_states_as_one_core_and_two(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    hub = table("hub", "[READY] -> [READY] receive BEGIN\n[READY] -> [READY] receive END")
-    worker = table("worker", "[IDLE] -> BUSY send BEGIN\nBUSY -> [IDLE] send END")
-    members = [Member("hub", hub), *(Member(f"worker{one}", worker) for one in range(4))]
-    composition = Composition(System(tuple(members)).over(Channel(4)))
-    monkeypatch.setattr(table_search, "_SHARED", 256)
-    one, two = (explore_tables(tables_of(composition), Effort(), workers) for workers in (1, 2))
-    assert np.array_equal(one.states, two.states)
-    assert np.array_equal(one.children, two.children)
-    assert (one.transitions, one.depth) == (two.transitions, two.depth) == (64_000, 24)
-    theirs = spin(to_promela(composition).text, 0, tmp_path).states
-    assert len(one.states) == len(two.states) == theirs == 10_000
 
 
 def check_edges(found: Visited) -> None:

@@ -6,9 +6,8 @@ import random
 
 import pytest
 
-from proofs.core.explore import Trace, explore
+from proofs.core.explore import Step, Trace, explore
 from proofs.core.limits import Effort
-from proofs.core.model import Step
 from proofs.core.results import NotReplayed, Status, stopped
 from proofs.logic import parse
 from proofs.systems import (
@@ -17,8 +16,8 @@ from proofs.systems import (
     Member,
     System,
     check,
+    decide_standard,
     parse_channel,
-    standing_checks,
     system_of,
 )
 from proofs.systems.checking import invariant
@@ -188,7 +187,7 @@ def test_a_sender_waits_for_who_is_busy_with_somebody_else() -> None:
     slow = table("hub", "A -> B receive X from one\nB -> [C] receive X from other")
     sender = table("sender", "A -> [B] send X")
     system = System((Member("hub", slow), Member("one", sender), Member("other", sender)))
-    found = {name: one.status for name, one in standing_checks(Composition(system))}
+    found = {name: one.status for name, one in decide_standard(Composition(system))}
     assert set(found.values()) == {Status.HOLDS}
 
 
@@ -209,7 +208,7 @@ def test_a_free_choice_of_partner_goes_to_anybody_who_takes_it() -> None:
 
 def test_what_is_left_at_the_end_and_what_is_said_after_it() -> None:
     found = dict(
-        standing_checks(
+        decide_standard(
             Composition(
                 system_of(
                     [
@@ -228,19 +227,19 @@ def test_what_is_left_at_the_end_and_what_is_said_after_it() -> None:
 def test_a_row_that_nothing_takes_is_named() -> None:
     idle = table("idle", "A -> [B] receive X\nA -> [B] receive Y")
     giver = table("giver", "A -> [B] send X\n[B] -> [B] receive X")
-    found = dict(standing_checks(Composition(system_of([("", giver), ("", idle)]))))
+    found = dict(decide_standard(Composition(system_of([("", giver), ("", idle)]))))
     assert "row 2 of idle (A -Y)" in found["no-dead-row"].detail
 
 
 @pytest.mark.parametrize("effort", [Effort(states=10), Effort(memory=1)])
 def test_what_is_not_explored_is_unknown_but_what_was_met_counts(effort: Effort) -> None:
-    found = dict(standing_checks(hub("lossy:1"), effort))
+    found = dict(decide_standard(hub("lossy:1"), effort))
     assert found["end-reachable-from-everywhere"].status is Status.UNKNOWN
     assert "states met" in found["end-reachable-from-everywhere"].detail
     assert check(hub("lossy:1"), parse("F ended"), effort=effort).status is Status.UNKNOWN
     silent = table("loud", "[A] -> [A] send X\n[A] -> [A] receive X")
     two = Composition(system_of([("", silent), ("", silent)]).over(Channel(64)))
-    wrong = dict(standing_checks(two, Effort(states=10)))
+    wrong = dict(decide_standard(two, Effort(states=10)))
     assert wrong["nothing-sent-after-the-end"].status is Status.FAILS
     assert wrong["no-deadlock"].status is Status.UNKNOWN
 
@@ -303,7 +302,7 @@ def test_many_states_are_explored_in_a_compiled_loop_and_cut_where_it_is_said() 
     assert found.compiled
     assert found.cut.startswith("more than 60,000 states: ")
     assert len(found.states) > 60_000
-    verdicts = dict(standing_checks(composition, Effort(states=60_000)))
+    verdicts = dict(decide_standard(composition, Effort(states=60_000)))
     assert verdicts["no-deadlock"].status is Status.UNKNOWN
 
 

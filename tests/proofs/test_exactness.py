@@ -13,17 +13,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proofs.checks import check
-from proofs.checks import prove as prove_protocol
+from proofs.check import answer, check
+from proofs.check import prove as prove_protocol
 from proofs.claims.theorems import THEOREMS, prove
 from proofs.core.results import Status
 from proofs.induction import exact as exactness
 from proofs.induction.exact import exact
-from proofs.induction.numbers import Argument, Atom, Case, Numbers, Unknown, Whole
-from proofs.induction.opaque import Inexact
+from proofs.induction.numbers import (
+    Argument,
+    Inexact,
+    LinearAtom,
+    NumberCase,
+    Numbers,
+    Unknown,
+    Whole,
+)
 from proofs.induction.source import Source, read
-from pxp_fsm.analysis import checks
-from pxp_fsm.analysis.requests import Request
+from proofs.requests import Request
 from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol import decisions
 from pxp_fsm.protocol.interfaces import Decisions
@@ -98,7 +104,7 @@ def test_global_names_that_may_be_computed_are_refused() -> None:
 def test_symbols_refuse_it_too(attack: Callable[..., bool], sent: int | None) -> None:
     """The second defence does not need the first, nor does it matter which number is a symbol."""
 
-    def run(case: Case) -> bool:
+    def run(case: NumberCase) -> bool:
         given = [Argument(case, case.named(x).terms, 0) for x in ("sent", "n")]
         return attack(given[0] if sent is None else sent, given[1], False)
 
@@ -172,7 +178,7 @@ def test_a_check_and_a_proof_of_the_protocols_are_unknown_with_such_functions(
 ) -> None:
     monkeypatch.setattr(decisions, "done", in_a_set)
     (proof,) = prove_protocol("interact", "terminates")
-    (line,) = checks.run(Request(("interact",), ("terminates",))).lines
+    (line,) = answer(Request(("interact",), ("terminates",)))
     for result in (proof, line):
         assert result.status is Status.UNKNOWN
         assert "in_a_set: '{20}' is not exact arithmetic" in result.reason
@@ -211,13 +217,13 @@ def test_the_session_of_which_termination_was_proved_does_not_end_at_its_bound()
 
 def test_exact_functions_are_admitted_and_do_the_same() -> None:
     functions = exact(changed("done", roundabout))
-    for case, answer in NUMBERS.cases(
+    for case, done in NUMBERS.cases(
         (),
         lambda case: functions.done(cast(int, case.named("x")), cast(int, case.named("n")), True),
         {},
     ):
         numbers = NUMBERS.example(case)
-        assert roundabout(numbers["x"], numbers["n"], True) is answer
+        assert roundabout(numbers["x"], numbers["n"], True) is done
 
 
 def test_a_message_is_no_part_of_what_is_decided() -> None:
@@ -258,7 +264,7 @@ def test_of_a_comparison_and_its_contrary_one_holds(
     relation: Any, factor: int, constant: int, modulus: int, value: int
 ) -> None:
     modulus = 0 if relation == "<=" else modulus
-    atom = Atom((("x", factor),), constant, relation, modulus)
+    atom = LinearAtom((("x", factor),), constant, relation, modulus)
     assert atom.holds({"x": value}) is not atom.contrary().holds({"x": value})
 
 
@@ -277,12 +283,12 @@ def test_a_number_is_compared_with_nothing_but_whole_numbers(other: Any) -> None
 
 def test_a_count_that_nobody_has_read_is_unknown_with_what_was_found() -> None:
     request = Request(("interact",), ("sequences-at-3-1",), relations="without symmetric")
-    (result,) = checks.run(request).lines
+    (result,) = answer(request)
     assert result.status is Status.UNKNOWN
     assert result.verdict.reason.startswith("9 sequences; the reading says how many for")
 
 
 def test_a_claim_that_fails_is_not_offered_as_a_proof() -> None:
     with pytest.raises(UsageError, match=r"there is no proof of interact\.ends-agreed") as raised:
-        next(prove_protocol("interact", "ends-agreed"))
+        list(prove_protocol("interact", "ends-agreed"))
     assert str(raised.value).count("ends-agreed") == 1

@@ -12,10 +12,10 @@ import pytest
 from proofs.claims.catalogue import REFLEXIVE, REFUTED, REVISED
 from proofs.claims.theorems import THEOREMS, WATCHED, prove
 from proofs.core.explore import explore
-from proofs.induction.invariants import INTERACT, PXP, PXP_K, Keep, invariant_of
+from proofs.induction.invariants import INTERACT, PXP, PXP_K, KeptPast, invariant_of
 from proofs.induction.numbers import Numbers, Unknown
 from proofs.induction.obligations import RATIFIED, replies
-from proofs.sessions.model import SessionModel, State, action_of, speaker_of, tag_of
+from proofs.sessions.model import SessionModel, SessionState, action_of, speaker_of, tag_of
 from proofs.sessions.relational import Theory
 from pxp_fsm.automata.actions import Blocked, Say
 from pxp_fsm.automata.automaton import Automaton, Kind
@@ -170,11 +170,11 @@ PXP_SIZES = {
 Said = tuple[Say | Blocked, ...]
 
 
-def sessions(model: SessionModel) -> Iterator[tuple[Said, State]]:
+def sessions(model: SessionModel) -> Iterator[tuple[Said, SessionState]]:
     """Each session that is over, as what was said and one state at its end for each way to end."""
-    level: dict[Said, set[State]] = {(): set(model.initial())}
+    level: dict[Said, set[SessionState]] = {(): set(model.initial())}
     while level:
-        following: dict[Said, set[State]] = {}
+        following: dict[Said, set[SessionState]] = {}
         for said, states in level.items():
             for state in states:
                 if state.over:
@@ -192,7 +192,7 @@ def strong(said: Said) -> bool:
     return replied(said) <= {"RATIFY", "REVISE"} and len(said) > 1
 
 
-Asked = Callable[[Said, State, int, int], bool]
+Asked = Callable[[Said, SessionState, int, int], bool]
 EXPLORED: dict[str, Asked] = {
     "terminates": lambda said, end, n, k: len(said) <= n,
     "never-stuck": lambda said, end, n, k: end.over != "stuck",
@@ -233,7 +233,7 @@ def test_exploration_confirms_what_is_proved_and_refutes_only_the_rest(name: str
 def test_every_session_explored_is_in_the_invariant(name: str) -> None:
     """Of each state for n, k <= 6, a node has the same machines, relations, numbers and past."""
     theory = Theory(SETS[name])
-    invariant = invariant_of(INTERACT, theory, Keep(data=True), numbers=NUMBERS)
+    invariant = invariant_of(INTERACT, theory, KeptPast(data=True), numbers=NUMBERS)
     known = {
         (*node.state[1:2], *node.state[3:5], node.state.over, *node.region[1:])
         for node in invariant.nodes

@@ -15,7 +15,7 @@ from proofs.languages import (
     CLASSES,
     SYMBOLS,
     Language,
-    Reading,
+    ProtocolReading,
     Word,
     class_language,
     of_words,
@@ -44,7 +44,7 @@ TAGS = {"RAT": "RATIFY", "REF": "REFUTE", "REV": "REVISE", "REJ": "REJECT"}
 
 
 def of(name: str, rules: Rules, *, bounded: bool = True) -> Language:
-    return sequences(Reading(rules, NAMED[name], bounded))
+    return sequences(ProtocolReading(rules, NAMED[name], bounded))
 
 
 def messages_of(word: Word) -> list[Message]:
@@ -85,7 +85,7 @@ def test_the_language_is_what_trying_all_data_gives(n: int, k: int, name: str) -
 @pytest.mark.parametrize("rules", [Interact(4, 2), Interact(5, 1)], ids=str)
 def test_real_sessions_send_every_sequence(rules: Interact, name: str) -> None:
     """The running machines, with judges that say what the model says, take each of them."""
-    reading = Reading(rules, NAMED[name])
+    reading = ProtocolReading(rules, NAMED[name])
     for word in sequences(reading).words():
         assert tuple(f"{m.sender}:{m.tag}" for m in replayed(reading, word)) == word
 
@@ -132,12 +132,12 @@ def test_a_session_is_in_the_language_of_what_it_assumes(
     now(made.run())
     assert made.assumptions == EQUIVALENCE
     word = tuple(symbol(one.sender, one.tag) for one in made.history)
-    assert word in started(Reading(rules, made.assumptions))
+    assert word in started(ProtocolReading(rules, made.assumptions))
 
 
 def test_pxp_k_is_what_its_model_enumerates() -> None:
     for k in (1, 2):
-        reading = Reading(Pxp(k), EQUIVALENCE)
+        reading = ProtocolReading(Pxp(k), EQUIVALENCE)
         words = complete_words(explore(reading.model))
         named = {tuple(one.replace(" ", ":") for one in word) for word in words}
         assert set(sequences(reading).words()) == named
@@ -228,7 +228,7 @@ def test_each_class_is_counted_as_the_definitions_sort_the_sequences(name: str) 
 @pytest.mark.parametrize("k", [1, 2, 3, 6])
 def test_a_bound_cuts_the_unbounded_protocol_and_nothing_else(name: str, k: int) -> None:
     """With n: what ends by itself within n messages, and all that has got as far as n."""
-    endless = Reading(Interact(1, k), NAMED[name], bounded=False)
+    endless = ProtocolReading(Interact(1, k), NAMED[name], bounded=False)
     assert not sequences(endless).finite
     assert sequences(endless).count() is None
     for n in (1, 2, 5, 9):
@@ -283,7 +283,9 @@ def test_similar_is_more_than_the_same_in_interact_and_not_in_pxp() -> None:
 
 
 def test_a_witness_is_a_session_of_the_one_and_of_no_other() -> None:
-    similar, same = (Reading(Interact(10, 3), NAMED[n]) for n in ("tolerance", "equivalence"))
+    similar, same = (
+        ProtocolReading(Interact(10, 3), NAMED[n]) for n in ("tolerance", "equivalence")
+    )
     word = (sequences(similar) - sequences(same)).shortest()
     assert word == ("m:INIT", "h:REFUTE", "m:REFUTE", "h:RATIFY", "m:RATIFY")
     assert len(replayed(similar, word)) == 5
@@ -295,7 +297,7 @@ def test_a_witness_is_a_session_of_the_one_and_of_no_other() -> None:
 
 @pytest.mark.parametrize("name", NAMED)
 def test_a_witness_without_a_bound_is_replayed_too(name: str) -> None:
-    reading = Reading(Interact(10, 2), NAMED[name], bounded=False)
+    reading = ProtocolReading(Interact(10, 2), NAMED[name], bounded=False)
     long = next(word for word in sequences(reading).words() if len(word) == 15)
     assert tuple(f"{m.sender}:{m.tag}" for m in replayed(reading, long)) == long
 
@@ -348,7 +350,7 @@ def test_what_is_no_class_or_symbol_is_said() -> None:
 
 def test_titles_say_what_was_assumed() -> None:
     assert of("noisy", Interact(4, 2), bounded=False).title == "interact(any n, k = 2), noisy"
-    lacking = Reading(Pxp(), EQUIVALENCE - {Assumption.SYMMETRIC})
+    lacking = ProtocolReading(Pxp(), EQUIVALENCE - {Assumption.SYMMETRIC})
     assert sequences(lacking).title == "pxp, without symmetric"
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from proofs.core.explore import Trace, explore
 from proofs.core.results import Status
-from proofs.logic import Checker, Class, Fairness, Runs, Strength, parse
+from proofs.logic import FairClass, Fairness, FormulaChecker, Runs, Strength, parse
 from proofs.logic.formulas import Atom, Exists, Formula, Not, negated
 from pxp_fsm.errors import UsageError
 from tests.oracles.ctl_fixpoints import satisfying
@@ -29,8 +29,8 @@ from tests.oracles.runs import satisfied
 VOCABULARY = frozenset(NAMES)
 
 
-def checker(graph: Graph, runs: Runs = Runs.COMPLETE, *fair: Class[int]) -> Checker[int]:
-    return Checker(graph, explore(graph), runs, Fairness(fair), VOCABULARY)
+def checker(graph: Graph, runs: Runs = Runs.COMPLETE, *fair: FairClass[int]) -> FormulaChecker[int]:
+    return FormulaChecker(graph, explore(graph), runs, Fairness(fair), VOCABULARY)
 
 
 def on_run(graph: Graph, formula: Formula, run: Sequence[int], cycle: int) -> bool:
@@ -182,14 +182,14 @@ def test_traps_of_other_checkers(name: str) -> None:
     assert checker(graph).check(parse(formula)).status == expected
 
 
-def leaving(graph: Graph, state: int, strength: Strength) -> Class[int]:
+def leaving(graph: Graph, state: int, strength: Strength) -> FairClass[int]:
     """The class of steps out of `state` to another one."""
-    return Class(strength, lambda source, step: source == state and step.target != state)
+    return FairClass(strength, lambda source, step: source == state and step.target != state)
 
 
-def entering(state: int, strength: Strength) -> Class[int]:
+def entering(state: int, strength: Strength) -> FairClass[int]:
     """The class of steps to `state`."""
-    return Class(strength, lambda _source, step: step.target == state)
+    return FairClass(strength, lambda _source, step: step.target == state)
 
 
 def test_an_unfair_loop_is_no_counterexample() -> None:
@@ -201,9 +201,9 @@ def test_an_unfair_loop_is_no_counterexample() -> None:
 
 def test_strong_fairness_asks_for_what_is_enabled_again_and_again() -> None:
     back = Graph(((1,), (0, 2), ()), tuple(map(frozenset, ("", "", "p"))))
-    out = Class[int](Strength.WEAK, lambda source, step: step.target == 2)
+    out = FairClass[int](Strength.WEAK, lambda source, step: step.target == 2)
     assert checker(back, Runs.COMPLETE, out).check(parse("F p")).status is Status.FAILS
-    out = Class[int](Strength.STRONG, lambda source, step: step.target == 2)
+    out = FairClass[int](Strength.STRONG, lambda source, step: step.target == 2)
     assert checker(back, Runs.COMPLETE, out).check(parse("F p")).status is Status.HOLDS
 
 

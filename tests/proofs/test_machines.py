@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from proofs.systems.machine_comparison import Build, compare_machine
-from pxp_fsm.automata.automaton import DECIDE, Automaton, Event, Transition, Valuation, receiving
+from proofs.systems.results import Build, compare_machine
+from pxp_fsm.automata.automaton import DECIDE, Automaton, Transition, Trigger, Valuation, receiving
 from pxp_fsm.automata.tables import BUILTIN, builtin, parse_automaton
 from pxp_fsm.errors import NotEnabled, PXPError, UsageError
 from pxp_fsm.sessions.machine import Machine
@@ -69,7 +69,7 @@ def test_a_machine_of_any_other_table_is_caught(name: str) -> None:
 
 def test_a_difference_names_its_case() -> None:
     real = builtin("pxp")
-    row = next(t for t in real.transitions if t.event == receiving("TERM"))
+    row = next(t for t in real.transitions if t.trigger == receiving("TERM"))
     table = altered(real, row, replace(row, target="DECIDE"))
     compared = compare_machine(real, impostor(table))
     found = {(d.state, d.event, d.machine.state, d.table.state) for d in compared.differences}
@@ -79,7 +79,7 @@ def test_a_difference_names_its_case() -> None:
 
 def test_a_machine_that_moves_on_a_refusal_is_caught() -> None:
     class Restless(Machine):
-        def fire(self, event: Event, valuation: Valuation | None = None) -> Transition:
+        def fire(self, event: Trigger, valuation: Valuation | None = None) -> Transition:
             try:
                 return super().fire(event, valuation)
             except PXPError:

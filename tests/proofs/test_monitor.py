@@ -12,22 +12,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proofs.core.explore import Trace, explore
-from proofs.core.model import Model, Step
+from proofs.core.explore import Model, Step, Trace, explore
 from proofs.core.results import Status
-from proofs.logic import Checker, parse
+from proofs.logic import FormulaChecker, parse
 from proofs.logic.formulas import Atom, Formula, atoms, negated
 from proofs.logic.monitor import MonitorVerdict, atoms_of, by_itself, over
-from proofs.logic.session_monitor import SessionMonitor, SessionObserver
-from proofs.logic.sessions import Sessions, reading
-from proofs.sessions.model import SessionModel, State
+from proofs.logic.sessions import ObservedSessions, reading
+from proofs.monitor import EventMonitor, SessionObserver
+from proofs.sessions.model import SessionModel, SessionState
 from proofs.sessions.relational import Theory
 from proofs.sessions.replay import replay
+from pxp_fsm.automata.actions import Exchange
 from pxp_fsm.errors import Refused, UsageError
 from pxp_fsm.protocol.decisions import concluded
-from pxp_fsm.protocol.messages import Answer, Message
 from pxp_fsm.protocol.relations import NOISY, TOLERANCE
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
+from pxp_fsm.sessions.events import Event
 from tests.oracles.graphs import NAMES, Graph, random_path
 from tests.oracles.runs import satisfied
 
@@ -43,7 +43,7 @@ LETTERS = tuple(
 
 def expected(formula: Formula, model: Model[S], so_far: Sequence[Props]) -> MonitorVerdict:
     """The verdict by the checker, on a model whose complete runs are all that may follow."""
-    checker = Checker(model, explore(model), vocabulary=frozenset(NAMES))
+    checker = FormulaChecker(model, explore(model), vocabulary=frozenset(NAMES))
     if checker.check(formula).status is Status.HOLDS:
         return MonitorVerdict.TRUE
     if checker.check(negated(formula)).status is Status.HOLDS:
@@ -243,12 +243,12 @@ def formulas() -> st.SearchStrategy[Formula]:
     return texts.map(parse)
 
 
-def walk(rules: Rules, seed: int, longest: int = 12) -> Trace[State]:
+def walk(rules: Rules, seed: int, longest: int = 12) -> Trace[SessionState]:
     """A session under noisy relations, cut off after so many messages."""
     chance = random.Random(seed)
     model = SessionModel(rules, Theory(NOISY), observes=False)
     start = state = next(iter(model.initial()))
-    steps = list[Step[State]]()
+    steps = list[Step[SessionState]]()
     while not state.over and len(steps) < longest:
         step = chance.choice(list(model.successors(state)))
         steps.append(step)
@@ -256,7 +256,12 @@ def walk(rules: Rules, seed: int, longest: int = 12) -> Trace[State]:
     return Trace(start, tuple(steps))
 
 
-def by_definition(formula: Formula, rules: Rules, messages: Iterable[Message]) -> bool:
+def heard_in(model: SessionModel, trace: Trace[SessionState]) -> list[Event]:
+    """The events of a real session that takes the steps of `trace`."""
+    return [Event.of_message(message) for message in replay(model, trace)]
+
+
+def by_definition(formula: Formula, rules: Rules, messages: Iterable[Event]) -> bool:
     """Whether a session satisfies the formula, by the meaning of each operator."""
     read = reading(atoms(formula), (rules.automaton, rules.automaton))
     hearing = SessionObserver(read, rules, ("m", "h"))
@@ -270,8 +275,8 @@ def test_after_any_session_of_real_machines_the_verdict_is_the_definitions(
     formula: Formula, rules: Rules, seed: int, alone: bool
 ) -> None:
     trace = walk(rules, seed)
-    messages = replay(SessionModel(rules, Theory(NOISY), observes=False), trace)
-    watch = SessionMonitor(formula, rules, alone=alone).watch()
+    messages = heard_in(SessionModel(rules, Theory(NOISY), observes=False), trace)
+    watch = EventMonitor(formula, rules, alone=alone).watch()
     outlooks = [watch.outlook, *map(watch.hear, messages)]
     for count, outlook in enumerate(outlooks):
         if outlook.settled:
@@ -288,9 +293,9 @@ def test_after_any_session_of_real_machines_the_verdict_is_the_definitions(
 def test_what_is_heard_is_what_the_model_sees(rules: Rules, seed: int) -> None:
     trace = walk(rules, seed)
     model = SessionModel(rules, Theory(NOISY), observes=False)
-    messages = replay(model, trace)
+    messages = heard_in(model, trace)
     read = reading(ATOMS, model.both)
-    sessions, hearing = Sessions(model, read), SessionObserver(read, rules, ("m", "h"))
+    sessions, hearing = ObservedSessions(model, read), SessionObserver(read, rules, ("m", "h"))
     state = next(iter(sessions.initial()))
     for step, message in zip(trace.steps, messages, strict=True):
         state = next(
@@ -301,10 +306,10 @@ def test_what_is_heard_is_what_the_model_sees(rules: Rules, seed: int) -> None:
         assert hearing.hear(message) == state.seen
 
 
-def sessions_of(model: SessionModel) -> Iterator[tuple[Message, ...]]:
+def sessions_of(model: SessionModel) -> Iterator[tuple[Event, ...]]:
     """Every complete session of a small model, as messages."""
 
-    def after(state: State, labels: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    def after(state: SessionState, labels: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         if state.over:
             yield labels
         for step in model.successors(state):
@@ -314,11 +319,11 @@ def sessions_of(model: SessionModel) -> Iterator[tuple[Message, ...]]:
     return (spoken(*labels) for labels in dict.fromkeys(found))
 
 
-def spoken(*labels: str) -> tuple[Message, ...]:
+def spoken(*labels: str) -> tuple[Event, ...]:
     """`m INIT` and the like as messages."""
     said = [label.split() for label in labels]
     return tuple(
-        Message("s", number, who, tag, Answer("", ""), "h" if who == "m" else "m")
+        Event(number, Exchange(who, "h" if who == "m" else "m", tag))
         for number, (who, tag) in enumerate(said, start=1)
     )
 
@@ -328,11 +333,11 @@ EVERY = tuple(sessions_of(NOISY_4))
 
 @settings(max_examples=40)
 @given(formulas(), st.integers(0, len(EVERY) - 1), st.integers(0, 4))
-def test_over_the_protocol_a_verdict_is_what_all_sessions_that_go_on_say(
+def test_over_the_model_a_verdict_is_what_all_sessions_that_go_on_say(
     formula: Formula, which: int, count: int
 ) -> None:
     rules, begun = NOISY_4.rules, EVERY[which][:count]
-    watch = SessionMonitor(formula, rules).watch()
+    watch = EventMonitor(formula, rules).watch()
     for message in begun:
         watch.hear(message)
     going_on = [one for one in EVERY if one[: len(begun)] == begun]
@@ -344,7 +349,7 @@ def test_over_the_protocol_a_verdict_is_what_all_sessions_that_go_on_say(
 
 def test_the_four_verdicts_of_one_session() -> None:
     def told(formula: str, rules: Rules, *labels: str, alone: bool = False) -> list[str]:
-        watch = SessionMonitor(parse(formula), rules, alone=alone).watch()
+        watch = EventMonitor(parse(formula), rules, alone=alone).watch()
         return [watch.outlook.value, *(watch.hear(m).value for m in spoken(*labels))]
 
     ratified = ("m INIT", "h REFUTE", "m REVISE", "h RATIFY", "m RATIFY")
@@ -355,22 +360,17 @@ def test_the_four_verdicts_of_one_session() -> None:
     assert told("G !2.REFUTE", four, *ratified[:2]) == ["presumably true"] * 2 + ["false"]
     bound = ("m INIT", "h REFUTE", "m REFUTE", "h REFUTE")
     assert told("F ended.ratified", Interact(4, 3), *bound)[-2:] == ["false", "false"]
-    tolerant = SessionMonitor(parse("G !2.REVISE"), Interact(3, 1), TOLERANCE).watch()
+    tolerant = EventMonitor(parse("G !2.REVISE"), Interact(3, 1), TOLERANCE).watch()
     assert tolerant.outlook is MonitorVerdict.TRUE
 
 
 def test_large_bounds_and_hanging_up_are_monitored_by_the_formula_alone() -> None:
     for rules in (Interact(10**9, 3), Pxp(hang_up=concluded)):
-        monitor = SessionMonitor(parse("F 2.RATIFY"), rules)
-        assert not monitor.over_the_protocol
+        monitor = EventMonitor(parse("F 2.RATIFY"), rules)
+        assert not monitor.over_the_model
         watch = monitor.watch("a", "b")
-        said = spoken("m INIT", "h RATIFY")
-        names = {"m": "a", "h": "b"}
-        for message in said:
-            there = Message(
-                "s", message.number, names[message.sender], message.tag, Answer("", ""), ""
-            )
-            watch.hear(there)
+        for event in spoken("a INIT", "b RATIFY"):
+            watch.hear(event)
         assert watch.outlook is MonitorVerdict.TRUE
 
 
@@ -379,7 +379,7 @@ def test_large_bounds_and_hanging_up_are_monitored_by_the_formula_alone() -> Non
     "wrong", [("h INIT",), ("m INIT", "m RATIFY"), ("m INIT", "h TERM"), ("x INIT",)]
 )
 def test_what_the_protocol_does_not_allow_is_refused(wrong: tuple[str, ...], alone: bool) -> None:
-    watch = SessionMonitor(parse("F ended"), Interact(4, 1), alone=alone).watch()
+    watch = EventMonitor(parse("F ended"), Interact(4, 1), alone=alone).watch()
     messages = spoken(*wrong)
     with pytest.raises(Refused):
         for message in messages:
@@ -387,7 +387,7 @@ def test_what_the_protocol_does_not_allow_is_refused(wrong: tuple[str, ...], alo
 
 
 def test_a_second_session_walks_where_the_first_has_been() -> None:
-    monitor = SessionMonitor(parse("G (2.REFUTE -> F 1.REVISE)"), Interact(10, 3))
+    monitor = EventMonitor(parse("G (2.REFUTE -> F 1.REVISE)"), Interact(10, 3))
     said = spoken("m INIT", "h REFUTE", "m REVISE", "h RATIFY", "m RATIFY")
     for _ in range(3):
         watch = monitor.watch()
@@ -395,3 +395,12 @@ def test_a_second_session_walks_where_the_first_has_been() -> None:
             watch.hear(message)
     assert monitor.model is not None
     assert monitor.model.size == 6
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_agents_that_messages_do_not_tell_apart_are_refused(alone: bool) -> None:
+    monitor = EventMonitor(parse("F ended"), Interact(4, 1), alone=alone)
+    with pytest.raises(UsageError, match="both agents are named 'a'"):
+        monitor.watch("a", "a")
+    with pytest.raises(UsageError, match="between two agents, not 3"):
+        monitor.watch("a", "b", "c")

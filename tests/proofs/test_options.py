@@ -16,12 +16,12 @@ from proofs.systems import Composition, System
 from proofs.systems.encoding import Configuration
 from proofs.systems.options import (
     ChannelFull,
+    MoveOption,
     NeverSent,
     NotFirst,
     NotOnTheWay,
     NotReceived,
     NotSent,
-    Option,
     Options,
     Reason,
     Settled,
@@ -77,7 +77,7 @@ def test_options_are_the_moves_and_every_other_row_has_a_true_reason(seed: int) 
 
 
 def _is_true(  # noqa: PLR0911 - a case for each reason
-    composition: Composition, state: int, option: Option, moves: list[Move], reason: Reason
+    composition: Composition, state: int, option: MoveOption, moves: list[Move], reason: Reason
 ) -> bool:
     """What a reason says, read from the configuration and the tables alone."""
     system = composition.system

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from proofs.audit import AuditedMessage, Kind, Possible, Recording, audited
+from proofs.audit import AuditedMessage, AuditedSession, FindingKind, Possible, audited
 from proofs.audit.sessions import AsPublished
-from proofs.languages import Language, Reading, of_words, sequences
+from proofs.languages import Language, ProtocolReading, of_words, sequences
 from proofs.languages.published_code import PublishedCode, published_sequences, published_started
 from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
@@ -41,14 +41,14 @@ def test_there_the_change_of_mind_needs_a_judge_that_contradicts_itself() -> Non
     assert {name: CHANGED_MIND in found for name, found in begun.items()} == {
         "equivalence": False, "tolerance": False, "noisy": True,
     }  # fmt: skip
-    assert CHANGED_MIND in sequences(Reading(Interact(4, 3), TOLERANCE))
+    assert CHANGED_MIND in sequences(ProtocolReading(Interact(4, 3), TOLERANCE))
 
 
 def test_what_differs_from_the_papers_is_ratifying_and_rejecting() -> None:
     """Within two rounds nothing does, but for the answers that are kept."""
     for name in ("equivalence", "noisy"):
-        assert of(name, 2) == sequences(Reading(Interact(5, 3), NAMED[name]))
-    papers = sequences(Reading(Interact(11, 3), NOISY))
+        assert of(name, 2) == sequences(ProtocolReading(Interact(5, 3), NAMED[name]))
+    papers = sequences(ProtocolReading(Interact(11, 3), NOISY))
     assert (of("noisy", 5) - papers).shortest() == (
         "m:INIT", "h:RATIFY", "m:REFUTE", "h:REFUTE", "m:RATIFY",
     )  # fmt: skip
@@ -70,20 +70,20 @@ def test_the_ending_of_each_sequence_is_one_and_none_comes_before_it(name: str) 
     assert of_words("begun", begun) == published_started(reading)
 
 
-def recorded(*tags: str, ending: str) -> Recording:
+def recorded(*tags: str, ending: str) -> AuditedSession:
     said = tuple(AuditedMessage(place % 2 == 0, tag, "", "") for place, tag in enumerate(tags))
-    return Recording("s", said, ending)
+    return AuditedSession("s", said, ending)
 
 
 def test_its_recordings_are_audited_by_its_reading() -> None:
     sticky = recorded("INIT", "RATIFY", "REFUTE", "REFUTE", "RATIFY", ending="ratified")
     found = audited(sticky, AsPublished(5))
     assert found.possible is Possible.NOISY
-    assert [one.kind for one in found.findings] == [Kind.TAGS_NOISY]
+    assert [one.kind for one in found.findings] == [FindingKind.TAGS_NOISY]
     short = audited(recorded("INIT", "REFUTE", ending="bound"), AsPublished(5))
-    assert [one.kind for one in short.findings] == [Kind.ENDING]
+    assert [one.kind for one in short.findings] == [FindingKind.ENDING]
     beyond = audited(recorded("INIT", "REFUTE", "REVISE", "REFUTE", ending="bound"), AsPublished(1))
-    assert [(one.kind, one.number) for one in beyond.findings] == [(Kind.MESSAGE, 4)]
+    assert [(one.kind, one.number) for one in beyond.findings] == [(FindingKind.MESSAGE, 4)]
 
 
 def test_relations_for_which_the_order_of_comparing_matters_are_refused() -> None:

@@ -139,10 +139,6 @@ def test_the_table_s_prose_and_order_do_not_matter() -> None:
     assert accepts(DOCUMENTS["interact"], table)
 
 
-def test_the_checker_is_short_enough_to_be_read() -> None:
-    assert len(Path(recheck.__file__).read_text("utf-8").splitlines()) <= 310
-
-
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_claim_that_the_checker_does_not_know_is_rejected(protocol: str) -> None:
     for name in (f"{protocol}.anything", "terminates", "another.never-stuck"):

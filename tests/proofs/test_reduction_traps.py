@@ -12,14 +12,14 @@ from proofs.systems import (
     Composition,
     Reduction,
     check,
+    decide_standard,
     parse_channel,
-    standing_checks,
     system_of,
 )
 from proofs.systems.partial_order import Closed, PartialOrder
 from proofs.systems.product import Move
 from proofs.systems.reachability import reach
-from proofs.systems.standard_checks import Standing
+from proofs.systems.standard_checks import STANDARD, StandardChecks
 from tests.proofs.text_tables import table
 
 TRAPS = {
@@ -166,12 +166,14 @@ CHECK_TRAPS: dict[str, tuple[str, dict[str, str], Callable[[Composition], Partia
 
 
 @pytest.mark.parametrize("name", CHECK_TRAPS)
-def test_traps_of_standing_checks(name: str) -> None:
+def test_traps_of_decide_standard(name: str) -> None:
     channel, texts, careless = CHECK_TRAPS[name]
     composition, check_name = composed(channel, texts), name.partition(":")[0]
     names = frozenset({check_name})
-    [(_, full)] = standing_checks(composition, names=names)
-    [(_, reduced)] = standing_checks(composition, None, Reduction.PARTIAL_ORDER, names)
-    lost = Standing(reach(composition, reduction=careless(composition))).checks[check_name]()
+    [(_, full)] = decide_standard(composition, names=names)
+    [(_, reduced)] = decide_standard(composition, None, Reduction.PARTIAL_ORDER, names)
+    lost = STANDARD[check_name].decide(
+        StandardChecks(reach(composition, reduction=careless(composition)))
+    )
     assert reduced.status is full.status
     assert lost.status is not full.status

@@ -19,14 +19,14 @@ from proofs.systems import (
     Reduction,
     System,
     check,
+    decide_standard,
     parse_channel,
-    standing_checks,
     system_of,
 )
 from proofs.systems.partial_order import PartialOrder, for_check
 from proofs.systems.propositions import named, of_steps, vocabulary
 from proofs.systems.reachability import Reached, reach
-from proofs.systems.standard_checks import Standing
+from proofs.systems.standard_checks import STANDARD
 from proofs.systems.symmetry import Symmetry, interchangeable, moved
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.tables import load_automaton
@@ -90,8 +90,8 @@ def test_symmetry_changes_no_verdict(seeds: range, least_met: int) -> None:
         assert standing_for == set(reduced.states)
         full_states += len(full.states)
         reduced_states += len(reduced.states)
-        before = dict(standing_checks(composition))
-        after = dict(standing_checks(composition, reduction=Reduction.SYMMETRY))
+        before = dict(decide_standard(composition))
+        after = dict(decide_standard(composition, reduction=Reduction.SYMMETRY))
         assert statuses(before) == statuses(after), seed
         assert before["no-dead-row"].detail == after["no-dead-row"].detail
         for name, verdict in before.items():
@@ -142,7 +142,7 @@ def test_partial_order_changes_no_verdict() -> None:
 @pytest.mark.parametrize("seeds", [80, pytest.param(4_000, marks=pytest.mark.deep)])
 def test_partial_order_changes_no_standing_check(seeds: int) -> None:
     met: dict[tuple[str, Status], int] = {}
-    full_states, reduced_states = 0, dict.fromkeys(Standing.NAMES, 0)
+    full_states, reduced_states = 0, dict.fromkeys(STANDARD, 0)
     for seed in range(seeds):
         chance = random.Random(seed)
         system = random_system(chance, guards=0.7 * (seed % 2))
@@ -151,15 +151,15 @@ def test_partial_order_changes_no_standing_check(seeds: int) -> None:
         if full.cut:
             continue
         full_states += len(full.states)
-        before = dict(standing_checks(composition))
-        after = dict(standing_checks(composition, reduction=Reduction.PARTIAL_ORDER))
+        before = dict(decide_standard(composition))
+        after = dict(decide_standard(composition, reduction=Reduction.PARTIAL_ORDER))
         assert statuses(before) == statuses(after), seed
         assert before["no-dead-row"].detail == after["no-dead-row"].detail, seed
         for name, verdict in before.items():
             met[name, verdict.status] = met.get((name, verdict.status), 0) + 1
             reduced = reach(composition, None, for_check(composition, name))
             reduced_states[name] += len(reduced.states)
-    for name in Standing.NAMES:
+    for name in STANDARD:
         assert min(met[name, Status.HOLDS], met[name, Status.FAILS]) >= 3
         assert reduced_states[name] < full_states
 
@@ -343,7 +343,7 @@ def test_where_nothing_is_equal_symmetry_says_so() -> None:
         [("", table("a", "A -> [B] send X")), ("", table("b", "A -> [B] receive X"))]
     )
     with pytest.raises(UsageError, match="no two members are interchangeable"):
-        list(standing_checks(Composition(system), reduction=Reduction.SYMMETRY))
+        list(decide_standard(Composition(system), reduction=Reduction.SYMMETRY))
 
 
 def test_members_that_somebody_tells_apart_are_not_equal() -> None:

@@ -10,7 +10,7 @@ from proofs.core.explore import Space, explore
 from proofs.core.limits import Effort
 from proofs.core.results import Status
 from proofs.logic import Formula, Runs, parse
-from proofs.logic.checking import Checker
+from proofs.logic.checking import FormulaChecker
 from proofs.logic.fairness import demand, fairness
 from proofs.logic.formulas import atoms
 from proofs.systems import (
@@ -23,7 +23,7 @@ from proofs.systems import (
 )
 from proofs.systems.fairness import acting, taking
 from proofs.systems.partial_order import PartialOrder
-from proofs.systems.propositions import Noted, Noting, vocabulary
+from proofs.systems.propositions import NotedState, Noting, vocabulary
 from proofs.systems.reachability import reach
 from proofs.systems.symmetry import Quotient, Symmetry
 from tests.proofs.random_systems import (
@@ -99,14 +99,14 @@ def judged(composition: Composition, formula: Formula, fair: str, how: Reduction
 
 def _judged(
     model: Noting | Quotient,
-    space: Space[Noted],
+    space: Space[NotedState],
     composition: Composition,
     formula: Formula,
     fair: str,
 ) -> Status:
     known = vocabulary(composition)
     runs = fairness([demand(fair)], model, space, known, taking(composition), acting)
-    return Checker(model, space, Runs.COMPLETE, runs, known).check(formula).status
+    return FormulaChecker(model, space, Runs.COMPLETE, runs, known).check(formula).status
 
 
 def test_a_fair_run_goes_on_everywhere() -> None:

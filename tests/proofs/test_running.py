@@ -13,7 +13,7 @@ import pxp_fsm as pxp
 from proofs.claims.catalogue import CLAIMS, assumptions_of, name_of
 from proofs.core.results import Status
 from proofs.sessions import running
-from proofs.sessions.model import AGENTS, SessionModel, State, action_of
+from proofs.sessions.model import AGENTS, SessionModel, SessionState, action_of
 from proofs.sessions.relational import Theory
 from proofs.sessions.running import check_running, compare
 from pxp_fsm.protocol import relations, rules, situation
@@ -21,7 +21,8 @@ from pxp_fsm.protocol.messages import Answer, Question
 from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption, Outcome
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 from pxp_fsm.sessions import agent as agents
-from pxp_fsm.sessions import session as sessions
+from pxp_fsm.sessions import policy as policies
+from pxp_fsm.sessions.session import Session
 from tests.oracles.session_rules import Reading, in_order
 from tests.proofs.source_changes import changed
 from tests.sessions.agents import Asked, run, yes_or_no
@@ -103,8 +104,10 @@ def test_the_library_gives_a_typed_result() -> None:
     )
     (result,) = pxp.check(pxp.Pxp(), running=True)
     assert (result.status, result.bound) == (Status.HOLDS, None)
-    with pytest.raises(pxp.PXPError, match="running=True goes with"):
-        next(pxp.check("interact", running=True))
+    by_name = pxp.check("pxp", running=True, relations="noisy", k=1)
+    assert [result.subject for result in by_name] == ["pxp", "pxp(k)"]
+    with pytest.raises(pxp.PXPError, match="leave the other options out"):
+        list(pxp.check(pxp.Pxp(), "F ended", running=True))
 
 
 SMALL = Interact(5, 2)
@@ -163,10 +166,10 @@ CHANGES = [
         "agree(left.explanation, right.prediction)",
     ),
     # agent
-    Change(agents, "Participant._next", "before or fresh", "fresh"),
+    Change(agents, "Seat._next", "before or fresh", "fresh"),
     Change(
         agents,
-        "Participant._next",
+        "Seat._next",
         "history[-2].answer",
         "history[-2 if number < 13 else -12].answer",
         Interact(13, 3),
@@ -198,7 +201,7 @@ CHANGES = [
     ),
     # session and rules together
     Change(rules, "derive", "len(revision) < 2", "len(revision) < 1"),
-    Change(sessions, "Session._turn", "len(self.history) + 1", "len(self.history)"),
+    Change(policies, "Schedule.due", "len(history) + 1", "len(history)"),
 ]
 
 
@@ -252,7 +255,7 @@ def random_rules(chance: random.Random) -> Rules:
     return Pxp(chance.choice((None, *range(1, 41))))
 
 
-def played(of: Rules, assumed: frozenset[Assumption], chance: random.Random) -> sessions.Session:
+def played(of: Rules, assumed: frozenset[Assumption], chance: random.Random) -> Session:
     """A session of two agents that answer at random, with relations of their own."""
     texts = [f"{letter}{number}" for letter in "abc" for number in range(chance.randint(1, 4))]
 
@@ -269,7 +272,7 @@ def played(of: Rules, assumed: frozenset[Assumption], chance: random.Random) -> 
     return run(members[0], members[1], of, limit=60)
 
 
-def taken_by(of: SessionModel, session: sessions.Session) -> set[State]:
+def taken_by(of: SessionModel, session: Session) -> set[SessionState]:
     """The states of the model after the messages of a session, however its data were related."""
     states = set(of.initial())
     for message in session.history:

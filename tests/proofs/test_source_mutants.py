@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 import pxp_fsm as pxp
-from pxp_fsm.automata import automaton
+from pxp_fsm.automata import automaton, system
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.protocol import relations, rules
-from pxp_fsm.sessions import agent, channel, machine
+from pxp_fsm.sessions import agent, machine, session
 from tests.proofs.mutant_trials import NOTHING, Cost, lines_run, runs
 from tests.proofs.mutation_page import EQUIVALENT, finished, kind, page, shuffled, unchanged
 from tests.proofs.source_changes import changed, function_of, installed
@@ -59,20 +59,18 @@ INTERACT = builtin("interact")
             lambda: function_of(automaton, "Automaton.fingerprint")(INTERACT),
         ),
         (
-            channel,
+            session,
             "_pair",
-            "Behaviour(capacity)",
-            "Behaviour(1)",
-            lambda: channel._pair.__wrapped__((("m", INTERACT), ("h", INTERACT)), 0),
+            "parse_channel(channel)",
+            "parse_channel('fifo:1')",
+            lambda: session._pair.__wrapped__(("m", "h"), INTERACT, "sync"),
         ),
         (
-            channel,
-            "_Pair._partners_of",
-            "super()._partners_of(place, row)",
+            system,
+            "System.channel_of",
+            "self.members[receiver].name",
             "'noticed'",
-            lambda: channel._pair((("m", INTERACT), ("h", INTERACT)), 0)._partners_of(
-                0, INTERACT.transitions[0]
-            ),
+            lambda: function_of(system, "System.channel_of").__code__,
         ),
         (
             machine,
@@ -97,10 +95,10 @@ INTERACT = builtin("interact")
         ),
         (
             agent,
-            "Participant._clock_stopped",
+            "Seat._clock_stopped",
             "clock is None or",
             "",
-            lambda: function_of(agent, "Participant._clock_stopped").__code__,
+            lambda: function_of(agent, "Seat._clock_stopped").__code__,
         ),
     ],
 )
@@ -172,7 +170,7 @@ def test_the_page_counts_what_was_tried() -> None:
 def test_the_page_keeps_the_row_of_a_module_that_is_not_tried_again() -> None:
     every = mutants()
     before = page([(mutant, "a test") for mutant in every if mutant.module is rules], every)
-    (tried,) = [mutant for mutant in every if mutant.module is channel][:1]
+    (tried,) = [mutant for mutant in every if mutant.module is agent][:1]
     after = page([(tried, "a test")], every, before)
     (row,) = [line for line in before.splitlines() if "rules.py` |" in line]
     assert row in after.splitlines()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from proofs import recheck_claims
+from proofs import recheck
 from proofs.claims.system_certificates import (
     certify_system,
 )
@@ -192,10 +192,10 @@ def test_tables_that_are_missing_superfluous_or_others_are_refused() -> None:
     stated, given = read(certify_system(system)), tables(system)
     for wrong in ([], given[:1], [*given, given[0]], [*given, document(builtin("pxp"))]):
         with pytest.raises(ValueError, match="table"):
-            list(recheck_claims.check(stated, *wrong))
+            list(recheck.check_system(stated, *wrong))
     renamed = [one | {"initial": one["final"][0]} for one in given]
     with pytest.raises(ValueError, match="table"):
-        list(recheck_claims.check(stated, *renamed))
+        list(recheck.check_system(stated, *renamed))
     twice = [one | {"rows": [*one["rows"], one["rows"][0]]} for one in given]
     with pytest.raises(ValueError, match="two rows"):
-        list(recheck_claims.check(stated, *twice))
+        list(recheck.check_system(stated, *twice))

@@ -6,13 +6,14 @@ import random
 
 import pytest
 
+from proofs import monitor as monitors
 from proofs.logic import parse
 from proofs.logic.monitor import MonitorVerdict
+from proofs.monitor import EventMonitor
 from proofs.systems import Composition
-from proofs.systems import monitor as monitors
-from proofs.systems.monitor import SystemMonitor
 from pxp_fsm.automata.actions import Exchange
 from pxp_fsm.errors import Refused, UsageError
+from pxp_fsm.sessions.events import Event
 from tests.sessions.random_sessions import random_session, states_of
 
 
@@ -30,26 +31,30 @@ def test_a_state_that_is_avoided_or_reached_settles_it(
         chance = random.Random(seed)
         member = chance.choice(session.system.members)
         place = f"{member.name}@{chance.choice(member.automaton.states).name}"
-        there = [place in model.propositions(state) for state in states_of(session, model)]
-        never = SystemMonitor(parse(f"G !{place}"), session.system).watch()
-        once = SystemMonitor(parse(f"F {place}"), session.system).watch()
-        for number, occurrence in enumerate(session.actions, start=1):
+        states = list(states_of(session, model))
+        there = [place in model.propositions(state) for state in states]
+        never = EventMonitor(parse(f"G !{place}"), session.system).watch()
+        once = EventMonitor(parse(f"F {place}"), session.system).watch()
+        for number, event in enumerate(session.events, start=1):
             seen = any(there[: number + 1])
-            avoided, reached = never.hear(occurrence.action), once.hear(occurrence.action)
+            avoided, reached = never.hear(event), once.hear(event)
             verdicts = avoided is MonitorVerdict.FALSE, reached is MonitorVerdict.TRUE
             # what is bound to come is known from the system before it is seen
             assert verdicts == (seen, seen) if alone else not seen or all(verdicts)
+            over = not list(model.successors(states[number]))
             if avoided is MonitorVerdict.TRUE:
                 assert not any(there)
-                settled += 1
+                settled += not over
+            elif over:
+                assert seen  # the end settles what has not been
     assert (settled > 0) is not alone  # what can never come is known from the system alone
 
 
 def test_what_the_system_has_not_is_told() -> None:
     session = random_session(1)
     with pytest.raises(UsageError, match="there is no 'nobody@S0'"):
-        SystemMonitor(parse("G !nobody@S0"), session.system)
+        EventMonitor(parse("G !nobody@S0"), session.system)
     name = session.system.members[0].name
-    watch = SystemMonitor(parse(f"F {name}@S0"), session.system).watch()
+    watch = EventMonitor(parse(f"F {name}@S0"), session.system).watch()
     with pytest.raises(Refused, match="does not allow"):
-        watch.hear(Exchange("x", "y", "Z"))
+        watch.hear(Event(1, Exchange("x", "y", "Z")))

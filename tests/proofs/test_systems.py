@@ -87,7 +87,7 @@ def test_what_may_be_asked_is_every_state_and_tag_reachable_or_not() -> None:
         (["pxp_hang_up", "--property", "terminates"], 2, "is not a property of pxp_hang_up"),
         (["interact", "--property", "interact.never-stuck", "--relations", "noisy"], 0, "HOLDS"),
         (["pxp", "--formula", "1@WAIT"], 1, "(at once, before any step)"),
-        (["pxp", "--formula", "F ended", "--property", "terminates"], 2, "cannot be combined"),
+        (["pxp", "--formula", "F ended", "--property", "terminates"], 2, "is not a property of"),
         (["pxp", "--formula", "F 1.raTify"], 2, "did you mean 1.RATIFY"),
         (["pxp", "--formula", "F number>3"], 2, "--relations: 'F number>3' uses number>3"),
         (["pxp", "--formula", "F ended", "--fair", "strong:rows"], 0, "strong:rows"),

@@ -7,10 +7,9 @@ from collections.abc import Hashable, Iterable
 
 import pytest
 
-from proofs.core.explore import explore
-from proofs.core.model import Step
+from proofs.core.explore import Step, explore
 from proofs.core.results import Status
-from proofs.logic import Checker, Class, Fairness, Runs, Strength, parse
+from proofs.logic import FairClass, Fairness, FormulaChecker, Runs, Strength, parse
 from proofs.logic.fairness import demand, fairness
 from proofs.logic.formulas import Atom, Formula
 from proofs.logic.termination import questions
@@ -84,7 +83,7 @@ def test_a_trap_is_shown_with_the_way_into_it_and_once_round_it() -> None:
     assert verdict.trace.labels == ("0-1",)
 
 
-def fair(one: Class[int], run: tuple[int, ...], cycle: int, graph: Graph) -> bool:
+def fair(one: FairClass[int], run: tuple[int, ...], cycle: int, graph: Graph) -> bool:
     """Whether a lasso is fair to the class, by the definition of weak and of strong fairness."""
     round_ = run[-cycle:]
     followed = [*round_[1:], round_[0]]
@@ -97,8 +96,8 @@ def fair(one: Class[int], run: tuple[int, ...], cycle: int, graph: Graph) -> boo
     return taken or not (any(enabled) if one.strength is Strength.STRONG else all(enabled))
 
 
-def to(state: int, strength: Strength) -> Class[int]:
-    return Class(strength, lambda _source, step: step.target == state)
+def to(state: int, strength: Strength) -> FairClass[int]:
+    return FairClass(strength, lambda _source, step: step.target == state)
 
 
 def test_what_holds_of_fair_runs_is_broken_by_no_fair_lasso() -> None:
@@ -108,7 +107,7 @@ def test_what_holds_of_fair_runs_is_broken_by_no_fair_lasso() -> None:
         graph, formula = random_graph(chance, 3), random_path(chance, 2)
         classes = [to(chance.randrange(3), chance.choice(list(Strength))) for _ in range(2)]
         fairly = Fairness(tuple(classes))
-        checker = Checker(graph, explore(graph), Runs.INFINITE, fairly, frozenset("pq"))
+        checker = FormulaChecker(graph, explore(graph), Runs.INFINITE, fairly, frozenset("pq"))
         verdict = checker.check(formula)
 
         def holds(atom: Formula, state: int, graph: Graph = graph) -> bool:
@@ -132,7 +131,7 @@ def test_a_class_of_steps_by_a_formula_is_what_they_lead_to() -> None:
     space = explore(graph)
     for text, status in [("weak:p", "HOLDS"), ("weak:!p", "FAILS"), ("strong: p | q", "HOLDS")]:
         fairly = fairness([demand(text)], graph, space, frozenset("pq"))
-        checker = Checker(graph, space, fairness=fairly, vocabulary=frozenset("pq"))
+        checker = FormulaChecker(graph, space, fairness=fairly, vocabulary=frozenset("pq"))
         assert checker.check(parse("F p")).status.value == status, text
 
 

@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 
 import pxp_fsm as pxp
 from proofs.core.results import Result
-from proofs.export import TRACE_FORMATS, Walk, export_trace
-from proofs.export.itf import actions_of
-from proofs.export.traces import table_of
+from proofs.export.traces import TRACE_FORMATS, Walk, actions_of, export_trace, table_of
 from proofs.systems import System
-from pxp_fsm.analysis import checks
+from pxp_fsm.analysis import counterexamples
 from pxp_fsm.automata.actions import Exchange
 from pxp_fsm.errors import Refused, UsageError
 from pxp_fsm.sessions.live import LiveSystem
@@ -57,7 +55,7 @@ def test_the_table_has_a_row_for_each_step_with_the_state_of_each_member(stuck: 
 
 
 def test_a_session_is_a_table_of_its_messages() -> None:
-    line, _ = checks.counterexample("refuted-never", "tolerance", 5, 1)
+    line, _ = counterexamples.counterexample("refuted-never", "tolerance", 5, 1)
     table = table_of(line)
     assert table.headings == ("message", "from", "to", "tag")
     assert [row[3] for row in table.rows] == ["INIT", "REFUTE", "REFUTE", "RATIFY"]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from proofs.logic import parse
 from proofs.logic.formulas import Atom, Formula
-from proofs.logic.valuation import text_of, values_along
+from proofs.systems.coloring import text_of, values_along
 from tests.oracles.graphs import random_branching, random_path
 from tests.oracles.runs import satisfied
 

@@ -8,8 +8,7 @@ from itertools import pairwise
 import networkx as nx
 import pytest
 
-from proofs.core.explore import Trace, explore
-from proofs.core.model import Step
+from proofs.core.explore import Step, Trace, explore
 from proofs.core.properties import terminates
 from proofs.core.results import Bound, Result, Status, Verdict
 from pxp_fsm.automata.actions import Say

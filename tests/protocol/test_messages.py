@@ -7,9 +7,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
+from pxp_fsm.errors import WrongType
 from pxp_fsm.protocol.messages import (
     Answer,
+    Json,
+    Message,
     answer_problem,
     is_answer,
     printable,
@@ -58,3 +62,18 @@ def test_an_answer_is_two_texts_that_can_be_stored(answer: Any, problem: str | N
     found = answer_problem(answer)
     assert found is problem is None or (problem or "") in (found or "")
     assert is_answer(answer) is (problem is None or "character" in problem)
+
+
+def test_what_a_message_carries_is_read_as_what_it_is() -> None:
+    said = Answer("mammal", "It breathes air.")
+    answer, number = (Message("s", 1, "m", "INIT", one, "h") for one in (said, Json("7")))
+    assert (answer.answer, answer.value) == (said, said)
+    assert (number.json, number.value) == ("7", 7)
+    with pytest.raises(WrongType, match="INIT of m carries an answer, not a JSON value"):
+        _ = answer.json
+    with pytest.raises(WrongType, match="INIT of m carries a JSON value, not an answer"):
+        _ = number.answer
+
+
+def test_in_a_published_schema_a_json_text_is_a_text() -> None:
+    assert TypeAdapter(Json).json_schema() == {"type": "string"}

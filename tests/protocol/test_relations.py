@@ -176,7 +176,7 @@ def test_a_failure_ends_the_session_with_its_cause(case: str) -> None:
     ended = run(m, h, Interact(), board=board)
     assert ended.ending is (Ending.LATE if outcome is Outcome.LATE else Ending.BROKEN)
     assert cause in ended.cause
-    assert [entry.message.tag for entry in board.entries] == ["INIT"]
+    assert [entry.carried.tag for entry in board.entries] == ["INIT"]
     assert board.endings == [("s", ended.ending.value, ended.cause)]
     with pytest.raises(UsageError, match="session s has ended"):
         now(ended.step())

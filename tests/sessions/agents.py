@@ -16,7 +16,8 @@ from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, Assumption, Judgement
 from pxp_fsm.protocol.rules import Rules
 from pxp_fsm.protocol.situation import Guards, Situation
 from pxp_fsm.sessions.agent import Agent
-from pxp_fsm.sessions.session import Entry, Session
+from pxp_fsm.sessions.events import Event
+from pxp_fsm.sessions.session import Session
 
 X = Instance("x", "an instance")
 EXACT = FunctionRelation("exact", lambda left, right: left == right, EQUIVALENCE)
@@ -33,16 +34,20 @@ def now(work: Coroutine[Any, Any, T]) -> T:
 class ListBoard:
     """A blackboard in memory; its next `failures` appends fail."""
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[Event] = field(default_factory=list)
     endings: list[tuple[str, str, str]] = field(default_factory=list)
     left: list[Judgement] = field(default_factory=list)
     failures: int = 0
+    opened: str = ""
 
-    def append(self, message: Message, context: str, judgements: Sequence[Judgement]) -> None:
+    def open(self, session: Session) -> None:
+        self.opened = session.name
+
+    def append(self, session: str, event: Event) -> None:
         if self.failures:
             self.failures -= 1
             raise OSError("the disk is full")
-        self.entries.append(Entry(message, context, tuple(judgements)))
+        self.entries.append(event)
 
     def close(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
         self.endings.append((session, ending, cause))
@@ -167,6 +172,11 @@ def agent(
         memo=memo,
         timeout=timeout,
     )
+
+
+def channel_of(capacity: int) -> str:
+    """The channel of two agents with that capacity."""
+    return f"fifo:{capacity}" if capacity else "sync"
 
 
 def session(

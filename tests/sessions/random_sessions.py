@@ -9,9 +9,9 @@ from typing import Any
 from proofs.systems import Composition, System
 from pxp_fsm.automata.automaton import Kind
 from pxp_fsm.sessions.actors import Actor, Intent, Turn
-from pxp_fsm.sessions.occurrences import Faults
+from pxp_fsm.sessions.events import Faults
 from pxp_fsm.sessions.pending import EventSource
-from pxp_fsm.sessions.system_session import SystemSession
+from pxp_fsm.sessions.session import Session
 from tests.proofs.random_systems import random_channel, random_system
 
 
@@ -70,12 +70,12 @@ def random_events(chance: random.Random, system: System) -> dict[str, EventSourc
     return found
 
 
-def random_session(seed: int, system: System | None = None, limit: int = 40) -> SystemSession:
+def random_session(seed: int, system: System | None = None, limit: int = 40) -> Session:
     """A session of a random system (or `system`), not run yet."""
     chance = random.Random(seed)
     system = drawn_system(chance) if system is None else system
     members = {one.name: random_member(chance, system, one.name) for one in system.members}
-    return SystemSession(
+    return Session(
         system,
         members,
         name=f"s{seed}",
@@ -86,23 +86,21 @@ def random_session(seed: int, system: System | None = None, limit: int = 40) -> 
     )
 
 
-def states_of(session: SystemSession, model: Composition) -> list[int]:
+def states_of(session: Session, model: Composition) -> list[int]:
     """The states of the model that a session went through; an error where it left the model."""
     (state,) = model.initial()
     found = [state]
-    for occurrence in session.actions:
+    for event in session.events:
         there = [
-            state + move.difference
-            for move in model.moves(state)
-            if move.action == occurrence.action
+            state + move.difference for move in model.moves(state) if move.action == event.action
         ]
-        assert len(there) == 1, f"{occurrence.action} in {model.encoding.configuration(state)}"
+        assert len(there) == 1, f"{event.action} in {model.encoding.configuration(state)}"
         (state,) = there
         found.append(state)
     return found
 
 
-def steady_session(seed: int, limit: int = 30, **options: Any) -> SystemSession:
+def steady_session(seed: int, limit: int = 30, **options: Any) -> Session:
     """A session whose members depend on what they know alone: it can be resumed exactly."""
     chance = random.Random(seed)
     system = drawn_system(chance)
@@ -111,14 +109,14 @@ def steady_session(seed: int, limit: int = 30, **options: Any) -> SystemSession:
 
     def member(name: str) -> Actor:
         def respond(turn: Turn) -> object:
-            known = f"{seed} {name} {turn.state} {turn.letters} {turn.memory}"
+            known = f"{seed} {name} {turn.state} {turn.messages} {turn.memory}"
             inner = random_member(random.Random(known), system, name, steady=True)
             return inner.respondent(turn)
 
         return Actor(respond)
 
     labels = random_events(random.Random(seed), system)
-    return SystemSession(
+    return Session(
         system,
         {one.name: member(one.name) for one in system.members},
         name=f"steady/{seed}",

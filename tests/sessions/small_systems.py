@@ -7,7 +7,7 @@ from typing import Any
 
 import pxp_fsm as pxp
 from proofs.systems import Member, parse_channel
-from pxp_fsm.sessions.system_session import SystemSession
+from pxp_fsm.sessions.session import Session
 from tests.proofs.text_tables import table
 
 HUB = table(
@@ -41,7 +41,7 @@ def hub(turn: pxp.Turn) -> pxp.Intent:
     return pxp.Intent("TASK", {"of": "a lamp"})
 
 
-def contract(channel: str = "sync", **options: Any) -> SystemSession:
+def contract(channel: str = "sync", **options: Any) -> Session:
     system = system_over(channel)
     members = {"hub": hub, "left": bids(7), "right": bids(5)}
     return pxp.Session(system, {**members, **options.pop("members", {})}, **options)

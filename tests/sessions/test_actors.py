@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 import pxp_fsm as pxp
 from pxp_fsm.automata.automaton import Kind
 from pxp_fsm.errors import GuardError, NoAnswer, UsageError, WrongType
-from pxp_fsm.protocol.messages import Instance
+from pxp_fsm.protocol.messages import NOTHING, Instance, Json, Message
 from pxp_fsm.protocol.relations import OracleFailed, Outcome
 from pxp_fsm.sessions.actors import Actor, Decision, as_actor
-from pxp_fsm.sessions.live import Letter
 from tests.proofs.text_tables import table
 from tests.sessions.small_systems import wrong
 
@@ -84,7 +83,7 @@ def test_an_intent_means_one_row(
     state: str, intent: object, action: str, to: str, text: str
 ) -> None:
     found = decision(says(intent), turn(state))
-    assert (found.row.action, found.to, found.text, found.memory) == (action, to, text, "")
+    assert (found.row.action, found.to, found.payload, found.memory) == (action, to, text, "")
     judged = [(one.relation, one.outcome, one.asked) for one in found.judgements]
     guard = found.row.guard
     assert judged == ([] if guard is None else [(guard, Outcome.YES, True)])
@@ -124,7 +123,7 @@ def test_what_means_no_row_is_a_fault_of_the_member(
     state: str, intent: object, said: str | None
 ) -> None:
     if said is None:  # JSON writes NUL as an escape
-        assert json.loads(decision(says(intent), turn(state)).text) == "\0"
+        assert json.loads(str(decision(says(intent), turn(state)).payload)) == "\0"
         return
     with pytest.raises(OracleFailed) as raised:
         decided(says(intent), turn(state))
@@ -149,13 +148,13 @@ JSON = st.recursive(
 @settings(max_examples=40)
 @given(JSON)
 def test_every_json_value_is_carried_exactly(value: Any) -> None:
-    text = decision(says(pxp.Intent("FREE", value)), turn("S")).text
-    assert json.loads(text) == value
-    assert Letter(1, "a", "b", "X", text).value == value
+    text = decision(says(pxp.Intent("FREE", value)), turn("S")).payload
+    assert json.loads(str(text)) == value
+    assert Message("s", 1, "a", "X", Json(text), "b").value == value
 
 
 def test_a_tuple_is_carried_as_a_list() -> None:
-    assert decision(says(pxp.Intent("FREE", (1, 2))), turn("S")).text == "[1,2]"
+    assert decision(says(pxp.Intent("FREE", (1, 2))), turn("S")).payload == "[1,2]"
 
 
 def test_a_value_that_is_too_deep_is_refused() -> None:
@@ -164,7 +163,7 @@ def test_a_value_that_is_too_deep_is_refused() -> None:
         deep = [deep]
         if depth in (500, 800, 990, 9_999):
             try:
-                assert decision(says(pxp.Intent("FREE", deep)), turn("S")).text == str(deep)
+                assert decision(says(pxp.Intent("FREE", deep)), turn("S")).payload == str(deep)
             except OracleFailed as error:
                 assert "JSON values, not " in str(error)
                 assert isinstance(error.fault, WrongType)
@@ -195,12 +194,15 @@ def test_what_a_judgement_was_of_is_known_by_state_letters_and_memory() -> None:
         assert 0 <= one.seconds < 60
         return one.left, one.right
 
-    letters = (Letter(1, "seller", "left", "X"), Letter(3, "left", "seller", "Y"))
-    first = known(letters=letters, memory={"a": 1, "b": 2})
-    assert known(letters=letters, memory={"b": 2, "a": 1}) == first
-    assert known(letters=letters[:1], memory={"a": 1, "b": 2})[0] != first[0]
-    assert known(letters=letters, memory={"a": 1, "b": 2}, state="N")[0] != first[0]
-    assert known(letters=letters)[1] != first[1]
+    messages = (
+        Message("s", 1, "seller", "X", NOTHING, "left"),
+        Message("s", 3, "left", "Y", NOTHING, "seller"),
+    )
+    first = known(messages=messages, memory={"a": 1, "b": 2})
+    assert known(messages=messages, memory={"b": 2, "a": 1}) == first
+    assert known(messages=messages[:1], memory={"a": 1, "b": 2})[0] != first[0]
+    assert known(messages=messages, memory={"a": 1, "b": 2}, state="N")[0] != first[0]
+    assert known(messages=messages)[1] != first[1]
     assert first[0] != first[1]
 
 
@@ -218,13 +220,13 @@ def test_the_payload_is_asked_for_once_the_guards_are_settled() -> None:
     for guard, tag, to in (("FREE", "YES", "left"), ("TAKEN", "NO", "")):
         found = decision(Actor(payload, guards=guards), turn("N", memory={"guard": guard}))
         assert (found.row.guard, found.row.label, found.to) == (guard, tag, to)
-        assert json.loads(found.text) == {"of": tag}
+        assert json.loads(str(found.payload)) == {"of": tag}
         assert (asked[-1].tag, asked[-1].to) == (tag, to)
         (one,) = found.judgements
         assert (one.relation, one.outcome) == (guard, Outcome.YES)
         assert 0 <= one.seconds < 60
     tired = decision(Actor(payload, guards=lambda _turn: "TIRED"), turn("S"))
-    assert (tired.row.kind, tired.text, tired.to) == (Kind.EVENT, "null", "")
+    assert (tired.row.kind, tired.payload, tired.to) == (Kind.EVENT, "null", "")
     assert len(asked) == 2  # of an event of its own there is no payload
 
 
@@ -251,7 +253,7 @@ def test_of_each_state_only_its_own_guards_are_asked_in_their_order() -> None:
 def test_where_no_guard_decides_the_respondent_does() -> None:
     actor = Actor(lambda at: pxp.Intent("BYE", at.tag), guards=wrong(lambda _turn: 1 / 0))
     found = decision(actor, turn("M"))
-    assert (found.row.label, found.to, found.text, found.judgements) == ("BYE", "left", '""', ())
+    assert (found.row.label, found.to, found.payload, found.judgements) == ("BYE", "left", '""', ())
 
 
 @pytest.mark.parametrize(
@@ -358,11 +360,11 @@ def test_guards_are_functions() -> None:
 
 
 def test_a_turn_shows_what_was_received_last() -> None:
-    letters = (
-        Letter(1, "left", "seller", "X", "1"),
-        Letter(2, "right", "seller", "X", "2"),
-        Letter(3, "seller", "left", "X", "3"),
+    messages = (
+        Message("s", 1, "left", "X", Json("1"), "seller"),
+        Message("s", 2, "right", "X", Json("2"), "seller"),
+        Message("s", 3, "seller", "X", Json("3"), "left"),
     )
-    at = turn("S", letters=letters)
-    assert (at.received, at.value) == (letters[:2], 2)
-    assert turn("S", letters=letters[2:]).value is None
+    at = turn("S", messages=messages)
+    assert (at.received, at.value) == (messages[:2], 2)
+    assert turn("S", messages=messages[2:]).value is None

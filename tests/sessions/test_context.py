@@ -11,16 +11,16 @@ from pytest_httpserver import HTTPServer
 from backends.databases import SqlBlackboard
 from backends.databases.verify import verify_engine
 from backends.models.settings import Settings
-from guards.relations.text import exact
+from guards.text import exact
 from pxp_fsm.errors import WrongType
 from pxp_fsm.experiments import runs
-from pxp_fsm.experiments.plan_data import read_plan
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question
 from pxp_fsm.protocol.rules import Interact
 from pxp_fsm.sessions.agent import Agent
-from pxp_fsm.sessions.session import Session, update_context
-from pxp_fsm.tasks.registry import find_task
+from pxp_fsm.sessions.policy import update_context
+from pxp_fsm.sessions.session import Session
+from pxp_fsm.tasks.task import find_task
 from tests.experiments.scripted_server import (
     Body,
     Table,
@@ -78,21 +78,21 @@ def test_without_one_the_context_is_derived_from_the_messages() -> None:
 def test_models_are_shown_it_where_it_was_added(httpserver: HTTPServer, carry: bool) -> None:
     table = Table(httpserver, stubborn_then_convinced, agrees_when_convinced)
     plan = Plan(
-        "drug", instances="2", machine=table.model, judge=table.model, carry=carry, order="fixed"
+        "animals", instances="2", machine=table.model, judge=table.model, carry=carry, order="fixed"
     )
-    task = replace(find_task("drug"), update_context=domain)
+    task = replace(find_task("animals"), update_context=domain)
 
     def shown(body: Body) -> list[object]:
         return [frame["context"] for frame in frames(body) if "context" in frame]
 
     with SqlBlackboard(":memory:") as board:
-        run = runs.start(plan, board, read_plan(plan, task), Settings(in_flight=1))
+        run = runs.start(runs.TaskOpening.read(plan, task, Settings(in_flight=1)), board)
         with pytest.raises(KeyboardInterrupt):
             run.execute(_stop_after(3))
         runs.resume(run.name, board, Settings(in_flight=1), task).execute()
         assert verify_engine(board.engine).problems == ()
         records = board.sessions(run.name)
-        stored = [[e.context for e in board.entries(one.session)] for one in records]
+        stored = [[e.addition for e in board.events(one.session)] for one in records]
     for record, added in zip(records, stored, strict=True):
         assert added[0] == f"{record.instance.key}: INIT after 0 <b>$message</b>"
     first, second = stored
@@ -110,7 +110,7 @@ def _stop_after(messages: int) -> Any:
 
     def stop(step: runs.Progress) -> None:
         nonlocal seen
-        seen += step.message is not None
+        seen += step.event is not None
         if seen == messages:
             raise KeyboardInterrupt
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from guards import FreeChoice, Script
+from guards import FreeChoice, ScriptedGuards
 from pxp_fsm.automata.automaton import Valuation
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import NoAnswer, Refused, UsageError
@@ -19,7 +19,7 @@ from pxp_fsm.protocol.messages import Answer, Instance, Message, Question
 from pxp_fsm.protocol.relations import LEARN, Outcome
 from pxp_fsm.protocol.rules import Ending, Interact, Pxp, Rules
 from pxp_fsm.protocol.situation import Situation
-from pxp_fsm.sessions.session import Session
+from pxp_fsm.sessions.session import FAILED, Session
 from tests.sessions.agents import (
     Asked,
     Deciding,
@@ -36,7 +36,7 @@ from tests.sessions.agents import (
 
 
 def scripted(*guards: str) -> Any:
-    return agent(guards=Script(list(guards)))
+    return agent(guards=ScriptedGuards(list(guards)))
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_nothing_follows_the_end_of_a_stored_session() -> None:
     made = run(agent(), agent(), Interact(), board=board)
     assert tags(made) == ("INIT", "RATIFY", "RATIFY")
     again = session(agent(), agent(), Interact())
-    one = replace(board.entries[-1].message, number=4, sender="h", receiver="m")
+    one = replace(board.entries[-1].carried, number=4, sender="h", receiver="m")
     with pytest.raises(Refused, match=r"had ended before it \(ratified\)"):
         again.replay([*board.entries, replace(board.entries[-1], message=one)])
     assert again.history == made.history
@@ -160,7 +160,7 @@ def test_nothing_follows_the_end_of_a_stored_session() -> None:
 def test_a_stored_message_is_one_that_its_sender_could_send(tag: str) -> None:
     board = ListBoard()
     run(agent(), agent(), Interact(), board=board)
-    second = replace(board.entries[1], message=replace(board.entries[1].message, tag=tag))
+    second = replace(board.entries[1], message=replace(board.entries[1].carried, tag=tag))
     again = session(agent(), agent(), Interact())
     with pytest.raises(Refused, match="h is in DECIDE, which sends"):
         again.replay([board.entries[0], second])
@@ -178,7 +178,7 @@ def test_a_guard_of_a_row_to_one_of_both_is_checked_too() -> None:
     board = ListBoard()
     made = run(scripted("REF", "REF", "REJ"), scripted("REF", "REF", "REF"), rules, board=board)
     assert tags(made) == ("INIT", "REFUTE", "REFUTE", "REFUTE", "REFUTE", "REFUTE", "REJECT")
-    early = replace(board.entries[2].message, tag="REJECT")
+    early = replace(board.entries[2].carried, tag="REJECT")
     with pytest.raises(Refused, match="REJ can hold in no case at this message"):
         session(agent(), agent(), rules).replay(
             [*board.entries[:2], replace(board.entries[2], message=early)]
@@ -188,7 +188,7 @@ def test_a_guard_of_a_row_to_one_of_both_is_checked_too() -> None:
 def test_a_stored_session_is_begun_by_who_begins() -> None:
     board = ListBoard()
     run(agent(), agent(), Interact(), board=board)
-    first = replace(board.entries[0].message, sender="h", receiver="m")
+    first = replace(board.entries[0].carried, sender="h", receiver="m")
     with pytest.raises(Refused, match="m starts, not h"):
         session(agent(), agent(), Interact()).replay([replace(board.entries[0], message=first)])
 
@@ -218,7 +218,7 @@ def test_what_learning_raises_is_raised_once_the_message_and_the_ending_are_stor
         now(made.run())
     ending = Ending.NO_ANSWER if number == 1 else Ending.RATIFIED
     assert made.ending is ending
-    assert [entry.message.number for entry in board.entries] == list(range(1, number + 1))
+    assert [entry.carried.number for entry in board.entries] == list(range(1, number + 1))
     assert [one[1] for one in board.endings] == [ending]
     resumed = session(
         m, agent(Unteachable(number, MemoryError("full"))), Interact(), record_faults=False
@@ -238,14 +238,14 @@ def test_a_lesson_that_a_respondent_declines_is_an_ending_and_no_fault() -> None
 def test_what_was_learned_is_learned_again_by_who_learned_it() -> None:
     """Each from what it received; what is stored beside a message was judged by its sender."""
     board = ListBoard()
-    pupils = [Student(name, 100) for name in "mh"]
+    pupils = [Student(name, 251) for name in "mh"]
     never = Asked(lambda *_: Outcome.NO)
     m, h = (agent(one, match=Asked(lambda *_: Outcome.YES), agree=never) for one in pupils)
     made = run(m, h, Pxp(2), board=board, limit=5)
     learned = [[one.relation for one in entry.judgements].count(LEARN) for entry in board.entries]
     assert learned == [0, *[1] * (len(made.history) - 1)]
     assert all(one.asked for entry in board.entries for one in entry.judgements)
-    again = [Student(name, 100) for name in "mh"]
+    again = [Student(name, 251) for name in "mh"]
     session(agent(again[0]), agent(again[1]), Pxp(2)).replay(board.entries)
     assert [one.learned for one in again] == [one.learned for one in pupils]
 
@@ -271,7 +271,9 @@ def test_a_store_is_closed_once_with_all_that_led_to_no_message() -> None:
     assert [(one.relation, one.outcome) for one in board.left] == [
         ("MATCH", Outcome.NO),
         ("AGREE", Outcome.BROKEN),
+        (FAILED, Outcome.BROKEN),
     ]
+    assert "ZeroDivisionError: division by zero" in board.left[-1].detail
 
 
 def test_a_session_without_a_bound_stops_after_a_thousand_messages() -> None:

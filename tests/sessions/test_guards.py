@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from guards import AskPerson, Chance, Derived, Direct, FreeChoice, Script
+from guards import AskPerson, ChanceGuards, Derived, Direct, FreeChoice, ScriptedGuards
 from pxp_fsm.automata.automaton import Valuation, one_hot
 from pxp_fsm.errors import DataError, GuardError, NoAnswer, NotEnabled, UsageError
 from pxp_fsm.protocol.decisions import GUARDS
@@ -141,7 +141,7 @@ def test_guards_that_are_late_and_answers_that_fail_within_them_keep_their_endin
 def test_reject_is_refused_as_long_as_no_judgement_could_have_led_to_it(rules: Rules) -> None:
     """Whoever decides: a script, oracles of one's own, a person."""
     first = rules.k + 1 if isinstance(rules, Interact) else 2
-    everyone = agent(guards=Script(["REJ"])), agent(guards=Script(["REF", "REJ"]))
+    everyone = agent(guards=ScriptedGuards(["REJ"])), agent(guards=ScriptedGuards(["REF", "REJ"]))
     made = run(*everyone, rules)
     if first > 3:
         assert made.ending is Ending.BROKEN
@@ -152,19 +152,19 @@ def test_reject_is_refused_as_long_as_no_judgement_could_have_led_to_it(rules: R
 
 
 def test_a_script_is_followed_and_when_it_is_used_up_that_is_told() -> None:
-    m, h = agent(guards=Script(["REV"])), agent(guards=Script(["REF", "RAT"]))
+    m, h = agent(guards=ScriptedGuards(["REV"])), agent(guards=ScriptedGuards(["REF", "RAT"]))
     made = run(m, h, Interact())
     assert tags(made) == ("INIT", "REFUTE", "REVISE", "RATIFY")
     assert made.ending is Ending.BROKEN
     assert made.cause == "the script has no guard left for message 5"
-    wrong = answered(Script(["REFUTE"]))
+    wrong = answered(ScriptedGuards(["REFUTE"]))
     assert wrong.cause == "there is no guard 'REFUTE'; there are RAT, REF, REV, REJ"
 
 
 def test_chance_is_the_same_again_by_its_seed_and_picks_what_is_allowed() -> None:
     def played(seed: int, rules: Rules, weights: dict[str, float] | None = None) -> tuple[str, ...]:
-        m = agent(guards=Chance(seed, weights))
-        return tags(run(m, agent(guards=Chance(seed + 1, weights)), rules))
+        m = agent(guards=ChanceGuards(seed, weights))
+        return tags(run(m, agent(guards=ChanceGuards(seed + 1, weights)), rules))
 
     games = [played(seed, Interact(12, 6)) for seed in range(40)]
     assert games == [played(seed, Interact(12, 6)) for seed in range(40)]

@@ -14,8 +14,9 @@ from pxp_fsm.protocol.messages import Answer, Episode, Instance, Message, Questi
 from pxp_fsm.protocol.relations import LEARN, Outcome
 from pxp_fsm.protocol.rules import Ending, Interact, Pxp
 from pxp_fsm.sessions.agent import Agent
+from pxp_fsm.sessions.events import Event
 from pxp_fsm.sessions.learning import Gate, Gated, Keep
-from pxp_fsm.sessions.session import Entry, Session
+from pxp_fsm.sessions.session import Session
 from tests.sessions.agents import EXACT, ListBoard, now
 
 X = Instance("x", "an instance")
@@ -87,7 +88,7 @@ def session(
 
 def told(board: ListBoard) -> list[str]:
     """What the machine predicted, message by message."""
-    return [e.message.answer.prediction for e in board.entries if e.message.sender == "m"]
+    return [e.carried.answer.prediction for e in board.entries if e.carried.sender == "m"]
 
 
 def decisions(board: ListBoard) -> list[tuple[Outcome, dict[str, int] | None]]:
@@ -226,13 +227,13 @@ def test_a_session_that_is_resumed_decides_as_one_that_was_not_stopped(
 
     def outline(board: ListBoard) -> list[tuple[Message, list[tuple[str, Outcome, str]]]]:
         return [
-            (e.message, [(j.relation, j.outcome, j.detail) for j in e.judgements])
+            (e.carried, [(j.relation, j.outcome, j.detail) for j in e.judgements])
             for e in board.entries
         ]
 
     whole, whole_gate, first = ListBoard(), Gate(keep, gated, ROWS), kind(gain)
     now(session(first, whole_gate, rules, whole).run())
-    stored: list[Entry] = whole.entries[:after]
+    stored: list[Event] = whole.entries[:after]
     board, gate, second = ListBoard(entries=list(stored)), Gate(keep, gated, ROWS), kind(gain)
     resumed = session(second, gate, rules, board)
     resumed.replay(stored)

@@ -266,7 +266,7 @@ def test_a_first_answer_revises_nothing(gated: Gated) -> None:
     now(Session(Interact(2, 9), members, instance=X, blackboard=board).run())
     weighed = {"before": 1, "after": 2, "of": 4, "unanswered": 0}
     assert decisions(board) == [(Outcome.YES, weighed if gated is Gated.CONTEXT else None)]
-    assert board.entries[1].message.answer.prediction == "y1"
+    assert board.entries[1].carried.answer.prediction == "y1"
 
 
 class InSession(Asked):

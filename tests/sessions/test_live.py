@@ -26,7 +26,8 @@ from pxp_fsm.automata.actions import (
 )
 from pxp_fsm.automata.automaton import Kind
 from pxp_fsm.errors import Refused, UsageError
-from pxp_fsm.sessions.live import Letter, LiveSystem
+from pxp_fsm.protocol.messages import NOTHING, Json, Message
+from pxp_fsm.sessions.live import LiveSystem
 from tests.proofs.text_tables import table
 from tests.sessions.random_sessions import drawn_system
 from tests.sessions.small_systems import system_over
@@ -59,11 +60,11 @@ def test_an_action_is_taken_exactly_where_it_is_possible() -> None:
         for _ in range(6):
             possible = live.possible()
             assert set(possible) <= every
-            before = live.states, dict(live.chosen), {k: list(v) for k, v in live.letters.items()}
+            before = live.states, dict(live.chosen), {k: list(v) for k, v in live.messages.items()}
             for action in chance.sample(sorted(every - set(possible), key=repr), 5):
                 with pytest.raises(Refused, match="was refused: "):
                     live.take(action)
-            assert before == (live.states, live.chosen, live.letters)
+            assert before == (live.states, live.chosen, live.messages)
             if not possible:
                 break
             action = chance.choice(possible)
@@ -156,7 +157,7 @@ def test_a_full_buffer_and_what_cannot_be_received_are_told_apart() -> None:
             other.take(Send("left", "right", tag))
         with pytest.raises(Refused, match=rf"right -Y was refused: {why}; possible now is"):
             other.take(Deliver("left", "right", "Y"))
-    assert system.letters == {("left", "right"): [Letter(0, "left", "right", "X", "null")]}
+    assert system.messages == {("left", "right"): [Message("", 0, "left", "X", NOTHING, "right")]}
     system.take(Deliver("left", "right", "X"))
     system.take(Send("left", "right", "X"))
     with pytest.raises(Refused) as caught:
@@ -228,19 +229,21 @@ def test_letters_of_one_tag_are_delivered_by_choice_only_where_they_are_reordere
     for channel, delivered in (("fifo:3", [1]), ("reordering:3", [1, 3])):
         system = live(channel, **text)
         for number, tag in enumerate("XYX", start=1):
-            system.take(Send("left", "right", tag), Letter(number, "left", "right", tag))
+            system.take(
+                Send("left", "right", tag), Message("", number, "left", tag, NOTHING, "right")
+            )
         offered = system.offered(Deliver("left", "right", "X"))
-        assert [letter.number for letter in offered] == delivered
+        assert [message.number for message in offered] == delivered
         back = system.withdrawing()
         system.move(Deliver("left", "right", "X"))
         ordered = ("Y", "X") if channel.startswith("fifo") else ("X", "Y")
         assert system.buffer(("left", "right")) == ordered
         back()
-        other = Letter(9, "left", "right", "X")
-        with pytest.raises(Refused, match="another letter comes next"):
+        other = Message("", 9, "left", "X", NOTHING, "right")
+        with pytest.raises(Refused, match="another message comes next"):
             system.take(Deliver("left", "right", "X"), other)
         system.take(Deliver("left", "right", "X"), offered[-1])
-        left = [letter.number for letter in system.letters["left", "right"]]
+        left = [message.number for message in system.messages["left", "right"]]
         assert left == [number for number in (1, 2, 3) if number != delivered[-1]]
         assert system.buffer(("left", "right")) == tuple("YX" if delivered == [1] else "XY")
 
@@ -248,14 +251,18 @@ def test_letters_of_one_tag_are_delivered_by_choice_only_where_they_are_reordere
 def test_a_kept_letter_stays_and_a_lost_one_never_was() -> None:
     text = {"left": "A -> A send X\n", "right": "A -> A receive X\n"}
     system = live("lossy+duplicating:1", **text)
-    system.take(Send("left", "right", "X", lost=True), Letter(1, "left", "right", "X"))
-    assert system.letters == {("left", "right"): []}
-    system.take(Send("left", "right", "X"), Letter(2, "left", "right", "X", '{"size":3}'))
+    system.take(
+        Send("left", "right", "X", lost=True), Message("", 1, "left", "X", NOTHING, "right")
+    )
+    assert system.messages == {("left", "right"): []}
+    system.take(
+        Send("left", "right", "X"), Message("", 2, "left", "X", Json('{"size":3}'), "right")
+    )
     system.take(Deliver("left", "right", "X", kept=True))
-    (letter,) = system.letters["left", "right"]
-    assert (letter.number, letter.value) == (2, {"size": 3})
+    (message,) = system.messages["left", "right"]
+    assert (message.number, message.value) == (2, {"size": 3})
     system.take(Deliver("left", "right", "X"))
-    assert system.letters == {("left", "right"): []}
+    assert system.messages == {("left", "right"): []}
 
 
 def test_the_row_of_a_decision_is_that_of_the_present_state() -> None:
@@ -272,10 +279,10 @@ def test_the_row_of_a_decision_is_that_of_the_present_state() -> None:
 def test_the_oldest_letter_is_delivered_where_none_is_chosen() -> None:
     system = live("reordering:4", left="A -> A send X\n", right="A -> A receive X\n")
     for number in (1, 2, 3):
-        system.take(Send("left", "right", "X"), Letter(number, "left", "right", "X"))
+        system.take(Send("left", "right", "X"), Message("", number, "left", "X", NOTHING, "right"))
     assert list(system.obstacles()) == []
     system.take(Deliver("left", "right", "X"))
-    assert [letter.number for letter in system.letters["left", "right"]] == [2, 3]
+    assert [message.number for message in system.messages["left", "right"]] == [2, 3]
 
 
 def test_what_is_let_happen_unchecked_must_be_a_row() -> None:

@@ -15,7 +15,7 @@ from pxp_fsm.errors import UsageError, WrongType
 from pxp_fsm.protocol.relations import OracleFailed, Outcome
 from pxp_fsm.protocol.rules import Ending
 from pxp_fsm.sessions.pending import Chance, Pending, check_source
-from pxp_fsm.sessions.system_session import SystemSession
+from pxp_fsm.sessions.session import Session
 from tests.sessions.small_systems import SILENT, WAITING, two, wrong
 
 TICKING = two(
@@ -25,8 +25,8 @@ TICKING = two(
 """Its events can happen at any time."""
 
 
-def labels(session: SystemSession) -> list[str]:
-    return [one.action.label for one in session.actions if isinstance(one.action, External)]
+def labels(session: Session) -> list[str]:
+    return [one.action.label for one in session.events if isinstance(one.action, External)]
 
 
 def from_list(answers: list[bool], asked: list[str]) -> Any:
@@ -118,7 +118,7 @@ def test_a_source_that_still_thinks_is_stopped_with_the_session() -> None:
             ended.append("TOCK")
         return True
 
-    async def ran() -> SystemSession:
+    async def ran() -> Session:
         events: dict[str, Any] = {"TICK": lambda: True, "TOCK": waits}
         session = await pxp.Session(TICKING, SILENT, events=events, limit=2).run()
         await asyncio.sleep(0)
@@ -129,7 +129,7 @@ def test_a_source_that_still_thinks_is_stopped_with_the_session() -> None:
 
 
 def test_a_caller_is_waited_for_only_where_its_event_is_possible() -> None:
-    async def ran() -> list[SystemSession]:
+    async def ran() -> list[Session]:
         first = pxp.Session(WAITING, SILENT, events={"APPROVE": None, "CANCEL": 0})
         second = pxp.Session(WAITING, SILENT, events={"APPROVE": None})
         running = asyncio.create_task(second.run())
@@ -163,7 +163,7 @@ def test_time_is_kept_in_seconds_and_none_may_pass() -> None:
 def test_a_source_that_fails_ends_the_session(source: Any, cause: str, raised: Any) -> None:
     events = {"CANCEL": source}
     session = pxp.Session(WAITING, SILENT, events=events, record_faults=True).run_sync()
-    assert (session.ending, session.actions) == (Ending.BROKEN, ())
+    assert (session.ending, session.events) == (Ending.BROKEN, ())
     assert session.cause.startswith(cause)
     with pytest.raises(raised):
         pxp.Session(WAITING, SILENT, events=events).run_sync()

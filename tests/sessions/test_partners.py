@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from proofs.systems.machine_comparison import compare_machine
+from proofs.systems.results import compare_machine
 from pxp_fsm.automata.automaton import DECIDE, Kind, happening, receiving, sending
 from pxp_fsm.automata.tables import parse_automaton
 from pxp_fsm.diagrams.extract import state_diagram

@@ -29,9 +29,19 @@ from pxp_fsm.protocol.messages import Answer, Instance, Message
 from pxp_fsm.protocol.relations import LEARN, Outcome
 from pxp_fsm.protocol.rules import Interact, Pxp
 from pxp_fsm.sessions.agent import Agent
+from pxp_fsm.sessions.events import Event
 from pxp_fsm.sessions.session import Session
 from tests.oracles.session_rules import TAG, Reading, about, comparing, context_of, in_order, judged
-from tests.sessions.agents import Asked, Deciding, ListBoard, Saying, agent, now, session
+from tests.sessions.agents import (
+    Asked,
+    Deciding,
+    ListBoard,
+    Saying,
+    agent,
+    channel_of,
+    now,
+    session,
+)
 
 GUARDS = tuple(TAG)
 KINDS = ("derived", "derived", "oracle", "free", "direct")
@@ -103,7 +113,7 @@ class Talk(RuleBasedStateMachine):
             self.agents["h"],
             rules,
             self.board,
-            capacity=self.capacity,
+            channel=channel_of(self.capacity),
             limit=1000 if n else 25,
         )
 
@@ -153,7 +163,8 @@ class Talk(RuleBasedStateMachine):
         self.answers, self.decided = [], ""
         before = self.session.history
         states = self.session.states
-        message = now(self.session.step())
+        event = now(self.session.step())
+        message = None if event is None else event.carried
         self.fault = ("", "")
         number = len(before) + 1
         if self.struck or (self.decided and not self.reading.possible(self.decided, number)):
@@ -198,8 +209,8 @@ class Talk(RuleBasedStateMachine):
             if reading.term_instead(tags, tag):
                 tag = "TERM"
         assert (message.tag, message.answer) == (tag, answer)
-        assert entry.message == message
-        assert entry.context == context_of(message)
+        assert entry.carried == message
+        assert entry.addition == context_of(message)
         assert any(j.relation == LEARN for j in entry.judgements) is learned
         if learned:
             assert self.players[message.sender].learned[-1] == before[-1]
@@ -213,15 +224,15 @@ class Talk(RuleBasedStateMachine):
     @rule(message=INJECTED)
     def inject(self, message: Message) -> None:
         """What the automata do not allow leaves no trace; what they do is left alone here."""
-        states, stored = self.session.states, list[Message]()
+        states = self.session.states
         sent = len(self.session.history)
-        proper = isinstance(message.number, int) and message.number is not True and message.answer
+        proper = isinstance(message.number, int) and message.number is not True and message.payload
         if proper and self.reading.allows(states, sent, message):
             return
         rows, history = list(self.board.entries), self.session.history
         with pytest.raises(Refused, match="was refused"):
-            self.session._channel.carry(message, None, stored.append)
-        assert (self.session.states, stored) == (states, [])
+            self.session.replay([Event.of_message(message)])
+        assert self.session.states == states
         assert (self.board.entries, self.session.history) == (rows, history)
 
     @rule()
@@ -243,7 +254,8 @@ class Talk(RuleBasedStateMachine):
             return
         assert self.session.ending == old.ending
         assert self.session.states == old.states
-        for new, was in zip(self.session._participants, old._participants, strict=True):
+        for name, was in old._seats.items():
+            new = self.session._seats[name]
             known = {key: j.outcome for key, j in new.relations._known.items()}
             assert {
                 key: j.outcome for key, j in was.relations._known.items()
@@ -270,7 +282,7 @@ class Talk(RuleBasedStateMachine):
     def the_session_is_in_order(self) -> None:
         history, ending = self.session.history, self.session.ending
         in_order(self.reading, history)
-        assert tuple(entry.message for entry in self.board.entries) == history
+        assert tuple(entry.carried for entry in self.board.entries) == history
         for message in history:
             assert message.tag != "REVISE" or self.kinds[message.sender] != "oracle"
         over = self.reading.over([message.tag for message in history]) if history else ""

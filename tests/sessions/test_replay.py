@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from guards import Chance
+from guards import ChanceGuards
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import Refused
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
@@ -20,7 +20,9 @@ from tests.sessions.agents import agent, run
 def test_a_session_is_read_back_row_by_row(rules: Rules, name: str) -> None:
     """Each row goes on from the one before; what the schedule closed ends with its row."""
     for seed in range(10):
-        made = run(agent(guards=Chance(seed)), agent(guards=Chance(-seed)), rules, limit=30)
+        made = run(
+            agent(guards=ChanceGuards(seed)), agent(guards=ChanceGuards(-seed)), rules, limit=30
+        )
         automaton, closed = rules.automaton, made.ending is not None and rules.n is not None
         rows = trace(automaton, made.history, name, over=closed)
         signs = ["+" if message.sender == name else "-" for message in made.history]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from guards import Script
+from guards import ScriptedGuards
 from pxp_fsm.protocol.messages import Answer, Question
 from pxp_fsm.protocol.relations import LEARN, Outcome
 from pxp_fsm.protocol.rules import Ending, Interact, Pxp, Rules
@@ -45,7 +45,7 @@ def test_nothing_is_sent_before_a_last_look_and_the_move_is_made_again() -> None
     now(made.step())
     now(made.step())
     assert careful.seen == [("REFUTE", "z"), ("REFUTE", "w"), ("REFUTE", "y")]
-    assert [entry.message.answer.prediction for entry in board.entries] == ["y", "y"]
+    assert [entry.carried.answer.prediction for entry in board.entries] == ["y", "y"]
 
 
 def test_what_was_judged_for_a_withdrawn_move_is_asked_again() -> None:
@@ -89,7 +89,7 @@ def test_a_fault_in_the_last_look_ends_the_session_with_its_cause() -> None:
 
 def test_guards_that_follow_no_relation_leave_nothing_to_assume() -> None:
     derived = Agent(lambda _question: Answer("y", "e"), match=EXACT, agree=EXACT)
-    scripted = replace(derived, guards=Script(["RAT"]))
+    scripted = replace(derived, guards=ScriptedGuards(["RAT"]))
     both = Session(Interact(), {"m": derived, "h": derived}, instance=X)
     assert both.assumptions == EXACT.assumptions
     for m, h in ((derived, scripted), (scripted, derived), (scripted, scripted)):

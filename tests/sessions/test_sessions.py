@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 import pxp_fsm as pxp
-from guards import ChanceRelation, Script
+from guards import ChanceRelation, ScriptedGuards
 from pxp_fsm.errors import NoAnswer, Refused, UsageError
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question
 from pxp_fsm.protocol.relations import Outcome
 from pxp_fsm.protocol.rules import Ending, Interact, Pxp, Rules
 from pxp_fsm.sessions.agent import Agent
-from pxp_fsm.sessions.session import Entry, Session
+from pxp_fsm.sessions.events import Event
+from pxp_fsm.sessions.session import Session
 from tests.sessions.agents import (
     EXACT,
     Asked,
@@ -23,6 +24,7 @@ from tests.sessions.agents import (
     Saying,
     Student,
     agent,
+    channel_of,
     now,
     run,
     session,
@@ -73,10 +75,10 @@ def twins(seed: int, asked: list[tuple[str, str]]) -> Pair:
     )
 
 
-def timeless(entries: list[Entry]) -> list[object]:
+def timeless(entries: list[Event]) -> list[object]:
     """Everything in `entries` but how long it took."""
     return [
-        (e.message, e.context, [(j.relation, j.left, j.right, j.outcome) for j in e.judgements])
+        (e.message, e.addition, [(j.relation, j.left, j.right, j.outcome) for j in e.judgements])
         for e in entries
     ]
 
@@ -88,14 +90,16 @@ def test_a_session_stopped_after_any_message_goes_on_as_if_it_had_not(
 ) -> None:
     for seed in range(6):
         board, moments, asked = ListBoard(), list[Any](), list[tuple[str, str]]()
-        whole = session(*twins(seed, asked), rules, board, limit=15, capacity=capacity)
+        whole = session(*twins(seed, asked), rules, board, limit=15, channel=channel_of(capacity))
         while whole.ending is None:
             moments.append((whole.states, whole.history, whole.context, whole.ending))
             now(whole.step())
         moments.append((whole.states, whole.history, whole.context, whole.ending))
         for place, moment in enumerate(moments):
             rest, asked_again = ListBoard(), list[tuple[str, str]]()
-            again = session(*twins(seed, asked_again), rules, rest, limit=15, capacity=capacity)
+            again = session(
+                *twins(seed, asked_again), rules, rest, limit=15, channel=channel_of(capacity)
+            )
             again.replay(board.entries[:place])
             assert (again.states, again.history, again.context, again.ending) == moment
             if again.ending is None:
@@ -118,8 +122,8 @@ def test_hanging_up_ends_both_at_once(capacity: int, after: str, expected: int) 
     """INIT, REFUTE, (REFUTE,) TERM: the last two by the same agent."""
     rules = Pxp(hang_up=lambda sent, answered: (sent, answered) == ("REFUTE", after))
     anew = Saying(lambda question: Answer("y", f"message {len(question.history) + 1}"))
-    speaker = agent(anew, guards=Script(["REF", "REF"]))
-    ended = run(speaker, speaker, rules, capacity=capacity)
+    speaker = agent(anew, guards=ScriptedGuards(["REF", "REF"]))
+    ended = run(speaker, speaker, rules, channel=channel_of(capacity))
     assert tags(ended) == ("INIT", *["REFUTE"] * (expected - 2), "TERM")
     assert len({message.answer for message in ended.history}) == expected - 1
     assert ended.history[-1].sender == ended.history[-2].sender
@@ -159,7 +163,7 @@ def test_a_store_that_fails_leaves_the_session_at_the_message_before() -> None:
     assert started.states == {"m": "WAIT", "h": "DECIDE"}
     assert (tags(started), started.ending, len(board.entries)) == (("INIT",), None, 1)
     assert now(started.run()).ending is Ending.RATIFIED
-    assert [entry.message for entry in board.entries] == list(started.history)
+    assert [entry.carried for entry in board.entries] == list(started.history)
 
 
 def fail(error: Exception) -> Any:
@@ -209,7 +213,7 @@ def test_a_respondent_that_cannot_learn_ends_its_session(rules: Rules) -> None:
         Ending.NO_ANSWER,
         "student could not learn: MemoryError: full",
     )
-    assert [entry.message.tag for entry in board.entries] == ["INIT"]
+    assert [entry.carried.tag for entry in board.entries] == ["INIT"]
     assert board.endings == [("s", "no answer", ended.cause)]
 
 
@@ -217,13 +221,13 @@ def test_a_respondent_that_cannot_learn_ends_its_session(rules: Rules) -> None:
 def test_a_stored_reject_before_its_time_is_refused(k: int, refused: bool) -> None:
     made = session(agent(), agent(), Interact(5, k))
     stored = [
-        Entry(Message("s", number, sender, tag, Answer("y", "e"), receiver), "", ())
+        Event.of_message(Message("s", number, sender, tag, Answer("y", "e"), receiver))
         for number, (sender, tag, receiver) in enumerate(
             (("m", "INIT", "h"), ("h", "REJECT", "m")), start=1
         )
     ]
     if refused:
-        with pytest.raises(Refused, match=r"\(REJECT\): REJ can hold in no case"):
+        with pytest.raises(Refused, match=r"\('REJECT'\) was refused: REJ can hold in no case"):
             made.replay(stored)
         assert [message.tag for message in made.history] == ["INIT"]
     else:

@@ -11,7 +11,7 @@ import pxp_fsm as pxp
 from pxp_fsm.errors import TableError, WrongType
 from pxp_fsm.protocol.relations import Outcome
 from pxp_fsm.protocol.rules import Ending
-from pxp_fsm.sessions.system_session import SystemSession
+from pxp_fsm.sessions.session import Session
 from tests.sessions.small_systems import (
     STUCK,
     wrong,
@@ -27,11 +27,11 @@ def test_guards_are_asked_once_timed_and_logged() -> None:
 
     actor = pxp.Actor(lambda turn: {"to": turn.tag}, guards={"G": choose, "H": lambda _turn: False})
     session = pxp.Session(STUCK, {"a": actor, "b": lambda _turn: None}).run_sync()
-    (occurrence,) = session.actions
-    assert (occurrence.guard, asked) == ("G", ["S"])
-    assert occurrence.letter is not None
-    assert occurrence.letter.value == {"to": "X"}
-    assert [(one.relation, one.outcome) for one in occurrence.judgements] == [
+    (event,) = session.events
+    assert (event.guard, asked) == ("G", ["S"])
+    assert event.message is not None
+    assert event.message.value == {"to": "X"}
+    assert [(one.relation, one.outcome) for one in event.judgements] == [
         ("G", Outcome.YES),
         ("H", Outcome.NO),
     ]
@@ -91,7 +91,7 @@ def test_a_member_that_fails_ends_the_session_as_that(
     assert session.ending is not None
     assert session.ending.value == ending
     assert cause in session.cause
-    assert session.actions == ()
+    assert session.events == ()
     if raised is not None:
         with pytest.raises(raised):
             pxp.Session(STUCK, members).run_sync()
@@ -105,13 +105,13 @@ def test_a_payload_must_fit_the_tables_of_both() -> None:
     right = pxp.build_automaton("b", takes, final=["T"], peer="a", payloads=size)
     system = pxp.System.load(left, right)
 
-    def session(size: object) -> SystemSession:
+    def session(size: object) -> Session:
         sends = {"a": lambda _turn: pxp.Intent("X", {"size": size}), "b": lambda _turn: None}
         return pxp.Session(system, sends, record_faults=True).run_sync()
 
     assert session(3).ending is Ending.FINISHED
     refused = session("3")
-    assert (refused.ending, refused.actions) == (Ending.BROKEN, ())
+    assert (refused.ending, refused.events) == (Ending.BROKEN, ())
     assert refused.cause == (
         "a: the payload of X does not fit b: $.size: '3' is not of type 'integer'"
     )

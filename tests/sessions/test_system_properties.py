@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator
 
 import pytest
 
-from guards import Chance
+from guards import ChanceGuards
 from proofs.core.explore import TooLarge, explore
 from proofs.systems import Composition
 from proofs.systems.replay import configuration_of
@@ -16,7 +16,7 @@ from pxp_fsm.automata.system import system_of
 from pxp_fsm.protocol.decisions import concluded
 from pxp_fsm.protocol.rules import Ending, Interact, Pxp, Rules
 from pxp_fsm.sessions.live import LiveSystem
-from pxp_fsm.sessions.session import CLOSE
+from pxp_fsm.sessions.policy import CLOSE
 from tests.proofs.random_systems import CHANNELS, random_channel, random_system
 from tests.sessions.agents import agent, run
 from tests.sessions.random_sessions import drawn_system, random_session, states_of
@@ -137,7 +137,9 @@ def test_sessions_of_interact_and_pxp_are_traces_of_the_model(rules: Rules) -> N
     system = system_of([("m", rules.automaton), ("h", rules.automaton)])
     model, endings = Composition(system), set[str]()
     for seed in range(30):
-        found = run(agent(guards=Chance(seed)), agent(guards=Chance(-seed)), rules, limit=30)
+        found = run(
+            agent(guards=ChanceGuards(seed)), agent(guards=ChanceGuards(-seed)), rules, limit=30
+        )
         actions: list[Hashable] = [
             Exchange(one.sender, one.receiver, one.tag) for one in found.history
         ]

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from inspect import signature
-from typing import Any, get_overloads
+from typing import Any
 
 import pytest
 
 import pxp_fsm as pxp
 from proofs.systems import check_standard
 from pxp_fsm.automata.actions import Deliver, External, Send
-from pxp_fsm.errors import PXPError, Refused
+from pxp_fsm.errors import PXPError, Refused, UsageError
 from pxp_fsm.protocol.rules import Ending
-from pxp_fsm.sessions import session
 from pxp_fsm.sessions.pending import Chance
-from pxp_fsm.sessions.system_session import SystemSession
+from pxp_fsm.sessions.session import Session
+from tests.sessions.agents import agent
 from tests.sessions.small_systems import (
     SILENT,
     STUCK,
@@ -31,29 +30,29 @@ from tests.sessions.small_systems import (
 def test_three_members_come_to_an_end_over_any_channel(channel: str) -> None:
     session = contract(channel, seed=3)
     session.run_sync()
-    taken = [one for one in session.actions if str(one.action).endswith("+TAKE")]
+    taken = [one for one in session.events if str(one.action).endswith("+TAKE")]
     if channel == "sync":
-        assert [str(one.action) for one in session.actions][-1] == "hub>right TAKE"
+        assert [str(one.action) for one in session.events][-1] == "hub>right TAKE"
         assert session.ending is Ending.FINISHED
         assert session.states == {"hub": "OVER", "left": "OVER", "right": "DONE"}
     elif channel != "duplicating:1":
         assert [str(one.action) for one in taken] == ["hub>right +TAKE"]
         assert session.ending is Ending.FINISHED
-    assert session.actions[0].letter is not None
-    assert session.actions[0].letter.value == {"of": "a lamp"}
+    assert session.events[0].message is not None
+    assert session.events[0].message.value == {"of": "a lamp"}
 
 
 def test_a_lost_message_is_seen_in_the_run() -> None:
     endings = {contract("lossy:1", seed=seed).run_sync().ending for seed in range(10)}
     assert {Ending.FINISHED, Ending.DEADLOCK} == endings
     certain = contract("lossy:1", faults=pxp.Faults(loss=1)).run_sync()
-    assert str(certain.actions[0].action) == "hub>left +TASK lost"
+    assert str(certain.events[0].action) == "hub>left +TASK lost"
     assert certain.ending is Ending.DEADLOCK
 
 
 def test_a_seed_determines_what_happens() -> None:
     def actions(seed: int) -> list[Any]:
-        return [one.action for one in contract("lossy:2", seed=seed).run_sync().actions]
+        return [one.action for one in contract("lossy:2", seed=seed).run_sync().events]
 
     assert [actions(seed) for seed in range(8)] == [actions(seed) for seed in range(8)]
     assert len({str(actions(seed)) for seed in range(8)}) > 1
@@ -63,7 +62,7 @@ def test_a_chosen_guard_whose_message_nobody_takes_is_a_deadlock_as_in_the_check
     session = pxp.Session(STUCK, {"a": lambda _turn: "H", "b": lambda _turn: None}).run_sync()
     assert session.ending is Ending.DEADLOCK
     assert session.cause == "a in S has chosen H and cannot send Y: b is in S, which takes -X"
-    assert [str(one.action) for one in session.actions] == ["a H/+Y"]
+    assert [str(one.action) for one in session.events] == ["a H/+Y"]
     (found,) = check_standard(STUCK, ["no-deadlock"])
     assert found.verdict.trace is not None
     assert found.verdict.trace.labels == ("a H/+Y",)
@@ -101,18 +100,18 @@ def test_events_come_from_timers_functions_and_callers() -> None:
         return True
 
     by_person = pxp.Session(WAITING, SILENT, events={"APPROVE": person}).run_sync()
-    assert [one.action for one in by_person.actions] == [External("APPROVE")]
+    assert [one.action for one in by_person.events] == [External("APPROVE")]
     assert (by_person.states, asked) == ({"a": "T", "b": "T"}, [1])
     by_timer = pxp.Session(WAITING, SILENT, events={"APPROVE": 60, "CANCEL": 0.01}).run_sync()
-    assert [one.action for one in by_timer.actions] == [External("CANCEL")]
+    assert [one.action for one in by_timer.events] == [External("CANCEL")]
 
-    async def by_caller() -> SystemSession:
+    async def by_caller() -> Session:
         session = pxp.Session(WAITING, SILENT, events={"APPROVE": None})
         running = asyncio.create_task(session.run())
         await asyncio.sleep(0.01)
         with pytest.raises(Refused, match="refused: no member takes it, for a is in S, b is in S"):
             session.raise_event("NONE")
-        assert session.actions == ()
+        assert session.events == ()
         session.raise_event("APPROVE")
         return await running
 
@@ -120,16 +119,16 @@ def test_events_come_from_timers_functions_and_callers() -> None:
 
 
 def test_chance_is_drawn_anew_before_each_action_and_the_same_where_it_is_resumed() -> None:
-    def ran(seed: int, probability: float) -> SystemSession:
+    def ran(seed: int, probability: float) -> Session:
         events = {"APPROVE": Chance(probability), "CANCEL": None}
         session = pxp.Session(WAITING, SILENT, seed=seed, events={**events, "CANCEL": 0.001})
         return session.run_sync()
 
-    assert {str(ran(seed, 1).actions[0].action) for seed in range(5)} == {"! APPROVE"}
-    assert {str(ran(seed, 0).actions[0].action) for seed in range(5)} == {"! CANCEL"}
-    firsts = [str(ran(seed, 0.5).actions[0].action) for seed in range(12)]
+    assert {str(ran(seed, 1).events[0].action) for seed in range(5)} == {"! APPROVE"}
+    assert {str(ran(seed, 0).events[0].action) for seed in range(5)} == {"! CANCEL"}
+    firsts = [str(ran(seed, 0.5).events[0].action) for seed in range(12)]
     assert set(firsts) == {"! APPROVE", "! CANCEL"}
-    assert firsts == [str(ran(seed, 0.5).actions[0].action) for seed in range(12)]
+    assert firsts == [str(ran(seed, 0.5).events[0].action) for seed in range(12)]
 
 
 def test_nobody_does_what_is_possible() -> None:
@@ -169,8 +168,8 @@ def test_what_a_member_remembers_is_its_own_and_is_kept() -> None:
 
     system = two("[S] -> [S] send X", "[S] -> [S] receive X")
     session = pxp.Session(system, {"a": counts, "b": lambda _turn: None}, limit=3).run_sync()
-    assert [one.letter.value for one in session.actions if one.letter] == [1, 2, 3]
-    assert session.actions[-1].memory == '{"sent":3}'
+    assert [one.message.value for one in session.events if one.message] == [1, 2, 3]
+    assert session.events[-1].memory == '{"sent":3}'
     assert (session.ending, session.cause) == (Ending.LIMIT, "stopped after 3 actions")
 
 
@@ -230,15 +229,15 @@ def letters(channel: str, seed: int) -> tuple[list[int], list[int]]:
         events={"OPEN": 0.02},
     ).run_sync()
     assert session.ending is Ending.FINISHED
-    sent = [one for one in session.actions if isinstance(one.action, Send)]
-    came = [one for one in session.actions if isinstance(one.action, Deliver)]
+    sent = [one for one in session.events if isinstance(one.action, Send)]
+    came = [one for one in session.events if isinstance(one.action, Deliver)]
     lost = {one.number for one in sent if isinstance(one.action, Send) and one.action.lost}
-    assert {one.letter.number for one in came if one.letter} == {
+    assert {one.message.number for one in came if one.message} == {
         one.number for one in sent if one.number not in lost
     }
     return (
-        [one.letter.value for one in sent if one.letter],
-        [one.letter.value for one in came if one.letter],
+        [one.message.value for one in sent if one.message],
+        [one.message.value for one in came if one.message],
     )
 
 
@@ -255,13 +254,37 @@ def test_what_finds_the_buffer_of_a_lossy_channel_full_is_lost() -> None:
     assert letters("lossy:2", 1) == ([1, 2, 3], [1, 2])
 
 
-def test_a_session_is_opened_with_the_parameters_of_its_class() -> None:
-    def parameters(function: Any) -> list[tuple[str, Any, Any]]:
-        found = list(signature(function, eval_str=False).parameters.values())
-        given = [one for one in found if one.name != "self"]
-        return [(one.name, one.kind, one.default) for one in given[1:]]
+def test_what_a_session_has_no_use_for_is_refused() -> None:
+    members = {name: agent() for name in "mh"}
+    faults = pxp.Faults(0.5)
+    of_systems: dict[str, Any] = {
+        "seed": 3,
+        "faults": faults,
+        "events": {"X": None},
+        "follow": [1],
+        "policy": contract().policy,
+    }
+    for name, value in of_systems.items():
+        with pytest.raises(UsageError, match=f"{name} has no effect in a session of interact"):
+            pxp.Session(pxp.Interact(), members, instance="x", **{name: value})
+    of_two: dict[str, Any] = {"earlier": {"hub": ()}, "update_context": lambda *_: ""}
+    for name, value in of_two.items():
+        with pytest.raises(UsageError, match=f"{name} has no effect in a session of a system"):
+            contract(**{name: value})
+    with pytest.raises(UsageError, match="is about an instance"):
+        pxp.Session(pxp.Interact(), members)
+    for channel in ("lossy:1", "duplicating:1", "reordering:2", "fifo:1,hub:book=fifo:2"):
+        with pytest.raises(UsageError, match=f"talk over sync or fifo:C, not {channel}"):
+            pxp.Session(pxp.Interact(), members, instance="x", channel=channel)
+    with pytest.raises(UsageError, match="closes by its own rules"):
+        pxp.Session(pxp.Interact(), members, instance="x").raise_event("CLOSE")
 
-    of_rules, of_system = map(parameters, get_overloads(pxp.Session))
-    assert of_rules == parameters(session.Session.__init__)
-    named = parameters(SystemSession.__init__)
-    assert sorted(of_system, key=str) == sorted(named, key=str)
+
+def test_every_session_is_of_one_class() -> None:
+    two = {name: agent() for name in "mh"}
+    for session in (contract(), pxp.Session(pxp.Pxp(), two, instance="x", channel="fifo:1")):
+        assert isinstance(session, pxp.Session)
+        assert type(session) is pxp.Session
+    members: Any = contract().members
+    over = pxp.Session(contract().system, members, channel="fifo:3")
+    assert over.system.channel.name == "fifo:3"

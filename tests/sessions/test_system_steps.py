@@ -11,11 +11,11 @@ import pytest
 import pxp_fsm as pxp
 from pxp_fsm.automata.actions import Choose, Decide, Deliver, Exchange, External, Send, SystemAction
 from pxp_fsm.errors import Refused, UsageError
-from pxp_fsm.protocol.messages import Instance
+from pxp_fsm.protocol.messages import NOTHING, Instance, Json, Message
 from pxp_fsm.protocol.rules import Ending
-from pxp_fsm.sessions.live import Letter
 from pxp_fsm.sessions.pending import Chance
-from pxp_fsm.sessions.system_session import SystemSession, actor_of
+from pxp_fsm.sessions.policy import actor_of
+from pxp_fsm.sessions.session import Session
 from tests.proofs.text_tables import table
 from tests.sessions.random_sessions import steady_session
 from tests.sessions.small_systems import HUB, SILENT, WAITING, bids, contract, hub, two
@@ -46,14 +46,14 @@ def test_a_member_knows_its_own_letters_state_and_memory_and_nothing_else() -> N
     members = {"a": noting(lambda _turn: pxp.Intent("X", 7)), "b": noting(lambda _turn: "Y")}
     session = pxp.Session(PING, members, name="it", instance="lamp").run_sync()
     assert session.ending is Ending.FINISHED
-    about, sent = Instance("lamp", "lamp"), Letter(1, "a", "b", "X", "7")
+    about, sent = Instance("lamp", "lamp"), Message("it", 1, "a", "X", Json("7"), "b")
     assert seen == [
         pxp.Turn("it", about, "a", "S", (), ("X",), (), {"asked": 1}),
         pxp.Turn("it", about, "b", "T", (), ("Y",), (sent,), {"asked": 1}),
     ]
-    assert [session.turn(name).letters for name in "ab"] == [
-        (sent, Letter(2, "b", "a", "Y")),
-        (sent, Letter(2, "b", "a", "Y")),
+    assert [session.turn(name).messages for name in "ab"] == [
+        (sent, Message("it", 2, "b", "Y", NOTHING, "a")),
+        (sent, Message("it", 2, "b", "Y", NOTHING, "a")),
     ]
     assert session.turn("a").memory == {"asked": 1}
     assert repr(session) == "<Session it: a, b, 2 actions, finished>"
@@ -66,12 +66,12 @@ def test_over_a_buffer_the_receiver_knows_a_letter_once_it_is_delivered() -> Non
         first = await session.step()
         assert first is not None
         assert first.action == Send("a", "b", "X")
-        assert [len(session.turn(name).letters) for name in "ab"] == [1, 0]
+        assert [len(session.turn(name).messages) for name in "ab"] == [1, 0]
         second = await session.step()
         assert second is not None
         assert second.action == Deliver("a", "b", "X")
-        assert [len(session.turn(name).letters) for name in "ab"] == [1, 1]
-        assert session.turn("b").received == (first.letter,)
+        assert [len(session.turn(name).messages) for name in "ab"] == [1, 1]
+        assert session.turn("b").received == (first.message,)
         assert repr(session) == "<Session own/1: a, b, 2 actions, not over>"
 
     asyncio.run(by_steps())
@@ -106,7 +106,7 @@ def test_who_still_thinks_when_a_session_ends_is_cancelled() -> None:
         await asyncio.sleep(0)
         raise pxp.NoAnswer("nothing comes to mind")
 
-    async def by_steps() -> SystemSession:
+    async def by_steps() -> Session:
         system = two("S -> [T] send X\nS -> [T] receive Y", "S -> [T] send Y\nS -> [T] receive X")
         session = pxp.Session(system, {"a": fails, "b": thinks})
         assert (session.ending, session.cause) == (None, "")
@@ -143,20 +143,20 @@ def test_who_thinks_is_cancelled_with_the_session_that_is() -> None:
 
 def test_an_event_that_a_caller_raises_is_returned_and_reported() -> None:
     reported = list[Any]()
-    session = pxp.Session(WAITING, SILENT, on_action=reported.append)
+    session = pxp.Session(WAITING, SILENT, on_event=reported.append)
     raised = session.raise_event("CANCEL")
-    assert (raised.number, raised.action, raised.letter) == (1, External("CANCEL"), None)
-    assert session.actions == (raised,)
+    assert (raised.number, raised.action, raised.message) == (1, External("CANCEL"), None)
+    assert session.events == (raised,)
     assert reported == [raised]
 
 
 def test_a_limit_of_one_action_is_one_action() -> None:
     session = pxp.Session(PING, {"a": lambda _t: "X", "b": lambda _t: "Y"}, limit=1).run_sync()
-    assert (session.ending, len(session.actions)) == (Ending.LIMIT, 1)
+    assert (session.ending, len(session.events)) == (Ending.LIMIT, 1)
     assert pxp.Session(PING, SILENT).run_sync().ending is Ending.IDLE
     assert pxp.Session(PING, SILENT).seed == 0
     last = pxp.Session(WAITING, SILENT, events={"APPROVE": 0}, limit=1).run_sync()
-    assert (last.ending, len(last.actions)) == (Ending.FINISHED, 1)
+    assert (last.ending, len(last.events)) == (Ending.FINISHED, 1)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_who_decides_an_event_of_its_own_sends_nothing_to_anybody() -> None:
         return pxp.Intent("SIZE", 3) if turn.tags else pxp.Intent("READY", "no number", "nobody")
 
     session = pxp.Session(pxp.System.load(left, right), {"a": decides, "b": silent}).run_sync()
-    assert [str(one.action) for one in session.actions] == ["a READY/!SIZE", "a>b SIZE"]
+    assert [str(one.action) for one in session.events] == ["a READY/!SIZE", "a>b SIZE"]
 
 
 RELAY = pxp.System.load(
@@ -217,51 +217,53 @@ def test_a_choice_ahead_keeps_its_payload_until_it_can_be_sent() -> None:
     session = pxp.Session(
         RELAY, {"hub": chooses, "left": bids(1), "right": bids(2)}, events={"READY": ready}
     ).run_sync()
-    *_, chosen, raised, sent = session.actions
+    *_, chosen, raised, sent = session.events
     assert [one.action for one in (chosen, raised, sent)] == [
         Choose("hub", "LEFT", "TAKE"),
         External("READY"),
         Exchange("hub", "left", "TAKE"),
     ]
     assert asked == ["IDLE", "ASKED1", "CHOOSE"]
-    assert [one.letter and one.letter.value for one in (chosen, sent)] == [{"you": "do it"}] * 2
-    assert chosen.letter == Letter(chosen.number, "hub", "left", "TAKE", '{"you":"do it"}')
+    assert [one.message and one.message.value for one in (chosen, sent)] == [{"you": "do it"}] * 2
+    assert chosen.message == Message(
+        "own/1", chosen.number, "hub", "TAKE", Json('{"you":"do it"}'), "left"
+    )
     assert [one.memory for one in (chosen, raised, sent)] == ['{"asked":3}', "", ""]
     assert [one.guard for one in (chosen, raised, sent)] == ["LEFT", "", "LEFT"]
-    assert session.turn("hub").letters[-1] == sent.letter
+    assert session.turn("hub").messages[-1] == sent.message
     assert session.ending is Ending.FINISHED
 
 
 def test_a_stored_session_is_rebuilt_and_goes_on() -> None:
     for seed in range(8):
         whole = steady_session(seed).run_sync()
-        for number in range(0, len(whole.actions), 3):
+        for number in range(0, len(whole.events), 3):
             session = steady_session(seed)
-            session.replay(whole.actions[:number])
-            assert session.actions == whole.actions[:number]
+            session.replay(whole.events[:number])
+            assert session.events == whole.events[:number]
             session.run_sync()
-            assert [one.action for one in session.actions] == [one.action for one in whole.actions]
+            assert [one.action for one in session.events] == [one.action for one in whole.events]
             assert (session.ending, session.states) == (whole.ending, whole.states)
             assert all(session.turn(name) == whole.turn(name) for name in session.states)
 
 
 def test_what_is_rebuilt_has_its_actions_in_their_order() -> None:
-    first, second, *_ = contract("fifo:1", name="run/1").run_sync().actions
+    first, second, *_ = contract("fifo:1", name="run/1").run_sync().events
     session = contract("fifo:1", name="run/1")
-    with pytest.raises(Refused, match="stored action 2 of run/1 is out of place"):
+    with pytest.raises(Refused, match="stored event 2 of run/1 is out of place"):
         session.replay([second])
     session.replay([first])
-    with pytest.raises(Refused, match="stored action 1 of run/1 is out of place"):
+    with pytest.raises(Refused, match=r"stored event 1 of run/1 is out of place"):
         session.replay([first])
     session.run_sync()
-    with pytest.raises(Refused, match="is out of place"):
-        session.replay([replace(second, number=len(session.actions) + 1)])
+    with pytest.raises(Refused, match=r"is out of place|had ended before it"):
+        session.replay([replace(second, number=len(session.events) + 1)])
 
 
 def test_chance_is_of_the_seed_and_the_name_without_the_run() -> None:
     def actions(name: str, seed: int = 1) -> list[Any]:
         session = contract("lossy:2", name=name, seed=seed, faults=pxp.Faults(loss=0.5))
-        return [one.action for one in session.run_sync().actions]
+        return [one.action for one in session.run_sync().events]
 
     names = [f"task{number}" for number in range(6)]
     assert len({str(actions(name)) for name in names}) > 1
@@ -270,7 +272,7 @@ def test_chance_is_of_the_seed_and_the_name_without_the_run() -> None:
     def events(name: str) -> list[Any]:
         sources = {"APPROVE": Chance(0.5), "CANCEL": Chance(0.5)}
         session = pxp.Session(WAITING, SILENT, name=name, events={**sources})
-        return [one.action for one in session.run_sync().actions]
+        return [one.action for one in session.run_sync().events]
 
     drawn = [str(events(f"run/{number}")) for number in range(12)]
     assert drawn == [str(events(f"other/{number}")) for number in range(12)]
@@ -307,9 +309,9 @@ def test_a_trace_waits_for_its_members_and_leaves_the_others_to_themselves() -> 
         return pxp.Intent("X", turn.member, "b")
 
     session = pxp.Session(EITHER, {"a": late}, follow=TRACE).run_sync()
-    assert [one.action for one in session.actions] == TRACE
-    assert [one.letter and one.letter.value for one in session.actions] == ["a", None]
-    assert session.actions[1].memory == ""
+    assert [one.action for one in session.events] == TRACE
+    assert [one.message and one.message.value for one in session.events] == ["a", None]
+    assert session.events[1].memory == ""
     assert (session.ending, session.cause) == (
         Ending.IDLE,
         "nobody does what is possible: ! QUIT",
@@ -326,7 +328,7 @@ def test_a_trace_asks_no_payload_of_who_has_no_function_but_its_table_may() -> N
     right = pxp.build_automaton("b", takes, final=["T"], peer="a")
     system = pxp.System.load(left, right)
     session = pxp.Session(system, {}, follow=TRACE[:1], record_faults=True).run_sync()
-    assert (session.ending, session.actions) == (Ending.BROKEN, ())
+    assert (session.ending, session.events) == (Ending.BROKEN, ())
     assert session.cause.startswith("a: the payload of X does not fit a: $: None is not of type")
     given = pxp.Session(system, {"a": lambda _turn: pxp.Intent("X", 3)}, follow=TRACE[:1])
     assert given.run_sync().ending is Ending.FINISHED
@@ -341,7 +343,7 @@ def test_a_trace_of_faults_and_deliveries_is_followed_exactly() -> None:
         Deliver("left", "hub", "BID"),
     ]
     session = contract("fifo:1", follow=trace).run_sync()
-    assert [one.action for one in session.actions[:5]] == trace
+    assert [one.action for one in session.events[:5]] == trace
     assert session.ending is Ending.FINISHED
     assert hub(session.turn("hub")).name == "TASK"
 

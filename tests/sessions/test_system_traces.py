@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 import pxp_fsm as pxp
-from proofs.export.itf import actions_of, to_itf
+from proofs.export.traces import actions_of, to_itf
 from proofs.systems import check_standard
 from proofs.systems.results import MACHINE, TITLES
 from pxp_fsm.automata.actions import Deliver, Exchange, Send
@@ -32,9 +32,9 @@ def test_a_counterexample_is_run_with_live_members() -> None:
     assert found.verdict.trace is not None
     trace = [step.action for step in found.verdict.trace.steps]
     obedient = pxp.Session(STUCK, {}, follow=trace).run_sync()
-    assert (obedient.ending, len(obedient.actions)) == (Ending.DEADLOCK, len(trace))
+    assert (obedient.ending, len(obedient.events)) == (Ending.DEADLOCK, len(trace))
     same = pxp.Session(STUCK, {}, follow=found.verdict.trace).run_sync()
-    assert [one.action for one in same.actions] == trace
+    assert [one.action for one in same.events] == trace
     with pytest.raises(UsageError, match="step 1 of the trace is 'a', no system's action"):
         pxp.Session(STUCK, {}, follow=["a"])
     other = pxp.Session(STUCK, {"a": lambda _turn: "G"}, follow=trace).run_sync()
@@ -71,10 +71,10 @@ def followed(seed: int) -> tuple[str, int]:
             continue
         actions = actions_of(to_itf(found.name, "random", found.verdict))
         session = pxp.Session(system, {}, follow=actions, faults=pxp.Faults(0, 0)).run_sync()
-        assert tuple(one.action for one in session.actions[: len(actions)]) == actions, seed
+        assert tuple(one.action for one in session.events[: len(actions)]) == actions, seed
         if found.name == "no-deadlock":
             assert session.ending is Ending.DEADLOCK, seed
-            assert len(session.actions) == len(actions)
+            assert len(session.events) == len(actions)
         ran += 1
     return system.channel.name, ran
 
@@ -97,13 +97,13 @@ def test_a_session_is_drawn_with_all_its_members() -> None:
     chart = diagram_of(session)
     assert isinstance(chart, SequenceChart)
     assert [one.name for one in chart.lifelines] == ["hub", "left", "right"]
-    sent = [one for one in session.actions if isinstance(one.action, Send)]
+    sent = [one for one in session.events if isinstance(one.action, Send)]
     assert [arrow.number for arrow in chart.arrows] == [one.number for one in sent]
     for arrow, one in zip(chart.arrows, sent, strict=True):
         delivered = [
             other.number
-            for other in session.actions
-            if isinstance(other.action, Deliver) and other.letter == one.letter
+            for other in session.events
+            if isinstance(other.action, Deliver) and other.message == one.message
         ]
         fate = f"received in step {delivered[0]}" if delivered else "not received"
         assert isinstance(one.action, Send)
@@ -120,5 +120,5 @@ def test_a_trace_says_what_the_channel_does() -> None:
     session = pxp.Session(
         system, {"hub": hub, "right": bids(5)}, follow=trace, faults=pxp.Faults(loss=0)
     ).run_sync()
-    assert [one.action for one in session.actions[:3]] == trace
+    assert [one.action for one in session.events[:3]] == trace
     assert session.ending is Ending.DEADLOCK

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from guards import Script
+from guards import ScriptedGuards
 from pxp_fsm.protocol.intelligibility import DEFINITIONS, holds_for, two_way
 from pxp_fsm.protocol.messages import Tag
 from pxp_fsm.protocol.rules import Ending, Pxp, TermPolicy
@@ -44,7 +44,9 @@ def test_a_worked_example_is_a_session_of_its_class(
     """One-way for an agent is named by the agent; both together are two-way."""
     said = [word.split("_") for word in sequence.split()]
     scripts = {
-        name: Script([GUARDS[tag] for tag, who in said if who == name and tag in GUARDS] + ["REF"])
+        name: ScriptedGuards(
+            [GUARDS[tag] for tag, who in said if who == name and tag in GUARDS] + ["REF"]
+        )
         for name in "mh"
     }
     m, h = (agent(guards=scripts[name]) for name in "mh")

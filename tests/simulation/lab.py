@@ -50,8 +50,8 @@ output = 8.0
 as_of = 2026-11-01
 source = "a price for tests"
 """
-SAID = [["C", "CC"], ["CCO", "CC(=O)O"], ["Nc1ccccc1"], ["CC(=O)Cl", "Nc1ccccc1"]]
-WHY = ["An amide coupling.", "A Suzuki coupling.", "The ester is hydrolysed."]
+SAID = ["bird", "fish", "mammal", "reptile"]
+WHY = ["by feathers", "by gills", "by milk"]
 LIVES = 60
 """More lives than a world has deaths and faults: a lab that needs more does not come to its end."""
 
@@ -120,7 +120,7 @@ class Lab:
         draw = random.Random(f"lab {seed}")
         self.seed, self.folder = seed, folder
         self.plan = Plan(
-            "drug",
+            "animals",
             n=draw.randint(2, 5),
             k=draw.randint(1, 3),
             instances=str(draw.randint(1, 3)),
@@ -211,13 +211,12 @@ class Lab:
         else:
             run = runs.start(self.plan, board, settings=settings, name="lab")
         board.lock("lab")
-        run._where = self.folder
         serving = partial(registry.Serving, transport=server, clock=lambda: 0.0)
         with (
             patch.object(costs, "Serving", serving),
             patch.object(_base_client, "asyncify", _here),
         ):
-            live(world, run._execute(lambda _step: None))
+            live(world, run._execute(run._whole, self.folder, lambda _step: None))
 
     def _check(self, ended: str, world: World, server: Server, database: str) -> None:
         expected = self.undisturbed()
@@ -267,9 +266,9 @@ def transcript(board: SqlBlackboard) -> dict[str, list[object]]:
     found = dict[str, list[object]]()
     for record in board.sessions("lab"):
         told = found.setdefault(record.session, [])
-        for entry in board.entries(record.session):
+        for entry in board.events(record.session):
             judged = [(j.relation, j.left, j.right, j.outcome) for j in entry.judgements]
-            told.append((entry.message, entry.context, judged))
+            told.append((entry.carried, entry.addition, judged))
         if record.ending is not None:
             told.append((record.ending, record.cause))
     return found

@@ -12,11 +12,11 @@ from unittest.mock import patch
 
 from backends.people import terminal
 from backends.people.input import UserLeft
-from pxp_fsm.experiments import guests
+from pxp_fsm.experiments import members
 from tests.simulation.world import Killed, World
 
-PREDICTIONS = ("C.CC", "CC(=O)O.CCO", "Nc1ccccc1", "CC(=O)Cl.Nc1ccccc1")
-EXPLANATIONS = ("An amide coupling.", "A Suzuki coupling.", "The ester is hydrolysed.")
+PREDICTIONS = ("bird", "fish", "mammal", "reptile")
+EXPLANATIONS = ("by feathers", "by gills", "by milk")
 LEFT, GONE = "a person left, and came back", "a person never answered"
 
 
@@ -45,7 +45,7 @@ class Person:
                 super()._come_to(session, number)
 
         with ExitStack() as patched:
-            patched.enter_context(patch.object(guests, "TerminalPerson", Watched))
+            patched.enter_context(patch.object(members, "TerminalPerson", Watched))
             asked = {"ask_line": self._line, "ask_lines": self._lines, "one_of": self._one_of}
             for name, answer in {**asked, "say": lambda *_: None}.items():
                 patched.enter_context(patch.object(terminal, name, answer))

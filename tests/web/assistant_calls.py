@@ -32,12 +32,12 @@ from pxp_fsm.automata.actions import (
 )
 from pxp_fsm.automata.automaton import Automaton, Kind
 from pxp_fsm.automata.system_files import SystemFile
-from pxp_fsm.sessions.occurrences import Occurrence
-from pxp_fsm.sessions.system_session import actor_of
+from pxp_fsm.sessions.events import Event
+from pxp_fsm.sessions.policy import actor_of
 from tests.web.assistants import ANSWER, EXAMPLES, PEX, Hosted, hosted
 
 
-def illegal(file: SystemFile, actions: Sequence[Occurrence]) -> str:
+def illegal(file: SystemFile, actions: Sequence[Event]) -> str:
     """The first action that the members' tables do not have; "" where there is none.
 
     It knows rows and letters alone: a second implementation, without the code that ran.
@@ -129,10 +129,10 @@ async def generated(calls: int, seed: int, folder: Path) -> Counts:
             path = SYSTEMS[number % len(SYSTEMS)]
             async with hosted(path, board, seed=chance.randrange(10**6)) as found:
                 await _generate(found, chance, counts, min(calls, counts.calls + 400))
-                begun = await found.host.sessions(next(iter(found.run.respondents)))
+                begun = await found.assistants.sessions(next(iter(found.run.opening.respondents)))
                 actions = found.stored() if begun else ()
                 counts.sessions, counts.actions = counts.sessions + 1, counts.actions + len(actions)
-                wrong = illegal(found.run.file, actions)
+                wrong = illegal(found.run.opening.file, actions)
                 if wrong:
                     counts.faults.append(wrong)
     return counts
@@ -140,7 +140,7 @@ async def generated(calls: int, seed: int, folder: Path) -> Counts:
 
 async def _generate(found: Hosted, chance: random.Random, counts: Counts, until: int) -> None:
     """Calls to one session until it is over, or there were enough."""
-    members = list(found.run.respondents)
+    members = list(found.run.opening.respondents)
     clients = {one: found.client(one, chance.choice(("auto", "legacy"))) for one in members}
     views: dict[str, dict[str, Any]] = {one: {} for one in members}
     async with AsyncExitStack() as entered:
@@ -173,7 +173,7 @@ _INTERNAL = -32603
 
 def _own(found: Hosted, member: str) -> int:
     """How many actions of a member are stored."""
-    stored = found.board.actions(f"{found.run.name}/1/1")
+    stored = found.board.events(f"{found.run.name}/1/1")
     return sum(actor_of(one.action) == member for one in stored)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import signal
@@ -21,14 +20,16 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from backends.databases import SqlBlackboard
-from pxp_fsm.automata.system import System, system_in
 from pxp_fsm.automata.system_files import MCP, SystemFile, read_system
-from pxp_fsm.experiments.system_runs import SystemRun, check_resumed, start_run
+from pxp_fsm.experiments import runs
+from pxp_fsm.experiments.runs import Run, SystemOpening
 from pxp_fsm.prompting.members import WAIT
-from pxp_fsm.sessions.occurrences import Occurrence
+from pxp_fsm.sessions.events import Event
 from pxp_fsm.web.assistants.server import server
-from pxp_fsm.web.assistants.systems import SystemHost
-from pxp_fsm.web.assistants.tools import Desk
+from pxp_fsm.web.assistants.systems import SystemAssistants
+from pxp_fsm.web.assistants.tools import Toolbox
+from pxp_fsm.web.hosting import Host, News, carried
+from tests.command_line import PLACES
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -42,23 +43,24 @@ PATIENCE = 600.0
 class Hosted:
     """A run of assistants in this process."""
 
-    desk: Desk
-    host: SystemHost
+    toolbox: Toolbox
+    assistants: SystemAssistants
     board: SqlBlackboard
-    carrying: asyncio.Task[None]
 
     @property
-    def run(self) -> SystemRun:
+    def run(self) -> Run[SystemOpening]:
         """The run itself."""
-        return self.host.run
+        return self.assistants.run
 
-    def stored(self, number: int = 1) -> tuple[Occurrence, ...]:
+    def stored(self, number: int = 1) -> tuple[Event, ...]:
         """What is stored of a session."""
-        return self.board.session(f"{self.run.name}/1/{number}").actions
+        return self.board.session(f"{self.run.name}/1/{number}").events
 
     def client(self, member: str, mode: str = "auto") -> Client:
         """A client of the SDK that is this member, in this process."""
-        return Client(server(self.desk, lambda _context: member), mode=mode, raise_exceptions=False)
+        return Client(
+            server(self.toolbox, lambda _context: member), mode=mode, raise_exceptions=False
+        )
 
 
 @asynccontextmanager
@@ -71,39 +73,30 @@ async def hosted(
     seed: int = 0,
     resume: str | None = None,
 ) -> AsyncIterator[Hosted]:
-    """The system in a file, carried on in this loop; every member is an assistant if not told."""
-    file, system = _system(path)
+    """The system in a file, carried on by a host; every member is an assistant if not told."""
+    file = _file(path)
     who = respondents or {one.name: MCP for one in file.members}
+    opening = SystemOpening(file, who, sessions=sessions, seed=seed)
     opened = SqlBlackboard(str(database)) if isinstance(database, Path) else nullcontext(database)
     with opened as board:
-        if resume is None:
-            name = start_run(board, file, system, who, seed=seed, sessions=sessions)
-        else:
-            name = resume
-            check_resumed(board, name, file, system, who, _run(file, "", who, board).settings)
-        run = _run(file, name, who, board, sessions=sessions, seed=seed)
-        desk = Desk(host := SystemHost(run), {})
-        found = Hosted(desk, host, board, asyncio.create_task(host.carry()))
+        run = (
+            runs.start(opening, board)
+            if resume is None
+            else runs.resume(resume, board, None, opening)
+        )
+        host, news = Host(board, [run]), News()
+        assistants = SystemAssistants(host, run, news)
+        toolbox = Toolbox(assistants, {})
         try:
-            yield found
+            async with carried(host, news):
+                yield Hosted(toolbox, assistants, board)
         finally:
-            found.carrying.cancel()
-            await asyncio.gather(found.carrying, return_exceptions=True)
-            desk.close()
-
-
-def _run(
-    file: SystemFile, name: str, who: Mapping[str, str], board: SqlBlackboard, **given: Any
-) -> SystemRun:
-    return SystemRun(
-        name=name, system=system_in(file), file=file, respondents=who, board=board, **given
-    )
+            toolbox.close()
 
 
 @cache
-def _system(path: Path) -> tuple[SystemFile, System]:
-    file = read_system(str(path))
-    return file, system_in(file)
+def _file(path: Path) -> SystemFile:
+    return read_system(str(path))
 
 
 async def said(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -163,7 +156,7 @@ def started(folder: Path, *arguments: str) -> Iterator[tuple[str, subprocess.Pop
     """What `pxp mcp` printed, in a process of its own, which Ctrl-C ends."""
     command = [sys.executable, "-m", "pxp_fsm.cli", "mcp", *arguments, "--output", str(folder)]
     command += [] if "--port" in arguments else ["--port", "0"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    environment = {**os.environ, "PYTHONPATH": PLACES, "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         try:
             assert process.stdout is not None

@@ -22,6 +22,8 @@ from typing import Any, Literal
 
 import pytest
 
+from tests.command_line import PLACES
+
 ROOT = Path(__file__).parents[2]
 CHROMIUM = which("chromium") or which("chromium-browser") or ""
 FRONTEND = ROOT / "pxp_fsm" / "web" / "frontend"
@@ -82,7 +84,7 @@ def served(*arguments: str, cwd: Path = ROOT) -> Iterator[str]:
 def server(*arguments: str, cwd: Path = ROOT) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """The address of a server that a command has started, and its process; Ctrl-C ends it."""
     command = [sys.executable, "-m", "pxp_fsm.cli", *arguments, "--no-browser"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    environment = {**os.environ, "PYTHONPATH": PLACES, "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, cwd=cwd, env=environment
     ) as process:

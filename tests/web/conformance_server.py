@@ -18,12 +18,18 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pxp_fsm.errors import DataError
 from pxp_fsm.prompting.model import Image
-from pxp_fsm.web.assistants.host import Host, Shown
 from pxp_fsm.web.assistants.server import PATH, application, guarded
-from pxp_fsm.web.assistants.serving import ASSISTANTS
-from pxp_fsm.web.assistants.tools import Desk, OfNothing, Resource, Tool
+from pxp_fsm.web.assistants.tools import (
+    ASSISTANT,
+    Assistants,
+    OfNothing,
+    Resource,
+    Shown,
+    Tool,
+    Toolbox,
+)
 from pxp_fsm.web.experts.admission import Links
-from pxp_fsm.web.experts.pictures import pixels
+from pxp_fsm.web.experts.views import pixels
 from pxp_fsm.web.serving import listen, server_of
 from tests.web.assistants import PEX, hosted
 
@@ -71,11 +77,11 @@ class OfSchema(OfNothing):
         }
 
 
-class Fixtures(Desk):
+class Fixtures(Toolbox):
     """The tools and resources of a host, and those that the suite calls and reads."""
 
-    def __init__(self, host: Host) -> None:
-        super().__init__(host, {})
+    def __init__(self, assistants: Assistants) -> None:
+        super().__init__(assistants, {})
         self.tools |= TOOLS
 
     async def resources(self, member: str) -> list[Resource]:
@@ -111,12 +117,12 @@ def with_token(app: ASGIApp, token: str) -> ASGIApp:
 async def serve(folder: Path) -> None:
     """Serve until Ctrl-C."""
     async with hosted(PEX, folder / "conformance.sqlite") as found:
-        desk = Fixtures(found.host)
+        toolbox = Fixtures(found.assistants)
         with listen() as listening:
             port = listening.getsockname()[1]
-            links = Links(found.board, port, scope=ASSISTANTS)
-            app = guarded(application(desk), links)
-            server = server_of(with_token(app, links.token(ASSISTANTS, "machine")))
+            links = Links(found.board, port, scope=ASSISTANT)
+            app = guarded(application(toolbox), links)
+            server = server_of(with_token(app, links.token(ASSISTANT, "machine")))
             print(f"http://127.0.0.1:{port}{PATH}", flush=True)
             await server.serve(sockets=[listening])
 

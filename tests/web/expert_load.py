@@ -144,10 +144,10 @@ def check(database: Path, load: Load) -> tuple[int, int, int]:
     """
     with SqlBlackboard(str(database), create=False) as board:
         said = [
-            entry.message.answer.explanation
+            entry.carried.answer.explanation
             for record in board.sessions()
-            for entry in board.entries(record.session)
-            if entry.message.sender == "h"
+            for entry in board.events(record.session)
+            if entry.carried.sender == "h"
         ]
         problems = list(verify_engine(board.engine).problems)
     if problems:

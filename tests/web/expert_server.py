@@ -12,7 +12,7 @@ from backends.databases import SqlBlackboard
 from pxp_fsm.web import serve_experts
 from tests.web.experts import hosted_run
 
-NAMES = ("paracetamol", "lidocaine", "benzocaine", "propranolol")
+NAMES = ("sparrow", "trout", "dog", "bat")
 
 
 def main(database: str, port: int, experts: int, cases: int) -> None:

@@ -17,22 +17,28 @@ import httpx2
 from starlette.testclient import TestClient
 
 from backends.databases import SqlBlackboard
-from pxp_fsm.experiments import participants, plan_data, runs
-from pxp_fsm.experiments.execution import Run
+from pxp_fsm.experiments import members, plan_data, runs
 from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.experiments.runs import Run
 from pxp_fsm.protocol.messages import Answer, Question
-from pxp_fsm.web.experts.admission import EXPERTS, PAGE_HEADERS, RESEARCHERS, Bounded, Budget, Links
-from pxp_fsm.web.experts.runner import Runner
+from pxp_fsm.sessions.functions import AnswerFunction
+from pxp_fsm.web.experts.admission import (
+    EXPERTS,
+    PAGE_HEADERS,
+    RESEARCHERS,
+    BoundedRequests,
+    Links,
+    RequestBudget,
+)
 from pxp_fsm.web.experts.server import application
-from pxp_fsm.web.security import Guarded
-from pxp_fsm.web.serving import listen
-from tests.command_line import processor_seconds
-from tests.web.browsers import ROOT
+from pxp_fsm.web.hosting import Host
+from pxp_fsm.web.serving import GuardedApp, listen
+from tests.command_line import PLACES, processor_seconds
 
 PORT = 8000
 BASE = f"http://127.0.0.1:{PORT}"
-THEIRS = Answer("CC(=O)OC(C)=O.Nc1ccc(O)cc1", "Acetylation with acetic anhydride.")
-MINE = {"prediction": "CC(=O)Cl.Nc1ccc(O)cc1", "explanation": "Acylation with acetyl chloride."}
+THEIRS = Answer("bird", "It has wings.")
+MINE = {"prediction": "mammal", "explanation": "It has a snout."}
 
 
 def quick(_question: Question) -> Answer:
@@ -40,19 +46,27 @@ def quick(_question: Question) -> Answer:
     return THEIRS
 
 
-def hosted_run(board: SqlBlackboard, subject: str, *, human: str = "browser", **plan: Any) -> Run:
-    """A new run of DRUG with `subject` in a browser, or the one there is.
+def hosted_run(
+    board: SqlBlackboard,
+    subject: str,
+    *,
+    task: str = "animals",
+    answers: AnswerFunction = quick,
+    human: str = "browser",
+    **plan: Any,
+) -> Run[Any]:
+    """A new run of `task` with `subject` in a browser, or the one there is.
 
-    Its machine is the quick one, unless `plan` names a model.
+    Its machine is `answers`, unless `plan` names a model.
     """
-    given: dict[str, Any] = {"instances": "paracetamol", "carry": False, "order": "fixed"}
-    chosen = Plan("drug", human=human, subject=subject, **{**given, **plan})
-    task, data = plan_data.read_plan(chosen)
-    seated = task if chosen.machine else participants.seated(task, chosen, quick)
+    given: dict[str, Any] = {"instances": "sparrow", "carry": False, "order": "fixed"}
+    chosen = Plan(task, human=human, subject=subject, **{**given, **plan})
+    found, data = plan_data.read_plan(chosen)
+    seated = found if chosen.machine else members.seated(found, chosen, answers)
     name = f"run-{subject}"
     if name in {record.run for record in board.runs()}:
-        return runs.resume(name, board, task=seated, may_be_over=True)
-    return runs.start(chosen, board, (seated, data), name=name)
+        return runs.resume(name, board, subject=seated, may_be_over=True)
+    return runs.start(runs.TaskOpening(chosen, seated, data), board, name=name)
 
 
 @dataclass
@@ -60,7 +74,7 @@ class Served:
     """A server in this process, with the links of its experts; "" is the researcher's."""
 
     client: TestClient
-    runner: Runner
+    host: Host
     links: Links
     tokens: Mapping[str, str]
 
@@ -71,18 +85,18 @@ class Served:
 
 @contextmanager
 def served(
-    path: Path, *subjects: str, budget: Budget | None = None, **plan: Any
+    path: Path, *subjects: str, budget: RequestBudget | None = None, **plan: Any
 ) -> Iterator[Served]:
     """A server on the database at `path`, with a run for each subject."""
     with SqlBlackboard(str(path)) as board:
         found = [hosted_run(board, subject, **plan) for subject in subjects]
-        runner, links = Runner(board, found, shows_writing=True), Links(board, PORT)
-        app = Guarded(Bounded(application(runner, links), budget), links, PAGE_HEADERS)
+        host, links = Host(board, found, shows_writing=True), Links(board, PORT)
+        app = GuardedApp(BoundedRequests(application(host, links), budget), links, PAGE_HEADERS)
         addresses = {"": links.link(RESEARCHERS, "")}
         addresses |= {subject: links.link(EXPERTS, subject) for subject in subjects}
         tokens = {name: link.partition("token=")[2] for name, link in addresses.items()}
         with TestClient(app, base_url=BASE, raise_server_exceptions=True) as client:
-            yield Served(client, runner, links, tokens)
+            yield Served(client, host, links, tokens)
 
 
 class Expert:
@@ -181,7 +195,7 @@ class Server:
             stdout=subprocess.PIPE,
             text=True,
             cwd=self._folder,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"},
+            env={**os.environ, "PYTHONPATH": PLACES, "PYTHONUNBUFFERED": "1"},
         )
         assert self._process.stdout is not None
         told: dict[str, str] = {}

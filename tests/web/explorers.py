@@ -11,9 +11,9 @@ from starlette.testclient import TestClient, WebSocketTestSession
 
 from pxp_fsm.web import checks
 from pxp_fsm.web.editing import Editor
-from pxp_fsm.web.security import Access, Guarded
 from pxp_fsm.web.server import application
-from pxp_fsm.web.subjects import Subject, subject_in
+from pxp_fsm.web.serving import Access, GuardedApp
+from pxp_fsm.web.subjects import SystemSubject, subject_in
 
 ACCESS = Access(8000, "secret")
 BASE = "http://127.0.0.1:8000"
@@ -27,7 +27,7 @@ class NoChecks:
 
     busy = False
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: SystemSubject) -> None:
         self.subject = subject
 
     async def ask(self, asked: str, _seconds: float | None = None) -> Any:
@@ -45,10 +45,10 @@ class NoChecks:
         pass
 
 
-def client_of(subject: Subject = INTERACT, editor: Editor | None = None) -> TestClient:
+def client_of(subject: SystemSubject = INTERACT, editor: Editor | None = None) -> TestClient:
     """A client with the token; as a context it also starts the server's checks."""
     headers = {"authorization": "Bearer secret"}
-    app = Guarded(application(subject, editor=editor), ACCESS)
+    app = GuardedApp(application(subject, editor=editor), ACCESS)
     return TestClient(app, base_url=BASE, headers=headers)
 
 

@@ -23,6 +23,7 @@ from mcp.client.stdio import StdioServerParameters
 
 from pxp_fsm.cli.main import commands
 from pxp_fsm.protocol.rules import Ending
+from tests.command_line import PLACES
 from tests.web.assistants import ROOT, connected, my_turn, printed, said
 from tests.web.experts import Expert
 from tests.web.test_assistant_tasks import OTHER, SAME, gives
@@ -34,22 +35,22 @@ def test_commands_say_what_is_missing(tmp_path: Path) -> None:
         assert done.exit_code == 2, done.output
         return " ".join(done.output.split())
 
-    assert "human mcp is an assistant; pxp mcp asks it" in error("run", "drug", "--human", "mcp")
+    assert "human mcp is an assistant; pxp mcp asks it" in error("run", "animals", "--human", "mcp")
     assert "nobody is an assistant; give --human mcp" in error(
-        "mcp", "drug", "--human", "browser", "--machine", "script:x"
+        "mcp", "animals", "--human", "browser", "--machine", "script:x"
     )
     assert "is asked on a page: browser" in error(
-        "mcp", "drug", "--machine", "mcp", "--human", "terminal"
+        "mcp", "animals", "--machine", "mcp", "--human", "terminal"
     )
     assert "'machine' is no assistant; there are: human" in error(
-        "mcp", "drug", "--stdio", "machine"
+        "mcp", "animals", "--stdio", "machine"
     )
-    assert "never an assistant" in error("mcp", "drug", "--preset", "C-drug", "--machine", "mcp")
-    assert "applies to a system file" in error("mcp", "drug", "--sessions", "2")
+    assert "never an assistant" in error("mcp", "animals", "--preset", "C-drug", "--machine", "mcp")
+    assert "applies to a system file" in error("mcp", "animals", "--sessions", "2")
     assert "a resumed run keeps its plan; omit --k" in error(
-        "mcp", "drug", "--resume", "drug-1", "--k", "2"
+        "mcp", "animals", "--resume", "animals-1", "--k", "2"
     )
-    (tmp_path / "e.toml").write_text('format = 1\ntask = "drug"\n', "utf-8")
+    (tmp_path / "e.toml").write_text('format = 1\ntask = "animals"\n', "utf-8")
     assert 'write human = "mcp"' in error("mcp", str(tmp_path / "e.toml"))
 
 
@@ -75,16 +76,17 @@ def test_the_configuration_of_claude_desktop_starts_the_command(tmp_path: Path) 
     entry = configurations()[1]["mcpServers"]["pxp"]
     command = shutil.which("pxp", path=str(Path(sys.executable).parent))
     assert command is not None
-    places = {"/PATH/pxp": command, "/PATH/runs": str(tmp_path)}
+    places = {"/PATH/pxp": command, "/PATH/runs": str(tmp_path), "drug": "animals"}
     read = StdioServerParameters.model_validate(entry)
     assert read.command in places
+    assert places.keys() <= {read.command, *read.args}
     arguments = [places.get(one, one) for one in read.args]
-    more = ["--port", "0", "--instances", "paracetamol"]
+    more = ["--port", "0", "--instances", "sparrow"]
     started = read.model_copy(
         update={
             "command": places[read.command],
             "args": [*arguments, *more],
-            "env": {**os.environ, "PYTHONPATH": str(ROOT)},
+            "env": {**os.environ, "PYTHONPATH": PLACES},
         }
     )
 
@@ -102,11 +104,11 @@ def test_the_configuration_of_vs_code_connects_to_an_expert(tmp_path: Path) -> N
     assert set(entry) == {"type", "url", "headers"}
     assert entry["type"] == "http"
     assert entry["headers"] == {"Authorization": "Bearer TOKEN"}
-    text = 'format = 1\ntask = "drug"\ninstances = ["paracetamol"]\n'
+    text = 'format = 1\ntask = "animals"\ninstances = ["sparrow"]\n'
     text += '[agents]\nhuman = "browser"\nmachine = "mcp:answers"\n'
-    (tmp_path / "drug.toml").write_text(text, "utf-8")
-    command = [sys.executable, "-m", "pxp_fsm.cli", "serve", "drug.toml", "--no-browser"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    (tmp_path / "animals.toml").write_text(text, "utf-8")
+    command = [sys.executable, "-m", "pxp_fsm.cli", "serve", "animals.toml", "--no-browser"]
+    environment = {**os.environ, "PYTHONPATH": PLACES, "PYTHONUNBUFFERED": "1"}
     with ended(
         subprocess.Popen(
             [*command, "--port", "0"],

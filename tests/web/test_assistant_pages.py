@@ -17,7 +17,7 @@ from tests.web.test_experts_pages import begin, send, wait
 
 pytestmark = pytest.mark.deep
 
-GIVEN = {"prediction": ["CC(=O)OC(C)=O", "Nc1ccc(O)cc1"], "explanation": "Acetylation."}
+GIVEN = {"prediction": "bird", "explanation": "It has wings."}
 
 
 def gives(lines: str, *words: str) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def gives(lines: str, *words: str) -> dict[str, Any]:
     """
 
     async def answers() -> dict[str, Any]:
-        async with connected(*printed(lines)["drug-1/machine"]) as client:
+        async with connected(*printed(lines)["animals-1/machine"]) as client:
             for word in words:
                 view = await my_turn(client)
                 payload = GIVEN if word == "answer" else None
@@ -46,25 +46,25 @@ def link(lines: str, whose: str) -> str:
 
 
 def test_a_person_in_a_browser_meets_an_assistant(browser: Any, tmp_path: Path) -> None:
-    about = ("drug", "--instances", "paracetamol", "--machine", "mcp", "--human", "browser")
+    about = ("animals", "--instances", "sparrow", "--machine", "mcp", "--human", "browser")
     with started(tmp_path, *about) as (lines, process):
         gives(lines, "answer")
         with opened(browser, link(lines, "expert"), wait=False, lenient=True) as page:
             page.locator(".queue a", has_text="waits for you").wait_for()
             begin(page)
-            wait(page, "Acetylation.")
-            page.get_by_label("Your prediction").fill("CC(=O)Cl.Nc1ccc(O)cc1")
-            page.get_by_label("Your explanation").fill("Acylation with acetyl chloride.")
+            wait(page, "It has wings.")
+            page.get_by_label("Your prediction").fill("mammal")
+            page.get_by_label("Your explanation").fill("It has a snout.")
             page.get_by_role("button", name="Continue").click()
             page.get_by_role("heading", name="What do you say").wait_for()
             send(page, "REFUTE")
             view = gives(lines, "answer")
             assert [one["tag"] for one in view["messages"]] == ["INIT", "REFUTE"]
-            assert view["messages"][1]["explanation"] == "Acylation with acetyl chloride."
+            assert view["messages"][1]["explanation"] == "It has a snout."
             assert {one["do"] for one in view["options"]} == {"RAT", "REF", "REV"}
             process.kill()
             process.wait()
-    again = ("drug", "--resume", "drug-1", "--port", "0")
+    again = ("animals", "--resume", "animals-1", "--port", "0")
     with started(tmp_path, *again) as (lines, process):
         assert gives(lines)["options"][0]["do"] == "answer"  # what was not sent is asked again
         view = gives(lines, "answer", "REF")
@@ -75,7 +75,7 @@ def test_a_person_in_a_browser_meets_an_assistant(browser: Any, tmp_path: Path) 
             gives(lines, "answer", "RAT")
             wait(page, "This session is over")
     with SqlBlackboard(str(tmp_path / "blackboard.sqlite"), create=False) as board:
-        stored = board.session("drug-1/1/1")
+        stored = board.session("animals-1/1/1")
     tags = ["INIT", "REFUTE", "REFUTE", "RATIFY", "RATIFY"]
     assert [one.tag for one in stored.history] == tags
     assert dict(stored.record.agents)["m"].startswith("assistant guards=assistant")

@@ -1,11 +1,10 @@
-"""Assistants as the machine or the human of DRUG and RAD, by the client of the official SDK."""
+"""Assistants as the machine or the human of a task, by the client of the official SDK."""
 
 from __future__ import annotations
 
 import asyncio
 import io
 import random
-from base64 import b64decode
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -19,23 +18,23 @@ from starlette.datastructures import Headers
 
 from backends.databases import SqlBlackboard, tokens
 from pxp_fsm.automata.automaton import Kind
-from pxp_fsm.experiments import participants, plan_data, runs
-from pxp_fsm.experiments.execution import Run
+from pxp_fsm.experiments import members, plan_data, runs
 from pxp_fsm.experiments.plans import ASSISTANTS, Plan
+from pxp_fsm.experiments.runs import Run, TaskOpening
 from pxp_fsm.protocol.messages import Message
 from pxp_fsm.protocol.rules import Ending
+from pxp_fsm.sessions.functions import AnswerFunction
 from pxp_fsm.web.assistants.server import server
-from pxp_fsm.web.assistants.tasks import TaskHost, member_of
-from pxp_fsm.web.assistants.tools import Desk
+from pxp_fsm.web.assistants.tasks import TaskAssistants, member_of
+from pxp_fsm.web.assistants.tools import Toolbox
 from pxp_fsm.web.experts.admission import Links
-from pxp_fsm.web.experts.news import News
-from pxp_fsm.web.experts.pictures import pixels
-from pxp_fsm.web.experts.runner import Runner
+from pxp_fsm.web.experts.views import pixels
+from pxp_fsm.web.hosting import Host, News, carried
 from tests.web.assistants import my_turn, refused, said
 from tests.web.experts import THEIRS, quick
 
-SAME = {"prediction": THEIRS.prediction.split("."), "explanation": THEIRS.explanation}
-OTHER = {"prediction": ["CC(=O)Cl", "Nc1ccc(O)cc1"], "explanation": "Acylation."}
+SAME = {"prediction": THEIRS.prediction, "explanation": THEIRS.explanation}
+OTHER = {"prediction": "mammal", "explanation": "It has a snout."}
 
 
 @dataclass
@@ -43,8 +42,8 @@ class Served:
     """Runs of tasks on a server in this process."""
 
     board: SqlBlackboard
-    run: Run
-    desk: Desk
+    run: Run[TaskOpening]
+    desk: Toolbox
 
     def client(self, role: str) -> Client:
         """A client of the SDK in that role."""
@@ -57,30 +56,26 @@ class Served:
 
 
 @asynccontextmanager
-async def serving(path: Path, task: str = "drug", **plan: Any) -> AsyncIterator[Served]:
-    """A run on a server, the one on the database if there is one; DRUG's own machine is quick."""
-    instances = "paracetamol" if task == "drug" else "1"
-    chosen = Plan(task, **{"instances": instances, "order": "fixed", **plan})
+async def serving(
+    path: Path, task: str = "animals", answers: AnswerFunction = quick, **plan: Any
+) -> AsyncIterator[Served]:
+    """A run on a server, the one on the database if there is one; its machine is `answers`."""
+    chosen = Plan(task, **{"instances": "sparrow", "order": "fixed", **plan})
     with SqlBlackboard(str(path)) as board:
         found, data = plan_data.read_plan(chosen)
-        if task == "drug" and chosen.machine is None:
-            found = participants.seated(found, chosen, quick)
+        if chosen.machine is None:
+            found = members.seated(found, chosen, answers)
         stored = [record.run for record in board.runs()]
         run = (
-            runs.resume(stored[0], board, task=found, may_be_over=True)
+            runs.resume(stored[0], board, subject=found, may_be_over=True)
             if stored
-            else runs.start(chosen, board, (found, data))
+            else runs.start(runs.TaskOpening(chosen, found, data), board)
         )
-        runner, news = Runner(board, [run]), News()
-        news.begin()
-        runner.on_change = news.tell
-        desk = Desk(TaskHost(runner, news), {})
-        await asyncio.to_thread(runner.start)
-        try:
+        host, news = Host(board, [run]), News()
+        desk = Toolbox(TaskAssistants(host, news), {})
+        async with carried(host, news):
             yield Served(board, run, desk)
-        finally:
-            await asyncio.to_thread(runner.stop)
-            desk.close()
+        desk.close()
 
 
 async def gives(client: Client, do: str, payload: Any = None) -> str:
@@ -94,34 +89,6 @@ def tags(history: Sequence[Message]) -> list[str]:
     return [message.tag for message in history]
 
 
-def test_an_assistant_is_the_chemist(tmp_path: Path) -> None:
-    async def meet() -> None:
-        async with serving(tmp_path / "a", human="mcp") as served, served.client("human") as me:
-            result = await me.call_tool("turn", {"wait": 20})
-            view = result.structured_content
-            assert isinstance(view, dict)
-            assert view["instance"] == "CC(=O)Nc1ccc(O)cc1"
-            assert "the target molecule" in view["asks"]
-            assert "expert in synthetic organic chemistry" in view["instructions"]
-            received = [THEIRS.prediction, THEIRS.explanation]
-            assert [view["messages"][0][one] for one in ("prediction", "explanation")] == received
-            assert view["pictures"] == ["the instance", "the prediction of message 1"]
-            drawn = [Image.open(io.BytesIO(b64decode(one.data))) for one in result.content[1:]]  # type: ignore[union-attr]
-            assert [(one.format, one.size) for one in drawn] == [("PNG", (600, 400))] * 2
-            assert await gives(me, "answer", OTHER) == "taken; message 2 needs one more answer"
-            assert await gives(me, "REF") == "done: message 2, REFUTE"
-            assert (await gives(me, "answer", SAME)).startswith("taken")
-            assert await gives(me, "RAT") == "done: message 4, RATIFY"
-            view = await my_turn(me)
-            assert (view["status"], view["ending"]) == ("over", Ending.RATIFIED)
-            assert tags(served.history()) == ["INIT", "REFUTE", "REFUTE", "RATIFY", "RATIFY"]
-            assert served.history()[1].answer.prediction == "CC(=O)Cl.Nc1ccc(O)cc1"
-            agents = dict(served.board.sessions()[0].agents)
-            assert agents["h"].startswith("assistant guards=assistant MATCH=")
-
-    asyncio.run(meet())
-
-
 def test_what_is_refused_says_why_and_is_not_stored(tmp_path: Path) -> None:
     async def attack() -> None:
         async with serving(tmp_path / "a", human="mcp") as served, served.client("human") as me:
@@ -132,9 +99,9 @@ def test_what_is_refused_says_why_and_is_not_stored(tmp_path: Path) -> None:
 
             for payload, reason in (
                 (None, "the payload is of no use: it is not a JSON object"),
-                ({"prediction": ["CCO"]}, "its keys are 'prediction'; they must be"),
-                ({**SAME, "prediction": ["ethanol"]}, "'ethanol' is not a valid SMILES"),
-                ({**SAME, "prediction": "CCO"}, "must be a list"),
+                ({"prediction": "bird"}, "its keys are 'prediction'; they must be"),
+                ({**SAME, "prediction": "7!"}, "a class is one word, not '7!'"),
+                ({**SAME, "prediction": ["bird"]}, "a class is a text"),
                 ({**SAME, "explanation": " "}, "explanation must be a text"),
                 ({**SAME, "explanation": "\ud800"}, "surrogate"),
                 ({**SAME, "explanation": "x" * 20_001}, "at most 20,000"),
@@ -160,30 +127,30 @@ def test_what_is_refused_says_why_and_is_not_stored(tmp_path: Path) -> None:
 def test_a_run_that_was_killed_asks_the_same_again(tmp_path: Path) -> None:
     async def first() -> str:
         async with (
-            serving(tmp_path / "a", "rad", machine="mcp:answers", human="mcp:relations") as served,
+            serving(tmp_path / "a", machine="mcp:answers", human="mcp:relations") as served,
             served.client("machine") as machine,
             served.client("human") as human,
         ):
-            shows = {"prediction": ["Pneumonia"], "explanation": "There is a shadow."}
+            shows = {"prediction": "bird", "explanation": "It has wings."}
             assert await gives(machine, "answer", shows) == "done: message 1, INIT"
-            other = {"prediction": ["Atelectasis"], "explanation": "The lung has collapsed."}
+            other = {"prediction": "reptile", "explanation": "It has dry skin."}
             await gives(human, "answer", other)
             view = await my_turn(human)
             assert "Do these two predictions count as the same?" in view["asks"]
             assert [one["do"] for one in view["options"]] == ["yes", "no", "unsure"]
-            assert "Atelectasis" in view["asks"]
+            assert "reptile" in view["asks"]
             assert (await said(machine, "turn"))["status"] == "others act"
             return str(view["question"])
 
     async def second(asked: str) -> None:
         async with (
-            serving(tmp_path / "a", "rad", machine="mcp:answers", human="mcp:relations") as served,
+            serving(tmp_path / "a", machine="mcp:answers", human="mcp:relations") as served,
             served.client("human") as human,
         ):
             result = await human.call_tool("turn", {"wait": 20})
-            assert [one.type for one in result.content] == ["text", "image"]
+            assert [one.type for one in result.content] == ["text"]
             assert tags(served.history()) == ["INIT"]
-            other = {"prediction": ["Atelectasis"], "explanation": "The lung has collapsed."}
+            other = {"prediction": "reptile", "explanation": "It has dry skin."}
             await gives(human, "answer", other)
             assert (await my_turn(human))["question"] == asked
             await gives(human, "no")
@@ -211,7 +178,7 @@ def test_a_token_of_another_role_or_run_opens_nothing(tmp_path: Path) -> None:
 
 def test_it_is_not_over_before_the_last_session_is(tmp_path: Path) -> None:
     async def take_part() -> None:
-        names = "paracetamol,benzocaine,lidocaine"
+        names = "sparrow,dog,trout"
         async with (
             serving(tmp_path / "a", human="mcp:answers", instances=names) as served,
             served.client("human") as me,
@@ -261,7 +228,7 @@ def test_two_assistants_follow_the_table(way: str, protocol: str, tmp_path: Path
 
 def check_path(served: Served) -> None:
     """Walk both tables, knowing rows and letters alone."""
-    table = served.run.plan.rules().automaton
+    table = served.run.opening.plan.rules().automaton
     states = {"m": table.initial, "h": table.initial}
     for message in served.history():
         for who, kind in ((message.sender, Kind.SEND), (message.receiver, Kind.RECEIVE)):
@@ -282,11 +249,11 @@ def test_a_revoked_token_counts_no_longer_than_it_is_remembered(
             given = {"authorization": f"Bearer {token}", "host": "127.0.0.1:8000"}
             return links.who(Headers(given)) is not None
 
-        first, second = (links.token("assistant", "drug-1/human") for _ in range(2))
+        first, second = (links.token("assistant", "animals-1/human") for _ in range(2))
         assert [knows(one) for one in (first, second, "another")] == [True, True, False]
         tokens.revoke(board, "assistant")  # by another process
         assert knows(first) is (seconds > 0)
-        links.revoke("assistant", "drug-1/human")  # by this one
+        links.revoke("assistant", "animals-1/human")  # by this one
         assert not knows(first)
         assert not knows(second)
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from backends.databases import SqlBlackboard
-from pxp_fsm.protocol.messages import Message
+from pxp_fsm.sessions.events import Event
 from pxp_fsm.tasks.task import HUMAN
 from pxp_fsm.web.experts import answers, server
-from pxp_fsm.web.experts.admission import Budget
+from pxp_fsm.web.experts.admission import RequestBudget
 from tests.web.expert_load import check, measured
 from tests.web.experts import MINE, QuickServer, served
 from tests.web.requests import ask_every_route
@@ -22,7 +21,7 @@ pytestmark = pytest.mark.deep
 
 
 def test_no_request_is_a_fault_of_the_server(tmp_path: Path) -> None:
-    with served(tmp_path / "lab.sqlite", "ann", budget=Budget(1e9, 1e9)) as found:
+    with served(tmp_path / "lab.sqlite", "ann", budget=RequestBudget(1e9, 1e9)) as found:
         ann = found.expert("ann")
         view = ann.waiting()
         known = {"{session}": view["id"], "{number}": "1"}
@@ -33,9 +32,9 @@ def test_no_request_is_a_fault_of_the_server(tmp_path: Path) -> None:
 def test_what_is_acknowledged_is_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     append = SqlBlackboard.append
 
-    def slowly(board: SqlBlackboard, message: Message, *more: Any) -> None:
-        time.sleep(0.5 if message.sender == HUMAN else 0)
-        append(board, message, *more)
+    def slowly(board: SqlBlackboard, session: str, event: Event) -> None:
+        time.sleep(0.5 if event.carried.sender == HUMAN else 0)
+        append(board, session, event)
 
     monkeypatch.setattr(SqlBlackboard, "append", slowly)
     monkeypatch.setattr(server, "PATIENCE", 0.05)
@@ -44,8 +43,8 @@ def test_what_is_acknowledged_is_stored(tmp_path: Path, monkeypatch: pytest.Monk
         ann = found.expert("ann")
         view = ann.gives(ann.gives(ann.waiting(), "own", **MINE), "REF")
         assert ann.reply(view, "send").status_code == 200
-        session = found.runner.places[view["id"]].session
-        assert [one.message.tag for one in found.runner.board.entries(session)][:2] == [
+        session = found.host.places[view["id"]].session
+        assert [one.carried.tag for one in found.host.board.events(session)][:2] == [
             "INIT",
             "REFUTE",
         ]

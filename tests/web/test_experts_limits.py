@@ -8,15 +8,15 @@ import pytest
 from starlette.testclient import TestClient
 
 from pxp_fsm.errors import UsageError
-from pxp_fsm.web.experts.admission import Bounded, Budget, Links, checked_url
+from pxp_fsm.web.experts.admission import BoundedRequests, Links, RequestBudget, checked_url
 from pxp_fsm.web.experts.server import application
-from pxp_fsm.web.security import Guarded
+from pxp_fsm.web.serving import GuardedApp
 from tests.web.experts import BASE, Expert, served
 
 
 def test_requests_are_limited_for_each_holder_apart() -> None:
     now = 0.0
-    budget = Budget(2.0, 3.0, lambda: now)
+    budget = RequestBudget(2.0, 3.0, lambda: now)
     assert [budget.takes("a") for _ in range(4)] == [True, True, True, False]
     assert budget.takes("b")
     now = 0.5
@@ -25,8 +25,8 @@ def test_requests_are_limited_for_each_holder_apart() -> None:
 
 def test_who_asks_too_often_waits_and_nobody_else_does(tmp_path: Path) -> None:
     with served(tmp_path / "lab.sqlite", "ann", "bea") as two:
-        bounded = Bounded(application(two.runner, two.links), Budget(0.0, 3.0))
-        client = TestClient(Guarded(bounded, two.links), base_url=BASE)
+        bounded = BoundedRequests(application(two.host, two.links), RequestBudget(0.0, 3.0))
+        client = TestClient(GuardedApp(bounded, two.links), base_url=BASE)
         ann, bea = (Expert(client, two.tokens[name]) for name in ("ann", "bea"))
         codes = [ann.ask("GET", "/api/me").status_code for _ in range(4)]
         assert codes == [200, 200, 200, 429]
@@ -44,8 +44,8 @@ def test_an_address_that_is_none_is_refused(url: str) -> None:
 
 def test_behind_tls_links_host_and_cookie_are_those_of_the_address(tmp_path: Path) -> None:
     with served(tmp_path / "lab.sqlite", "ann") as found:
-        links = Links(found.runner.board, 1, "https://Lab.example/")
-        app = Guarded(application(found.runner, links), links)
+        links = Links(found.host.board, 1, "https://Lab.example/")
+        app = GuardedApp(application(found.host, links), links)
         link = links.link("expert", "ann")
         assert link.startswith("https://lab.example/?token=")
         client = TestClient(app, base_url="https://lab.example")

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from backends.databases import SqlBlackboard
-from backends.databases.drafts import timings_of
 from backends.databases.verify import verify_engine
 from tests.web.browsers import AXE, Theme, expect, opened
 from tests.web.experts import MINE, QuickServer, Server
@@ -22,11 +21,11 @@ pytestmark = pytest.mark.deep
 PHONE = (390, 844)
 PICTURES = os.environ.get("PXP_PICTURES", "")
 """A folder for pictures of pages."""
-SMILES, WORDS = MINE["prediction"], MINE["explanation"]
+PREDICTION, WORDS = MINE["prediction"], MINE["explanation"]
 
 
 def experiment(folder: Path, task: str, human: str = "browser") -> str:
-    instances = '["paracetamol"]' if task == "drug" else "1"
+    instances = {"animals": '["sparrow"]', "drug": '["paracetamol"]'}.get(task, "1")
     text = f'format = 1\ntask = "{task}"\ninstances = {instances}\n[agents]\nhuman = "{human}"\n'
     (folder / f"{task}.toml").write_text(text, "utf-8")
     return f"{task}.toml"
@@ -34,7 +33,7 @@ def experiment(folder: Path, task: str, human: str = "browser") -> str:
 
 @contextmanager
 def at_desk(
-    browser: Any, folder: Path, task: str = "drug", human: str = "browser", **look: Any
+    browser: Any, folder: Path, task: str = "animals", human: str = "browser", **look: Any
 ) -> Iterator[tuple[Any, Server]]:
     """A page on which a session waits for its expert, and its server."""
     with (
@@ -95,97 +94,10 @@ def tags(folder: Path) -> list[list[str]]:
         ]
 
 
-@pytest.mark.parametrize("size", [(1440, 950), PHONE], ids=["desk", "phone"])
-def test_a_whole_session_about_a_molecule(
-    browser: Any, tmp_path: Path, size: tuple[int, int]
-) -> None:
-    with at_desk(browser, tmp_path, size=size) as (page, _):
-        assert "token" not in page.url
-        begin(page)
-        wait(page, "For research only, not for diagnosis or treatment.")
-        page.wait_for_function("() => document.querySelector('.frame img').naturalWidth > 0")
-        page.get_by_role("button", name="zoom in").click()
-        wait(page, "125%")
-        page.get_by_label("Your prediction").fill(SMILES)
-        page.wait_for_selector(".preview img")
-        page.get_by_role("button", name="Draw").click()
-        page.wait_for_function("() => !document.querySelector('.editor [role=status]')")
-        page.get_by_label("Your explanation").fill(WORDS)
-        wait(page, "Your draft is kept.")
-        page.reload()
-        begin(page)
-        assert page.get_by_label("Your prediction").input_value() == SMILES
-        assert page.get_by_label("Your explanation").input_value() == WORDS
-        go_on(page, "What do you say")
-        assert page.locator("input[type=radio]:checked").count() == 0
-        page.get_by_role("button", name="Continue").click()
-        wait(page, "Choose one of them.")
-        assert page.get_by_label("REJECT").is_disabled()
-        page.get_by_label("REFUTE").check()
-        go_on(page, "A last look before it is sent")
-        page.get_by_role("button", name="Why does").click()
-        page.wait_for_selector(".why")
-        page.get_by_role("button", name="Edit").click()
-        page.get_by_role("heading", name="Your answer").wait_for()
-        assert page.get_by_label("Your prediction").input_value() == SMILES
-        go_on(page, "What do you say")
-        send(page, "REFUTE")
-        agree(page)
-    (said,) = tags(tmp_path)
-    assert said[:2] == ["INIT", "REFUTE"]
-    assert said[-1] == "RATIFY"
-    with SqlBlackboard(str(tmp_path / "runs" / "blackboard.sqlite"), create=False) as board:
-        timing = timings_of(board, board.sessions()[0].session)[2]
-        assert timing.edits >= 2
-        assert timing.active + timing.idle > 0
-
-
-def test_a_molecule_is_drawn_by_hand(browser: Any, tmp_path: Path) -> None:
-    with at_desk(browser, tmp_path) as (page, _):
-        begin(page)
-        page.get_by_role("button", name="Draw").click()
-        page.wait_for_selector(".editor canvas")
-        box = page.locator(".editor .canvas").bounding_box()
-        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        page.wait_for_function("() => document.querySelector('#prediction').value")
-        assert re.fullmatch("C+", page.get_by_label("Your prediction").input_value())
-
-
-def test_a_whole_session_about_an_x_ray(browser: Any, tmp_path: Path) -> None:
-    with at_desk(browser, tmp_path, "rad", "browser:relations") as (page, _):
-        begin(page)
-        frame = page.locator(".frame")
-        page.wait_for_function("() => document.querySelector('.frame img').naturalWidth > 100")
-        frame.focus()
-        for key in ("+", "ArrowLeft", "i"):
-            page.keyboard.press(key)
-        style = frame.locator("img").evaluate("one => one.style.transform + one.style.filter")
-        assert "scale(1.25)" in style
-        assert "invert(1)" in style
-        page.get_by_label("Contrast").fill("180")
-        page.get_by_role("button", name="Reset").click()
-        page.get_by_label("Find a label").fill("pneumon")
-        page.keyboard.press("Enter")
-        wait(page, "Chosen: Pneumonia")
-        page.get_by_label("Your explanation").fill("An opacity in the right lower zone.")
-        go_on(page, "Is it the same prediction?")
-        while (asked := page.inner_text("#form-title")) != "A last look before it is sent":
-            page.get_by_label("No", exact=True).check()
-            page.get_by_role("button", name="Continue").click()
-            page.wait_for_function(
-                "asked => ![asked, undefined].includes("
-                "document.querySelector('#form-title')?.innerText)",
-                arg=asked,
-            )
-        page.get_by_role("button", name="Send").click()
-        page.wait_for_function("() => document.querySelectorAll('.messages li').length >= 2")
-    assert tags(tmp_path)[0][:2] == ["INIT", "REFUTE"]
-
-
 def test_two_experts_side_by_side(browser: Any, tmp_path: Path) -> None:
     names = ("--subject", "ann", "--subject", "bea")
     with (
-        Server(tmp_path, experiment(tmp_path, "drug"), *names) as server,
+        Server(tmp_path, experiment(tmp_path, "animals"), *names) as server,
         opened(browser, server.links["ann"], wait=False) as ann,
         opened(browser, server.links["bea"], wait=False) as bea,
         opened(browser, server.links["researcher"], wait=False) as lab,
@@ -267,7 +179,7 @@ def test_a_server_that_is_killed_in_the_middle_loses_nothing(
 ) -> None:
     with at_desk(browser, tmp_path, lenient=True, late=late) as (page, server):
         begin(page)
-        page.get_by_label("Your prediction").fill(SMILES)
+        page.get_by_label("Your prediction").fill(PREDICTION)
         page.get_by_label("Your explanation").fill("half a")
         wait(page, "Your draft is kept.")
         server.end()
@@ -303,7 +215,7 @@ def test_fifty_kills_in_the_middle_of_a_session_lose_nothing(browser: Any, tmp_p
             page.locator(".away").wait_for(state="detached")
 
         begin(page)
-        page.get_by_label("Your prediction").fill(SMILES)
+        page.get_by_label("Your prediction").fill(PREDICTION)
         page.get_by_label("Your explanation").evaluate("one => { one.stays = true }")
         for number in range(40):
             typed += f"{number}. "
@@ -332,11 +244,11 @@ def test_fifty_kills_in_the_middle_of_a_session_lose_nothing(browser: Any, tmp_p
     assert said[-1] == "RATIFY"
     with SqlBlackboard(str(tmp_path / "runs" / "blackboard.sqlite"), create=False) as board:
         assert verify_engine(board.engine).problems == ()
-        entries = board.entries(board.sessions()[0].session)
-    assert [one.message.answer.explanation for one in entries].count(WORDS) == 1
+        entries = board.events(board.sessions()[0].session)
+    assert [one.carried.answer.explanation for one in entries].count(WORDS) == 1
 
 
-@pytest.mark.parametrize("task", ["drug", "rad"])
+@pytest.mark.parametrize("task", ["animals"])
 def test_axe_finds_nothing_and_nothing_is_too_wide(browser: Any, tmp_path: Path, task: str) -> None:
     if not AXE.is_file():
         pytest.skip("axe is not here: npm ci in pxp_fsm/web/frontend")
@@ -365,7 +277,7 @@ def test_hostile_texts_stay_texts(browser: Any, tmp_path: Path) -> None:
     hostile = "</script><img src=x onerror='window.hurt=1'><script>window.hurt=1</script>"
     with at_desk(browser, tmp_path) as (page, _):
         begin(page)
-        page.get_by_label("Your prediction").fill(SMILES)
+        page.get_by_label("Your prediction").fill(PREDICTION)
         page.get_by_label("Your explanation").fill(hostile)
         go_on(page, "What do you say")
         send(page, "REFUTE")

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from proofs.systems import System
-from pxp_fsm.web.assets import static
 from pxp_fsm.web.files import embedded, explorer_file
+from pxp_fsm.web.serving import static
 from pxp_fsm.web.subjects import subject_in
 from pxp_fsm.web.views import Views
 from tests.command_line import pxp

@@ -14,20 +14,19 @@ from starlette.testclient import TestClient
 from proofs.systems import Composition, System
 from proofs.systems.folding import Fold
 from pxp_fsm.web.files import embedded
-from pxp_fsm.web.graphs import MOST_ARROWS, MOST_NODES, StatePicture
-from pxp_fsm.web.security import Access, Guarded
 from pxp_fsm.web.server import application
-from pxp_fsm.web.subjects import Subject, subject_in
-from pxp_fsm.web.views import Views
+from pxp_fsm.web.serving import Access, GuardedApp
+from pxp_fsm.web.subjects import SystemSubject, subject_in
+from pxp_fsm.web.views import MOST_ARROWS, MOST_NODES, StatePicture, Views
 from tests.web.hostile import hostile_system
 
 BUFFERED = subject_in(("pxp",), "fifo:1")
 
 
-def _client(subject: Subject = BUFFERED) -> TestClient:
+def _client(subject: SystemSubject = BUFFERED) -> TestClient:
     access = Access(8000, "secret")
     headers = {"authorization": "Bearer secret"}
-    guarded = Guarded(application(subject), access)
+    guarded = GuardedApp(application(subject), access)
     return TestClient(guarded, base_url="http://127.0.0.1:8000", headers=headers)
 
 
@@ -69,7 +68,7 @@ def test_what_is_not_drawn_is_counted() -> None:
 
 
 def test_a_large_system_is_cut_and_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pxp_fsm.web.graphs.MOST_STATES", 6)
+    monkeypatch.setattr("pxp_fsm.web.views.MOST_STATES", 6)
     client = _client()
     assert _graph(client, "none")["count"].startswith("The nearest 6 states, ")
     assert "there are more" in _graph(client, "none")["count"]

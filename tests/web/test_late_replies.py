@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.web.browsers import PATIENCE, ROOT, expect, opened, served, server
+from tests.web.browsers import PATIENCE, ROOT, expect, opened, served
 from tests.web.experts import MINE, Server
-from tests.web.studios import network_file
 
 pytestmark = pytest.mark.deep
 
@@ -23,7 +22,7 @@ NEWS = (
     """sockets.at(-1).dispatchEvent(new MessageEvent("message", { data: '{"type":"changed"}' }))"""
 )
 TABLE = ROOT / "pxp_fsm" / "automata" / "data" / "pxp.toml"
-DRUG = 'format = 1\ntask = "drug"\ninstances = ["paracetamol"]\n[agents]\nhuman = "browser"\n'
+ANIMALS = 'format = 1\ntask = "animals"\ninstances = ["sparrow"]\n[agents]\nhuman = "browser"\n'
 
 
 @contextmanager
@@ -80,32 +79,10 @@ def test_a_table_is_edited_while_its_system_is_walked(browser: Any, tmp_path: Pa
         expect(other.locator("figcaption").first).to_contain_text("second")
 
 
-def test_what_is_typed_meanwhile_is_not_lost_in_the_studio(browser: Any, tmp_path: Path) -> None:
-    path = network_file(tmp_path)
-    with (
-        server("lan", "serve", str(path), cwd=tmp_path) as (address, _process),
-        opened(browser, address, late=LATE) as page,
-    ):
-        field = page.locator("[data-region=examples] textarea").first
-        field.fill("one")
-        page.get_by_role("button", name="Note it").click()
-        field.fill("two")
-        page.locator(".example-list li", has_text="one").wait_for()
-        page.get_by_role("button", name="Note it").click()
-        page.locator(".example-list li", has_text="two").wait_for()
-        expect(field).to_have_value("")
-        field.fill("three")
-        page.evaluate("sockets.at(-1).close()")
-        page.get_by_text("The server has ended.").wait_for()
-        field.fill("three and more")
-        page.get_by_text("The server has ended.").wait_for(state="detached")
-        expect(field).to_have_value("three and more")
-
-
 def test_a_person_is_shown_each_step_and_all_news(browser: Any, tmp_path: Path) -> None:
-    (tmp_path / "drug.toml").write_text(DRUG, "utf-8")
+    (tmp_path / "animals.toml").write_text(ANIMALS, "utf-8")
     with (
-        Server(tmp_path, "drug.toml", "--subject", "ann") as lab,
+        Server(tmp_path, "animals.toml", "--subject", "ann") as lab,
         opened(browser, lab.links["ann"], wait=False) as page,
         opened(browser, lab.links["researcher"], late=LATE, wait=False) as desk,
     ):

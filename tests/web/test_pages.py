@@ -303,11 +303,11 @@ def test_a_switch_turned_off_makes_claims_fall_and_the_matrix_moves(
     browser: Any, interact: str
 ) -> None:
     with opened(browser, interact + "#t=0.0") as page:
-        wait(page, "1 of 13 claims fail")
+        wait(page, "1 of 23 claims fail")
         panel = page.locator("section[aria-labelledby=assumptions-title]")
         expect(panel.locator(".matrix .open")).to_have_text(["A RATIFY"])
         panel.get_by_label("symmetric").uncheck()
-        wait(page, "5 of 11 claims fail")
+        wait(page, "5 of 23 claims fail")
         expect(panel.locator(".matrix .open")).not_to_have_text(["A RATIFY"])
         play(panel, "refuted-never")
         wait(page, "The trace of refuted-never")

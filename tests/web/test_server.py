@@ -17,11 +17,11 @@ import pytest
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from proofs.export.itf import actions_of
+from proofs.export.traces import actions_of
 from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol.relations import Assumption
-from pxp_fsm.web.security import Access
-from pxp_fsm.web.serving import listen
+from pxp_fsm.web.serving import Access, listen
+from tests.command_line import PLACES
 from tests.web.explorers import BASE, EVENTS, PXP, client_of, events_of
 
 ROOT = Path(__file__).parents[2]
@@ -311,12 +311,12 @@ def test_a_port_that_is_taken_is_refused() -> None:
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 @pytest.mark.parametrize(
     "asked",
-    [("explore", "pxp", "--no-browser"), ("mcp", "drug", "--instances", "1", "--port", "0")],
+    [("explore", "pxp", "--no-browser"), ("mcp", "animals", "--instances", "1", "--port", "0")],
     ids=["explore", "mcp"],
 )
 def test_two_interrupts_end_a_server_as_one_does(asked: tuple[str, ...], tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pxp_fsm.cli", *asked]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    environment = {**os.environ, "PYTHONPATH": PLACES, "PYTHONUNBUFFERED": "1"}
     pipes: dict[str, Any] = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen(command, text=True, cwd=tmp_path, env=environment, **pipes) as process:
         assert process.stdout is not None

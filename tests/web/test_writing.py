@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,16 +14,14 @@ from hypothesis import strategies as st
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from pxp_fsm.diagrams.placement import Placement
+from pxp_fsm.diagrams.graphviz import Placement
 from pxp_fsm.web.experts.views import legible
 from tests.backends.model_servers import completion, events
-from tests.studies.experts import drug
 from tests.web.browsers import expect, opened
 from tests.web.experts import BASE, THEIRS, Served, Server, served
-from tests.web.studies import study_server
 
-REACTANTS = THEIRS.prediction.split(".")
-REPLY = json.dumps({"prediction": REACTANTS, "explanation": "Slowly 😀 and surely."})
+PREDICTION = THEIRS.prediction
+REPLY = json.dumps({"prediction": PREDICTION, "explanation": "Slowly 😀 and surely."})
 EVENTS = "ws://127.0.0.1:8000/api/events"
 HALF = REPLY[: REPLY.index("surely") - 1]
 
@@ -34,6 +31,7 @@ class SlowModel:
 
     def __init__(self, server: HTTPServer) -> None:
         self.goes_on = threading.Event()
+        self.reply = REPLY
         self.asked: list[dict[str, Any]] = []
         self.name = f"openai:slow@{server.url_for('/v1')}"
         server.expect_request("/v1/chat/completions").respond_with_handler(self._reply)
@@ -42,7 +40,7 @@ class SlowModel:
         self.asked.append(request.get_json())
         if not self.asked[-1].get("stream"):
             self.goes_on.wait(60)
-            return Response(json.dumps(completion(REPLY)), content_type="application/json")
+            return Response(json.dumps(completion(self.reply)), content_type="application/json")
         return Response(self._pieces(), content_type="text/event-stream", direct_passthrough=True)
 
     def _pieces(self) -> Iterator[bytes]:
@@ -66,7 +64,7 @@ def headers(found: Served, subject: str) -> dict[str, str]:
 def written(found: Served, subject: str) -> str:
     """The id of an expert's session, as soon as they hear half of what is written in it."""
     with found.client.websocket_connect(EVENTS, headers=headers(found, subject)) as heard:
-        found.runner.on_write(found.expert(subject).sessions()[0]["id"])
+        found.host.on_write(found.expert(subject).sessions()[0]["id"])
         while True:
             event = heard.receive_json()
             if event.get("explanation") == "Slowly 😀 and":
@@ -76,14 +74,6 @@ def written(found: Served, subject: str) -> str:
 def case(page: Any, number: int) -> Any:
     """A session in the queue."""
     return page.locator(".queue a", has_text=f"Case {number}")
-
-
-def begun(model: SlowModel) -> None:
-    """Wait until the model is asked."""
-    until = time.monotonic() + 60
-    while not model.asked:
-        assert time.monotonic() < until
-        time.sleep(0.01)
 
 
 def test_what_a_model_writes_is_seen_by_its_expert_alone_until_it_is_sent(
@@ -98,13 +88,13 @@ def test_what_a_model_writes_is_seen_by_its_expert_alone_until_it_is_sent(
         assert view["messages"] == []
         assert view["writing"] == {
             "number": 1,
-            "prediction": ", ".join(REACTANTS),
+            "prediction": PREDICTION,
             "explanation": "Slowly 😀 and",
         }
         other = written(found, "bea")
         with found.client.websocket_connect(EVENTS, headers=headers(found, "bea")) as heard:
-            found.runner.on_write(session)
-            found.runner.on_write(other)
+            found.host.on_write(session)
+            found.host.on_write(other)
             assert heard.receive_json()["id"] == other
         model.goes_on.set()
         view = ann.waiting()
@@ -114,37 +104,17 @@ def test_what_a_model_writes_is_seen_by_its_expert_alone_until_it_is_sent(
 
 
 @pytest.mark.deep
-def test_in_a_study_nothing_is_seen_before_it_is_sent(tmp_path: Path, model: SlowModel) -> None:
-    changed = {
-        "blinded = true": "blinded = false",
-        "k = 3": f'k = 3\nmachine = "{model.name}"',
-        "providers = []": 'providers = ["a model"]',
-    }
-    with study_server(drug(tmp_path, **changed), tmp_path / "people.sqlite") as there:
-        there.lab("POST", "/events/open")
-        ann = there.arrives("ann")
-        ann.carried("WAITING")
-        begun(model)
-        assert not model.asked[0].get("stream")
-        assert "Slowly" not in str(ann.look())
-        model.goes_on.set()
-        page = ann.until(lambda one: (one.get("session") or {}).get("asked"))
-        assert page["session"]["writing"] is None
-        assert page["session"]["messages"][0]["explanation"] == "Slowly 😀 and surely."
-
-
-@pytest.mark.deep
 def test_what_is_written_elsewhere_wipes_nothing_that_is_typed(
     browser: Any, tmp_path: Path, model: SlowModel
 ) -> None:
-    (tmp_path / "drug.toml").write_text(
-        'format = 1\ntask = "drug"\ninstances = ["paracetamol", "lidocaine"]\n'
+    (tmp_path / "animals.toml").write_text(
+        'format = 1\ntask = "animals"\ninstances = ["sparrow", "trout"]\n'
         f'[agents]\nhuman = "browser"\nmachine = "{model.name}"\n',
         "utf-8",
     )
     model.goes_on.set()
     with (
-        Server(tmp_path, "drug.toml", "--subject", "ann") as server,
+        Server(tmp_path, "animals.toml", "--subject", "ann") as server,
         opened(browser, server.links["ann"], wait=False) as page,
         opened(browser, server.links["ann"], wait=False) as other,
     ):
@@ -158,7 +128,7 @@ def test_what_is_written_elsewhere_wipes_nothing_that_is_typed(
         expect(page.get_by_label("Your explanation")).to_have_value("typed by ann")
         model.goes_on.clear()
         case(other, 2).click()
-        other.get_by_label("Your prediction").fill("CCO")
+        other.get_by_label("Your prediction").fill("mammal")
         other.get_by_label("Your explanation").fill("Otherwise.")
         other.get_by_role("button", name="Continue").click()
         other.get_by_label("REFUTE").check()

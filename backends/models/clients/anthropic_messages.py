@@ -13,17 +13,17 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from backends.models.catalogue import ModelFacts, longest_reply
-from backends.models.clients.bounds import PLAIN, http_options, longest
+from backends.models.clients.http import PLAIN, http_options, longest
 from backends.models.clients.keys import Key, redacted
 from backends.models.failures import MOST_TOKENS, CallFailed, explained, malformed
 from pxp_fsm.errors import Halted
 from pxp_fsm.prompting.model import (
     Capability,
+    ChatRole,
     ChatTurn,
+    ModelRequest,
     OnText,
     Reply,
-    Request,
-    Role,
     Served,
     Stop,
     Usage,
@@ -51,8 +51,9 @@ _STOPS = {
 
 
 class AnthropicMessages:
-    """A model of Anthropic's; fills `pxp_fsm.prompting.model.Model`. `aclose` it in the loop that
-    used it.
+    """A model of Anthropic's; fills `pxp_fsm.prompting.model.LanguageModel`.
+
+    `aclose` it in the loop that used it.
 
     `timeout`, in seconds, bounds the silence of a server; `transport` replaces the network.
     """
@@ -102,7 +103,7 @@ class AnthropicMessages:
         if made is not None:
             await made.close()
 
-    async def reply(self, request: Request) -> Reply:
+    async def reply(self, request: ModelRequest) -> Reply:
         started = time.perf_counter()
         arguments = self._arguments(request)
         messages = self._client().messages
@@ -125,7 +126,7 @@ class AnthropicMessages:
         served = Served(redacted(request_id, self._key), time.perf_counter() - started)
         return _reply(said, served)
 
-    async def count_tokens(self, request: Request) -> int:
+    async def count_tokens(self, request: ModelRequest) -> int:
         """How many tokens the server says that `request` is."""
         arguments = self._arguments(request)
         for name in ("max_tokens", "extra_body"):
@@ -141,7 +142,7 @@ class AnthropicMessages:
 
     async def batch(
         self,
-        requests: Sequence[Request],
+        requests: Sequence[ModelRequest],
         *,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         every: float = 15.0,
@@ -158,7 +159,10 @@ class AnthropicMessages:
         return answers
 
     async def _batch(
-        self, requests: Sequence[Request], sleep: Callable[[float], Awaitable[None]], every: float
+        self,
+        requests: Sequence[ModelRequest],
+        sleep: Callable[[float], Awaitable[None]],
+        every: float,
     ) -> list[Reply | CallFailed]:
         started = time.perf_counter()
         asked: Any = [
@@ -184,7 +188,7 @@ class AnthropicMessages:
     def _explained(self, error: Exception) -> Exception:
         return explained(error, self.name, self._key) or error
 
-    def _arguments(self, request: Request) -> dict[str, Any]:
+    def _arguments(self, request: ModelRequest) -> dict[str, Any]:
         """`request` in the words of the API; raises `Halted` for what the model cannot do."""
         missing = missing_capabilities(self, needs(request))
         if missing:
@@ -263,7 +267,7 @@ def _message(turn: ChatTurn, caches: bool) -> dict[str, object]:
     if turn.text[stable:] or not (images or text):
         text.append({"type": "text", "text": turn.text[stable:]})
     return {
-        "role": "user" if turn.role is Role.USER else "assistant",
+        "role": "user" if turn.role is ChatRole.USER else "assistant",
         "content": [*images, *text],
     }
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from pxp_fsm.errors import Halted
 from pxp_fsm.prompting.model import (
     Capability,
+    ChatRole,
     ChatTurn,
+    ModelRequest,
     Reply,
-    Request,
-    Role,
     Served,
     Stop,
     Usage,
@@ -39,7 +39,7 @@ _STOPS = {
 
 
 class InspectModel:
-    """Asks `provided`, a model of Inspect; fills `pxp_fsm.prompting.model.Model`.
+    """Asks `provided`, a model of Inspect; fills `pxp_fsm.prompting.model.LanguageModel`.
 
     The bound on the length of a reply is not sent: it is that of `inspect eval --max-tokens`. No
     JSON Schema is sent either, because not every provider takes one; replies are validated.
@@ -54,7 +54,7 @@ class InspectModel:
     def name(self) -> str:
         return f"{PREFIX}{self._provided}"
 
-    async def reply(self, request: Request) -> Reply:
+    async def reply(self, request: ModelRequest) -> Reply:
         from inspect_ai.model import ChatMessageSystem, GenerateConfig
 
         missing = missing_capabilities(self, needs(request))
@@ -76,7 +76,7 @@ class InspectModel:
 def _message(turn: ChatTurn) -> Any:
     from inspect_ai.model import ChatMessageAssistant, ChatMessageUser, ContentImage, ContentText
 
-    if turn.role is Role.ASSISTANT:
+    if turn.role is ChatRole.ASSISTANT:
         return ChatMessageAssistant(content=turn.text)
     if not turn.images:
         return ChatMessageUser(content=turn.text)

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 from backends.models.catalogue import ModelFacts, longest_reply
 from backends.models.clients.anthropic_messages import STREAMED, body_of, merged, part
-from backends.models.clients.bounds import PLAIN, http_options, longest
+from backends.models.clients.http import PLAIN, http_options, longest
 from backends.models.clients.keys import Key, redacted
 from backends.models.failures import MOST_TOKENS, explained, malformed
 from pxp_fsm.errors import Halted, quoted, require_extra
 from pxp_fsm.prompting.model import (
     Capability,
+    ChatRole,
     ChatTurn,
+    ModelRequest,
     OnText,
     Reply,
-    Request,
-    Role,
     Served,
     Stop,
     Usage,
@@ -38,8 +38,9 @@ _STOPS = {"stop": Stop.END, "length": Stop.LENGTH, "content_filter": Stop.REFUSA
 
 
 class OpenAIChat:
-    """A model behind OpenAI's protocol; fills `pxp_fsm.prompting.model.Model`. `aclose` it in its
-    loop.
+    """A model behind OpenAI's protocol; fills `pxp_fsm.prompting.model.LanguageModel`.
+
+    `aclose` it in its loop.
 
     `timeout`, in seconds, bounds the silence of a server; `transport` replaces the network.
     """
@@ -88,7 +89,7 @@ class OpenAIChat:
         if made is not None:
             await made.close()
 
-    async def reply(self, request: Request) -> Reply:
+    async def reply(self, request: ModelRequest) -> Reply:
         started = time.perf_counter()
         arguments = self._arguments(request)
         most = arguments[self._facts.server.limit]
@@ -114,7 +115,7 @@ class OpenAIChat:
         served = Served(request_id, time.perf_counter() - started)
         return Reply(text or refusal, stop, _usage(usage, request_id), served)
 
-    def _arguments(self, request: Request) -> dict[str, Any]:
+    def _arguments(self, request: ModelRequest) -> dict[str, Any]:
         """`request` in the words of the API; raises `Halted` for what the model cannot do."""
         missing = missing_capabilities(self, needs(request))
         if missing:
@@ -139,7 +140,7 @@ class OpenAIChat:
 
 
 def _message(turn: ChatTurn) -> dict[str, object]:
-    role = "user" if turn.role is Role.USER else "assistant"
+    role = "user" if turn.role is ChatRole.USER else "assistant"
     if not turn.images:
         return {"role": role, "content": turn.text}
     parts: list[dict[str, object]] = [

@@ -12,13 +12,13 @@ from contextlib import contextmanager
 
 from backends.models.failures import CallFailed
 from pxp_fsm.errors import Halted, NoAnswer
-from pxp_fsm.prompting.model import Reply, Request
+from pxp_fsm.prompting.model import ModelRequest, Reply
 
 QUIET = 2.0
 """Seconds without a new request, after which those that are there are sent."""
 
 
-SendBatch = Callable[[Sequence[Request]], Awaitable[Sequence[Reply | CallFailed]]]
+SendBatch = Callable[[Sequence[ModelRequest]], Awaitable[Sequence[Reply | CallFailed]]]
 """Sends many requests as one batch: a reply or a failure for each, in their order."""
 
 
@@ -66,10 +66,10 @@ class BatchQueue:
         self._gathering.join(self)
         self._quiet = quiet
         self._timer: asyncio.TimerHandle | None = None
-        self._gathered: list[tuple[Request, asyncio.Future[Reply]]] = []
+        self._gathered: list[tuple[ModelRequest, asyncio.Future[Reply]]] = []
         self._under_way: set[asyncio.Task[None]] = set()
 
-    async def reply(self, request: Request) -> Reply:
+    async def reply(self, request: ModelRequest) -> Reply:
         """The reply to `request`, which waits for its batch."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Reply] = loop.create_future()
@@ -98,7 +98,7 @@ class BatchQueue:
             self._under_way.add(task)
             task.add_done_callback(self._under_way.discard)
 
-    async def _send(self, gathered: list[tuple[Request, asyncio.Future[Reply]]]) -> None:
+    async def _send(self, gathered: list[tuple[ModelRequest, asyncio.Future[Reply]]]) -> None:
         try:
             answers = await self._send_batch([request for request, _ in gathered])
         except BaseException as error:

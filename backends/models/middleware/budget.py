@@ -19,8 +19,8 @@ from pxp_fsm.prompting.model import (
     Ask,
     Layer,
     Ledger,
+    ModelRequest,
     Reply,
-    Request,
     Reservation,
     Spending,
     Usage,
@@ -87,7 +87,7 @@ class Budget:
         """Calls made so far."""
         return self._made
 
-    async def reserve(self, model: str, request: Request, worst: float | None) -> Reserved:
+    async def reserve(self, model: str, request: ModelRequest, worst: float | None) -> Reserved:
         """Reserve `worst` dollars for a call (None: not known), which counts from now.
 
         Raises `Halted` where there is no room and no call under way that could make some, and what
@@ -179,7 +179,7 @@ def capped(budget: Budget, facts: ModelFacts) -> Layer:
     if facts.price is None and budget.capped_in_money:
         raise unpriced(str(facts.name))
 
-    async def reply(ask: Ask, request: Request) -> Reply:
+    async def reply(ask: Ask, request: ModelRequest) -> Reply:
         worst = facts.worst(request)
         reserved = await budget.reserve(
             str(facts.name), request, None if facts.price is None else worst

@@ -22,11 +22,11 @@ from pxp_fsm.artifacts import locked, write_atomically
 from pxp_fsm.errors import DataError, Halted, quoted
 from pxp_fsm.prompting.model import (
     Ask,
+    LanguageModel,
     Layer,
     LayeredModel,
-    Model,
+    ModelRequest,
     Reply,
-    Request,
     Served,
     Stop,
     Usage,
@@ -190,7 +190,7 @@ def cached(name: str, cache: CallCache) -> Layer:
     """
     under_way: dict[Asked, asyncio.Future[None]] = {}
 
-    async def reply(ask: Ask, request: Request) -> Reply:
+    async def reply(ask: Ask, request: ModelRequest) -> Reply:
         asked = (name, fingerprint(request), request.epoch)
         while asked in under_way:
             await asyncio.shield(under_way[asked])
@@ -214,11 +214,11 @@ class NotRecorded(Halted):
     """A recording has no reply to what is asked."""
 
 
-def replayed(facts: ModelFacts, cache: CallCache) -> Model:
+def replayed(facts: ModelFacts, cache: CallCache) -> LanguageModel:
     """A recorded model: it replies what it replied then, and nothing is sent anywhere."""
     name = str(facts.name)
 
-    async def reply(request: Request) -> Reply:
+    async def reply(request: ModelRequest) -> Reply:
         said = fingerprint(request)
         found = cache.find((name, said, request.epoch))
         if found is None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from backends.models.failures import CallFailed
 from pxp_fsm.errors import UsageError
-from pxp_fsm.prompting.model import Ask, Layer, Reply, Request
+from pxp_fsm.prompting.model import Ask, Layer, ModelRequest, Reply
 
 MINUTE = 60.0
 _BYTES_A_TOKEN = 3
@@ -20,7 +20,7 @@ _STEP = 1.0
 """Seconds after which it is looked again whether there is room: a reply may have been short."""
 
 
-def estimated_tokens(request: Request) -> int:
+def estimated_tokens(request: ModelRequest) -> int:
     """About how many tokens a request and its reply are, rather more than fewer."""
     said = len(request.system) + sum(len(turn.text) for turn in request.turns)
     images = sum(len(turn.images) for turn in request.turns)
@@ -115,7 +115,7 @@ class Limits:
 def limited(limits: Limits) -> Layer:
     """Keeps a model within `limits`; a server that asks for a pause gets it from all its models."""
 
-    async def reply(ask: Ask, request: Request) -> Reply:
+    async def reply(ask: Ask, request: ModelRequest) -> Reply:
         async with limits.place(estimated_tokens(request)) as correct:
             try:
                 reply = await ask(request)

@@ -9,7 +9,7 @@ from dataclasses import astuple, dataclass, replace
 
 from backends.models.failures import CallFailed
 from pxp_fsm.errors import Halted
-from pxp_fsm.prompting.model import Ask, Layer, Reply, Request, Stop, Usage
+from pxp_fsm.prompting.model import Ask, Layer, ModelRequest, Reply, Stop, Usage
 
 ATTEMPTS = 10
 UNREACHED = 3
@@ -57,7 +57,7 @@ def retried(
     """
     answers = False
 
-    async def reply(ask: Ask, request: Request) -> Reply:
+    async def reply(ask: Ask, request: ModelRequest) -> Reply:
         nonlocal answers
         failed, spent = 0, 0.0
         cut: list[Reply] = []

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from pxp_fsm.doors import door
 
 if TYPE_CHECKING:
-    from pxp_fsm.analysis.audits.records import Report as Report
+    from pxp_fsm.analysis.audits.records import AuditReport as AuditReport
     from pxp_fsm.analysis.audits.records import audit_database as audit_database
     from pxp_fsm.analysis.audits.records import audit_published as audit_published
 

@@ -9,21 +9,22 @@ from pathlib import Path
 from typing import Any
 
 from backends.databases import SqlBlackboard
-from proofs.audit import Finding, Kind, Possible
+from proofs.audit import AuditFinding, FindingKind, Possible
 from proofs.audit.findings import ABOUT
 from pxp_fsm import __version__
-from pxp_fsm.analysis.audits.records import Noted, Report
+from pxp_fsm.analysis.audits.records import AuditReport, SessionFindings
 from pxp_fsm.artifacts import atomic_path
 from pxp_fsm.diagrams.text import legible, shortened
 from pxp_fsm.errors import require_extra
-from pxp_fsm.experiments.reports import palette
+from pxp_fsm.experiments.reports import figures
 from pxp_fsm.experiments.summary import counted
+from pxp_fsm.protocol.messages import Answer
 
 SHOWN = 10
 """Sessions of each kind that a terminal shows."""
 
 
-def lines(report: Report, shown: int = SHOWN) -> Iterator[str]:
+def lines(report: AuditReport, shown: int = SHOWN) -> Iterator[str]:
     """What was found, the worst first, with `shown` sessions of each kind."""
     size = f"{counted(report.sessions, 'session')}, {counted(report.messages, 'message')}"
     yield f"{report.source}: {size}"
@@ -38,7 +39,7 @@ def lines(report: Report, shown: int = SHOWN) -> Iterator[str]:
         yield f"{count:>9,}  not audited: {reason}"
     for name, due, theirs in report.counted:
         yield f"{due:>9,}  {name}; as the published code counts: {theirs:,}"
-    for kind in Kind:
+    for kind in FindingKind:
         if not report.kinds[kind]:
             continue
         yield f"{kind}, {counted(report.kinds[kind], 'session')}: {ABOUT[kind]}"
@@ -52,7 +53,7 @@ def lines(report: Report, shown: int = SHOWN) -> Iterator[str]:
             yield f"  {noted.session}{describe(one, noted.step)}"
 
 
-def describe(finding: Finding, step: str) -> str:
+def describe(finding: AuditFinding, step: str) -> str:
     """A finding in a line, after the name of its session, in which each `step` has a number."""
     where = "" if finding.number is None else f" {step} {finding.number}"
     parts = [f"{where}: {finding.what}"]
@@ -63,7 +64,7 @@ def describe(finding: Finding, step: str) -> str:
     return "; ".join(parts)
 
 
-def as_json(report: Report) -> str:
+def as_json(report: AuditReport) -> str:
     """All of it, as `pxp_fsm/analysis/audits/schema.json` says; a noted session a line."""
     told = {
         "format": "pxp-fsm audit",
@@ -74,7 +75,7 @@ def as_json(report: Report) -> str:
         "messages": report.messages,
         "possible": {p.name.lower(): report.possible[p] for p in reversed(Possible)},
         "systems": report.systems,
-        "findings": {kind.value: report.kinds[kind] for kind in Kind if report.kinds[kind]},
+        "findings": {kind.value: report.kinds[kind] for kind in FindingKind if report.kinds[kind]},
         "not_audited": dict(report.skipped),
         "counted": {
             name: {"by_definition": due, "as_published": theirs}
@@ -86,7 +87,7 @@ def as_json(report: Report) -> str:
     return "{" + ",\n".join([*parts, f'"noted": [{noted}]']) + "}"
 
 
-def _noted(noted: Noted) -> dict[str, Any]:
+def _noted(noted: SessionFindings) -> dict[str, Any]:
     return {
         "session": noted.session,
         "instance": noted.instance,
@@ -97,7 +98,7 @@ def _noted(noted: Noted) -> dict[str, Any]:
     }
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _finding(finding: AuditFinding) -> dict[str, Any]:
     return {
         "kind": finding.kind.value,
         "message": finding.number,
@@ -125,10 +126,10 @@ _LONGEST, _MOST, _WIDTH = 60, 12, 240
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class AuditedConversation:
     """A session with the texts of the messages that its findings are about, shortened."""
 
-    noted: Noted
+    noted: SessionFindings
     texts: tuple[tuple[int, str], ...]
 
     @property
@@ -137,7 +138,7 @@ class Conversation:
         return {one.number for one in self.noted.findings}
 
 
-def write(report: Report, board: SqlBlackboard | None, path: Path) -> None:
+def write(report: AuditReport, board: SqlBlackboard | None, path: Path) -> None:
     """Write the page to the file `path`; texts come from `board`, where there is one.
 
     Everything that models, people and files said is shown as text. Raises `UsageError` where a
@@ -156,8 +157,8 @@ def write(report: Report, board: SqlBlackboard | None, path: Path) -> None:
     )
     environment.filters["legible"] = legible
     light, dark = (
-        Markup(palette.variables(colours))  # noqa: S704 - our own colours
-        for colours in (palette.LIGHT, palette.DARK)
+        Markup(figures.variables(colours))  # noqa: S704 - our own colours
+        for colours in (figures.LIGHT, figures.DARK)
     )
     parts = environment.get_template("page.html.jinja").generate(
         version=__version__,
@@ -165,7 +166,7 @@ def write(report: Report, board: SqlBlackboard | None, path: Path) -> None:
         dark=dark,
         report=report,
         levels=tuple(reversed(Possible)),
-        kinds=[kind for kind in Kind if report.kinds[kind]],
+        kinds=[kind for kind in FindingKind if report.kinds[kind]],
         about=ABOUT,
         counted=counted,
         said=describe,
@@ -178,24 +179,24 @@ def write(report: Report, board: SqlBlackboard | None, path: Path) -> None:
         file.writelines(parts)
 
 
-def _conversations(report: Report, board: SqlBlackboard | None) -> Iterator[Conversation]:
+def _conversations(
+    report: AuditReport, board: SqlBlackboard | None
+) -> Iterator[AuditedConversation]:
     for noted in report.noted[:LISTED]:
-        yield Conversation(noted, tuple(_texts(noted, board)) if board is not None else ())
+        yield AuditedConversation(noted, tuple(_texts(noted, board)) if board is not None else ())
 
 
-def _texts(noted: Noted, board: SqlBlackboard) -> Iterator[tuple[int, str]]:
+def _texts(noted: SessionFindings, board: SqlBlackboard) -> Iterator[tuple[int, str]]:
     """The texts that the findings' answers are about."""
     wanted = sorted({place for one in noted.findings for place in _places(one)} - {0})
     if not wanted:
         return
-    messages = {
-        entry.message.number: entry.message for entry in board.session(noted.session).entries
-    }
+    said = {message.number: message.payload for message in board.session(noted.session).history}
     for number in wanted:
-        if number in messages:
-            answer = messages[number].answer
+        answer = said.get(number)
+        if isinstance(answer, Answer):
             yield number, shortened(f"{answer.prediction} — {answer.explanation}", _WIDTH)
 
 
-def _places(finding: Finding) -> set[int]:
+def _places(finding: AuditFinding) -> set[int]:
     return {place for one in finding.answers for place in (one.left, one.right)}

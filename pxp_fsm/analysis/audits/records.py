@@ -1,32 +1,120 @@
-"""The audit of many recorded sessions: the findings of each, and their counts."""
+"""The audit of recorded sessions of any kind: the findings of each, and their counts.
+
+The authors' published code wrote a file `tags.txt`: one session per line, tags only.
+
+    sessionID-3f2a, ailment-Pneumonia ::: tags-['Machine: init', 'Human: refute']
+
+Its other files hold Python objects, which loading would run: they are not read. As that code
+counts, a session is one-way intelligible for the human if its last tag is RATIFY; for the machine,
+if its last tag is RATIFY or it sent a REVISE in this session or any before it: the note of that is
+never cleared.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 
 from backends.databases import SqlBlackboard
-from backends.databases.own_sessions import SYSTEM
-from proofs.audit import Audited, Finding, Kind, Possible, Recording, audited
-from proofs.audit.findings import FAULTS
-from proofs.audit.sessions import AsPublished
-from proofs.audit.tags import Protocols
+from backends.databases.recordings import (
+    Details,
+    RecordedClasses,
+    RecordedJudgement,
+    RecordedSession,
+    recorded_sessions,
+)
+from backends.databases.records import SYSTEM, stored_system
+from proofs.audit import (
+    Audited,
+    AuditedMessage,
+    AuditedSession,
+    AuditFinding,
+    FindingKind,
+    JudgedAnswer,
+    Possible,
+    audited,
+)
+from proofs.audit.findings import FAULTS, held
+from proofs.audit.sessions import AsPublished, AuditSubject, ProtocolTags
+from proofs.audit.systems import SystemTables
+from proofs.languages import Word, class_language
 from proofs.languages.published_code import K
-from pxp_fsm.analysis.audits.published_tags import as_counted, published_recordings
-from pxp_fsm.analysis.audits.reading import recordings
-from pxp_fsm.analysis.audits.systems import system_findings
-from pxp_fsm.automata.actions import Exchange, Send
-from pxp_fsm.errors import PXPError, UsageError
+from pxp_fsm.automata.tables import BUILTIN, builtin
+from pxp_fsm.errors import DataError, PXPError, UsageError, quoted
 from pxp_fsm.experiments.drawings import chosen_runs
 from pxp_fsm.experiments.summary import counted
+from pxp_fsm.protocol.rules import Interact, Pxp
+
+_LINE = re.compile(r"sessionID-([^\s,]+), (?:ailment|mol)-(.*) ::: tags-\[(.*)\]", re.DOTALL)
+_TAG = re.compile(r"'(Machine|Human): ([A-Za-z_]{1,40})'")
+
+
+def published_words(path: Path) -> list[Word]:
+    """The tag sequences of its sessions, in their order. Raises `DataError` as below."""
+    return [recording.word for recording, _ in published_recordings(path, AsPublished())]
+
+
+def published_recordings(path: Path, followed: AsPublished) -> Iterator[tuple[AuditedSession, str]]:
+    """Its sessions as recordings, each with what it is about.
+
+    The code writes a line when a session is over. Raises `DataError` for a line of another form.
+    """
+    with path.open(encoding="utf-8-sig", errors="replace", newline="\n") as file:
+        for number, line in enumerate(file, start=1):
+            if line.strip():
+                yield _recording(line.rstrip("\r\n"), f"{path}, line {number}", followed)
+
+
+def _recording(line: str, where: str, followed: AsPublished) -> tuple[AuditedSession, str]:
+    found = _LINE.fullmatch(line)
+    parts = found[3].split(", ") if found is not None and found[3] else []
+    tags = [_TAG.fullmatch(part) for part in parts]
+    if found is None or None in tags:
+        raise DataError(
+            f"{where}: it is not sessionID-NAME, ailment-WHAT ::: tags-['Machine: init', ...]: "
+            f"{quoted(line)}"
+        )
+    said = tuple(AuditedMessage(tag[1] == "Machine", tag[2].upper(), "", "") for tag in tags if tag)
+    recording = AuditedSession(found[1], said, None)
+    # where it is not over, it is told that the rules go on: any ending of theirs shows that
+    ending = followed.ending(recording.word) or "bound"
+    return AuditedSession(found[1], said, ending), found[2]
+
+
+def as_counted(words: Sequence[Word]) -> Iterable[tuple[str, int, int]]:
+    """Each class with how many sessions are in it: by the definitions, and as that code counts."""
+    human = [_last(word, "h") == "RATIFY" for word in words]
+    machine, revised = list[bool](), False
+    for word in words:
+        revised = revised or "m:REVISE" in word
+        machine.append(revised or _last(word, "m") == "RATIFY")
+    counts = {
+        "one_way:h": sum(human),
+        "one_way:m": sum(machine),
+        "two_way": sum(one and two for one, two in zip(human, machine, strict=True)),
+    }
+    for name, theirs in counts.items():
+        yield name, sum(word in class_language(name) for word in words), theirs
+
+
+def _last(word: Word, agent: str) -> str:
+    return next((one.tag for one in reversed(word) if one.agent == agent), "")
+
+
+_UNREADABLE = "the tables or actions stored with it cannot be read; see pxp verify"
+_DETAILS = (Details.PAIRS, Details.CLASSES, Details.TWO_WAY)
+_CLASSES = [f"{name}:{role}" for role in "mh" for name in RecordedClasses._fields]
+_DERIVED = re.compile(r"(?:^|.* )guards=derived(?:, never revises)? MATCH=.*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class SessionFindings:
     """A session that something was found of; of a system, its `tags` are its actions."""
 
     session: str
@@ -34,13 +122,13 @@ class Noted:
     tags: tuple[str, ...]
     ending: str | None
     possible: Possible
-    findings: tuple[Finding, ...]
+    findings: tuple[AuditFinding, ...]
     step: str = "message"
     """What the numbers of findings count: of a system, actions."""
 
 
 @dataclass
-class Report:
+class AuditReport:
     """What came of an audit.
 
     `possible` counts sessions by what may be assumed of their judges, `systems` those of systems,
@@ -55,95 +143,171 @@ class Report:
     messages: int = 0
     systems: int = 0
     possible: Counter[Possible] = field(default_factory=Counter)
-    kinds: Counter[Kind] = field(default_factory=Counter)
+    kinds: Counter[FindingKind] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
     counted: tuple[tuple[str, int, int], ...] = ()
-    noted: list[Noted] = field(default_factory=list)
+    noted: list[SessionFindings] = field(default_factory=list)
 
     @property
     def faults(self) -> int:
         """Sessions with something that agents, judges and records at work never leave."""
         return sum(any(one.kind in FAULTS for one in noted.findings) for noted in self.noted)
 
-    def take(self, recording: Recording, instance: str, found: Audited) -> None:
+    def take(self, recording: AuditedSession, instance: str, found: Audited) -> None:
         """Count a session; what was found of it is kept."""
-        self.possible[found.possible] += 1
+        if recording.events is None:
+            self.possible[found.possible] += 1
+        else:
+            self.systems += 1
         self.kinds.update({one.kind for one in found.findings})
         if found.findings:
             self.noted.append(
-                Noted(
+                SessionFindings(
                     recording.name,
                     instance,
-                    recording.word,
+                    recording.steps,
                     recording.ending,
                     found.possible,
                     found.findings,
+                    recording.counts,
                 )
             )
 
 
 def audit_database(
     board: SqlBlackboard, runs: Sequence[str], unread: Mapping[str, int] = MappingProxyType({})
-) -> Report:
+) -> AuditReport:
     """Audit every session of `runs` (none: of all there are).
 
     `unread` counts sessions of the recording that are not on `board`, by the reason. Raises
     `NotThere` for a run that is not there.
     """
     records = chosen_runs(board, runs, "to audit")
-    report = Report(board.shown, sessions=sum(unread.values()), skipped=Counter(unread))
-    followed, of_systems = dict[object, Protocols](), list[tuple[str, str]]()
-    for stored in chain.from_iterable(recordings(board, record.run) for record in records):
+    report = AuditReport(board.shown, sessions=sum(unread.values()), skipped=Counter(unread))
+    for stored in chain.from_iterable(_recordings(board, record.run) for record in records):
         report.sessions += 1
-        report.messages += len(stored.recording.said)
-        if stored.why_not == SYSTEM:
-            of_systems.append((stored.recording.name, stored.instance))
+        report.messages += stored.recording.messages
+        if isinstance(stored.subject, str):
+            report.skipped[stored.subject] += 1
             continue
-        if stored.rules is None:
-            report.skipped[stored.why_not] += 1
-            continue
-        protocol = followed.setdefault(stored.rules, Protocols(stored.rules))
         try:
-            found = audited(stored.recording, protocol)
+            found = audited(stored.recording, stored.subject)
         except UsageError as error:
             report.skipped[str(error)] += 1
-            continue
-        report.take(stored.recording, stored.instance, found)
-    for name, about in of_systems:  # read one by one, when nothing else is being read
-        _audit_system(board, report, name, about)
+        except PXPError:
+            report.skipped[_UNREADABLE] += 1
+        else:
+            report.take(stored.recording, stored.instance, found)
     return report
 
 
-def _audit_system(board: SqlBlackboard, report: Report, name: str, about: str) -> None:
-    """Count a session of a system; what was found of it is kept."""
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """A recorded session, what it is about, and what it followed, or why that is not known."""
+
+    recording: AuditedSession
+    instance: str
+    subject: AuditSubject | str
+
+
+def _recordings(board: SqlBlackboard, run: str) -> Iterator[_Stored]:
+    """Every session of `run`, one at a time in memory; those of systems last, in their order.
+
+    What was said between two agents is known by its digests; of a system's session the payloads
+    are read, for their schemas.
+    """
+    known: dict[tuple[str, int | None, int | None, str, str], AuditSubject | str] = {}
+    of_systems = list[tuple[str, str]]()
+    for session in recorded_sessions(board, run, *_DETAILS):
+        if session.protocol == SYSTEM:  # read one by one, when nothing else is being read
+            of_systems.append((session.session, session.instance))
+            continue
+        key = session.protocol, session.n, session.k, session.automaton, session.fingerprint
+        if key not in known:
+            known[key] = _protocol(*key)
+        numbers = [message.number for message in session.messages]
+        gap = numbers != list(range(1, len(numbers) + 1))
+        subject = "messages of it are missing; see pxp verify" if gap else known[key]
+        yield _Stored(_of_two(session), session.instance, subject)
+    for name, about in of_systems:
+        try:
+            stored = board.session(name)
+            system = stored_system(stored.record.members, stored.record.channel)
+        except PXPError:
+            yield _Stored(AuditedSession(name, (), None, events=()), about, _UNREADABLE)
+        else:
+            recording = AuditedSession(name, (), stored.record.ending, events=stored.events)
+            yield _Stored(recording, about, SystemTables(system))
+
+
+def _of_two(session: RecordedSession) -> AuditedSession:
+    (first, first_is), (_, second_is) = session.agents
+    return AuditedSession(
+        session.session,
+        tuple(
+            [
+                AuditedMessage(sender == first, tag, y, e, _judged(judgements))
+                for _, sender, tag, y, e, judgements in session.messages
+            ]
+        ),
+        session.ending,
+        _judged(session.unsent),
+        (_derived(first_is), _derived(second_is)),
+        frozenset(session.assumptions.split()),
+        _classes(session),
+    )
+
+
+def _judged(judgements: Sequence[RecordedJudgement]) -> tuple[JudgedAnswer, ...]:
+    return tuple(
+        [
+            JudgedAnswer(relation, left, right, held(outcome))
+            for relation, outcome, left, right in judgements
+        ]
+    )
+
+
+@cache
+def _derived(description: str) -> bool:
+    """Whether an agent's guards follow from its relations, as its description says."""
+    return _DERIVED.fullmatch(description) is not None
+
+
+def _classes(session: RecordedSession) -> dict[str, bool]:
+    found = dict(zip(_CLASSES, chain.from_iterable(session.classes), strict=False))
+    return found if session.two_way is None else {**found, "two_way": session.two_way}
+
+
+def _protocol(
+    protocol: str, n: int | None, k: int | None, automaton: str, fingerprint: str
+) -> AuditSubject | str:
+    """The protocol that a session is recorded to have followed, or why it is not at hand."""
+    if automaton not in BUILTIN:
+        return f"it followed the table {automaton!r}, which is not one of the package's"
+    if builtin(automaton).fingerprint != fingerprint:
+        return f"it followed another table {automaton} than today's"
     try:
-        session = board.session(name)
-        findings = tuple(system_findings(session))
-    except PXPError:
-        report.skipped["the tables or actions stored with it cannot be read; see pxp verify"] += 1
-        return
-    actions = [str(one.action) for one in session.actions]
-    report.systems += 1
-    report.messages += sum(isinstance(one.action, Exchange | Send) for one in session.actions)
-    report.kinds.update({one.kind for one in findings})
-    if findings:
-        left = min(one.kind.leaves for one in findings)
-        ending = session.record.ending
-        report.noted.append(Noted(name, about, tuple(actions), ending, left, findings, "action"))
+        if (protocol, automaton) == ("interact", "interact") and n is not None and k is not None:
+            return ProtocolTags(Interact(n, k))
+        if (protocol, automaton, n) == ("pxp", "pxp", None):
+            return ProtocolTags(Pxp(k))
+    except UsageError as error:
+        return str(error)
+    return f"what {protocol} with the table {automaton} allows is not known here"
 
 
-def audit_published(path: Path, rounds: int) -> Report:
+def audit_published(path: Path, rounds: int) -> AuditReport:
     """Audit the `tags.txt` that the authors' published code left, run with so many rounds.
 
     Raises `DataError` for a line of another form.
     """
     followed = AsPublished(rounds)
     bounds = f"{counted(rounds, 'round')}, k = {K}"
-    report = Report(str(path), f"INTERACT as the published code reads it, {bounds}")
+    report = AuditReport(str(path), f"INTERACT as the published code reads it, {bounds}")
     words = []
     for recording, about in published_recordings(path, followed):
         report.sessions += 1
-        report.messages += len(recording.said)
+        report.messages += recording.messages
         report.take(recording, about, audited(recording, followed))
         words.append(recording.word)
     report.counted = tuple(as_counted(words))

@@ -72,7 +72,7 @@ Found = tuple[str, dict[str, Any] | DataError]
 
 
 @dataclass(frozen=True)
-class Conversation:
+class RecordedConversation:
     """What two agents wrote, in order: each text with the name of its sender."""
 
     name: str
@@ -124,7 +124,7 @@ def read_mapping(path: Path) -> Convention:
     )
 
 
-def document_of(found: Conversation, convention: Convention, run: str) -> dict[str, Any]:
+def document_of(found: RecordedConversation, convention: Convention, run: str) -> dict[str, Any]:
     """The session that a conversation is by `convention`.
 
     What stands before its first message of that form (instructions, a question) is no part of the

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,24 +9,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from backends.databases import RunRecord, SqlBlackboard
-from backends.databases.own_sessions import own_run
+from backends.databases.records import own_run
 from backends.databases.session_documents import check_document, store_document
 from pxp_fsm import __version__
 from pxp_fsm.analysis.recordings.conversations import read_mapping
-from pxp_fsm.analysis.recordings.forms import Form, form_of
-from pxp_fsm.analysis.recordings.inspect_logs import inspect_sessions
-from pxp_fsm.analysis.recordings.spans import span_sessions
+from pxp_fsm.analysis.recordings.forms import form_of
 from pxp_fsm.errors import DataError, UsageError
-
-_READERS = {Form.INSPECT: inspect_sessions, Form.SPANS: span_sessions}
 
 
 @dataclass(frozen=True)
 class Recordings:
-    """Recorded sessions on a blackboard; `unread` counts those that are not on it, by reason."""
+    """Recorded sessions on a blackboard; `unread` names those that are not on it, with why."""
 
     board: SqlBlackboard
-    unread: Counter[str] = field(default_factory=Counter)
+    unread: list[tuple[str, str]] = field(default_factory=list)
 
 
 @contextmanager
@@ -40,7 +35,7 @@ def open_recordings(name: str, mapping: Path | None = None) -> Iterator[Recordin
     cannot be read.
     """
     form = form_of(name)
-    if form not in _READERS:
+    if form.read is None:
         if mapping is not None:
             raise UsageError("--mapping applies to a log of Inspect and to OpenTelemetry spans")
         with SqlBlackboard(name, create=False) as board:
@@ -53,20 +48,23 @@ def open_recordings(name: str, mapping: Path | None = None) -> Iterator[Recordin
     ):
         recordings = Recordings(board)
         runs = set[str]()
-        for where, found in _READERS[form](Path(name), convention):
+        for where, found in form.read(Path(name), convention):
             if isinstance(found, DataError):
-                recordings.unread[str(found)] += 1
+                recordings.unread.append((where, str(found)))
                 continue
             try:
                 run = own_run(check_document(found, where)["session"]["name"])
                 if run not in runs:
-                    board.start_run(RunRecord(run, form.name.lower(), "{}", 0, __version__, ""))
+                    board.start_run(RunRecord(run, form.name, "{}", 0, __version__, ""))
                     runs.add(run)
                 store_document(board, found, run, where)
             except DataError as error:
-                recordings.unread[str(error).removeprefix(f"{where}: ")] += 1
+                recordings.unread.append((where, str(error).removeprefix(f"{where}: ")))
         if not runs:
-            reasons = "; ".join(list(recordings.unread)[:3]) or "it has no session"
+            reasons = (
+                "; ".join(list(dict.fromkeys(why for _, why in recordings.unread))[:3])
+                or "it has no session"
+            )
             raise DataError(f"{name} has no session that can be read: {reasons}")
         board.shown = name
         yield recordings

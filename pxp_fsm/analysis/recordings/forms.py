@@ -3,49 +3,63 @@
 from __future__ import annotations
 
 import codecs
-from enum import Enum
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+from pxp_fsm import registry
+from pxp_fsm.analysis.recordings.conversations import Convention, Found
 from pxp_fsm.errors import DataError
 
+Reader = Callable[[Path, Convention | None], Iterator[Found]]
+"""Reads the sessions of a file of another tool; with a convention, other programs' messages."""
 
-class Form(Enum):
-    """What a recording is; the value describes it in an error."""
 
-    DATABASE = "a database of runs"
-    TAGS = "a tags.txt of the authors' published code, whose lines begin with sessionID-"
-    INSPECT = "a log of Inspect (.eval or .json)"
-    SPANS = "OpenTelemetry spans as OTLP JSON, in one document or one per line"
+@dataclass(frozen=True)
+class RecordingForm:
+    """What a recording is: its name, words for it in an error, and how a file of it begins.
 
+    `begins` is asked of the first bytes of a file, without a byte order mark and white space. A
+    form with `read` is one of another tool, whose sessions are read into a database.
+    """
+
+    name: str
+    about: str
+    begins: Callable[[bytes], bool]
+    read: Reader | None = None
+
+
+DATABASE = RecordingForm(
+    "database", "a database of runs", lambda head: head.startswith(b"SQLite format 3\x00")
+)
+TAGS = RecordingForm(
+    "tags",
+    "a tags.txt of the authors' published code, whose lines begin with sessionID-",
+    lambda head: head.startswith(b"sessionID-"),
+)
 
 _HEAD = 4096
-_SPANS = (b'"resourceSpans"', b'"resource_spans"')
 
 
-def form_of(name: str) -> Form:
+def form_of(name: str) -> RecordingForm:
     """The form of the recording `name`; a URL, or a file that is not there, counts as a database.
 
     Raises `DataError` for a file of no such form.
     """
     path = Path(name)
     if not path.is_file():
-        return Form.DATABASE
+        return DATABASE
     with path.open("rb") as file:
         head = file.read(_HEAD)
     begins = head.removeprefix(codecs.BOM_UTF8).lstrip()
-    if not head or head.startswith(b"SQLite format 3\x00"):
-        return Form.DATABASE
-    if begins.startswith(b"sessionID-"):
-        return Form.TAGS
-    if begins.startswith(b"{") and any(key in begins for key in _SPANS):
-        return Form.SPANS
-    if is_archive(path) or (begins.startswith(b"{") and b'"eval"' in begins):
-        return Form.INSPECT
-    known = ", nor ".join(form.value for form in Form)
+    if not head:
+        return DATABASE
+    for form in (DATABASE, TAGS):
+        if form.begins(begins):
+            return form
+    forms: list[RecordingForm] = list(registry.listed("recordings"))
+    for form in forms:
+        if form.begins(begins):
+            return form
+    known = ", nor ".join(form.about for form in (DATABASE, TAGS, *forms))
     raise DataError(f"{path} is not a recording: neither {known}")
-
-
-def is_archive(path: Path) -> bool:
-    """Whether a file begins as a ZIP archive, as Inspect's .eval does."""
-    with path.open("rb") as file:
-        return file.read(4) == b"PK\x03\x04"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from pxp_fsm.cli.options import common
 from pxp_fsm.options import option
+from pxp_fsm.registry import contributions
 
 KINDS = {
     "tasks": "what sessions are about: pxp run TASK",
@@ -13,13 +14,12 @@ KINDS = {
     "runs": "the runs of a database: pxp report DATABASE RUN",
     "models": "models with their prices: pxp run --machine MODEL",
     "systems": "built-in tables, and the tables and system files of this folder: pxp check SYSTEM",
-    "languages": "sets of tag sequences: pxp language LANGUAGE",
-}
+} | {name: entry.short for name, entry in contributions("lists").items()}
 """What can be listed, and which command takes such a name."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class List:
+class ListOptions:
     """List what commands take by name, each with its meaning.
 
     Runs are those of the database; models are those of the catalogue, with prices; systems are the
@@ -33,14 +33,14 @@ class List:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Help:
+class HelpOptions:
     """Print the page TOPIC, or the options of the command TOPIC; without TOPIC list the pages."""
 
     topic: str | None = option("", None, argument=True)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Doctor:
+class DoctorOptions:
     """Report what is installed, which extras and outside tools are found, and what they enable.
 
     Exit code 1: a package of pxp-fsm is shadowed or was replaced by another.

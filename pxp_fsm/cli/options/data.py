@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from backends.models.settings import Settings
+from pxp_fsm.cli.command import extended
 from pxp_fsm.cli.options import common
 from pxp_fsm.options import option
+from pxp_fsm.tasks.own_data import RowFilter
 
 
 def _table() -> Any:
@@ -20,7 +22,7 @@ def _output() -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Check:
+class DataCheckOptions:
     """Check the data of your own in TABLE (a file or its folder) as TASK would read them.
 
     Every fault is named with file and line. Exit code 2: the data cannot be used.
@@ -34,7 +36,7 @@ class Check:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Select:
+class DataSelectOptions:
     """Select rows of TABLE by what they are about, draw a sample, and write a table.
 
     The drawing depends on the seed alone.
@@ -48,26 +50,13 @@ class Select:
         name="column",
         metavar="NAME=COLUMN",
     )
-    weight: str | None = option(
-        "Molecules: keep those of this weight in g/mol, such as 150:300.", None, metavar="LOW:HIGH"
-    )
-    rings: int | None = option(
-        "Molecules: keep those with at least N aromatic rings.", None, least=0
-    )
-    per_label: int | None = option(
-        "Draw N rows of each label, of the rows whose prediction is that label alone.",
-        None,
-        least=1,
-    )
-    normals: int | None = option(
-        "With --per-label: draw N rows whose prediction is none.", None, least=1
-    )
+    filters: tuple[RowFilter, ...] = extended("data select")
     sample: int | None = option("Draw N rows of those that are kept.", None, least=1)
     seed: int = common.seed("The seed of the drawing.")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Split:
+class DataSplitOptions:
     """Draw the rows of TABLE into sets for sessions, validation and test, and write a table.
 
     Rows of no set are left out.
@@ -82,7 +71,7 @@ class Split:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Summarize:
+class DataSummarizeOptions:
     """Let a model summarise the explanations of TABLE, and write a table with the summaries.
 
     What stood there goes into a column `original`. With --cache a command that was stopped asks

@@ -12,7 +12,7 @@ from pxp_fsm.options import option
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sessions:
+class SessionsOptions:
     """List all sessions or those of run NAME, or show the messages of session NAME."""
 
     name: str | None = option("", None, argument=True)
@@ -25,7 +25,7 @@ class Sessions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Draw:
+class DrawOptions:
     """Draw WHAT: a built-in automaton, a table file, or a session such as drug-1/1/3.
 
     A counterexample is drawn as a sequence chart, and on the automaton of each agent; with --agent,
@@ -74,7 +74,7 @@ class Draw:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class ReportOptions:
     """Report RUNs of DATABASE (a file or a URL), or all of its runs, as a web page.
 
     An unfinished run is reported as far as it got; the page states what is missing.
@@ -108,7 +108,7 @@ class Report:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compare:
+class CompareOptions:
     """Compare two runs, or two experiments by their files, session by session."""
 
     first: str = option(argument=True)
@@ -117,24 +117,30 @@ class Compare:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Monitor:
-    """Evaluate FORMULAs (pxp help logic) on run NAME, or message by message on session NAME.
+class MonitorOptions:
+    """Evaluate FORMULAs (pxp help logic) on run NAME, or event by event on session NAME.
 
     The database may also be a log of Inspect or a file of OpenTelemetry spans (pxp help audit).
 
-    A verdict of true or false is final: no continuation that the protocol allows changes it. A
-    presumable verdict holds if the session ends here. Exit code 1: a formula is false on a session.
+    A verdict of true or false is final: no continuation that the protocol or the system allows
+    changes it. A presumable verdict holds if the session ends here. A session that cannot be read
+    is named with the reason, and the others are monitored.
+
+    Exit code 1: a formula is false on a session. Exit code 4: it is false on none that could be
+    read, and not every session could.
     """
 
     name: str = option(argument=True)
     formulas: tuple[str, ...] = option(argument=True, metavar="FORMULA...")
     database: str = common.database()
     mapping: Path | None = common.mapping()
-    as_json: bool = common.as_json("Write the verdict on each session as JSON.")
+    as_json: bool = common.as_json(
+        "Write the verdict on each session as JSON, with what was not read."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Audit:
+class AuditOptions:
     """Audit every session recorded in DATABASE (a file or a URL), or those of RUNs.
 
     DATABASE may also be a log of Inspect, a file of OpenTelemetry spans (OTLP JSON), or a tags.txt
@@ -171,7 +177,7 @@ class Audit:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cost:
+class CostOptions:
     """Show the model costs of each run in DATABASE (a file or a URL), by purpose.
 
     Calls served from the call cache are counted and cost nothing. "again" counts retries after a

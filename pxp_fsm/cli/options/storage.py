@@ -8,14 +8,20 @@ from pathlib import Path
 from pxp_fsm import defaults
 from pxp_fsm.cli.options import common
 from pxp_fsm.options import option
+from pxp_fsm.registry import contributions
 
 OF_RUNS = {"jsonl": ".jsonl", "parquet": ".parquet"}
-OF_TABLES = ("toml", "json", "scxml", "dot", "mermaid")
-OF_SYSTEMS = ("promela", "prism", "smv", "tla")
+_OF_TABLES = (
+    "toml",
+    "json",
+    "dot",
+    "mermaid",
+)
+"""Our own formats of one table; plug-ins add others, and those of systems."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verify:
+class VerifyOptions:
     """Report whether and where DATABASE (a file or a URL) was changed after it was recorded.
 
     Prints a mark for each run. Keep the mark where the database's owner cannot write: the owner can
@@ -39,7 +45,7 @@ class Verify:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Upgrade:
+class UpgradeOptions:
     """Upgrade DATABASE (a file or a URL), written by an older version, to the current schema.
 
     The upgrade is applied completely or not at all. Make a copy first: it cannot be undone. A
@@ -51,13 +57,13 @@ class Upgrade:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Export:
+class ExportOptions:
     """Export a RUN, or TABLEs in the format of another tool.
 
     The formats of a run are jsonl (JSON Lines) and parquet, with one file per database table; those
-    of one TABLE are toml, json, scxml, dot and mermaid. TABLEs that are joined, as in pxp check,
-    are written as promela (for SPIN), prism (for PRISM and Storm), smv (for NuSMV and nuXmv) or tla
-    (for TLC).
+    of one TABLE are toml, json, dot and mermaid. The plug-in exports adds scxml, and for TABLEs
+    that are joined, as in pxp check, promela (for SPIN), prism (for PRISM and Storm), smv (for
+    NuSMV and nuXmv) and tla (for TLC).
     """
 
     what: tuple[str, ...] = option(argument=True, metavar="RUN | TABLE...")
@@ -74,17 +80,17 @@ class Export:
         "The format, if PATH is not given.",
         None,
         name="format",
-        choices=(*OF_RUNS, *OF_TABLES, *OF_SYSTEMS),
+        choices=tuple(dict.fromkeys((*OF_RUNS, *_OF_TABLES, *contributions("formats")))),
         default="jsonl for a run",
     )
     channel: str | None = option(
-        "For promela, prism, smv and tla: the channel between the tables, as in pxp check.",
+        "The channel between TABLEs that are joined, as in pxp check.",
         None,
         metavar="CHANNEL",
         default="sync",
     )
     formulas: tuple[str, ...] = option(
-        "For promela, prism, smv and tla: add this property (pxp help logic); repeatable.",
+        "A property to add to TABLEs that are joined (pxp help logic); repeatable.",
         (),
         name="formula",
         metavar="FORMULA",
@@ -98,11 +104,12 @@ class Export:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Import:
+class ImportOptions:
     """Import a run written by pxp export, or a table of another tool, from PATH.
 
     A run (.jsonl, or a folder .parquet) is verified and stored in the database, completely or not
-    at all. A table (.scxml, .json, .toml) is checked and written as a table file.
+    at all. A table (.toml, .json, or the .scxml of the plug-in exports) is checked and written as a
+    table file.
     """
 
     path: Path = option(argument=True, path="any")
@@ -110,7 +117,7 @@ class Import:
         "The database that receives a run; created if it does not exist."
     )
     output: Path | None = option(
-        "The file to write a table to: .toml, .json or .scxml.",
+        "The file to write a table to; its suffix determines the format.",
         None,
         short="-o",
         default="NAME.toml, named after the table",
@@ -118,7 +125,7 @@ class Import:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Archive:
+class ArchiveOptions:
     """Pack each RUN into one archive for a paper's supplement, or check an ARCHIVE.
 
     An archive (.zip) has the recorded sessions with their hash chain, plans, prompts, versions,
@@ -145,7 +152,7 @@ class Archive:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Erase:
+class EraseOptions:
     """Erase the texts of sessions: of each RUN or SESSION, of a subject, or both.
 
     Erased are messages, contexts, instances, explanations of verdicts, causes of faults, payloads,

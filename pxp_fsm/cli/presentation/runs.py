@@ -3,35 +3,39 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from backends.databases import SqlBlackboard
+from proofs.claims import certificates
 from pxp_fsm.cli.presentation.text import console, paragraph, printable, program
+from pxp_fsm.errors import NoAnswer
 from pxp_fsm.experiments import (
     comparison,
-    coverage,
     forecasts,
+    members,
     plan_data,
-    runs,
     summary,
 )
 from pxp_fsm.experiments.outcomes import Outcomes, estimates
+from pxp_fsm.experiments.runs import Run, TaskOpening
 from pxp_fsm.experiments.statistics import Published, Statistics
 from pxp_fsm.experiments.summary import counted
+from pxp_fsm.prompting.model import Capability, ModelRequest, Reply
+from pxp_fsm.sessions.session import Session
 
 CONTROLLED, UNCONTROLLED = "controlled", "uncontrolled"
 """The settings of the papers: with a validation set on which lessons are weighed, and without."""
 
 
 @dataclass(frozen=True)
-class Finished:
+class FinishedRun:
     """A run that is over: its results, the files that it wrote, the lines of its monitors."""
 
-    run: runs.Run
+    run: Run[TaskOpening]
     statistics: Statistics
     outcomes: Outcomes
     left: Sequence[tuple[str, Path]]
@@ -53,12 +57,14 @@ def progress(run: str, board: SqlBlackboard, total: int) -> Callable[[], None]:
     return show
 
 
-def announce(run: runs.Run, board: SqlBlackboard, output: Path, verbose: bool, again: bool) -> None:
+def announce(
+    run: Run[TaskOpening], board: SqlBlackboard, output: Path, verbose: bool, again: bool
+) -> None:
     """Say what a run is about before it begins; what is not as in a paper, in any case.
 
     `again` is a run that differs from the one before it in what it learns alone.
     """
-    plan = run.plan
+    plan = run.opening.plan
     if again:
         click.echo(f"Run {run.name}: the same, {_learning(run)}")
         return
@@ -66,40 +72,40 @@ def announce(run: runs.Run, board: SqlBlackboard, output: Path, verbose: bool, a
     bounds = [
         f"{name} = {value}" for name, value in (("n", rules.n), ("k", rules.k)) if value is not None
     ]
-    paragraph(f"Run {run.name}: {run.task.about}, {run.data.origin}")
+    paragraph(f"Run {run.name}: {run.opening.task.about}, {run.opening.data.origin}")
     sessions = (
-        f"{counted(len(run.data.sessions), 'instance')}, "
+        f"{counted(len(run.opening.data.sessions), 'instance')}, "
         f"{counted(plan.repetitions, 'repetition')}, seed {plan.seed}"
     )
-    if run.origin is not None:
-        sessions = f"from message {run.origin.number} of {run.origin.session} on"
+    if run.opening.origin is not None:
+        sessions = f"from message {run.opening.origin.number} of {run.opening.origin.session} on"
     click.echo(
         f"{rules.automaton.title} {'with ' + ', '.join(bounds) if bounds else 'without bounds'}; "
         f"{sessions}"
     )
-    chosen = [f"{role} {name}" for role, name in run.selection.roles if name is not None]
+    chosen = [f"{role} {name}" for role, name in run.opening.selection.roles if name is not None]
     if plan.subject is not None:
         click.echo(f"Subject: {plan.subject}")
     if chosen:
         paragraph(f"Models: {', '.join(chosen)}")
-    for line in run.selection.deviations:
+    for line in run.opening.selection.deviations:
         paragraph(f"Not as in the paper: {line}")
-    for line in run.selection.notes:
+    for line in run.opening.selection.notes:
         paragraph(line)
     if plan.learn != "always":
         click.echo(_learning(run))
-    if run.selection.machine is None:
-        for line in run.task.known_rows(run.data):
+    if run.opening.selection.machine is None:
+        for line in run.opening.task.known_rows(run.opening.data):
             paragraph(line)
-    for line in coverage.coverage_lines(run, output, verbose):
+    for line in _coverage(run, output, verbose):
         paragraph(line)
     if run.finished:
         click.echo(f"Resumed: {run.finished} of {counted(run.total, 'session')} over already")
-    if run.selection.any and run.finished < run.total:
+    if run.opening.selection.any and run.finished < run.total:
         paragraph(_expected(run, board))
 
 
-def _expected(run: runs.Run, board: SqlBlackboard) -> str:
+def _expected(run: Run[TaskOpening], board: SqlBlackboard) -> str:
     """What the run will cost, and where that is known from."""
     found = forecasts.forecast(run, board)
     if found is None:
@@ -107,30 +113,30 @@ def _expected(run: runs.Run, board: SqlBlackboard) -> str:
             "Expected cost: unknown, as no session of this setting is recorded here; "
             "--instances 1 gives a first one"
         )
-    spent, cap = board.spending(run.name).dollars, run.settings.dollars
+    spent, cap = board.spending(run.name).dollars, run.opening.settings.dollars
     short = cap is not None and found.dollars is not None and spent + found.dollars > cap
     return f"Expected cost: {found}" + (
         f"; more than --max-dollars {cap:g} allows" if short else ""
     )
 
 
-def _first(finished: Mapping[str, Finished]) -> str:
+def _first(finished: Mapping[str, FinishedRun]) -> str:
     """The place of the first session of the first run."""
     unit = next(next(iter(finished.values())).run.units())
     return f"{unit.repetition}/{unit.first}"
 
 
-def _learning(run: runs.Run) -> str:
-    plan = run.plan
+def _learning(run: Run[TaskOpening]) -> str:
+    plan = run.opening.plan
     if plan.learn == "always":
         return "LEARN: keep always"
-    held = f", on {counted(len(plan_data.validation(run.data)), 'validation instance')}"
+    held = f", on {counted(len(plan_data.validation(run.opening.data)), 'validation instance')}"
     weighed = "" if plan.learn == "never" else held
     return f"LEARN: keep {plan.learn}, gate the {plan.gate}{weighed}"
 
 
 def conclude(
-    finished: Mapping[str, Finished], board: SqlBlackboard, database: str, verbose: bool
+    finished: Mapping[str, FinishedRun], board: SqlBlackboard, database: str, verbose: bool
 ) -> None:
     """Print Table 1, what it means, where things are, and the next command.
 
@@ -164,7 +170,7 @@ def conclude(
 
 
 def _columns(
-    finished: Mapping[str, Finished],
+    finished: Mapping[str, FinishedRun],
 ) -> Mapping[str, tuple[Statistics, Sequence[Published]]]:
     """The statistics of each setting, with the published columns of that setting."""
     return {
@@ -180,7 +186,7 @@ def _columns(
     }
 
 
-def _meaning(one: Finished, about: str) -> str:
+def _meaning(one: FinishedRun, about: str) -> str:
     """The row of Table 1 that the protocol is named after, in words, with its interval."""
     found = estimates(one.outcomes).get("two-way")
     if found is None:
@@ -192,18 +198,18 @@ def _meaning(one: Finished, about: str) -> str:
     )
 
 
-def _details(one: Finished, board: SqlBlackboard) -> None:
+def _details(one: FinishedRun, board: SqlBlackboard) -> None:
     """Intervals, the effect of order, and what else a reader may want to know of a run."""
     if one.outcomes.classes:
         console().print(summary.as_rich(comparison.estimate_sheet(one.outcomes)))
     lines = [f"Run {one.run.name}:", *comparison.explanation(one.outcomes)]
-    if one.run.carries:
-        lines += comparison.order_lines(one.outcomes, one.run.plan.seed)
+    if one.run.opening.carries:
+        lines += comparison.order_lines(one.outcomes, one.run.opening.plan.seed)
     for line in [*lines, *summary.remarks(one.run, one.statistics, board)]:
         paragraph(line)
 
 
-def _places(finished: Sequence[Finished], board: SqlBlackboard, verbose: bool) -> None:
+def _places(finished: Sequence[FinishedRun], board: SqlBlackboard, verbose: bool) -> None:
     """Where things are: the database, and the files of each run."""
     if not verbose:
         stems = [str(one.left[0][1]).partition("-table")[0] for one in finished]
@@ -214,3 +220,39 @@ def _places(finished: Sequence[Finished], board: SqlBlackboard, verbose: bool) -
     for one in finished:
         for what, where in [(f"database, run {one.run.name}", board.shown), *one.left]:
             click.echo(printable(f"  {what}: {where}"))
+
+
+@dataclass(frozen=True)
+class _Unopened:
+    """A model by its name alone: who sits where is known before anybody is asked."""
+
+    name: str
+    capabilities: frozenset[Capability] = frozenset()
+
+    async def reply(self, request: ModelRequest) -> Reply:
+        raise NoAnswer(f"{self.name} was not opened")
+
+
+def _coverage(run: Run[TaskOpening], folder: Path, verbose: bool) -> Iterator[str]:
+    """Lines that name the certificate of what `run` runs, or say that there is none.
+
+    Only if `verbose` they name each claim and what it assumes.
+    """
+    opening = run.opening
+    rules = opening.plan.rules()
+    roles = members.Roles(
+        opening.plan, opening.task, opening.data, folder, opening.selection, _Unopened
+    )
+    instance = opening.data.sessions[0].instance
+    assumed = Session(rules, roles.agents(1), instance=instance).assumptions
+    table = f"{rules.automaton.name} {rules.automaton.fingerprint[:12]}"
+    found = certificates.coverage(rules, assumed)
+    if found is None:
+        yield f"Certificate: none of this table ({table}) and its rules"
+        return
+    if not verbose:
+        yield f"Proved of these sessions: {counted(len(found.claims), 'claim')} (-v names them)"
+        return
+    yield f"Certificate: {found.path} (table {table})"
+    yield f"Assumed of MATCH and AGREE: {', '.join(sorted(assumed)) or 'nothing (noisy)'}"
+    yield f"Proved of these sessions: {', '.join(found.claims) or 'nothing'}"

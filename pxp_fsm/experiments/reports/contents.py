@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import accumulate
 from pathlib import Path
 
 from backends.databases import FAULTS, RunRecord, SqlBlackboard
@@ -12,18 +14,74 @@ from backends.databases.recordings import predictions
 from pxp_fsm.errors import PXPError, UsageError
 from pxp_fsm.experiments import accuracy
 from pxp_fsm.experiments.accuracy import LONGEST, Normal, normal_form
-from pxp_fsm.experiments.intervals import Estimate
 from pxp_fsm.experiments.outcomes import Outcomes, estimates, outcomes_of
-from pxp_fsm.experiments.plan_data import data_fingerprint, read_plan
+from pxp_fsm.experiments.plan_data import data_fingerprint, read_plan, stored_plan
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.reports import tallies
-from pxp_fsm.experiments.reports.observed import observed
-from pxp_fsm.experiments.reports.performance import CorrectPredictions
-from pxp_fsm.experiments.reports.tallies import KINDS, NOT_OVER, Point, Rule, Tally
-from pxp_fsm.experiments.statistics import Statistics, statistics_of
-from pxp_fsm.experiments.stored_plans import stored_plan
+from pxp_fsm.experiments.reports.tallies import (
+    KINDS,
+    NOT_OVER,
+    CurvePoint,
+    ObservedSession,
+    Rule,
+    RunTally,
+    observed,
+    over_repetitions,
+)
+from pxp_fsm.experiments.statistics import Estimate, Statistics, statistics_of
 from pxp_fsm.sessions.functions import waited_for
 from pxp_fsm.tasks.task import DataSet, Task
+
+
+@dataclass
+class CorrectPredictions:
+    """How many sessions' latest prediction is right after each message, by repetition.
+
+    It is the machine's, or the human's where `machine` is False. `right` are the right predictions
+    by instance, normal; `texts` finds a prediction by digest. Sessions about an instance without a
+    right answer, and those that were erased, are not counted.
+    """
+
+    right: Mapping[str, str]
+    normal: Normal
+    texts: Callable[[str], str | None]
+    machine: bool = True
+    changes: dict[int, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
+    totals: Counter[int] = field(default_factory=Counter)
+
+    def add(self, session: ObservedSession) -> None:
+        """Count one more session."""
+        wanted = self.right.get(session.instance)
+        if wanted is None or not session.steps:
+            return
+        own = [
+            (number, self.texts(step.prediction))
+            for number, step in enumerate(session.steps, start=1)
+            if step.machine is self.machine
+        ]
+        if any(said is None for _, said in own):
+            return
+        self.totals[session.repetition] += 1
+        was = False
+        for number, said in own:
+            now = said is not None and self.normal(said) == wanted
+            if now != was:
+                self.changes[session.repetition][number] += 1 if now else -1
+            was = now
+
+    def curve(self, until: int) -> tuple[CurvePoint, ...]:
+        """The share of sessions with a right prediction after message 1, 2, … `until`."""
+        return over_repetitions(
+            [
+                [Fraction(count, total) for count in self._cumulated(repetition, until)]
+                for repetition, total in sorted(self.totals.items())
+            ]
+        )
+
+    def _cumulated(self, repetition: int, until: int) -> Iterator[int]:
+        changes = self.changes[repetition]
+        return accumulate(changes[number] for number in range(1, until + 1))
+
 
 REPLAYED = 500
 """Runs of more sessions are not learned again for the test set unless that is asked for."""
@@ -37,9 +95,9 @@ class Performance:
     something only where the human is a person or a model.
     """
 
-    in_sessions: tuple[Point, ...] | str
-    on_test_set: tuple[tuple[int, Point], ...] | str
-    human: tuple[Point, ...] | str
+    in_sessions: tuple[CurvePoint, ...] | str
+    on_test_set: tuple[tuple[int, CurvePoint], ...] | str
+    human: tuple[CurvePoint, ...] | str
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +117,8 @@ class RunReport:
     statistics: Statistics
     outcomes: Outcomes
     estimates: Mapping[str, Estimate]
-    tally: Tally
-    curves: dict[str, tuple[Point, ...]]
+    tally: RunTally
+    curves: dict[str, tuple[CurvePoint, ...]]
     rules: tuple[Rule, ...]
     performance: Performance
     missing: tuple[str, ...]
@@ -135,7 +193,7 @@ def _data(plan: Plan, record: RunRecord) -> tuple[Task | None, DataSet | None, s
 
 def _counted(
     board: SqlBlackboard, run: str, task: Task | None, data: DataSet | None
-) -> tuple[Tally, CorrectPredictions, CorrectPredictions]:
+) -> tuple[RunTally, CorrectPredictions, CorrectPredictions]:
     """What is counted of the sessions, and of the machine's and the human's predictions."""
     right, texts = dict[str, str](), dict[str, str]()
     normal: Normal = str
@@ -143,7 +201,7 @@ def _counted(
         normal, texts = normal_form(task), dict(predictions(board, run))
         right = {row.instance.key: normal(row.answer.prediction) for row in data.sessions}
     own, theirs = (CorrectPredictions(right, normal, texts.get, role) for role in (True, False))
-    tally = Tally()
+    tally = RunTally()
     for session in observed(board, run):
         tally.add(session)
         own.add(session)
@@ -157,11 +215,11 @@ def _on_test_set(
     plan: Plan,
     task: Task | None,
     data: DataSet | None,
-    tally: Tally,
+    tally: RunTally,
     until: int,
     wanted: bool | None,
     catalogue: Path | None,
-) -> tuple[tuple[tuple[int, Point], ...] | str, str]:
+) -> tuple[tuple[tuple[int, CurvePoint], ...] | str, str]:
     """The curve on the test set or why there is none; and what is missing of it."""
     if task is None or data is None:
         return "", ""
@@ -188,7 +246,7 @@ def _on_test_set(
     return curve, ""
 
 
-def _missing(plan: Plan, data: DataSet | None, tally: Tally, away: str) -> Sequence[str]:
+def _missing(plan: Plan, data: DataSet | None, tally: RunTally, away: str) -> Sequence[str]:
     """What a reader must know is not in the numbers."""
     lines = []
     if away:

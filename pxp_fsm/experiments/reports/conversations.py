@@ -20,14 +20,13 @@ from pxp_fsm.automata.tables import builtin
 from pxp_fsm.diagrams.text import legible, shortened
 from pxp_fsm.errors import PXPError
 from pxp_fsm.experiments.drawings import check_table
-from pxp_fsm.experiments.reports.observed import RELATIONS, reason
 from pxp_fsm.experiments.reports.pictures import Gallery
-from pxp_fsm.experiments.reports.tallies import MEANING
+from pxp_fsm.experiments.reports.tallies import MEANING, RELATIONS, reason
 from pxp_fsm.protocol.intelligibility import DEFINITIONS, holds_for, two_way
 from pxp_fsm.protocol.messages import Instance, Message
 from pxp_fsm.protocol.relations import LEARN, Judgement, Outcome
+from pxp_fsm.sessions.events import Event
 from pxp_fsm.sessions.replay import trace
-from pxp_fsm.sessions.session import Entry
 from pxp_fsm.tasks.task import Task
 
 LONGEST_TEXT = 6000
@@ -52,7 +51,7 @@ class ShownMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class ReportedPath:
     """The way that an agent's automaton took, in words and drawn."""
 
     agent: str
@@ -62,7 +61,7 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class ReportedTalk:
     """A session as it is shown: `about` is what the instance is, in words."""
 
     name: str
@@ -73,30 +72,30 @@ class Conversation:
     said: tuple[ShownMessage, ...]
     ended: str
     classes: tuple[str, ...]
-    ways: tuple[Way, ...]
+    ways: tuple[ReportedPath, ...]
     problem: str
 
 
 def conversation(
     board: SqlBlackboard, name: str, task: Task | None, gallery: Gallery
-) -> Conversation:
+) -> ReportedTalk:
     """The session `name` with its pictures, as far as `gallery` has room for them."""
     stored = board.session(name)
     record = stored.record
     names = [agent for agent, _ in record.agents]
-    messages = [entry.message for entry in stored.entries]
+    messages = [entry.carried for entry in stored.events]
     ways, problem = _ways(stored, gallery)
     calls = calls_of_session(board, name)
     about = record.instance.x
     if task is not None and task.problem is not None:
         about = task.problem.described(record.instance) or ""
-    return Conversation(
+    return ReportedTalk(
         record.session,
         text(record.instance.key),
         text(about),
         _picture(record.instance, task, gallery),
         _facts(stored),
-        tuple(_said(entry, record, task, gallery, calls) for entry in stored.entries),
+        tuple(_said(entry, record, task, gallery, calls) for entry in stored.events),
         text(f"{record.ending} ({record.cause})" if record.cause else record.ending or "not over"),
         tuple(_classes(messages, names)),
         ways,
@@ -120,7 +119,7 @@ def _picture(instance: Instance, task: Task | None, gallery: Gallery) -> Markup 
         return None
     shown = gallery.image(task.problem, instance)
     if shown is None and _of_molecules(task):
-        shown = gallery.molecules(instance.x)
+        shown = gallery.drawings("molecules", instance.x)
     return shown
 
 
@@ -141,14 +140,16 @@ def _facts(stored: StoredSession) -> tuple[tuple[str, str], ...]:
 
 
 def _said(
-    entry: Entry,
+    entry: Event,
     record: SessionRecord,
     task: Task | None,
     gallery: Gallery,
     calls: Sequence[RecordedCall],
 ) -> ShownMessage:
-    message, machine = entry.message, record.agents[0][0]
-    drawing = gallery.molecules(message.answer.prediction) if _of_molecules(task) else None
+    message, machine = entry.carried, record.agents[0][0]
+    drawing = (
+        gallery.drawings("predictions", message.answer.prediction) if _of_molecules(task) else None
+    )
     return ShownMessage(
         message.number,
         message.sender == machine,
@@ -182,9 +183,9 @@ def _comments(number: int, calls: Sequence[RecordedCall]) -> Iterator[str]:
         yield f"and {weighed:,} questions on validation instances"
 
 
-def why(entry: Entry, protocol: str, k: int | None) -> str:
+def why(entry: Event, protocol: str, k: int | None) -> str:
     """Why a message has its tag, in words: category, j and k, and whether the answer changed."""
-    message = entry.message
+    message = entry.carried
     if message.number == 1:
         return "the first message"
     judged = [each for each in entry.judgements if each.relation in RELATIONS]
@@ -231,16 +232,16 @@ def _classes(messages: Sequence[Message], names: Sequence[str]) -> list[str]:
     return [*found, "two-way"] if two_way(messages, *names) else found
 
 
-def _ways(stored: StoredSession, gallery: Gallery) -> tuple[tuple[Way, ...], str]:
+def _ways(stored: StoredSession, gallery: Gallery) -> tuple[tuple[ReportedPath, ...], str]:
     """The ways of both agents, or why they cannot be told."""
     record = stored.record
     over = record.ending is not None and record.ending not in FAULTS
-    messages = [entry.message for entry in stored.entries]
+    messages = [entry.carried for entry in stored.events]
     try:
         check_table(record)
         automaton = builtin(record.automaton)
         return tuple(
-            Way(
+            ReportedPath(
                 legible(name),
                 role,
                 _in_words(taken := trace(automaton, messages, name, over=over)),

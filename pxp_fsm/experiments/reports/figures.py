@@ -3,24 +3,196 @@
 from __future__ import annotations
 
 import io
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as Tree
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from pxp_fsm.diagrams.text import shortened
 from pxp_fsm.errors import require_extra
-from pxp_fsm.experiments.reports import palette
-from pxp_fsm.experiments.reports.palette import LIGHT, NAMED
-from pxp_fsm.experiments.reports.tallies import Tally
+from pxp_fsm.experiments.reports.tallies import RunTally
 from pxp_fsm.protocol.messages import Tag
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+LIGHT = MappingProxyType(
+    {
+        "paper": "#ffffff",
+        "ink": "#1f2328",
+        "grey": "#656d76",
+        "rule": "#d4d9de",
+        "tint": "#d9e8f7",
+        "accent": "#0b5cad",
+        "machine": "#0072b2",
+        "human": "#c2500a",
+        "both": "#017a5c",
+        "INIT": "#8b949d",
+        "RATIFY": "#009e73",
+        "REVISE": "#56b4e9",
+        "REFUTE": "#e69f00",
+        "REJECT": "#d55e00",
+        "TERM": "#cc79a7",
+        "ended": "#c5cbd1",
+    }
+)
+DARK = MappingProxyType(
+    {
+        "paper": "#16191d",
+        "ink": "#e4e8ec",
+        "grey": "#9aa4ae",
+        "rule": "#363c43",
+        "tint": "#1d3550",
+        "accent": "#6cb2f5",
+        "machine": "#5eb3ec",
+        "human": "#ee8f52",
+        "both": "#3cc7a0",
+        "INIT": "#77818b",
+        "RATIFY": "#12a97e",
+        "REVISE": "#4aa9de",
+        "REFUTE": "#d9990f",
+        "REJECT": "#d9661a",
+        "TERM": "#c877a4",
+        "ended": "#4a525a",
+    }
+)
+
+NAMED = MappingProxyType({colour: name for name, colour in LIGHT.items()})
+"""The names of the colours by what a figure is drawn in; the page gives them their values."""
+
+
+def variables(colours: MappingProxyType[str, str]) -> str:
+    """The colours as CSS custom properties."""
+    return " ".join(f"--{name}: {colour};" for name, colour in colours.items())
+
+
+_SVG = "{http://www.w3.org/2000/svg}"
+_LINK = "{http://www.w3.org/1999/xlink}href"
+_ELEMENTS = frozenset({
+    "svg", "g", "path", "rect", "circle", "ellipse", "line", "polyline", "polygon", "text",
+    "tspan", "defs", "clipPath", "use", "title",
+})  # fmt: skip
+_ATTRIBUTES = frozenset({
+    "x", "y", "x1", "y1", "x2", "y2", "cx", "cy", "r", "rx", "ry", "dx", "dy", "d", "width",
+    "height", "points", "transform", "viewBox", "style", "class", "id", "fill", "fill-opacity",
+    "fill-rule", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "clip-path",
+    "stroke-linejoin", "stroke-linecap", "stroke-miterlimit", "opacity", "text-anchor",
+    "font-family", "font-size", "font-weight", "font-style", "dominant-baseline", "rotate",
+})  # fmt: skip
+_OURS = re.compile(r"url\(\s*#([\w.-]+)\s*\)")
+_FOREIGN = re.compile(r"url\(|expression|@import|javascript:", re.IGNORECASE)
+_COLOUR = re.compile(r"#[0-9a-fA-F]{6}\b|\b(?:white|black)\b")
+
+INK = {
+    "#1f2328": "ink",
+    "#656d76": "grey",
+    "#0b5cad": "accent",
+    "#d9e8f7": "tint",
+    "#ffffff": "paper",
+    "#000000": "ink",
+    "white": "paper",
+    "black": "ink",
+}
+"""The colours of the automata's drawings, and black on white, by the page's names for them."""
+
+
+def embedded(
+    svg: str, prefix: str, *, title: str, colours: Mapping[str, str], symbol: bool = False
+) -> Markup:
+    """`svg` as an element of a page, told as `title` to who cannot see it.
+
+    `colours` gives the page's name of each colour to replace. As a `symbol` it is not shown itself,
+    but wherever it is used by the id `prefix`. Raises `ValueError` where it is no SVG.
+    """
+    try:
+        root = Tree.fromstring(svg)  # noqa: S314 - made in this process, by the libraries that draw
+    except Tree.ParseError as error:
+        raise ValueError(f"not an SVG: {error}") from error
+    width, height = _size(root)
+    box = root.get("viewBox") or f"0 0 {width:g} {height:g}"
+    inner = Markup().join(_copied(child, prefix, colours) for child in root)
+    if symbol:
+        return Markup('<symbol id="{}" viewBox="{}">{}</symbol>').format(prefix, box, inner)
+    shown = Markup(
+        '<svg class="drawn" role="img" aria-label="{}" viewBox="{}" width="{}" height="{}">'
+    )
+    return shown.format(title, box, f"{width:.0f}", f"{height:.0f}") + inner + Markup("</svg>")
+
+
+def used(prefix: str, title: str, width: float, height: float) -> Markup:
+    """The symbol `prefix`, shown here."""
+    return Markup(
+        '<svg class="drawn" role="img" aria-label="{}" width="{}" height="{}" viewBox="0 0 {} {}">'
+        '<use href="#{}" width="{}" height="{}"/></svg>'
+    ).format(title, *(f"{number:.0f}" for number in (width, height) * 2), prefix,
+             *(f"{number:.0f}" for number in (width, height)))  # fmt: skip
+
+
+def size(svg: str) -> tuple[float, float]:
+    """Width and height of an SVG, in CSS pixels."""
+    return _size(Tree.fromstring(svg))  # noqa: S314 - made in this process
+
+
+def _size(root: Tree.Element) -> tuple[float, float]:
+    box = (root.get("viewBox") or "0 0 300 150").split()
+    found = []
+    for name, fallback in (("width", box[2]), ("height", box[3])):
+        match = re.fullmatch(r"([\d.]+)(pt|px)?", root.get(name, ""))
+        found.append(
+            float(match[1]) * (4 / 3 if match[2] == "pt" else 1) if match else float(fallback)
+        )
+    return found[0], found[1]
+
+
+def _copied(element: Tree.Element, prefix: str, colours: Mapping[str, str]) -> Markup:
+    name = str(element.tag).removeprefix(_SVG)
+    tail = escape(element.tail) if element.tail and element.tail.strip() else Markup()
+    if name not in _ELEMENTS:
+        inside = Markup().join(_copied(child, prefix, colours) for child in element)
+        return (inside if name == "a" else Markup()) + tail
+    if name == "title":  # the drawing is told as a whole; what a browser pops up would be foreign
+        return tail
+    attributes = Markup().join(
+        Markup(' {}="{}"').format(key, value)
+        for key, value in _attributes(element, prefix, colours).items()
+    )
+    inside = escape(element.text) if element.text and element.text.strip() else Markup()
+    inside += Markup().join(_copied(child, prefix, colours) for child in element)
+    return Markup("<{}{}>{}</{}>").format(name, attributes, inside, name) + tail
+
+
+def _attributes(element: Tree.Element, prefix: str, colours: Mapping[str, str]) -> dict[str, str]:
+    kept = {}
+    for name, value in element.attrib.items():
+        if name in (_LINK, "href"):
+            if value.startswith("#"):
+                kept["href"] = f"#{prefix}-{value[1:]}"
+        elif name == "id":
+            kept["id"] = f"{prefix}-{value}"
+        elif name in _ATTRIBUTES:
+            ours = _OURS.sub(lambda found: f"our(#{prefix}-{found[1]})", value)
+            if not _FOREIGN.search(ours):
+                kept[name] = _coloured(ours.replace("our(#", "url(#"), name, colours)
+    return kept
+
+
+def _coloured(value: str, name: str, colours: Mapping[str, str]) -> str:
+    if name not in ("style", "fill", "stroke"):
+        return value
+
+    def named(found: re.Match[str]) -> str:
+        ours = colours.get(found[0].lower())
+        return f"var(--{ours})" if ours else found[0]
+
+    return _COLOUR.sub(named, value)
+
 
 SIZE = (9.6, 4.0)
 """Width and height of a figure, in inches of 96 pixels: as wide as the page's text."""
@@ -61,7 +233,7 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class PlotMark:
     """A published number beside the curves: where, its colour's name, and what it is."""
 
     name: str
@@ -71,7 +243,7 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Drawing:
+class DrawnFigure:
     """A figure that is drawn; `title` tells it to who cannot see it."""
 
     title: str
@@ -79,7 +251,7 @@ class Drawing:
 
     def element(self, key: str) -> Markup:
         """The figure as an element of a page; `key` is unique in the page."""
-        return palette.embedded(self.svg(), key, title=self.title, colours=NAMED)
+        return embedded(self.svg(), key, title=self.title, colours=NAMED)
 
     def svg(self) -> str:
         """The figure as SVG, with its text as text."""
@@ -111,8 +283,8 @@ def drawn(height: float = SIZE[1]) -> Iterator[Figure]:
 
 def curves(
     title: str, axes: tuple[str, str], lines: Sequence[Curve],
-    marks: Sequence[Mark] = (), *, top: float, whole: bool = False,
-) -> Drawing:  # fmt: skip
+    marks: Sequence[PlotMark] = (), *, top: float, whole: bool = False,
+) -> DrawnFigure:  # fmt: skip
     """Curves against message number.
 
     `whole` says that heights are whole numbers.
@@ -136,7 +308,7 @@ def curves(
         plot.set_ylim(0, top)
         plot.yaxis.set_major_locator(MaxNLocator("auto", integer=whole, steps=[1, 2, 5, 10]))
         figure.legend(loc="outside right upper", handlelength=1.8)
-        return Drawing(title, figure)
+        return DrawnFigure(title, figure)
 
 
 def _draw(plot: Axes, line: Curve, aside: float) -> None:
@@ -174,7 +346,7 @@ class _Node:
     taken_out: float = 0.0
 
 
-def links(tally: Tally) -> Mapping[tuple[Key, Key], int]:
+def links(tally: RunTally) -> Mapping[tuple[Key, Key], int]:
     """How many sessions went from one node to the next, over all messages."""
     found: Counter[tuple[Key, Key]] = Counter()
     for (number, tag, following), count in tally.flows.items():
@@ -184,7 +356,7 @@ def links(tally: Tally) -> Mapping[tuple[Key, Key], int]:
     return found
 
 
-def chart(title: str, tally: Tally) -> Drawing:
+def chart(title: str, tally: RunTally) -> DrawnFigure:
     """The flow as an alluvial chart: bands as wide as the sessions in them are many.
 
     Tags stand above the line, a column a message; what has ended leaves below it.
@@ -205,7 +377,7 @@ def chart(title: str, tally: Tally) -> Drawing:
             plot.text(number, top + 0.05, shown, ha="center", color=LIGHT["grey"])
         plot.set_xlim(0.6, max(columns, default=1) + 1.0)
         plot.set_ylim(min((p.bottom for p in nodes.values()), default=0) - 0.03, top + 0.12)
-        return Drawing(title, figure)
+        return DrawnFigure(title, figure)
 
 
 def _total(found: Mapping[tuple[Key, Key], int]) -> int:
@@ -290,7 +462,7 @@ def _colour(node: Key) -> str:
     return LIGHT["ended"] if node[2] else LIGHT.get(node[1], LIGHT["grey"])
 
 
-def rows(tally: Tally) -> Iterator[tuple[int, str, str, int]]:
+def rows(tally: RunTally) -> Iterator[tuple[int, str, str, int]]:
     """The flow as rows: message, its tag, what followed (a tag, or how it ended), sessions."""
     for (source, target), count in sorted(links(tally).items()):
         yield source[0], source[1], f"ended: {target[1]}" if target[2] else target[1], count

@@ -12,13 +12,14 @@ from typing import Any
 from markupsafe import Markup
 
 from backends.databases import Cost, RunRecord, SessionRecord, SqlBlackboard
-from backends.databases.action_counts import action_counts, durations
+from backends.databases.recordings import action_counts, durations
 from pxp_fsm.automata.actions import ActionRecord
 from pxp_fsm.diagrams.latex import Cell, Table
-from pxp_fsm.experiments.intervals import CONFIDENCE, wilson
 from pxp_fsm.experiments.reports.pictures import Gallery
 from pxp_fsm.experiments.reports.tallies import NOT_OVER
-from pxp_fsm.sessions.occurrences import Occurrence
+from pxp_fsm.experiments.statistics import CONFIDENCE, wilson
+from pxp_fsm.protocol.messages import NOTHING
+from pxp_fsm.sessions.events import Event
 
 CAUSES = 10
 """Causes of endings that are listed, the most frequent first."""
@@ -228,9 +229,9 @@ def told(
             stored = board.session(line.session)
             rows = tuple(
                 (one.number, str(one.action), one.guard, _payload(one))
-                for one in islice(stored.actions, LONGEST)
+                for one in islice(stored.events, LONGEST)
             )
-            chart = gallery.chart(stored) if len(stored.actions) <= DRAWN else None
+            chart = gallery.chart(stored) if len(stored.events) <= DRAWN else None
             yield Told(line.session, line.ending or NOT_OVER, line.cause or "", chart, rows)
 
 
@@ -238,8 +239,8 @@ LONGEST, DRAWN = 1000, 60
 """Actions of a session that are listed, and actions up to which it is drawn."""
 
 
-def _payload(one: Occurrence) -> str:
-    return "" if one.letter is None or one.letter.text == "null" else one.letter.text
+def _payload(one: Event) -> str:
+    return "" if one.message is None or one.message.payload == NOTHING else one.message.json
 
 
 def _spread(values: list[float] | list[int]) -> str:

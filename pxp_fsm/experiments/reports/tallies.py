@@ -1,4 +1,4 @@
-"""Tallies over sessions: curves, flows, categories, sequences."""
+"""Tallies over the sessions of a run: curves, flows, categories, sequences; read without texts."""
 
 from __future__ import annotations
 
@@ -9,12 +9,97 @@ from fractions import Fraction
 from itertools import accumulate
 from statistics import median
 
+from backends.databases import SqlBlackboard
+from backends.databases.recordings import Details, recorded_sessions
 from backends.databases.records import CONCLUDED
-from pxp_fsm.experiments.reports.observed import Observed, ObservedMessage
-from pxp_fsm.protocol.decisions import Category
+from pxp_fsm.protocol.decisions import Category, category
 from pxp_fsm.protocol.intelligibility import ONE_WAY
 from pxp_fsm.protocol.messages import Tag
+from pxp_fsm.protocol.relations import Outcome
 from pxp_fsm.protocol.rules import Interact, Rules
+
+_YES = Outcome.YES
+_DECIDED = (_YES, Outcome.NO, Outcome.UNSURE)
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a message has its tag, as far as judgements tell.
+
+    `category` compares what was received with one's own. `held` is whether MATCH and AGREE held of
+    the new answer too: with one's previous one in INTERACT (if not, it changed), with what was
+    received in PXP (if so, it was reconciled). None where that was not asked.
+    """
+
+    category: Category
+    held: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedMessage:
+    """One message: whose it is, its tag, the digest of its prediction, and why that tag.
+
+    `reason` is None where nothing was judged: the first message, and tags that somebody named.
+    """
+
+    machine: bool
+    tag: str
+    prediction: str
+    reason: Reason | None
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedSession:
+    """A session without its texts. The initiator is the machine, the responder the human."""
+
+    session: str
+    repetition: int
+    position: int
+    instance: str
+    k: int | None
+    ending: str | None
+    steps: tuple[ObservedMessage, ...]
+
+
+RELATIONS = ("MATCH", "AGREE")
+"""What tags follow from; LEARN is logged beside them."""
+
+
+def observed(board: SqlBlackboard, run: str, *, reasons: bool = True) -> Iterator[ObservedSession]:
+    """Every session of `run`, in the order in which they were planned; one at a time in memory.
+
+    Without `reasons` no judgement is read, and every step's reason is None.
+    """
+    details = (Details.OUTCOMES,) if reasons else ()
+    for session in recorded_sessions(board, run, *details):
+        machine = session.initiator
+        yield ObservedSession(
+            session.session,
+            session.repetition,
+            session.position,
+            session.instance,
+            session.k,
+            session.ending,
+            tuple(
+                ObservedMessage(
+                    sender == machine, tag, y, reason([one.outcome for one in judgements])
+                )
+                for _, sender, tag, y, _, judgements in session.messages
+            ),
+        )
+
+
+def reason(outcomes: Sequence[Outcome]) -> Reason | None:
+    """The reason that the outcomes of a message's judgements, in their order, give.
+
+    The first two are MATCH and AGREE of what was received with one's own; those after them are of
+    the new answer.
+    """
+    if len(outcomes) < 2 or not all(outcome in _DECIDED for outcome in outcomes):
+        return None
+    match, agree, *rest = [outcome is _YES for outcome in outcomes]
+    return Reason(category(match, agree), all(rest) if rest else None)
+
 
 _READ = {Tag.RATIFY: 0, Tag.REFUTE: 1, Tag.REVISE: 2, Tag.REJECT: 3}
 NOT_OVER = "not over"
@@ -23,7 +108,7 @@ KINDS = ("human", "machine", "two-way")
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class CurvePoint:
     """A median over repetitions with the least and the most, as the papers' error bars show."""
 
     number: int
@@ -33,7 +118,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class TagSituation:
     """What a tag answered: the category, whether REJECT was allowed yet (j > k), and the tag.
 
     `category` is None where no judgement led to the tag: somebody, or something else, named it.
@@ -45,7 +130,7 @@ class Situation:
 
 
 @dataclass
-class Tally:
+class RunTally:
     """Counts over the sessions of a run; `add` takes them one at a time and keeps none.
 
     Curves count sessions that the protocol itself ended, as Table 1 does; flows count all.
@@ -58,11 +143,11 @@ class Tally:
     totals: Counter[int] = field(default_factory=Counter)
     flows: Counter[tuple[int, str, str]] = field(default_factory=Counter)
     endings: Counter[tuple[int, str, str]] = field(default_factory=Counter)
-    situations: Counter[tuple[Situation, bool]] = field(default_factory=Counter)
+    situations: Counter[tuple[TagSituation, bool]] = field(default_factory=Counter)
     sequences: Counter[tuple[str, ...]] = field(default_factory=Counter)
     by_repetition: dict[int, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
-    def add(self, session: Observed) -> None:
+    def add(self, session: ObservedSession) -> None:
         """Count one more session."""
         steps, ending = session.steps, session.ending or NOT_OVER
         self.longest = max(self.longest, len(steps))
@@ -82,7 +167,7 @@ class Tally:
             for number, kind, change in gains(steps):
                 self.curves[kind, session.repetition][number] += change
 
-    def curve(self, kind: str, until: int) -> tuple[Point, ...]:
+    def curve(self, kind: str, until: int) -> tuple[CurvePoint, ...]:
         """How many sessions are in the class if they are cut after message 1, 2, … `until`."""
         return over_repetitions(
             [self._cumulated(kind, repetition, until) for repetition in sorted(self.totals)]
@@ -93,10 +178,12 @@ class Tally:
         return list(accumulate(changes[number] for number in range(1, until + 1)))
 
 
-def over_repetitions(series: Sequence[Sequence[int | Fraction]]) -> tuple[Point, ...]:
+def over_repetitions(series: Sequence[Sequence[int | Fraction]]) -> tuple[CurvePoint, ...]:
     """Median, least and most of each place over the series of the repetitions."""
     return tuple(
-        Point(number, median(map(Fraction, values)), Fraction(min(values)), Fraction(max(values)))
+        CurvePoint(
+            number, median(map(Fraction, values)), Fraction(min(values)), Fraction(max(values))
+        )
         for number, values in enumerate(zip(*series, strict=True), start=1)
     )
 
@@ -120,10 +207,10 @@ def gains(steps: Iterable[ObservedMessage]) -> Iterable[tuple[int, str, int]]:
         before = now
 
 
-def _situation(step: ObservedMessage, late: bool) -> Situation:
+def _situation(step: ObservedMessage, late: bool) -> TagSituation:
     if step.reason is None:
-        return Situation(None, False, step.tag)
-    return Situation(step.reason.category, late and step.reason.category is Category.D, step.tag)
+        return TagSituation(None, False, step.tag)
+    return TagSituation(step.reason.category, late and step.reason.category is Category.D, step.tag)
 
 
 MEANING = {
@@ -148,7 +235,7 @@ class Rule:
     human: int
 
 
-def rows(rules: Rules, tally: Tally) -> tuple[Rule, ...]:
+def rows(rules: Rules, tally: RunTally) -> tuple[Rule, ...]:
     """The table with the counts of a run; rows that the rules do not have come last."""
     named = dict.fromkeys(_named(rules))
     others = sorted(
@@ -161,7 +248,7 @@ def rows(rules: Rules, tally: Tally) -> tuple[Rule, ...]:
     )
 
 
-def _row(tally: Tally, situation: Situation, condition: str) -> Rule:
+def _row(tally: RunTally, situation: TagSituation, condition: str) -> Rule:
     found = situation.category
     prediction, explanation = ("", "") if found is None else MEANING[found]
     counts = (tally.situations[situation, role] for role in (True, False))
@@ -175,11 +262,11 @@ def _row(tally: Tally, situation: Situation, condition: str) -> Rule:
     )
 
 
-def _other(situation: Situation) -> str:
+def _other(situation: TagSituation) -> str:
     return "named, not derived" if situation.category is None else "by another rule"
 
 
-def _named(rules: Rules) -> Iterator[tuple[Situation, str]]:
+def _named(rules: Rules) -> Iterator[tuple[TagSituation, str]]:
     rows = rules.automaton.transitions
     tags = {row.guard: row.label for row in rows if row.guard is not None}
     for found in Category:
@@ -189,7 +276,7 @@ def _named(rules: Rules) -> Iterator[tuple[Situation, str]]:
                 guard = rules.guard(found, revises, number)
                 asked = revises if rules.depends_on_revision(found, number) else None
                 words = _condition(rules, late, asked, found)
-                yield Situation(found, late, tags[guard.value]), words
+                yield TagSituation(found, late, tags[guard.value]), words
 
 
 def _depends_on_k(rules: Rules, found: Category) -> bool:

@@ -2,26 +2,600 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib import resources
+from itertools import islice
+from math import isfinite
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
-from backends.databases import RunRecord, SqlBlackboard
+from markupsafe import Markup
+
+from backends.databases import FAULTS, RunRecord, SqlBlackboard
 from backends.databases.recordings import recorded_sessions
+from pxp_fsm import __version__
 from pxp_fsm.artifacts import atomic_path, write_atomically
 from pxp_fsm.automata.actions import ActionRecord
-from pxp_fsm.diagrams.latex import Cell, as_latex
-from pxp_fsm.errors import NotThere, UsageError, quoted
+from pxp_fsm.diagrams.latex import Cell, Table, as_latex
+from pxp_fsm.diagrams.text import legible
+from pxp_fsm.errors import NotThere, UsageError, quoted, require_extra
+from pxp_fsm.experiments.accuracy import LONGEST
+from pxp_fsm.experiments.comparison import (
+    comparison_lines,
+    comparison_sheet,
+    explanation,
+    order_lines,
+)
 from pxp_fsm.experiments.drawings import chosen_runs, file_name
-from pxp_fsm.experiments.reports import data, page, sheets
-from pxp_fsm.experiments.reports.contents import RunReport, gather
-from pxp_fsm.experiments.reports.figures import rows
-from pxp_fsm.experiments.reports.published import SESSIONS
-from pxp_fsm.experiments.reports.systems import SystemReport, gather_system
-from pxp_fsm.experiments.reports.tables import as_csv
-from pxp_fsm.experiments.statistics import ROWS
-from pxp_fsm.experiments.stored_plans import WITHOUT_PLAN
+from pxp_fsm.experiments.members import prompts_of_plan
+from pxp_fsm.experiments.outcomes import compare
+from pxp_fsm.experiments.plan_data import WITHOUT_PLAN, stored_deviations
+from pxp_fsm.experiments.reports import figures
+from pxp_fsm.experiments.reports.contents import REPLAYED, RunReport, gather
+from pxp_fsm.experiments.reports.conversations import ReportedTalk, conversation
+from pxp_fsm.experiments.reports.figures import Curve, DrawnFigure, PlotMark, rows
+from pxp_fsm.experiments.reports.pictures import Gallery
+from pxp_fsm.experiments.reports.systems import SystemReport, gather_system, told
+from pxp_fsm.experiments.reports.tallies import KINDS, NOT_OVER, CurvePoint
+from pxp_fsm.experiments.statistics import (
+    CONFIDENCE,
+    ROWS,
+    SESSIONS,
+    Estimate,
+    Interval,
+    Published,
+    points,
+    published,
+)
+
+
+def columns_beside(reports: Sequence[RunReport]) -> Sequence[Published]:
+    """The published columns of the tasks of the runs that followed INTERACT."""
+    tasks = dict.fromkeys(
+        report.plan.task for report in reports if report.plan.protocol == "interact"
+    )
+    return [column for task in tasks for column in published(task)]
+
+
+MOST_COLUMNS = 9
+"""Columns of a table that has room on the page, and in a paper over two columns."""
+
+
+def tables1(reports: Sequence[RunReport]) -> Sequence[Table]:
+    """Table 1 in parts that have room: runs of one task, as many as fit, and what is published."""
+    parts = list[list[RunReport]]()
+    for report in sorted(
+        reports, key=lambda one: [r.plan.task for r in reports].index(one.plan.task)
+    ):
+        last = parts[-1] if parts else []
+        fits = last and last[0].plan.task == report.plan.task
+        if fits and len(table1([*last, report]).headings) <= MOST_COLUMNS:
+            last.append(report)
+        else:
+            parts.append([report])
+    return [table1(part) for part in parts]
+
+
+def table1(reports: Sequence[RunReport]) -> Table:
+    """Table 1 of the workshop version and Figure 4 of arXiv 2410.20600, the runs first."""
+    columns = columns_beside(reports)
+    headings = ["sessions that are"]
+    for report in reports:
+        headings.append(report.title)
+        if len(report.statistics.repetitions) > 1:
+            headings.append(f"{report.title}, range")
+        headings.append(f"{report.title}, {CONFIDENCE:.0%}")
+    rows = []
+    for place, name in enumerate(("in all", *ROWS)):
+        own: list[Cell] = []
+        for report in reports:
+            own += _own(report, place)
+        theirs = [
+            _counted(column.counts[place - 1], SESSIONS) if place else str(SESSIONS)
+            for column in columns
+        ]
+        rows.append((name, *own, *theirs))
+    caption = "Intelligibility of sessions: medians over repetitions, shares in parentheses"
+    key = "-".join(("table1", *(report.name for report in reports)))
+    return Table(key, caption, (*headings, *(column.title for column in columns)), tuple(rows))
+
+
+def paired(reports: Sequence[RunReport]) -> Table | None:
+    """Two runs side by side, session by session; None where they are not two of the same data."""
+    if len(reports) != 2:
+        return None
+    first, second = reports
+    if set(first.outcomes.classes).isdisjoint(second.outcomes.classes):
+        return None
+    if first.record.task != second.record.task:
+        return None
+    found = compare(first.outcomes, second.outcomes)
+    sheet = comparison_sheet(found, first.name, second.name)
+    return Table(f"paired-{first.name}-{second.name}", sheet.title, sheet.headings, sheet.rows)
+
+
+def _own(report: RunReport, place: int) -> list[Cell]:
+    several = len(report.statistics.repetitions) > 1
+    classes = report.statistics.classes()
+    if not classes:
+        return ["–", *(["–"] if several else []), "–"]
+    row = classes[place]
+    shown = number(row.median) + (f" ({float(row.share):.2f})" if place else "")
+    ranges = [f"{row.least:,}–{row.most:,}"] if several else []
+    return [shown, *ranges, _interval(report.estimates[row.name].interval) if place else ""]
+
+
+def _interval(interval: Interval) -> str:
+    return f"{interval.low:.2f}–{interval.high:.2f}"
+
+
+def _counted(count: int, among: int) -> str:
+    return f"{count} ({count / among:.2f})"
+
+
+def number(count: Fraction) -> str:
+    """A median of counts: whole, or with as few digits as it needs."""
+    return f"{int(count):,}" if count.denominator == 1 else f"{float(count):,.3g}"
+
+
+def categories(report: RunReport) -> Table:
+    """The tag-category table with the counts of a run."""
+    headings = ("category", "prediction", "explanation", "and", "tag", "machine", "human")
+    rows = tuple(
+        (
+            row.category,
+            row.prediction,
+            row.explanation,
+            row.condition,
+            row.tag,
+            row.machine,
+            row.human,
+        )
+        for row in report.rules
+    )
+    return Table(
+        f"categories-{report.name}", "How messages were tagged, and how often", headings, rows
+    )
+
+
+def sequences(report: RunReport, most: int | None = None) -> Table:
+    """The tag sequences of a run, the most frequent first."""
+    found = sorted(report.tally.sequences.items(), key=lambda item: (-item[1], item[0]))
+    rows = tuple((" ".join(tags), ending, count) for (*tags, ending), count in found[:most])
+    return Table(f"sequences-{report.name}", "Tag sequences", ("tags", "ended", "sessions"), rows)
+
+
+def curve_rows(report: RunReport) -> Iterator[Sequence[Cell]]:
+    """Every point of every curve: run, what, message, median, least, most."""
+    for kind in KINDS:
+        what = "two-way" if kind == "two-way" else f"one-way, {kind}"
+        yield from _points(report.name, what, [(p.number, p) for p in report.curves[kind]])
+    measured = report.performance
+    if not isinstance(measured.in_sessions, str):
+        points = [(p.number, p) for p in measured.in_sessions]
+        yield from _points(report.name, "machine right, on the sessions' own instances", points)
+    if not isinstance(measured.human, str):
+        points = [(p.number, p) for p in measured.human]
+        yield from _points(report.name, "human right, on the sessions' own instances", points)
+    if not isinstance(measured.on_test_set, str):
+        yield from _points(report.name, "machine right, on the test set", measured.on_test_set)
+
+
+def _points(
+    run: str, what: str, points: Sequence[tuple[int, CurvePoint]]
+) -> Iterator[Sequence[Cell]]:
+    for place, point in points:
+        yield run, what, place, float(point.median), float(point.least), float(point.most)
+
+
+CURVE_HEADINGS = ("run", "what", "message", "median", "min", "max")
+
+
+LISTED = 1000
+"""Sessions of a run that have a row each, beside those that are shown whole."""
+
+SEQUENCES = 30
+"""Tag sequences that are listed, the most frequent first."""
+
+_COLOURS = {"human": "human", "machine": "machine", "two-way": "both"}
+_MARKERS = {"human": "o", "machine": "s", "two-way": "^"}
+
+
+Drawings = Mapping[str, DrawnFigure | None]
+"""The figures of a run by name; None where there are no numbers for one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A session in one row."""
+
+    name: str
+    instance: str
+    tags: tuple[str, ...]
+    ended: str
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What the page shows of a run, apart from its sessions."""
+
+    report: RunReport
+    facts: tuple[tuple[str, str], ...]
+    why_not: tuple[str, ...]
+    figures: Mapping[str, Markup | None]
+    categories: Table
+    sequences: Table
+    other_sequences: int
+    remarks: tuple[str, ...]
+    whole: tuple[str, ...]
+
+
+def write_page(
+    board: SqlBlackboard,
+    reports: Sequence[RunReport],
+    drawings: Sequence[Drawings],
+    systems: Sequence[SystemReport],
+    whole: Mapping[str, Sequence[str]],
+    beside: Sequence[str],
+    file: TextIO,
+    source: str | None = None,
+) -> None:
+    """Write the page of `reports` and of `systems` into `file`, a part at a time.
+
+    `drawings` are the figures of each run, `whole` names the sessions of each run that are shown
+    whole, `beside` the files that are left beside the page. `source` says where the sessions
+    are from, in place of the database's name. Raises `UsageError` where a library
+    that the page needs is not installed.
+    """
+    require_extra("report", "a report", {"jinja2": "jinja2"})
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("pxp_fsm.experiments.reports", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["legible"] = legible
+    gallery = Gallery()
+    template = environment.get_template("page.html.jinja")
+    parts = template.generate(
+        title="Report of "
+        + ", ".join([*(one.title for one in reports), *(one.title for one in systems)]),
+        version=__version__,
+        style=Markup(_style()),  # noqa: S704 - our own file, with no word from elsewhere
+        database=source or board.shown,
+        table1=tables1(reports),
+        paired=paired(reports),
+        paired_lines=_paired_lines(reports),
+        published=bool(columns_beside(reports)),
+        sections=[
+            _section(report, place, of_it, whole)
+            for place, (report, of_it) in enumerate(zip(reports, drawings, strict=True))
+        ],
+        systems=systems,
+        told=lambda report: told(board, report, whole.get(report.name, ()), gallery),
+        conversations=lambda section: _conversations(board, section, gallery),
+        listed=lambda section: _listed(board, section),
+        listed_at_most=LISTED,
+        drawn_columns=figures.COLUMNS,
+        curves_until=LONGEST,
+        gallery=gallery,
+        beside=beside,
+    )
+    file.writelines(parts)
+
+
+def _paired_lines(reports: Sequence[RunReport]) -> Sequence[str]:
+    table = paired(reports)
+    if table is None:
+        return ()
+    first, second = (report.outcomes for report in reports)
+    return comparison_lines(first, second, compare(first, second))
+
+
+def _style() -> str:
+    """The style sheet with the colours of `palette`; ours, and no word of it from elsewhere."""
+    sheet = resources.files("pxp_fsm.experiments.reports").joinpath("page.css").read_text("utf-8")
+    return sheet.replace("/* light */", figures.variables(figures.LIGHT)).replace(
+        "/* dark */", figures.variables(figures.DARK)
+    )
+
+
+def _section(
+    report: RunReport, place: int, drawings: Drawings, whole: Mapping[str, Sequence[str]]
+) -> Section:
+    measured = report.performance
+    found = sequences(report, SEQUENCES)
+    reasons = (
+        ("on the sessions' own instances", measured.in_sessions),
+        ("on the test set", measured.on_test_set),
+    )
+    remarks = [f"Not as in the paper: {line}" for line in stored_deviations(report.record)]
+    if report.task is not None and report.data is not None:
+        human = report.task.role_notes.get("human", ())
+        remarks += [*report.task.notes, *(human if report.plan.human is None else ())]
+    remarks += explanation(report.outcomes)
+    if report.sessions <= REPLAYED:
+        remarks += order_lines(report.outcomes, report.plan.seed)
+    return Section(
+        report,
+        _facts(report),
+        tuple(f"Not shown {where}: {why}." for where, why in reasons if isinstance(why, str)),
+        {
+            name: one if one is None else one.element(f"{name[0]}{place}")
+            for name, one in drawings.items()
+        },
+        categories(report),
+        found,
+        len(report.tally.sequences) - len(found.rows),
+        tuple(remarks),
+        tuple(whole.get(report.name, ())),
+    )
+
+
+def _facts(report: RunReport) -> tuple[tuple[str, str], ...]:
+    plan, rules = report.plan, report.plan.rules()
+    bounds = [f"{name} = {value}" for name, value in (("n", rules.n), ("k", rules.k)) if value]
+    begun = f"{report.sessions:,}"
+    if report.planned is not None:
+        begun += f" of {report.planned:,} planned"
+    endings: dict[str, int] = {}
+    for counts in report.tally.by_repetition.values():
+        for ending, count in counts.items():
+            endings[ending] = endings.get(ending, 0) + count
+    ended = ", ".join(f"{ending} {count:,}" for ending, count in sorted(endings.items()))
+    return (
+        ("task", report.task.about if report.task else plan.task),
+        ("data", report.data.origin if report.data else "not known"),
+        ("protocol", ", ".join((rules.automaton.title, *bounds))),
+        *_models(report),
+        *((("subject", report.record.subject),) if report.record.subject else ()),
+        ("sessions begun", begun),
+        ("repetitions", f"{plan.repetitions:,}, seed {plan.seed}"),
+        ("ended", ended or "–"),
+        ("begun at", report.record.created),
+        ("version", report.record.version),
+    )
+
+
+def _models(report: RunReport) -> Iterator[tuple[str, str]]:
+    """The models that took part, and how they were asked."""
+    plan = report.plan
+    chosen = (
+        ("machine", plan.machine),
+        ("human", plan.human_model),
+        ("judge", plan.judge),
+        ("preset", plan.preset),
+    )
+    named = [f"{role} {name}" for role, name in chosen if name is not None]
+    if not named:
+        return
+    yield "models", ", ".join(named)
+    if report.task is not None:
+        whose, prompts = prompts_of_plan(plan, report.task)
+        yield "prompts", f"{whose}, {prompts.fingerprint[:12]}"
+
+
+def drawings_of(report: RunReport) -> Drawings:
+    """The figures of a run; raises `UsageError` where matplotlib is not installed."""
+    return {"curves": _curves(report), "measured": _performance(report), "flow": _flow(report)}
+
+
+def _flow(report: RunReport) -> DrawnFigure | None:
+    if not report.tally.longest:
+        return None
+    return figures.chart("Which tag followed which, message by message", report.tally)
+
+
+def _curves(report: RunReport) -> DrawnFigure | None:
+    names = {"human": "one-way, human", "machine": "one-way, machine", "two-way": "two-way"}
+    lines = [
+        Curve(names[kind], _COLOURS[kind], _MARKERS[kind], _floats((p.number, p) for p in curve))
+        for kind, curve in report.curves.items()
+        if curve
+    ]
+    if not lines:
+        return None
+    marks = []
+    sizes = {each.total for each in report.statistics.repetitions}
+    if report.plan.protocol == "interact" and sizes == {SESSIONS}:
+        places: dict[tuple[str, int, int], list[str]] = {}
+        for p in points(report.plan.task):
+            places.setdefault((p.kind, p.message, p.sessions), []).append(p.title)
+        marks = [
+            PlotMark(f"{kind} {count}: {', '.join(titles)}", _COLOURS[kind], message, count)
+            for (kind, message, count), titles in places.items()
+        ]
+    top = max(sizes, default=1) * 1.04
+    return figures.curves(_told("One- and two-way intelligible sessions by message", lines),
+                          ("message", "sessions"), lines, marks, top=top, whole=True)  # fmt: skip
+
+
+def _performance(report: RunReport) -> DrawnFigure | None:
+    measured, lines = report.performance, []
+    if not isinstance(measured.in_sessions, str):
+        shown = _floats((p.number, p) for p in measured.in_sessions)
+        lines.append(Curve("machine, own instances", "machine", "s", shown))
+    if not isinstance(measured.human, str):
+        shown = _floats((p.number, p) for p in measured.human)
+        lines.append(Curve("human, own instances", "human", "o", shown))
+    if not isinstance(measured.on_test_set, str):
+        lines.append(Curve("machine, test set", "both", "^", _floats(measured.on_test_set)))
+    if not lines:
+        return None
+    title = _told("Share of right predictions by message", lines)
+    return figures.curves(title, ("message", "share right"), lines, top=1.04)
+
+
+def _floats(found: object) -> list[tuple[float, float, float, float]]:
+    return [(place, float(p.median), float(p.least), float(p.most)) for place, p in found]  # type: ignore[attr-defined]
+
+
+def _told(what: str, lines: Sequence[Curve]) -> str:
+    """A figure in words, for who cannot see it; its numbers are in the files as well."""
+    said = [f"{line.name}: {line.points[0][1]:g} to {line.points[-1][1]:g}" for line in lines]
+    return f"{what}. {'; '.join(said)}."
+
+
+def _conversations(
+    board: SqlBlackboard, section: Section, gallery: Gallery
+) -> Iterator[ReportedTalk]:
+    for name in section.whole:
+        yield conversation(board, name, section.report.task, gallery)
+
+
+def _listed(board: SqlBlackboard, section: Section) -> Iterator[Listed]:
+    """The sessions that are not shown whole, `LISTED` at most."""
+    name, whole = section.report.name, frozenset(section.whole)
+    found = (one for one in recorded_sessions(board, name) if one.session not in whole)
+    for session in islice(found, LISTED):
+        tags = tuple(message.tag for message in session.messages)
+        ended = session.ending or NOT_OVER
+        fault = " (a fault)" if session.ending in FAULTS else ""
+        yield Listed(session.session, session.instance, tags, f"{ended}{fault}")
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def as_csv(headings: Sequence[Cell], rows: Iterable[Sequence[Cell]]) -> str:
+    """Rows as CSV with CRLF; a text that a spreadsheet would run gets an apostrophe before it."""
+    written = io.StringIO()
+    table = csv.writer(written, lineterminator="\r\n")
+    table.writerows([_inert(cell) for cell in row] for row in (headings, *rows))
+    return written.getvalue()
+
+
+def _inert(cell: Cell) -> Cell:
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
+
+
+FORMAT = "pxp-report-1"
+
+
+def as_json(reports: Sequence[RunReport], systems: Sequence[SystemReport] = ()) -> str:
+    """The report as JSON text: ASCII, keys in one order, numbers as they are."""
+    whole = {
+        "format": FORMAT,
+        "version": __version__,
+        "runs": [_run(report) for report in reports],
+        "systems": [report.as_data() for report in systems],
+    }
+    return json.dumps(whole, indent=1, allow_nan=False) + "\n"
+
+
+def _run(report: RunReport) -> dict[str, Any]:
+    measured = report.performance
+    tested = measured.on_test_set
+    return {
+        "run": report.name,
+        "task": report.record.task,
+        "subject": report.record.subject,
+        "created": report.record.created,
+        "version": report.record.version,
+        "plan": json.loads(report.record.plan),
+        "sessions": {"planned": report.planned, "begun": report.sessions},
+        "missing": list(report.missing),
+        "endings": {
+            str(repetition): dict(sorted(counts.items()))
+            for repetition, counts in sorted(report.tally.by_repetition.items())
+        },
+        "table1": [
+            {
+                "class": row.name,
+                "median": float(row.median),
+                "share": float(row.share),
+                "min": row.least,
+                "max": row.most,
+                "estimate": _estimate(report.estimates.get(row.name)),
+            }
+            for row in report.statistics.classes()
+        ],
+        "repetitions": [
+            {
+                "repetition": each.number,
+                "total": each.total,
+                "counts": dict(zip(ROWS, each.counts, strict=True)),
+            }
+            for each in report.statistics.repetitions
+        ],
+        "curves": {kind: [_point(p.number, p) for p in report.curves[kind]] for kind in KINDS},
+        "performance": {
+            "in_sessions": measured.in_sessions
+            if isinstance(measured.in_sessions, str)
+            else [_point(p.number, p) for p in measured.in_sessions],
+            "human_in_sessions": measured.human
+            if isinstance(measured.human, str)
+            else [_point(p.number, p) for p in measured.human],
+            "on_test_set": tested if isinstance(tested, str) else [_point(j, p) for j, p in tested],
+        },
+        "flow": [
+            {"message": message, "tag": tag, "next": following, "sessions": count}
+            for message, tag, following, count in figures.rows(report.tally)
+        ],
+        "categories": [
+            dict(zip(categories(report).headings, row, strict=True))
+            for row in categories(report).rows
+        ],
+        "sequences": [
+            dict(zip(sequences(report).headings, row, strict=True))
+            for row in sequences(report).rows
+        ],
+        "published": [
+            {
+                "title": column.title,
+                "sessions": SESSIONS,
+                "counts": dict(zip(ROWS, column.counts, strict=True)),
+            }
+            for column in published(report.plan.task)
+        ],
+        "published_points": [
+            {
+                "title": p.title,
+                "kind": p.kind,
+                "message": p.message,
+                "sessions": p.sessions,
+                "source": p.source,
+            }
+            for p in points(report.plan.task)
+        ],
+    }
+
+
+def _estimate(found: Estimate | None) -> dict[str, float | None] | None:
+    """A proportion of all sessions with its interval; an error that one cluster hides is null."""
+    if found is None:
+        return None
+    return {
+        "share": found.share,
+        "low": found.interval.low,
+        "high": found.interval.high,
+        "error_by_repetition": _finite(found.by_repetition),
+        "error_by_instance": _finite(found.by_instance),
+        "effective_sessions": found.size,
+    }
+
+
+def _finite(number: float) -> float | None:
+    return number if isfinite(number) else None
+
+
+def _point(message: int, point: CurvePoint) -> dict[str, float]:
+    return {
+        "message": message,
+        "median": float(point.median),
+        "min": float(point.least),
+        "max": float(point.most),
+    }
+
 
 WHOLE = 100
 """Sessions of a run that are shown whole unless told otherwise: the papers' five times twenty."""
@@ -91,7 +665,7 @@ def write(
     systems = [gather_system(board, record) for record in records if record not in planned]
     reports = [gather(board, one, test_set=test_set, catalogue=catalogue) for one in planned]
     stem = path.with_suffix("")
-    drawings = list(map(page.drawings_of, reports))
+    drawings = list(map(drawings_of, reports))
     left = {} if figures is None else _figures(reports, drawings, figures)
     texts = dict(_texts(board, reports, systems))
     names = {suffix: stem.with_name(stem.name + suffix) for suffix in texts}
@@ -102,7 +676,7 @@ def write(
             return stack.enter_context(draft.open("w", encoding="utf-8", newline=""))
 
         beside = [name.name for name in names.values()]
-        page.write(board, reports, drawings, systems, whole, beside, opened(path), source)
+        write_page(board, reports, drawings, systems, whole, beside, opened(path), source)
         for suffix, target in names.items():
             opened(target).writelines(texts[suffix])
     for file, content in left.items():
@@ -112,7 +686,7 @@ def write(
 
 
 def _figures(
-    reports: Sequence[RunReport], drawings: Sequence[page.Drawings], folder: Path
+    reports: Sequence[RunReport], drawings: Sequence[Drawings], folder: Path
 ) -> dict[Path, str | bytes]:
     """Every figure of every run as SVG and PDF, by the file that it goes to."""
     found: dict[Path, str | bytes] = {}
@@ -177,7 +751,7 @@ def _texts(
         )
         headings = ("session", "run", "ending", "cause", "actions", "seconds")
         yield "-endings.csv", iter([as_csv(headings, each)])
-    yield ".json", iter([data.as_json(reports, systems)])
+    yield ".json", iter([as_json(reports, systems)])
 
 
 def _texts_of_tasks(
@@ -186,16 +760,16 @@ def _texts_of_tasks(
     flow = (("run", "message", "tag", "next", "sessions"),
             ((r.name, *row) for r in reports for row in rows(r.tally)))  # fmt: skip
     yield "-table1.csv", iter([as_csv(*_table1(reports))])
-    yield "-table1.tex", map(as_latex, sheets.tables1(reports))
-    curve = (row for report in reports for row in sheets.curve_rows(report))
-    yield "-curves.csv", iter([as_csv(sheets.CURVE_HEADINGS, curve)])
+    yield "-table1.tex", map(as_latex, tables1(reports))
+    curve = (row for report in reports for row in curve_rows(report))
+    yield "-curves.csv", iter([as_csv(CURVE_HEADINGS, curve)])
     yield "-flow.csv", iter([as_csv(*flow)])
-    tagged = [sheets.categories(report) for report in reports]
+    tagged = [categories(report) for report in reports]
     each = ((r.name, *row) for r, table in zip(reports, tagged, strict=True) for row in table.rows)
     yield "-categories.csv", iter([as_csv(("run", *tagged[0].headings), each)])
     yield "-categories.tex", (as_latex(table) for table in tagged)
-    yield "-sequences.tex", (as_latex(sheets.sequences(report)) for report in reports)
-    if (pairs := sheets.paired(reports)) is not None:
+    yield "-sequences.tex", (as_latex(sequences(report)) for report in reports)
+    if (pairs := paired(reports)) is not None:
         yield "-paired.tex", iter([as_latex(pairs)])
     yield "-sessions.csv", _sessions(board, reports)
 
@@ -209,7 +783,7 @@ def _table1(reports: Sequence[RunReport]) -> tuple[Sequence[str], Sequence[Seque
             interval = (found.interval.low, found.interval.high) if found else (None, None)
             numbers = (float(row.median), float(row.share), row.least, row.most)
             found_rows.append((report.name, row.name, *numbers, *interval))
-    for column in sheets.beside(reports):
+    for column in columns_beside(reports):
         counts = (SESSIONS, *column.counts)
         for name, count in zip(("in all", *ROWS), counts, strict=True):
             found_rows.append((column.title, name, count, count / SESSIONS, None, None, None, None))

@@ -7,47 +7,194 @@ for its tag, or for MATCH and AGREE, where its way says so.
 from __future__ import annotations
 
 import asyncio
+import json
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 from backends.databases import SessionRecord
-from backends.people.browser import Asked, Given, QuestionKind
-from backends.people.waiting import Waiting
+from backends.models.respondent import answer_of, answer_schema, assemble
+from backends.people.browser import OWN, Given, QuestionKind, SeatQuestion, accepted, bounded
+from backends.people.waiting import WaitingQuestion
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.channels import parse_channel
 from pxp_fsm.automata.system import Member, System
 from pxp_fsm.defaults import RESEARCH_ONLY
 from pxp_fsm.errors import DataError, UsageError, quoted
-from pxp_fsm.experiments.participants import prompts_of_plan
-from pxp_fsm.web.assistants.host import (
+from pxp_fsm.experiments.members import prompts_of_plan
+from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.prompting.framing import framed
+from pxp_fsm.prompting.model import Image
+from pxp_fsm.prompting.prompts import Problem, Prompts
+from pxp_fsm.prompting.replies import strict_object
+from pxp_fsm.protocol.messages import Instance, Message, Question
+from pxp_fsm.protocol.relations import Outcome
+from pxp_fsm.tasks.task import HUMAN, MACHINE
+from pxp_fsm.web.assistants.tools import (
+    ASSISTANT,
     OTHERS,
     OVER,
     PATIENCE,
     PENDING,
     YOUR_TURN,
-    Move,
+    AssistantMove,
     NotBegun,
     Shown,
     in_order,
     moves_of,
 )
-from pxp_fsm.web.assistants.questions import (
-    ROLES,
-    Place,
-    Seat,
-    given_for,
-    line_of,
-    message_of,
-    options_of,
-    pictures_of,
-    question_of,
-    state_in,
-)
-from pxp_fsm.web.experts.news import News
-from pxp_fsm.web.experts.runner import Runner, RunState
-from pxp_fsm.web.subjects import Subject, subject_of
+from pxp_fsm.web.experts.views import pixels, state_of
+from pxp_fsm.web.hosting import Host, HostedRun, News
+from pxp_fsm.web.subjects import SystemSubject, subject_of
+
+LONGEST_SIDE = 1568
+"""Pixels of the longest side of a picture: models make larger ones smaller themselves."""
+
+ANSWER = "answer"
+"""What is done with a prediction and an explanation."""
+
+ROLES = {"machine": MACHINE, "human": HUMAN}
+_CALLED = {name: role for role, name in ROLES.items()}
+_OPTIONS = {
+    Outcome.YES: "they count as the same",
+    Outcome.NO: "they do not",
+    Outcome.UNSURE: "you cannot tell; it counts as no",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantRole:
+    """The assistant in a role of a run; in its sessions it is the agent `who`."""
+
+    hosted: HostedRun
+    role: str
+    problem: Problem
+    prompts: Prompts
+
+    @property
+    def who(self) -> str:
+        return ROLES[self.role]
+
+    @property
+    def table(self) -> Automaton:
+        plan: Plan = self.hosted.run.opening.plan
+        return plan.rules().automaton
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantSeat:
+    """A session, what is stored of it, and what its assistant is asked."""
+
+    record: SessionRecord
+    history: tuple[Message, ...]
+    waiting: WaitingQuestion[SeatQuestion, Given] | None
+
+    @property
+    def status(self) -> str:
+        if self.record.ending is not None:
+            return OVER
+        return OTHERS if self.waiting is None else YOUR_TURN
+
+
+def state_in(seat: AssistantRole, place: AssistantSeat) -> str:
+    """The state of an assistant's machine in a session."""
+    if place.record.ending is not None:
+        return sorted(seat.table.final)[0]
+    return state_of(seat.table, place.history, seat.who)
+
+
+def line_of(place: AssistantSeat) -> dict[str, Any]:
+    """How a session stands for its assistant."""
+    line: dict[str, Any] = {"session": place.record.session, "status": place.status}
+    if place.status == OVER:
+        line |= {"ending": place.record.ending}
+    elif place.waiting is not None:
+        line |= {"question": place.waiting.key}
+    return line
+
+
+def message_of(message: Message, seat: AssistantRole) -> dict[str, Any]:
+    """A message, with what its tag means where it was received."""
+    names = {"from": _CALLED[message.sender], "to": _CALLED[message.receiver]}
+    meaning = seat.prompts.tags.get(message.tag, "") if message.receiver == seat.who else ""
+    return {
+        "number": message.number,
+        **names,
+        "tag": message.tag,
+        **({"means": meaning} if meaning else {}),
+        "prediction": message.answer.prediction,
+        "explanation": message.answer.explanation,
+    }
+
+
+def question_of(seat: AssistantRole, place: AssistantSeat, asked: SeatQuestion) -> dict[str, Any]:
+    """What is asked, by the texts that a model is asked by, and the options."""
+    found: dict[str, Any] = {"options": options_of(seat, asked)}
+    if asked.step is QuestionKind.ANSWER:
+        prompts = replace(seat.prompts, answer=replace(seat.prompts.answer, headings=()))
+        question = Question(seat.problem.query, place.record.instance, history=place.history)
+        request = assemble(question, seat.problem, prompts)
+        return {"instructions": request.system, "asks": request.turns[-1].text} | found
+    if asked.step is QuestionKind.TAG:
+        return {"asks": "Which tag do you send, with the answer that you have just given?"} | found
+    name = "prediction" if asked.step is QuestionKind.MATCH else "explanation"
+    first, second = (framed({name: text}) for text in asked.texts)
+    if asked.step is QuestionKind.MATCH:
+        asks = f"Do these two predictions count as the same?\n{first}\n{second}"
+    else:
+        asks = seat.prompts.judge.fill("question", first=first, second=second)
+    return {"asks": asks} | found
+
+
+def options_of(seat: AssistantRole, asked: SeatQuestion) -> list[dict[str, Any]]:
+    """What may be answered now."""
+    if asked.step is QuestionKind.ANSWER:
+        payload = answer_schema(seat.problem)
+        return [{"do": ANSWER, "means": "give your answer as the payload", "payload": payload}]
+    if asked.step is QuestionKind.TAG:
+        return [
+            {"do": one.guard, "means": one.about, "sends": one.tag}
+            for one in asked.choices
+            if one.allowed
+        ]
+    return [{"do": word.value, "means": about} for word, about in _OPTIONS.items()]
+
+
+def given_for(seat: AssistantRole, asked: SeatQuestion, do: str, payload: Any) -> Given:
+    """What an assistant gives as an answer to `asked`; raises `DataError` where it is none."""
+    names = [one["do"] for one in options_of(seat, asked)]
+    if do not in names:
+        why = next((f" ({one.about})" for one in asked.choices if one.guard == do), "")
+        raise DataError(f"do must be one of {', '.join(names)}, not {quoted(do)}{why}")
+    if asked.step is QuestionKind.ANSWER:
+        try:
+            value = strict_object(json.dumps(payload), {"prediction", "explanation"})
+            answer = bounded(answer_of(value, seat.problem))
+        except DataError as error:
+            raise DataError(f"the payload is of no use: {error}") from error
+        return Given(OWN, answer.prediction, answer.explanation)
+    if payload is not None:
+        raise DataError(f"leave the payload out: {do} carries nothing of its own")
+    return accepted(asked, seat.problem, Given(do))
+
+
+def pictures_of(seat: AssistantRole, place: AssistantSeat) -> Iterator[tuple[str, Image]]:
+    """The picture of the instance, and a drawing of the latest prediction, where there are any."""
+    problem, instance = seat.problem, place.record.instance
+    shown = problem.drawing(instance)
+    found = problem.picture(instance) if shown is None else None
+    if found is not None:
+        shown = Image("image/png", pixels(found.data, LONGEST_SIDE))
+    if shown is not None:
+        yield "the instance", shown
+    if problem.smiles and place.history:
+        said = place.history[-1]
+        with suppress(DataError):  # what another hand wrote may be no molecule
+            drawn = problem.drawing(Instance(said.answer.prediction, said.answer.prediction))
+            if drawn is not None:
+                yield f"the prediction of message {said.number}", drawn
 
 
 def member_of(run: str, role: str) -> str:
@@ -55,19 +202,33 @@ def member_of(run: str, role: str) -> str:
     return f"{run}/{role}"
 
 
-class TaskHost:
-    """The assistants of the runs that `runner` carries on; `news` are its news. Fills `Host`."""
+class TaskAssistants:
+    """The assistants in the runs of tasks that `host` carries on. Fills `Assistants`."""
 
-    def __init__(self, runner: Runner, news: News) -> None:
+    scope = ASSISTANT
+
+    def __init__(self, host: Host, news: News) -> None:
         self.news = news
-        self._runner = runner
-        self._seats: dict[str, Seat] = {}
+        self._host = host
+        self._seats: dict[str, AssistantRole] = {}
 
-    def subject(self, member: str) -> Subject:
+    @property
+    def members(self) -> tuple[str, ...]:
+        """Those of all runs that have any."""
+        runs = [hosted.run for hosted in self._host.hosted.values()]
+        return tuple(
+            member_of(one.name, role) for one in runs for role in one.opening.plan.assistants
+        )
+
+    def member(self, name: str) -> str:
+        """That of the only run, by its role."""
+        return member_of(next(iter(self._host.hosted)), name)
+
+    def subject(self, member: str) -> SystemSubject:
         """The protocol of the run, as two members that follow its table, with its bounds."""
         seat = self._seat(member)
         members = tuple(Member(role, seat.table) for role in ROLES)
-        rules = seat.hosted.run.plan.rules()
+        rules = seat.hosted.run.opening.plan.rules()
         subject = subject_of(System(members, parse_channel("sync")))
         return replace(subject, bounds=(rules.n, rules.k))
 
@@ -93,7 +254,7 @@ class TaskHost:
         seat = self._seat(member)
         return await asyncio.to_thread(lambda: state_in(seat, self._placed(seat, session)))
 
-    async def moves(self, member: str, session: str = "") -> tuple[Move, ...]:
+    async def moves(self, member: str, session: str = "") -> tuple[AssistantMove, ...]:
         """What is asked, and every guard of the table: whether it is allowed now, and why not."""
         return await asyncio.to_thread(self._moves, self._seat(member), session)
 
@@ -103,12 +264,12 @@ class TaskHost:
         """Answer the question `key`; what came of it, and the view after it."""
         seat = self._seat(member)
         name = (await asyncio.to_thread(self._placed, seat, session)).record.session
-        waiting = self._runner.questions.expected(name, key, seat.who)
+        waiting = self._host.questions.expected(name, key, seat.who)
         if to:
             raise DataError("leave to out: what you say goes to the other agent")
         given = await asyncio.to_thread(given_for, seat, waiting.asked, do, payload)
         seen = self.news.version(name)
-        self._runner.questions.give(name, key, given, seat.who)
+        self._host.questions.give(name, key, given, seat.who)
         until = time.monotonic() + PATIENCE
         while True:
             outcome, shown = await asyncio.to_thread(self._outcome, seat, name, waiting)
@@ -118,27 +279,27 @@ class TaskHost:
             await self.news.after(name, seen, left)
             seen = self.news.version(name)
 
-    def _seat(self, member: str) -> Seat:
+    def _seat(self, member: str) -> AssistantRole:
         if member not in self._seats:
             self._seats[member] = self._found(member)
         return self._seats[member]
 
-    def _found(self, member: str) -> Seat:
+    def _found(self, member: str) -> AssistantRole:
         run, _, role = member.rpartition("/")
-        hosted = self._runner.hosted.get(run)
-        if hosted is None or role not in hosted.run.plan.assistants:
+        hosted = self._host.hosted.get(run)
+        if hosted is None or role not in hosted.run.opening.plan.assistants:
             raise DataError("your token is of a run that this server does not carry on")
-        task, plan = hosted.run.task, hosted.run.plan
+        task, plan = hosted.run.opening.task, hosted.run.opening.plan
         if task.problem is None:
             raise UsageError(f"task {task.name} has no questions for an assistant")
-        return Seat(hosted, role, task.problem, prompts_of_plan(plan, task)[1])
+        return AssistantRole(hosted, role, task.problem, prompts_of_plan(plan, task)[1])
 
-    def _sessions(self, seat: Seat) -> tuple[dict[str, Any], ...]:
-        begun = self._runner.board.sessions(seat.hosted.run.name)
+    def _sessions(self, seat: AssistantRole) -> tuple[dict[str, Any], ...]:
+        begun = self._host.board.sessions(seat.hosted.run.name)
         return in_order(line_of(self._place(seat, record)) for record in begun)
 
-    def _view(self, seat: Seat, session: str) -> Shown:
-        begun = self._runner.board.sessions(seat.hosted.run.name)
+    def _view(self, seat: AssistantRole, session: str) -> Shown:
+        begun = self._host.board.sessions(seat.hosted.run.name)
         place = self._chosen(seat, session, begun)
         run, problem = seat.hosted.run, seat.problem
         line = line_of(place)
@@ -153,8 +314,7 @@ class TaskHost:
         line |= {"state": f"{state}: {about}" if about else state}
         line |= {"messages": [message_of(one, seat) for one in place.history]}
         line |= {"sessions_over": f"{over} of {run.total}", "notice": RESEARCH_ONLY}
-        if seat.hosted.state in (RunState.PAUSED, RunState.STOPPED):
-            line |= {"note": f"the run is {seat.hosted.state}; whoever carries it on knows why"}
+        line |= seat.hosted.note
         if place.waiting is None or place.status != YOUR_TURN:
             return Shown(line)
         question = question_of(seat, place, place.waiting.asked)
@@ -164,33 +324,35 @@ class TaskHost:
         named = {"pictures": list(shown)} if shown else {}
         return Shown(line | question | named, tuple(shown.values()))
 
-    def _moves(self, seat: Seat, session: str) -> tuple[Move, ...]:
+    def _moves(self, seat: AssistantRole, session: str) -> tuple[AssistantMove, ...]:
         place = self._placed(seat, session)
         asked = None if place.status != YOUR_TURN or place.waiting is None else place.waiting.asked
         if asked is not None and asked.step is QuestionKind.TAG:
             here = {one.guard: one for one in asked.choices}
         else:
             here = {}
-        state, moves = state_in(seat, place), list[Move]()
+        state, moves = state_in(seat, place), list[AssistantMove]()
         if asked is not None and asked.step is not QuestionKind.TAG:
-            moves += [Move(one["do"], True, one["means"]) for one in options_of(seat, asked)]
+            moves += [
+                AssistantMove(one["do"], True, one["means"]) for one in options_of(seat, asked)
+            ]
         for guard, states in moves_of(seat.table).items():
             choice = here.get(guard)
             if choice is not None:
                 about = f"{choice.about}; sends {choice.tag}" if choice.allowed else choice.about
-                moves.append(Move(guard, choice.allowed, about))
+                moves.append(AssistantMove(guard, choice.allowed, about))
             elif place.record.ending is not None:
                 why = f"the session is over ({place.record.ending})"
-                moves.append(Move(guard, False, why))
+                moves.append(AssistantMove(guard, False, why))
             elif state not in states:
                 why = f"not in state {state}; the table has it in {', '.join(states)}"
-                moves.append(Move(guard, False, why))
+                moves.append(AssistantMove(guard, False, why))
             else:
-                moves.append(Move(guard, False, _NOT_NAMED[asked is not None]))
+                moves.append(AssistantMove(guard, False, _NOT_NAMED[asked is not None]))
         return tuple(moves)
 
     def _outcome(
-        self, seat: Seat, session: str, answered: Waiting[Asked, Given]
+        self, seat: AssistantRole, session: str, answered: WaitingQuestion[SeatQuestion, Given]
     ) -> tuple[str, Shown]:
         """What has come of the answer to a question, and the session's view."""
         shown, place = self._view(seat, session), self._placed(seat, session)
@@ -203,10 +365,12 @@ class TaskHost:
             return f"taken; message {answered.number} needs one more answer", shown
         return PENDING, shown
 
-    def _placed(self, seat: Seat, session: str) -> Place:
-        return self._chosen(seat, session, self._runner.board.sessions(seat.hosted.run.name))
+    def _placed(self, seat: AssistantRole, session: str) -> AssistantSeat:
+        return self._chosen(seat, session, self._host.board.sessions(seat.hosted.run.name))
 
-    def _chosen(self, seat: Seat, session: str, begun: Sequence[SessionRecord]) -> Place:
+    def _chosen(
+        self, seat: AssistantRole, session: str, begun: Sequence[SessionRecord]
+    ) -> AssistantSeat:
         """The session of that name; without one that which asks the member, or the latest."""
         if session:
             for record in begun:
@@ -222,14 +386,14 @@ class TaskHost:
                 return place
         return self._place(seat, (open_ones or begun)[-1])
 
-    def _place(self, seat: Seat, record: SessionRecord) -> Place:
-        waiting = self._runner.questions.waiting(
+    def _place(self, seat: AssistantRole, record: SessionRecord) -> AssistantSeat:
+        waiting = self._host.questions.waiting(
             record.session, seat.who
         )  # it follows what is stored
-        history = tuple(one.message for one in self._runner.board.entries(record.session))
+        history = tuple(one.carried for one in self._host.board.events(record.session))
         if waiting is not None and waiting.number != len(history) + 1:
             waiting = None
-        return Place(record, history, waiting)
+        return AssistantSeat(record, history, waiting)
 
 
 _NOT_NAMED = {

@@ -1,15 +1,21 @@
-"""What assistants may call: tools with their arguments, and resources; nothing of a transport."""
+"""What assistants may call, and what they are told: tools with their arguments, and resources.
+
+Nothing here knows a transport, and nothing is sent to an assistant unasked. An answer is judged by
+the code that the session itself uses, before the session is given it: what is refused reaches
+neither the machines nor the database.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -20,10 +26,137 @@ from pxp_fsm.automata.tables import BUILTIN, builtin, parse_automaton
 from pxp_fsm.diagrams import render, state_diagram
 from pxp_fsm.diagrams.extract import system_diagram
 from pxp_fsm.errors import DataError, quoted, unknown_name
-from pxp_fsm.web.assistants.host import Host, Shown, turn
+from pxp_fsm.prompting.model import Image
 from pxp_fsm.web.checks import Process, question
-from pxp_fsm.web.subjects import Subject, subject_of
+from pxp_fsm.web.hosting import News
+from pxp_fsm.web.subjects import SystemSubject, subject_of
 from pxp_fsm.web.views import Views
+
+ASSISTANT = "assistant"
+"""The scope of the tokens of assistants; that of a system's run is its name behind it."""
+
+PATIENCE = 2.0
+"""Seconds for which an answer waits for what comes of it; after that it is called pending."""
+
+YOUR_TURN, OTHERS, OVER = "your turn", "others act", "over"
+"""How a session stands for a member."""
+
+_ORDER = (YOUR_TURN, OTHERS, OVER)
+
+PENDING = "accepted: it happens as soon as it can be sent"
+"""What came of an answer that nobody can take yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What an assistant is shown: JSON, or a text; and pictures, which its `pictures` names."""
+
+    value: Any
+    pictures: tuple[Image, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantMove:
+    """A guard or a tag of a member's table: whether it is allowed now, and what it means or why."""
+
+    do: str
+    allowed: bool
+    why: str
+
+
+class Assistants(Protocol):
+    """The assistants in the runs of a host, as its tools know them.
+
+    `scope` is that of their tokens, `members` who they are. Every method takes the member that
+    asks: it is told of its own sessions what the member knows, and nothing else. `session` is its
+    name; "" is the one that asks the member, or the latest.
+    """
+
+    news: News
+    scope: str
+
+    @property
+    def members(self) -> tuple[str, ...]: ...
+    def member(self, name: str) -> str:
+        """What the assistant is called who is named so on the command line."""
+
+    def subject(self, member: str) -> SystemSubject:
+        """The system that the member takes part in, and what is expected of it."""
+
+    def tables(self, member: str) -> Mapping[str, Automaton]:
+        """The tables of that system, by their names."""
+
+    def table(self, member: str) -> Automaton:
+        """The member's own table."""
+
+    async def sessions(self, member: str) -> tuple[dict[str, Any], ...]:
+        """The sessions that have begun: those that wait for the member first."""
+
+    async def view(self, member: str, session: str = "") -> Shown:
+        """Whose turn it is in a session, what came and, at the member's turn, what it may do."""
+
+    async def state(self, member: str, session: str = "") -> str:
+        """The state of the member's machine in a session."""
+
+    async def moves(self, member: str, session: str = "") -> tuple[AssistantMove, ...]:
+        """Every guard and tag of the member's table, and why it is not allowed now."""
+
+    async def answer(
+        self, member: str, session: str, key: str, do: str, to: str, payload: Any
+    ) -> Shown:
+        """Answer the question `key`; what came of it, and the view after it.
+
+        Raises `SessionMoved` where that is not asked (any more), `DataError` for what is refused;
+        then nothing has happened, and the question still waits.
+        """
+
+
+def in_order(lines: Iterable[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
+    """Sessions, those that wait for one first."""
+    return tuple(sorted(lines, key=lambda line: _ORDER.index(line["status"])))
+
+
+async def turn(assistants: Assistants, member: str, session: str, seconds: float) -> Shown:
+    """The view of a session, once it is the member's turn or the session is over.
+
+    Waits at most so many seconds for that. Without a session it is whichever asks first.
+    """
+    until = time.monotonic() + seconds
+    while True:
+        seen, left = assistants.news.version(session), until - time.monotonic()
+        try:
+            shown = await assistants.view(member, session)
+        except NotBegun:
+            if left <= 0:
+                raise
+        else:
+            if left <= 0 or shown.value["status"] in (YOUR_TURN, OVER):
+                return shown
+        await assistants.news.after(session, seen, left)
+
+
+class NotBegun(DataError):
+    """No session of the member has begun."""
+
+    def __init__(self) -> None:
+        super().__init__("no session has begun; ask again in a second")
+
+
+def moves_of(table: Automaton) -> dict[str, list[str]]:
+    """What a member may say by its table, each with the states in which it may."""
+    found = dict[str, list[str]]()
+    for state, do in _said(table):
+        states = found.setdefault(do, [])
+        if state not in states:
+            states.append(state)
+    return found
+
+
+def _said(table: Automaton) -> Iterator[tuple[str, str]]:
+    for state in table.states:
+        for row in table.own_rows(state.name):
+            yield state.name, row.guard or row.label
+
 
 LONGEST_WAIT = 50.0
 """Seconds for which `turn` waits at most: clients end a request after a minute."""
@@ -147,11 +280,11 @@ class Resource:
     text: Callable[[], Awaitable[str]]
 
 
-class Desk:
-    """The tools and resources of a `host`; `pages` are pages on findings, by name."""
+class Toolbox:
+    """The tools and resources of `assistants`; `pages` are pages on findings, by name."""
 
-    def __init__(self, host: Host, pages: Mapping[str, Path]) -> None:
-        self.host = host
+    def __init__(self, assistants: Assistants, pages: Mapping[str, Path]) -> None:
+        self.assistants = assistants
         self._pages = pages
         self._checking, self._drawing = asyncio.Lock(), asyncio.Lock()
         self._process: Process | None = None
@@ -197,7 +330,7 @@ class Desk:
                 "application/json",
                 partial(self._session, member, line["session"]),
             )
-            for line in await self.host.sessions(member)
+            for line in await self.assistants.sessions(member)
         ]
         tables = [
             Resource(
@@ -220,23 +353,25 @@ class Desk:
         return [*own, *tables, *found]
 
     async def _session(self, member: str, name: str) -> str:
-        return as_text((await self.host.view(member, name)).value)
+        return as_text((await self.assistants.view(member, name)).value)
 
     def _tables(self, member: str) -> dict[str, Automaton]:
-        return {name: builtin(name) for name in BUILTIN} | dict(self.host.tables(member))
+        return {name: builtin(name) for name in BUILTIN} | dict(self.assistants.tables(member))
 
     async def _sessions(self, member: str, _given: OfNothing) -> Any:
-        return {"you": member, "sessions": await self.host.sessions(member)}
+        return {"you": member, "sessions": await self.assistants.sessions(member)}
 
     async def _turn(self, member: str, given: OfTurn) -> Any:
-        return await turn(self.host, member, given.session, given.wait)
+        return await turn(self.assistants, member, given.session, given.wait)
 
     async def _moves(self, member: str, given: OfSession) -> Any:
-        return {"moves": [asdict(one) for one in await self.host.moves(member, given.session)]}
+        return {
+            "moves": [asdict(one) for one in await self.assistants.moves(member, given.session)]
+        }
 
     async def _answer(self, member: str, given: OfAnswer) -> Any:
         told = given.session, given.question, given.do, given.to, given.payload
-        return await self.host.answer(member, *told)
+        return await self.assistants.answer(member, *told)
 
     async def _check(self, member: str, given: OfCheck) -> Any:
         subject = await asyncio.to_thread(self._subject, member, given)
@@ -252,11 +387,11 @@ class Desk:
         views = Views(subject.system())
         return {"results": [_result(one, views) for one in results]}
 
-    def _subject(self, member: str, given: OfCheck) -> Subject:
+    def _subject(self, member: str, given: OfCheck) -> SystemSubject:
         if given.texts and given.table:
             raise DataError("give table or texts, not both")
         if not given.texts and not given.table:
-            return self.host.subject(member)
+            return self.assistants.subject(member)
         tables = (
             [self._known(member, given.table)] if given.table else list(map(_parsed, given.texts))
         )
@@ -272,10 +407,10 @@ class Desk:
         if given.what == "own":
             state = None
             with suppress(DataError):  # no session has begun
-                state = await self.host.state(member, given.session)
-            diagram = state_diagram(self.host.table(member), marked=state)
+                state = await self.assistants.state(member, given.session)
+            diagram = state_diagram(self.assistants.table(member), marked=state)
         elif given.what == "system":
-            diagram = system_diagram(self.host.subject(member).system())
+            diagram = system_diagram(self.assistants.subject(member).system())
         else:
             diagram = state_diagram(self._known(member, given.what))
         async with self._drawing:
@@ -307,9 +442,9 @@ def as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-async def read(desk: Desk, member: str, uri: str) -> tuple[Resource, str]:
+async def read(toolbox: Toolbox, member: str, uri: str) -> tuple[Resource, str]:
     """The resource at `uri`, and its text; `DataError` where there is none for `member`."""
-    listed = await desk.resources(member)
+    listed = await toolbox.resources(member)
     found = next((one for one in listed if one.uri == uri), None)
     if found is None:
         raise DataError(f"there is no resource {quoted(uri)}")

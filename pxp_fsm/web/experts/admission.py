@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from backends.databases import SqlBlackboard, tokens
 from backends.databases.tokens import PAIRING_SECONDS, Purpose
 from pxp_fsm.errors import Refused, UsageError, quoted
-from pxp_fsm.web.security import HEADERS, POLICY, given_token
+from pxp_fsm.web.serving import HEADERS, POLICY, given_token
 
 EXPERTS, RESEARCHERS = "expert", "researcher"
 """The scopes of tokens."""
@@ -58,7 +58,7 @@ class Who:
         return self.scope == RESEARCHERS
 
 
-class Budget:
+class RequestBudget:
     """How often each key may do something: `rate` times a second on average, `burst` at once."""
 
     def __init__(
@@ -118,7 +118,7 @@ class Links:
         self._hosts = (host,) if url is not None else (host, f"localhost:{port}")
         self._scheme = urlsplit(self.address).scheme
         self.cookie = f"pxp-experts-{port}" if url is None else "pxp-experts"
-        self._pairings, self._arrivals = Budget(1.0, 20.0), Budget(5.0, 100.0)
+        self._pairings, self._arrivals = RequestBudget(1.0, 20.0), RequestBudget(5.0, 100.0)
 
     def link(self, scope: str, subject: str) -> str:
         """A new link for somebody; it is shown once, and not stored."""
@@ -218,12 +218,12 @@ def checked_url(url: str) -> str:
     return url.rstrip("/").lower()
 
 
-class Bounded:
-    """Requests of bounded size and number; stands behind `Guarded`, which says whose they are."""
+class BoundedRequests:
+    """Requests of bounded size and number; stands behind `GuardedApp`, which says whose."""
 
-    def __init__(self, app: ASGIApp, budget: Budget | None = None) -> None:
+    def __init__(self, app: ASGIApp, budget: RequestBudget | None = None) -> None:
         self._app = app
-        self._budget = budget or Budget(PER_SECOND, BURST)
+        self._budget = budget or RequestBudget(PER_SECOND, BURST)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

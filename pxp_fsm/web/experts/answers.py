@@ -12,11 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from backends.databases.drafts import Timing, drop_draft, keep_draft, keep_timing
 from backends.people.browser import LONGEST, OWN, SEND, Given, QuestionKind
-from backends.people.waiting import Moved
+from backends.people.waiting import SessionMoved
 from pxp_fsm.tasks.task import HUMAN
-from pxp_fsm.web.assets import static
-from pxp_fsm.web.experts.news import News
-from pxp_fsm.web.experts.runner import Place, Runner, RunState
+from pxp_fsm.web.hosting import Host, News, RunState, SeatPlace
+from pxp_fsm.web.serving import static
 
 PATIENCE = 2.0
 """Seconds for which an answer waits for what follows it; after that the page hears of it."""
@@ -34,13 +33,13 @@ Seconds = Annotated[float, Field(ge=0, le=1e7)]
 Count = Annotated[int, Field(ge=0, le=10**6)]
 
 
-class Body(BaseModel):
+class PostedBody(BaseModel):
     """A request's body: nothing but what is named is taken."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class Spent(Body):
+class TimeSpent(PostedBody):
     """How the message was arrived at: seconds, edits and pastes."""
 
     active: Seconds = 0.0
@@ -53,23 +52,23 @@ class Spent(Body):
         return Timing(self.active, self.idle, self.edits, self.pastes, PAGE, consent)
 
 
-class Draft(Body):
+class TypedDraft(PostedBody):
     """What is typed for message `number`, and not sent."""
 
     number: Annotated[int, Field(ge=1, le=10**6)]
     prediction: Text = ""
     explanation: Text = ""
-    spent: Spent = Spent()
+    spent: TimeSpent = TimeSpent()
 
 
-class Reply(Body):
+class PostedReply(PostedBody):
     """An answer to the question `key`: a choice, or with `own` an answer that was typed."""
 
     key: Annotated[str, Field(max_length=64)]
     choice: Annotated[str, Field(max_length=64)]
     prediction: Text = ""
     explanation: Text = ""
-    spent: Spent = Spent()
+    spent: TimeSpent = TimeSpent()
 
 
 async def asked_again(will_ask: Callable[[], bool]) -> None:
@@ -79,77 +78,77 @@ async def asked_again(will_ask: Callable[[], bool]) -> None:
         await asyncio.sleep(_OFTEN)
 
 
-def will_ask(runner: Runner, place: Place) -> bool:
+def will_ask(host: Host, place: SeatPlace) -> bool:
     """Whether a session is about to ask its person, for the first time since it was resumed."""
-    return runner.will_ask(place.session) and _is_their_turn(runner, place)
+    return host.will_ask(place.session) and _is_their_turn(host, place)
 
 
-def _is_their_turn(runner: Runner, place: Place) -> bool:
+def _is_their_turn(host: Host, place: SeatPlace) -> bool:
     """Whether the person has the next message, after what is stored."""
     where = place.repetition, place.position, place.position
-    record = next(iter(runner.board.sessions_at(place.run, *where)), None)
+    record = next(iter(host.board.sessions_at(place.run, *where)), None)
     if record is None or record.ending is not None:
         return False
-    said = runner.board.entries(place.session)
-    return said[-1].message.sender != HUMAN if said else record.agents[0][0] == HUMAN
+    said = host.board.events(place.session)
+    return said[-1].carried.sender != HUMAN if said else record.agents[0][0] == HUMAN
 
 
-async def stored(runner: Runner, news: News, place: Place, number: int) -> None:
-    """Wait until message `number` is stored, and forget its draft; raise `Moved` where it is not.
+async def stored(host: Host, news: News, place: SeatPlace, number: int) -> None:
+    """Wait until message `number` is stored, and forget its draft; else raise `SessionMoved`.
 
     What a page is told to have been sent must outlast a server that is killed.
     """
     until = time.monotonic() + STORED
     while time.monotonic() < until:
         seen = news.version(place.session)
-        carried = _is_carried(runner, place)  # asked first: a run that ends stores its last message
-        if await asyncio.to_thread(_is_stored, runner, place, number):
-            await asyncio.to_thread(drop_draft, runner.board, place.session)
+        carried = _is_carried(host, place)  # asked first: a run that ends stores its last message
+        if await asyncio.to_thread(_is_stored, host, place, number):
+            await asyncio.to_thread(drop_draft, host.board, place.session)
             return
         if not carried:
             break
         await news.after(place.session, seen, PATIENCE)
-    raise Moved("what was sent is not stored yet; the page shows it once it is")
+    raise SessionMoved("what was sent is not stored yet; the page shows it once it is")
 
 
-def save(runner: Runner, place: Place, typed: Draft) -> None:
-    """Keep what is typed for the message that is asked for; raises `Moved` where it is not."""
-    waiting = runner.waiting(place.session)
+def save(host: Host, place: SeatPlace, typed: TypedDraft) -> None:
+    """Keep what is typed for the message that is asked for; else raises `SessionMoved`."""
+    waiting = host.waiting(place.session)
     if waiting is None or waiting.number != typed.number:
-        raise Moved("this message is not asked for any more; what was typed is not kept")
+        raise SessionMoved("this message is not asked for any more; what was typed is not kept")
     content = typed.model_dump(exclude={"number"})
-    keep_draft(runner.board, place.session, typed.number, content)
+    keep_draft(host.board, place.session, typed.number, content)
 
 
-def _is_carried(runner: Runner, place: Place) -> bool:
-    hosted = runner.hosted.get(place.run)
+def _is_carried(host: Host, place: SeatPlace) -> bool:
+    hosted = host.hosted.get(place.run)
     return hosted is not None and hosted.state is RunState.RUNNING
 
 
-def _is_stored(runner: Runner, place: Place, number: int) -> bool:
+def _is_stored(host: Host, place: SeatPlace, number: int) -> bool:
     where = place.repetition, place.position, place.position
-    found = runner.board.sessions_at(place.run, *where)
+    found = host.board.sessions_at(place.run, *where)
     return any(one.messages >= number or one.ending is not None for one in found)
 
 
-def give(runner: Runner, place: Place, said: Reply, consent: str = "") -> int | None:
+def give(host: Host, place: SeatPlace, said: PostedReply, consent: str = "") -> int | None:
     """Check an answer, keep what must outlast it, and let the session go on with it.
 
     The number of the message where the answer was to send it.
     """
     session = place.session
-    given = runner.check(session, said.key, Given(said.choice, said.prediction, said.explanation))
-    waiting = runner.waiting(session)
+    given = host.check(session, said.key, Given(said.choice, said.prediction, said.explanation))
+    waiting = host.waiting(session)
     if waiting is None:
-        raise Moved("this question has been answered")
+        raise SessionMoved("this question has been answered")
     asked, number = waiting.asked, waiting.number
     if asked.step is QuestionKind.ANSWER:
         content = said.model_dump(include={"prediction", "explanation", "spent"})
         if said.choice != OWN:
             content |= {"prediction": given.prediction, "explanation": given.explanation}
-        keep_draft(runner.board, session, number, content)
+        keep_draft(host.board, session, number, content)
     sends = asked.step is QuestionKind.LOOK and given.choice == SEND
     if sends:
-        keep_timing(runner.board, session, number, said.spent.timing(consent))
-    runner.give(session, said.key, given)
+        keep_timing(host.board, session, number, said.spent.timing(consent))
+    host.give(session, said.key, given)
     return number if sends else None

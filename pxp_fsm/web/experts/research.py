@@ -16,16 +16,15 @@ from starlette.requests import Request
 from backends.databases import SqlBlackboard
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments import comparison, outcomes, summary
-from pxp_fsm.experiments.reports.observed import observed
-from pxp_fsm.experiments.reports.tallies import KINDS, Tally
+from pxp_fsm.experiments.reports.tallies import KINDS, RunTally, observed
 from pxp_fsm.experiments.statistics import statistics_of
 from pxp_fsm.web.experts.admission import EXPERTS, Links, Who
-from pxp_fsm.web.experts.runner import Hosted, Runner, RunState
-from pxp_fsm.web.experts.views import SessionLine, Standing, queue_of
+from pxp_fsm.web.experts.views import CaseStanding, QueueLine, queue_of
+from pxp_fsm.web.hosting import Host, HostedRun, RunState
 
 
 @dataclass(frozen=True, slots=True)
-class Results:
+class SessionResults:
     """What sessions that are over have come to, so far; `total` is how many the protocol ended.
 
     `table` is Table 1 of the papers; `curves` are how many sessions are intelligible, for whom,
@@ -54,10 +53,10 @@ class RunView:
     trouble: str
     total: int
     over: int
-    waits: dict[Standing, int]
+    waits: dict[CaseStanding, int]
     endings: dict[str, int]
     costs: str
-    results: Results
+    results: SessionResults
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +98,11 @@ def _researcher(request: Request) -> Who:
 Researcher = Annotated[Who, Depends(_researcher)]
 
 
-def add_research(app: FastAPI, runner: Runner, links: Links) -> None:
+def add_research(app: FastAPI, host: Host, links: Links) -> None:
     """The routes of the researcher's page."""
-    hosts = list(runner.hosted.values())
+    hosts = list(host.hosted.values())
 
-    def numbered(number: int) -> Hosted:
+    def numbered(number: int) -> HostedRun:
         if not 0 <= number < len(hosts):
             raise HTTPException(404, "there is no such run")
         return hosts[number]
@@ -116,30 +115,30 @@ def add_research(app: FastAPI, runner: Runner, links: Links) -> None:
     @app.get("/api/research/runs")
     def runs(_who: Researcher) -> tuple[RunView, ...]:
         """Every run, as it is now."""
-        return tuple(_view(runner, number, hosted) for number, hosted in enumerate(hosts))
+        return tuple(_view(host, number, hosted) for number, hosted in enumerate(hosts))
 
     @app.get("/api/research/runs/{number}")
-    def sessions(_who: Researcher, number: int) -> tuple[SessionLine, ...]:
+    def sessions(_who: Researcher, number: int) -> tuple[QueueLine, ...]:
         """The sessions of a run: those that wait for their expert first."""
-        return queue_of(runner, numbered(number))
+        return queue_of(host, numbered(number))
 
     @app.get("/api/research/differences")
     def differences(_who: Researcher, first: int, second: int) -> Differences:
         """How two runs differ in the sessions that are over, by classes, with intervals."""
         names = [numbered(number).run.name for number in (first, second)]
-        return differences_of(runner.board, *names)
+        return differences_of(host.board, *names)
 
     @app.post("/api/research/runs/{number}/pause")
     def pause(_who: Researcher, number: int) -> RunView:
         """Leave a run where it is; nothing is lost."""
-        runner.pause(numbered(number).run.name)
-        return _view(runner, number, numbered(number))
+        host.pause(numbered(number).run.name)
+        return _view(host, number, numbered(number))
 
     @app.post("/api/research/runs/{number}/resume")
     def go_on(_who: Researcher, number: int) -> RunView:
         """Carry on a run that was paused, or that had stopped."""
-        runner.go_on(numbered(number).run.name)
-        return _view(runner, number, numbered(number))
+        host.go_on(numbered(number).run.name)
+        return _view(host, number, numbered(number))
 
     @app.post("/api/research/experts/{subject}/link")
     def link(_who: Researcher, subject: str) -> NewLink:
@@ -152,31 +151,31 @@ def add_research(app: FastAPI, runner: Runner, links: Links) -> None:
         return Revoked(known(subject), links.revoke(EXPERTS, subject))
 
 
-def _view(runner: Runner, number: int, hosted: Hosted) -> RunView:
+def _view(host: Host, number: int, hosted: HostedRun) -> RunView:
     run = hosted.run
-    lines = queue_of(runner, hosted)
+    lines = queue_of(host, hosted)
     waits = Counter(line.standing for line in lines)
-    endings = Counter(line.ending for line in lines if line.standing is Standing.OVER)
+    endings = Counter(line.ending for line in lines if line.standing is CaseStanding.OVER)
     return RunView(
         number=number,
         name=run.name,
-        task=run.task.name,
+        task=run.opening.task.name,
         subject=hosted.subject,
-        protocol=str(run.plan.rules()),
+        protocol=str(run.opening.plan.rules()),
         state=hosted.state,
         trouble=hosted.trouble,
         total=run.total,
-        over=waits[Standing.OVER],
+        over=waits[CaseStanding.OVER],
         waits=dict(waits),
         endings=dict(endings),
         costs=run.meter.shown(),
-        results=results_of(runner.board, [run.name]),
+        results=results_of(host.board, [run.name]),
     )
 
 
-def results_of(board: SqlBlackboard, runs: Sequence[str]) -> Results:
+def results_of(board: SqlBlackboard, runs: Sequence[str]) -> SessionResults:
     """What the sessions of `runs` have come to, all together."""
-    statistics, tally = statistics_of(board, *runs), Tally()
+    statistics, tally = statistics_of(board, *runs), RunTally()
     total = max((one.total for one in statistics.repetitions), default=0)
     sheet = summary.table1(statistics, ())
     for run in runs if total else ():
@@ -186,7 +185,7 @@ def results_of(board: SqlBlackboard, runs: Sequence[str]) -> Results:
         kind: tuple(float(point.median) for point in tally.curve(kind, tally.longest))
         for kind in KINDS
     }
-    return Results(total, sheet.headings, sheet.rows, curves if total else {})
+    return SessionResults(total, sheet.headings, sheet.rows, curves if total else {})
 
 
 def differences_of(board: SqlBlackboard, first: str, second: str) -> Differences:

@@ -5,6 +5,7 @@ Sessions and pictures have opaque names; the expert is "you", whoever they talk 
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -15,20 +16,64 @@ from pydantic_core import from_json
 
 from backends.databases import SessionRecord
 from backends.databases.drafts import read_draft
-from backends.people.browser import MINE, THEIRS, Asked, Given
-from backends.people.choices import Choice, choices_of, words_of
-from backends.people.waiting import Waiting
+from backends.people.browser import MINE, THEIRS, Given, SeatQuestion
+from backends.people.choices import GuardChoice, choices_of, words_of
+from backends.people.waiting import WaitingQuestion
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.defaults import RESEARCH_ONLY
-from pxp_fsm.prompting.problem import Problem
+from pxp_fsm.errors import DataError
+from pxp_fsm.experiments.reports.pictures import drawer
+from pxp_fsm.prompting.model import Image
+from pxp_fsm.prompting.prompts import Problem
 from pxp_fsm.protocol.messages import Instance, Message
 from pxp_fsm.protocol.rules import Ending
 from pxp_fsm.tasks.task import HUMAN
-from pxp_fsm.web.experts.runner import Hosted, Place, Runner, RunState
+from pxp_fsm.web.hosting import Host, HostedRun, RunState, SeatPlace
 from pxp_fsm.web.views import MemberView, member_view
 
+SVG = "image/svg+xml"
 
-class Standing(StrEnum):
+
+def structure(smiles: str) -> Image | None:
+    """The molecules of a SMILES text, drawn; None where it is none."""
+    drawn = drawer("molecules")(smiles.strip())
+    return Image(SVG, drawn[0].svg.encode()) if drawn else None
+
+
+def of_instance(problem: Problem, instance: Instance) -> Image | None:
+    """The picture of an instance as it may be given out; None where it has none.
+
+    Raises `DataError` where its file is gone or has changed.
+    """
+    if problem.smiles:
+        return structure(instance.x)
+    found = problem.picture(instance)
+    return None if found is None else Image("image/png", pixels(found.data))
+
+
+@lru_cache(maxsize=32)
+def pixels(data: bytes, longest: int | None = None) -> bytes:
+    """A picture's pixels as a new PNG: what else its file says (EXIF, text, profiles) is left out.
+
+    With `longest` it is made so small that no side has more pixels. Raises `DataError` where it is
+    no picture.
+    """
+    from PIL import Image as Pillow
+
+    try:
+        with Pillow.open(io.BytesIO(data), formats=("PNG", "JPEG")) as opened:
+            plain = opened.convert("L" if opened.mode in ("1", "L", "LA", "I;16") else "RGB")
+            if longest is not None:
+                plain.thumbnail((longest, longest))
+    except (OSError, ValueError, Pillow.DecompressionBombError) as error:
+        raise DataError(f"the picture cannot be read: {error}") from error
+    clean = Pillow.frombytes(plain.mode, plain.size, plain.tobytes())
+    written = io.BytesIO()
+    clean.save(written, "PNG", compress_level=1)
+    return written.getvalue()
+
+
+class CaseStanding(StrEnum):
     """Whom a session waits for."""
 
     YOU = "you"
@@ -48,12 +93,12 @@ _FAULTY = "The session could not go on; whoever runs the experiment has been tol
 
 
 @dataclass(frozen=True, slots=True)
-class SessionLine:
+class QueueLine:
     """A session in the queue."""
 
     id: str
     title: str
-    standing: Standing
+    standing: CaseStanding
     messages: int
     ending: str
 
@@ -86,7 +131,7 @@ class AskedView:
     step: str
     number: int
     offers: dict[str, AnswerView]
-    choices: tuple[Choice, ...]
+    choices: tuple[GuardChoice, ...]
     texts: tuple[str, str]
     tag: str
     answer: AnswerView | None
@@ -104,7 +149,7 @@ class WritingView:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionView:
+class CaseView:
     """A session: what it is about, what was said, where it is, what is asked.
 
     `moves` are the tags of the present state, allowed or not, in words; `draft` is what was typed
@@ -113,7 +158,7 @@ class SessionView:
 
     id: str
     title: str
-    standing: Standing
+    standing: CaseStanding
     query: str
     form: str
     described: str
@@ -124,7 +169,7 @@ class SessionView:
     automaton: MemberView
     state: str
     about: str
-    moves: tuple[Choice, ...]
+    moves: tuple[GuardChoice, ...]
     names_tags: bool
     asked: AskedView | None
     draft: Any
@@ -133,52 +178,54 @@ class SessionView:
     notice: str
 
 
-def title_of(place: Place) -> str:
+def title_of(place: SeatPlace) -> str:
     """What a session is called on pages: its place, never what it is about."""
     return f"Case {place.number}"
 
 
 def standing_of(
-    hosted: Hosted, record: SessionRecord | None, waiting: Waiting[Asked, Given] | None
-) -> Standing:
+    hosted: HostedRun,
+    record: SessionRecord | None,
+    waiting: WaitingQuestion[SeatQuestion, Given] | None,
+) -> CaseStanding:
     """Whom a session waits for; `record` is None where it has not begun."""
     if record is not None and record.ending is not None:
-        return Standing.OVER
+        return CaseStanding.OVER
     if hosted.state is not RunState.RUNNING:
-        return Standing.PAUSED
+        return CaseStanding.PAUSED
     if record is None:
-        return Standing.LATER
-    return Standing.PARTNER if waiting is None else Standing.YOU
+        return CaseStanding.LATER
+    return CaseStanding.PARTNER if waiting is None else CaseStanding.YOU
 
 
-def queue(runner: Runner, subject: str) -> tuple[SessionLine, ...]:
+def queue(host: Host, subject: str) -> tuple[QueueLine, ...]:
     """The sessions of an expert: those that wait for them first, those that are over last."""
-    hosts = [hosted for hosted in runner.hosted.values() if hosted.subject == subject]
-    return _sorted(line for hosted in hosts for line in _lines(runner, hosted))
+    hosts = [hosted for hosted in host.hosted.values() if hosted.subject == subject]
+    return _sorted(line for hosted in hosts for line in _lines(host, hosted))
 
 
-def queue_of(runner: Runner, hosted: Hosted) -> tuple[SessionLine, ...]:
+def queue_of(host: Host, hosted: HostedRun) -> tuple[QueueLine, ...]:
     """The sessions of a run, in the same order."""
-    return _sorted(_lines(runner, hosted))
+    return _sorted(_lines(host, hosted))
 
 
-def _sorted(lines: Iterable[SessionLine]) -> tuple[SessionLine, ...]:
-    order = list(Standing)
+def _sorted(lines: Iterable[QueueLine]) -> tuple[QueueLine, ...]:
+    order = list(CaseStanding)
     return tuple(sorted(lines, key=lambda one: order.index(one.standing)))
 
 
-def _lines(runner: Runner, hosted: Hosted) -> Iterator[SessionLine]:
-    begun = {one.session: one for one in runner.board.sessions(hosted.run.name)}
+def _lines(host: Host, hosted: HostedRun) -> Iterator[QueueLine]:
+    begun = {one.session: one for one in host.board.sessions(hosted.run.name)}
     for place in hosted.places:
-        yield _line(runner, hosted, place, begun.get(place.session))
+        yield _line(host, hosted, place, begun.get(place.session))
 
 
 def _line(
-    runner: Runner, hosted: Hosted, place: Place, record: SessionRecord | None
-) -> SessionLine:
-    standing = standing_of(hosted, record, runner.waiting(place.session))
+    host: Host, hosted: HostedRun, place: SeatPlace, record: SessionRecord | None
+) -> QueueLine:
+    standing = standing_of(hosted, record, host.waiting(place.session))
     messages = 0 if record is None else record.messages
-    return SessionLine(place.id, title_of(place), standing, messages, _ended(record))
+    return QueueLine(place.id, title_of(place), standing, messages, _ended(record))
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,36 +246,36 @@ class Released:
         return self.plain(text) if text in theirs else text
 
 
-def session_view(
-    runner: Runner, place: Place, released: Released | None = None
-) -> SessionView | None:
+def session_view(host: Host, place: SeatPlace, released: Released | None = None) -> CaseView | None:
     """A session as its expert sees it, as far as it is `released`; None where it has not begun."""
-    hosted = runner.hosted[place.run]
-    run, board = hosted.run, runner.board
-    waiting = runner.waiting(place.session)  # first: what is asked follows what is stored
+    hosted = host.hosted[place.run]
+    run, board = hosted.run, host.board
+    waiting = host.waiting(place.session)  # first: what is asked follows what is stored
     found = board.sessions_at(run.name, place.repetition, place.position, place.position)
-    problem = run.task.problem
+    problem = run.opening.task.problem
     if not found or problem is None:
         return None
-    record, history = found[0], [entry.message for entry in board.entries(place.session)]
+    record, history = found[0], [entry.carried for entry in board.events(place.session)]
     if released is not None:  # that it is over is told elsewhere, once its last message is released
         record, history = replace(record, ending=None), list(released.messages)
         waiting = waiting if released.asks else None
     standing = standing_of(hosted, record, waiting)
-    if waiting is None or waiting.number != len(history) + 1 or standing is not Standing.YOU:
+    if waiting is None or waiting.number != len(history) + 1 or standing is not CaseStanding.YOU:
         waiting = None
     if released is not None and waiting is None:
-        standing = Standing.PARTNER  # a run that is paused or has stopped looks like one at work
+        standing = (
+            CaseStanding.PARTNER
+        )  # a run that is paused or has stopped looks like one at work
     shown = str if released is None else released.shown
-    rules = run.plan.rules()
+    rules = run.opening.plan.rules()
     state = state_of(rules.automaton, history, HUMAN)
     if record.ending is not None:
         state = sorted(rules.automaton.final)[0]
-    guards = rules.automaton.guards_of(state) if standing is not Standing.OVER else ()
+    guards = rules.automaton.guards_of(state) if standing is not CaseStanding.OVER else ()
     number = len(history) + 1
     allowed = [guard for guard in guards if guard in rules.allowed(number)]
     draft = None if waiting is None else read_draft(board, place.session, number)
-    return SessionView(
+    return CaseView(
         id=place.id,
         title=title_of(place),
         standing=standing,
@@ -243,18 +290,18 @@ def session_view(
         state=state,
         about=next((one.about for one in rules.automaton.states if one.name == state), ""),
         moves=choices_of(rules, guards, number, allowed),
-        names_tags=run.plan.names_tags,
+        names_tags=run.opening.plan.names_tags,
         asked=None if waiting is None else _asked(waiting, shown, released),
         draft=draft,
-        writing=None if released is not None else writing_of(runner, place),
+        writing=None if released is not None else writing_of(host, place),
         ending=_ended(record),
         notice=RESEARCH_ONLY,
     )
 
 
-def writing_of(runner: Runner, place: Place) -> WritingView | None:
+def writing_of(host: Host, place: SeatPlace) -> WritingView | None:
     """What the other side writes in a session at this moment."""
-    found = runner.written(place.session)
+    found = host.written(place.session)
     return None if found is None else WritingView(found.number, *legible(found.text))
 
 
@@ -309,7 +356,9 @@ def _message(message: Message, problem: Problem, shown: Callable[[str], str]) ->
 
 
 def _asked(
-    waiting: Waiting[Asked, Given], shown: Callable[[str], str], released: Released | None
+    waiting: WaitingQuestion[SeatQuestion, Given],
+    shown: Callable[[str], str],
+    released: Released | None,
 ) -> AskedView:
     asked = waiting.asked
     answer = asked.answer

@@ -1,4 +1,4 @@
-"""Version 1: every message with its texts, nothing guarded. Databases are no longer made so."""
+"""Version 1: the tables as `schema.py` makes them."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ down_revision = None
 
 
 def upgrade() -> None:
-    """Nothing to do: a database of version 1 was made by the program of its time."""
+    """Nothing to do: it is the first."""

@@ -2,7 +2,7 @@
 import { useCallback, useEffect, useRef, useState } from "react";
 import { post } from "../http.js";
 import { SINGLE, html } from "../html.js";
-import { Labels, Molecules } from "./predictions.js";
+import { Labels, Molecules, Text } from "./predictions.js";
 import { Notes, rounded, useKept, useSpent } from "./spent.js";
 
 const SAME = { match: "Is it the same prediction?", agree: "Do the explanations say the same?" };
@@ -98,15 +98,14 @@ export function Form({ view, base, pasting, onReply, onMoved }) {
 function Answer({ view, typed, change, take, busy, saved }) {
   const { offers } = view.asked;
   const prediction = (text) => change({ prediction: text });
+  const Prediction = view.smiles ? Molecules : view.labels.length > 0 ? Labels : Text;
   return html`
     ${Object.keys(offers).length > 0 && html`<p className="offers">
       ${offers.theirs && html`<button type="button" disabled=${busy} onClick=${() => take("theirs")}>Take their answer</button>`}
       ${offers.mine && html`<button type="button" disabled=${busy} onClick=${() => take("mine")}>Keep my answer</button>`}
       ${offers.mine && html`<button type="button" disabled=${busy} onClick=${() => change(offers.mine)}>Edit my answer</button>`}
       <span className="muted">or write another one; what you call it comes next</span></p>`}
-    ${view.smiles
-      ? html`<${Molecules} value=${typed.prediction} onChange=${prediction} form=${view.form} />`
-      : html`<${Labels} value=${typed.prediction} labels=${view.labels} onChange=${prediction} form=${view.form} />`}
+    <${Prediction} value=${typed.prediction} labels=${view.labels} onChange=${prediction} form=${view.form} />
     <label htmlFor="explanation">Your explanation</label>
     <textarea id="explanation" rows="5" maxLength="20000" value=${typed.explanation}
       onChange=${(event) => change({ explanation: event.target.value })} />

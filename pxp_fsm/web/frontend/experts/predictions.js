@@ -1,4 +1,4 @@
-// How a prediction is entered: SMILES beside an editor of molecules, or labels with completion.
+// How a prediction is entered: SMILES beside an editor of molecules, labels with completion, or text.
 import { useEffect, useRef, useState } from "react";
 import { html } from "../html.js";
 
@@ -46,6 +46,13 @@ function Editor({ value, onChange }) {
   }, [value]);
   return html`<div className="editor">${trouble && html`<p role="status">${trouble}</p>`}
     <div ref=${place} className="canvas" role="application" aria-label="editor of molecules; the field above takes SMILES" /></div>`;
+}
+
+export function Text({ value, onChange, form }) {
+  return html`<label htmlFor="prediction">Your prediction</label>
+    <input id="prediction" type="text" value=${value} autoComplete="off" autoCapitalize="none" maxLength="2000"
+      aria-describedby="form" onChange=${(event) => onChange(event.target.value)} />
+    <p id="form" className="muted">${form}</p>`;
 }
 
 export function Labels({ value, labels, onChange, form }) {

@@ -1,1 +1,0 @@
-"""Local predictors, which need no key and no network."""

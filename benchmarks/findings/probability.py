@@ -1,0 +1,80 @@
+"""The page `docs/findings-odds.md`: how far chance explains the published tables.
+
+`python -m findings.probability [FOLDER]` (or `make findings`) writes it anew; the
+long tests hold the page in the repository to it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from string import Template
+
+from pxp_fsm.experiments.statistics import ROWS
+from pxp_fsm.plugins.odds.runs.published import MODELS, ExplainedColumn, columns, explain
+
+PAGE = "findings-odds.md"
+
+_TEMPLATE = Path(__file__).with_name("probability_page.md")
+_SHOWN = MODELS[1:]  # what the first has more, a human who revises, no column makes use of
+
+
+def page() -> str:
+    """The page as text, from fits to every published column."""
+    found = [explain(column, model) for column in columns("all") for model in _SHOWN]
+    words = {
+        "counts": "\n".join(_table(found)),
+        "told": "\n".join(_not_fitted(found)),
+        "better": ", ".join(_better(found)),
+        "columns": str(len(found) // len(_SHOWN)),
+    }
+    return Template(_TEMPLATE.read_text("utf-8")).substitute(words)
+
+
+def _pairs(found: list[ExplainedColumn]) -> Iterable[tuple[ExplainedColumn, ExplainedColumn]]:
+    return zip(found[::2], found[1::2], strict=True)
+
+
+def _better(found: list[ExplainedColumn]) -> Iterator[str]:
+    """The columns that the second model makes more likely than the first."""
+    for first, second in _pairs(found):
+        if second.log_likelihood > first.log_likelihood:
+            yield first.column.title
+
+
+def _table(found: list[ExplainedColumn]) -> Iterator[str]:
+    """Published counts, and what each model expects."""
+    yield f"| column | | {' | '.join(ROWS)} | log-likelihood | p |"
+    yield f"|---|---|{'--:|' * (len(ROWS) + 2)}"
+    for pair in _pairs(found):
+        column = pair[0].column
+        yield f"| {column.title} | published | {' | '.join(map(str, column.counts))} | | |"
+        for place, each in enumerate(pair, start=1):
+            counts = " | ".join(_positive(count, 1) for count in each.expected)
+            yield f"| | model {place} | {counts} | {each.log_likelihood:.2f} | {each.p:.2f} |"
+
+
+def _not_fitted(found: list[ExplainedColumn]) -> Iterator[str]:
+    """What the text of the papers tells, and what each model expects of it."""
+    yield "| column | of 20 sessions | published | model 1 | p | model 2 | p |"
+    yield "|---|---|--:|--:|--:|--:|--:|"
+    for first, second in _pairs(found):
+        for one, other in zip(first.told, second.told, strict=True):
+            cells = f"{one[2]:.1f} | {one[3]:.2f} | {other[2]:.1f} | {other[3]:.2f}"
+            yield f"| {first.column.title} | {one[0]} | {one[1]} | {cells} |"
+
+
+def _positive(value: float, digits: int) -> str:
+    """A number that is never written as a negative nothing."""
+    return f"{abs(round(value, digits)):.{digits}f}"
+
+
+def main() -> None:
+    """Write the page into the folder that is given, by default `docs`."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path("docs")
+    (folder / PAGE).write_text(page(), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

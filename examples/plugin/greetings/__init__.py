@@ -1,0 +1,1 @@
+"""Sessions about greetings: an example of a plug-in."""

@@ -1,1 +1,0 @@
-"""MATCH and AGREE: when two predictions or explanations count as the same."""

@@ -1,0 +1,345 @@
+"""`check`, the one door: every subject, whoever asks, is checked here; and `prove`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from html import escape
+from typing import NoReturn, overload
+
+from proofs.claims.catalogue import name_of
+from proofs.claims.certificates import Certificate
+from proofs.claims.system_certificates import SystemCertificate
+from proofs.claims.theorems import THEOREMS, Theorem, unproved
+from proofs.claims.theorems import prove as prove_theorems
+from proofs.core.results import Bound, Result, Status, Verdict, stopped, table
+from proofs.induction.numbers import Unknown
+from proofs.requests import NamedProperty, Request
+from proofs.subjects import (
+    NAMES,
+    PROTOCOLS,
+    PROVED_OF,
+    SYSTEMS,
+    Answer,
+    Checkable,
+    is_about_sessions,
+    is_about_system,
+)
+from proofs.systems import Interrupted, System
+from pxp_fsm import defaults, registry
+from pxp_fsm.automata.automaton import Automaton
+from pxp_fsm.automata.system_files import Property
+from pxp_fsm.errors import UsageError, quoted, unknown_name
+from pxp_fsm.protocol.rules import Rules
+
+
+class Results(Sequence[Result]):
+    """The results of a check: a sequence that is computed as it is read, and keeps what it has.
+
+    >>> import pxp_fsm as pxp
+    >>> results = pxp.check("pxp", "EF ended", "F ended")
+    >>> results[0].status.value
+    'HOLDS'
+    >>> results.as_expected
+    False
+
+    `certificates` are those that were made until now. Where reading is interrupted
+    (`KeyboardInterrupt`) it has what was found before. It has no truth value: ask `as_expected`.
+    """
+
+    def __init__(self, answers: Iterator[Answer]) -> None:
+        self._answers = answers
+        self._found = list[Result]()
+        self._error: Exception | None = None
+        self.certificates: tuple[Certificate | SystemCertificate, ...] = ()
+
+    def _has(self, count: int | None) -> bool:
+        """Compute until there are so many results, or all; whether there are so many."""
+        while count is None or len(self._found) < count:
+            # A generator that has raised is over: without this its error would be raised once,
+            # and the next reader would take what was found before for everything.
+            if self._error is not None:
+                raise self._error
+            try:
+                found = next(self._answers)
+            except StopIteration:
+                return False
+            except Interrupted as interrupt:
+                self._found.append(interrupt.result)
+                raise
+            except Exception as error:
+                self._error = error
+                raise
+            if isinstance(found, Result):
+                self._found.append(found)
+            else:
+                self.certificates = (*self.certificates, found)
+        return True
+
+    def __iter__(self) -> Iterator[Result]:
+        number = 0
+        while self._has(number + 1):
+            yield self._found[number]
+            number += 1
+
+    def __len__(self) -> int:
+        self._has(None)
+        return len(self._found)
+
+    @overload
+    def __getitem__(self, at: int) -> Result: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Result]: ...
+
+    def __getitem__(self, at: int | slice) -> Result | Sequence[Result]:
+        is_near = isinstance(at, int) and at >= 0
+        self._has(at + 1 if isinstance(at, int) and is_near else None)
+        return self._found[at]
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            "results are neither true nor false; ask results.as_expected, or results[0].status"
+        )
+
+    @property
+    def computed(self) -> tuple[Result, ...]:
+        """What has been computed until now."""
+        return tuple(self._found)
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether every verdict is the expected one."""
+        return all(result.as_expected for result in self)
+
+    def __repr__(self) -> str:
+        return "\n".join(line for line in table(tuple(self)))
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{'</td><td>'.join(map(escape, cells))}</td></tr>"
+            for cells in (
+                (one.subject, one.name, one.assumptions, one.status, one.verdict.explanation)
+                for one in self
+            )
+        )
+        head = "<th>subject</th><th>property</th><th>assumptions</th><th>verdict</th><th></th>"
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def checkables() -> Iterator[Checkable]:
+    """The kinds of subjects that can be checked; tables that no other kind has come last."""
+    yield PROTOCOLS
+    yield from registry.listed("checks")
+    yield SYSTEMS
+
+
+def known_properties() -> list[NamedProperty]:
+    """Every property that can be asked for by name."""
+    return [one for kind in checkables() for one in kind.properties()]
+
+
+def answer(request: Request) -> Results:
+    """What comes of a request; it is computed as it is read.
+
+    Reading raises `UsageError`, with the field of the request, or `TableError`.
+    """
+    return Results(_answers(request))
+
+
+def check(
+    subject: System | Automaton | Rules | str,
+    *wanted: str,
+    relations: str | None = None,
+    n: int = defaults.N,
+    k: int = defaults.K,
+    values: int | None = None,
+    running: bool = False,
+    runs: str = "complete",
+    fair: Iterable[str] = (),
+    termination: bool = False,
+    channels: Iterable[str] = (),
+    limit: int | None = None,
+    memory: int | None = None,
+    reduction: str | None = None,
+    properties: Iterable[Property] = (),
+) -> Results:
+    """Check a table, a system or a protocol: what `pxp check` prints, result by result.
+
+    Without `wanted` it is all that can be said: of the name of a protocol its standard checks and
+    every claim under each set of assumptions, of another name or file the standard checks and what
+    the file demands, of a `System` its standard checks, of `Interact(n, k)` and `Pxp(k)` the claims
+    about their sessions. `wanted` are names of properties, and formulas (pxp help logic), on runs
+    that are `fair`. One table is joined with itself. Sessions of a protocol are checked for any
+    data, under what `relations` say of MATCH and AGREE; with `running` it is checked instead that
+    two running agents do what the model says, in every state that it reaches. The other options are
+    those of the command: pxp help proofs, pxp help systems.
+
+    >>> import pxp_fsm as pxp
+    >>> system = pxp.System.load("pxp")
+    >>> [(result.name, result.status.value) for result in pxp.check(system, "EF ended")]
+    [('EF ended', 'HOLDS')]
+    >>> for result in pxp.check(pxp.Interact(n=4, k=2), "F ended"):
+    ...     print(result.status, result.bound)
+    HOLDS UP TO n = 4, k = 2
+    >>> [result] = pxp.check(pxp.Interact(n=4, k=2), running=True)
+    >>> print(result.status, result.reason)
+    HOLDS UP TO 47 states, 99 messages
+
+    Raises `UsageError` for a subject that is none. Reading the results raises it for a formula that
+    cannot be read and for what does not go together, and `TableError` for a table.
+    """
+    if not (SYSTEMS.accepts(subject) or any(kind.accepts(subject) for kind in checkables())):
+        raise UsageError(
+            f"check takes a System, an automaton, its name or file, or Interact(...) or Pxp(...), "
+            f"not {quoted(subject)}; join tables with System.load"
+        )
+    for text in wanted:
+        if not isinstance(text, str):
+            raise UsageError(
+                f"a formula is a text, not {quoted(text)}; join tables with System.load"
+            )
+    known = _names(checkables()) if wanted else frozenset()
+    return answer(
+        Request(
+            subjects=(subject,),
+            names=tuple(text for text in wanted if text in known),
+            formulas=tuple(text for text in wanted if text not in known),
+            relations=relations,
+            n=n,
+            k=k,
+            values=values,
+            running=running,
+            runs=runs,
+            fair=(fair,) if isinstance(fair, str) else tuple(fair),
+            termination=termination,
+            channels=(channels,) if isinstance(channels, str) else tuple(channels),
+            limit=limit,
+            memory=memory,
+            reduction=reduction,
+            properties=tuple(properties),
+        )
+    )
+
+
+def _answers(request: Request) -> Iterator[Answer]:
+    """What comes of a request, from whoever accepts its subjects; `UsageError` if it is nothing."""
+    found = False
+    for kind, part in _parts(request):
+        for one in kind.results(part):
+            found = found or isinstance(one, Result)
+            yield one
+    if not found:
+        subjects = ", ".join(map(str, request.subjects or PROVED_OF))
+        raise UsageError(
+            f"{', '.join(request.names)} is not a property of {subjects}; "
+            f"a table of your own has: {', '.join(NAMES)}"
+        )
+
+
+def _parts(request: Request) -> Iterator[tuple[Checkable, Request]]:
+    """Who answers what of a request.
+
+    What is asked about one system or about sessions alone is answered as a whole; else each kind
+    gets its own subjects and names, and tables of no other kind are joined.
+    """
+    of_sessions = is_about_sessions(request)
+    if not of_sessions and is_about_system(request):
+        yield SYSTEMS, request
+        return
+    unnamed = ("interact",) if request.values is not None else tuple(PROVED_OF)
+    request = replace(request, subjects=request.subjects or unnamed)
+    _check_names(request.names)
+    if of_sessions:
+        yield PROTOCOLS, request
+        return
+    kinds = [*checkables()]
+    owners = [next(kind for kind in kinds if kind.accepts(one)) for one in request.subjects]
+    if SYSTEMS in owners and PROTOCOLS not in owners:
+        _refuse_bounds(request)
+    if request.values is not None:
+        yield PROTOCOLS, request
+        return
+    for kind in kinds:
+        pairs = zip(request.subjects, owners, strict=True)
+        own = tuple(one for one, owner in pairs if owner is kind)
+        # The standard checks are not those of one kind: all that have tables may know them.
+        known = _names([kind]) | NAMES.keys() if request.names else frozenset()
+        names = tuple(name for name in request.names if name in known)
+        if own and (names or not request.names):
+            yield kind, replace(request, subjects=own, names=names)
+
+
+def _refuse_bounds(request: Request) -> None:
+    """Refuse what applies to sessions of the built-in protocols alone."""
+    for field, is_set in (
+        ("relations", request.relations is not None),
+        ("n", request.n != defaults.N),
+        ("k", request.k != defaults.K),
+    ):
+        if is_set:
+            raise UsageError(
+                "this applies to sessions of interact and pxp; the guards of tables of your own "
+                "are free",
+                field,
+            )
+
+
+def _names(kinds: Iterable[Checkable]) -> frozenset[str]:
+    """The names of properties, alone and with what they are of."""
+    known = [one for kind in kinds for one in kind.properties()]
+    return frozenset(one.name for one in known) | {f"{one.subject}.{one.name}" for one in known}
+
+
+def _check_names(names: Sequence[str]) -> None:
+    if names:
+        allowed = _names(checkables())
+        for name in names:
+            if name not in allowed:
+                known = sorted(known_properties(), reverse=True)
+                raise unknown_name("property", name, {one.name: one.title for one in known})
+
+
+def prove(protocol: str, *names: str) -> Results:
+    """Prove claims about `interact`, `pxp` or `pxp(k)` for all n and k, by induction.
+
+    Without `names` these are all of its claims that have a proof. Each is proved from assumptions
+    that suffice; where an induction fails nothing is known, and the result is UNKNOWN.
+
+    >>> import pxp_fsm as pxp
+    >>> print(*pxp.prove("interact", "reject-after-k"))
+    interact.reject-after-k (noisy): HOLDS for all n and k
+
+    Raises `UsageError` for a claim that has no proof.
+    """
+    known = {
+        one.name: one
+        for one in THEOREMS.values()
+        if one.subject.name == protocol and one.induction.provable
+    }
+    wanted = [f"{protocol}.{name}" for name in names] or list(known)
+    missing = [name for name in wanted if name not in known]
+    if missing or not wanted:
+        raise UsageError(
+            f"there is no proof of {', '.join(missing) or protocol}; there are: "
+            f"{', '.join(known or THEOREMS)}"
+        )
+    return Results(_proved(protocol, [known[name] for name in wanted]))
+
+
+def _proved(protocol: str, theorems: Sequence[Theorem]) -> Iterator[Result]:
+    try:
+        proofs = prove_theorems(theorems)
+    except Unknown as error:
+        proofs = unproved([theorem.claim for theorem in theorems], error)
+    except Exception as error:  # noqa: BLE001 - whatever a decision function does
+        reason = Unknown(stopped(error).reason)
+        proofs = unproved([theorem.claim for theorem in theorems], reason)
+    for proof in proofs:
+        verdict = Verdict(Status.HOLDS, bound=Bound(n="all", k="all"))
+        if not proof.proved:
+            verdict = Verdict(Status.UNKNOWN, proof.reason)
+        claim, under = proof.theorem.claim, name_of(proof.assumptions)
+        yield Result(
+            protocol, claim.name, claim.title, under, verdict, Status.HOLDS, proof.seconds, protocol
+        )

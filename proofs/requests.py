@@ -1,0 +1,133 @@
+"""What is asked of `check`: subjects, properties and limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pxp_fsm import defaults
+from pxp_fsm.automata.system_files import Property
+from pxp_fsm.options import option
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to check; without `subjects` both built-in protocols.
+
+    A subject is a name or a file, or a value that a `Checkable` accepts (a system, a table, a
+    protocol with its bounds). With `names` or `formulas` nothing else is checked: each formula on
+    the system of the tables with free guards, over `runs` that are complete, finite or infinite,
+    under the fairness constraints `fair` (`weak:WHAT`, `strong:WHAT`); with `relations`, over the
+    sessions of a protocol. `properties` are what a system must do beside its standard checks, as
+    its file does. With `values`, INTERACT's sessions are explored over that many explicit values of
+    y and of e, for which MATCH and AGREE are equality. With `termination` only termination is
+    checked. A system has several tables, with names (NAME=TABLE), or one table that is joined with
+    itself; it is checked over each of `channels` and explored up to `limit` states and `memory` MB,
+    with the `reduction`. With `running` nothing is checked but that two running agents do what the
+    model of sessions says. With `certificates` claims are proved anew, where else the certificates
+    that come with the package are re-checked. With `certificate` what holds of a system has to be
+    certified.
+    """
+
+    subjects: tuple[Any, ...] = option("", (), argument=True, metavar="[TABLE...]")
+    names: tuple[str, ...] = option(
+        "Check only the property or claim NAME; repeatable.", (), name="property", metavar="NAME"
+    )
+    relations: str | None = option(
+        "Check only under these assumptions on MATCH and AGREE: equivalence, tolerance, noisy, "
+        "'without symmetric', deterministic+shared, …",
+        None,
+        metavar="NAME",
+    )
+    n: int = option("The bound n of INTERACT, where sessions are explored.", defaults.N)
+    k: int = option(
+        "The bound k, where sessions are explored; with --channel fifo, the largest k tried.",
+        defaults.K,
+    )
+    values: int | None = option(
+        "Explore INTERACT over V explicit values of y and of e, without symmetry.",
+        None,
+        metavar="V",
+        least=1,
+    )
+    running: bool = option(
+        "Check only that two running agents do what the model says: in every state of INTERACT and "
+        "PXP that can be reached at these n and k, whatever MATCH and AGREE answer there.",
+        False,
+    )
+    formulas: tuple[str, ...] = option(
+        "Check only this formula of temporal logic (pxp help logic) on the TABLEs or, with "
+        "--relations, on sessions of interact or pxp; repeatable.",
+        (),
+        name="formula",
+        metavar="FORMULA",
+    )
+    runs: str = option(
+        "The runs that a formula quantifies over.",
+        "complete",
+        choices=("complete", "finite", "infinite"),
+    )
+    fair: tuple[str, ...] = option(
+        "Consider only runs that are fair to the steps after which WHAT holds (1.RATIFY), to each "
+        "of the rows, or to each of the agents; repeatable.",
+        (),
+        metavar="weak:WHAT|strong:WHAT",
+    )
+    termination: bool = option(
+        "Check only termination: whether the TABLEs can end, must end, must end under fairness.",
+        False,
+    )
+    channels: tuple[str, ...] = option(
+        "The channel between the TABLEs: sync, or with a capacity C fifo:C, lossy:C, "
+        "duplicating:C, reordering:C, or several joined by + (pxp help systems); fifo alone "
+        "has any capacity (pxp help exchange); repeatable.",
+        (),
+        name="channel",
+        metavar="CHANNEL",
+    )
+    limit: int | None = option(
+        "Explore at most so many states of a system; beyond, the verdict is UNKNOWN.",
+        None,
+        metavar="STATES",
+        least=1,
+    )
+    memory: int | None = option(
+        "Explore a system until the process uses this memory; beyond, the verdict is UNKNOWN.",
+        None,
+        metavar="MB",
+        default="half of what there is",
+        least=1,
+    )
+    reduction: str | None = option(
+        "Reduce the states of a system: by the symmetry of equal members, or by partial order.",
+        None,
+        name="reduce",
+        choices=("symmetry", "partial-order"),
+    )
+    certificates: Path | None = option(
+        "Write the certificates of the claims, proved anew for all n and k, into this folder.",
+        None,
+        metavar="DIR",
+        path="folder",
+    )
+    certificate: Path | None = option(
+        "Write a certificate of what holds of the TABLEs over one channel into this file; what "
+        "holds and cannot be certified is then unknown.",
+        None,
+        metavar="FILE",
+    )
+    properties: tuple[Property, ...] = ()
+
+    def wants(self, name: str, subject: str = "") -> bool:
+        """Whether the property `name` (or SUBJECT.NAME) is asked for; without names all are."""
+        asked = not self.names and not self.formulas
+        return asked or name in self.names or f"{subject}.{name}" in self.names
+
+
+class NamedProperty(NamedTuple):
+    """A property that can be asked for by its name; of `subject`, or of "any table"."""
+
+    name: str
+    subject: str
+    title: str

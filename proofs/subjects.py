@@ -1,0 +1,642 @@
+"""What can be checked, and what core can check: systems of tables, and the protocols of two."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from proofs.claims.catalogue import CLAIMS, NAMED, Claim, assumptions_of
+from proofs.claims.certificates import Certificate, certify, shipped_proofs
+from proofs.claims.checking import Bounds, ClaimChecker, Substitutes
+from proofs.claims.system_certificates import (
+    OTHERS,
+    NotCertified,
+    SystemCertificate,
+    certify_system,
+    uncertified,
+)
+from proofs.claims.theorems import Proof, unproved
+from proofs.core.limits import UNLIMITED, Effort, half_of_memory
+from proofs.core.results import Result, Status, Verdict, stopped
+from proofs.induction.numbers import Unknown
+from proofs.logic import Formula, Runs, parse
+from proofs.logic.fairness import demand
+from proofs.logic.formulas import atoms
+from proofs.logic.sessions import check as check_sessions
+from proofs.logic.sessions import is_of_sessions
+from proofs.logic.termination import TERMINATION
+from proofs.requests import NamedProperty, Request
+from proofs.sessions.explicit import check_explicit
+from proofs.sessions.running import check_running
+from proofs.systems import (
+    Composition,
+    Interrupted,
+    NotReducible,
+    Reduction,
+    System,
+    check_formulas,
+    check_machines,
+    check_standard,
+    check_termination,
+    check_unbounded,
+    compatibility,
+    partial_order,
+    symmetry,
+)
+from proofs.systems.results import MACHINE, TITLES
+from pxp_fsm import defaults, registry
+from pxp_fsm.automata.automaton import Automaton
+from pxp_fsm.automata.system import is_named
+from pxp_fsm.automata.system_files import Property, is_system_file, read_system
+from pxp_fsm.automata.tables import BUILTIN, load_automaton
+from pxp_fsm.errors import UsageError, quoted
+from pxp_fsm.protocol.rules import Interact, Pxp, Rules
+
+Answer = Result | Certificate | SystemCertificate
+"""What comes of a request: results, and the certificates that were made on the way."""
+
+
+class Checkable(Protocol):
+    """A kind of subject that can be checked. Core has tables, systems and the protocols of two;
+    plug-ins add theirs."""
+
+    @property
+    def kind(self) -> str:
+        """What its subjects are called."""
+        ...
+
+    def accepts(self, given: Any) -> bool:
+        """Whether `given`, a name or a value, is such a subject."""
+        ...
+
+    def properties(self) -> Iterable[NamedProperty]:
+        """What can be asked for by name."""
+        ...
+
+    def results(self, request: Request) -> Iterator[Answer]:
+        """What comes of a request all of whose subjects it accepts.
+
+        Raises `UsageError` or `TableError`; `Interrupted` after what was found before.
+        """
+        ...
+
+
+PROVED_OF = {"interact": ("interact",), "pxp": ("pxp", "pxp(k)")}
+"""For each built-in table, the protocols that have claims about it."""
+
+UNBOUNDED = "fifo"
+"""The channel without a capacity."""
+
+NAMES = {**TITLES, **{name: title for name, title in TERMINATION.items() if name not in TITLES}}
+"""What can be asked of every system by name, with its title."""
+
+_ANY = "any table"
+
+
+# Systems of tables -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SystemSubjects:
+    """Tables that are joined, systems, and system files; a table alone is joined with itself."""
+
+    kind: str = "system"
+
+    def accepts(self, given: Any) -> bool:
+        """A `System`, an `Automaton`, or the name or file of one."""
+        return isinstance(given, System | Automaton | str)
+
+    def properties(self) -> Iterator[NamedProperty]:
+        """The standard checks, and the questions about termination."""
+        return (NamedProperty(name, _ANY, title) for name, title in NAMES.items())
+
+    def results(self, request: Request) -> Iterator[Answer]:
+        """One result per property and channel, those of a property together.
+
+        With `certificate` what holds is in the certificate that comes last, or UNKNOWN.
+        """
+        found = self._results(request)
+        return found if request.certificate is None else _certified(request, found)
+
+    def _results(self, request: Request) -> Iterator[Result]:
+        system, properties = _system(request)
+        unbounded = UNBOUNDED in request.channels
+        channels = [text for text in dict.fromkeys(request.channels) if text != UNBOUNDED]
+        if unbounded:
+            _refuse_with_unbounded(request)
+            effort = replace(_effort(request), states=request.limit or compatibility.MOST_STATES)
+            yield from check_unbounded(system, request.names, request.k, effort)
+            if not channels:
+                return
+        _check_options(request)
+        over = [system.over(text) for text in channels] or [system]
+        reduction = _reduction(request.reduction)
+        try:
+            yield from _bounded(request, over, properties, reduction)
+        except NotReducible as error:
+            raise UsageError(
+                f"{error.reduction.value} cannot be used here: {error.reason}", "reduction"
+            ) from error
+
+
+SYSTEMS = SystemSubjects()
+
+
+def is_about_system(request: Request) -> bool:
+    """Whether a request is about its tables as one system, not about each protocol by itself."""
+    plugged: list[Checkable] = list(registry.listed("checks"))
+    tables = [
+        one
+        for one in request.subjects
+        if isinstance(one, str) and not any(kind.accepts(one) for kind in plugged)
+    ]
+    return bool(
+        len([one for one in request.subjects if not PROTOCOLS.accepts(one)]) > 2
+        or request.channels
+        or request.formulas
+        or request.termination
+        or request.fair
+        or request.reduction is not None
+        or request.limit is not None
+        or request.memory is not None
+        or request.certificate is not None
+        or any(map(is_named, tables))
+        or any(map(is_system_file, tables))
+        or any(map(_names_partners, tables))
+    )
+
+
+def _names_partners(table: str) -> bool:
+    if table in BUILTIN or is_named(table) or is_system_file(table):
+        return False
+    return any(row.partner for row in load_automaton(table).transitions)
+
+
+def _system(request: Request) -> tuple[System, tuple[Property, ...]]:
+    """The system of the subjects, with what it must do; a system or its file stands alone."""
+    subjects = request.subjects
+    if not subjects:
+        raise UsageError("no table is given; name one that is joined with itself, or two or more")
+    whole = [one for one in subjects if isinstance(one, System) or is_system_file(one)]
+    if whole and len(subjects) > 1:
+        others = ", ".join(str(one) for one in subjects if one not in whole)
+        raise UsageError(
+            f"{whole[0]} is a whole system; check it alone, without {others or 'a second one'}"
+        )
+    if whole and isinstance(whole[0], System):
+        return whole[0], request.properties
+    own = read_system(whole[0]).properties if whole else ()
+    return System.load(*subjects), (*own, *request.properties)
+
+
+def _effort(request: Request) -> Effort:
+    return Effort(request.limit or UNLIMITED, request.memory or half_of_memory())
+
+
+def _reduction(name: str | None) -> Reduction | None:
+    if name is None:
+        return None
+    try:
+        return Reduction(name)
+    except ValueError as error:
+        known = ", ".join(Reduction)
+        raise UsageError(f"there is no reduction {quoted(name)}; there are: {known}") from error
+
+
+def _certified(request: Request, answers: Iterator[Result]) -> Iterator[Answer]:
+    """The results, with the certificate of those that hold; what it has not is UNKNOWN."""
+    found, channels = list[Result](), request.channels
+    if len(channels) > 1 or request.reduction is not None:
+        raise UsageError(
+            "a certificate is of one channel and of every state; give one channel, no reduction",
+            "certificate",
+        )
+    try:
+        for result in answers:
+            found.append(result)
+        system, _ = _system(request)
+        over = system if channels in ((), (UNBOUNDED,)) else system.over(channels[0])
+        certificate = certify_system(over, found, _effort(request))
+    except KeyboardInterrupt:
+        yield from found
+        raise
+    except NotCertified as error:
+        yield from uncertified(found, str(error))
+    else:
+        yield from uncertified(found, OTHERS, certificate.claims)
+        yield certificate
+
+
+def _bounded(
+    request: Request,
+    over: Sequence[System],
+    properties: Sequence[Property],
+    reduction: Reduction | None,
+) -> Iterator[Result]:
+    """The checks over channels with a bound: all of a property, then all of the next one."""
+    effort, everything = _effort(request), not request.names and not request.formulas
+    if request.termination:
+        for system in over:
+            found = check_termination(system, effort)
+            yield from _advised(found, system, None, reducible=False)
+        return
+    asked = {text: parse(text) for text in request.formulas}
+    demanded = [one for one in properties if one.formula] if everything else []
+    parsed = asked | {one.formula: parse(one.formula) for one in demanded}
+    for text, formula in parsed.items():
+        _check_about_tables(text, formula)
+    expected = {one.check: Status(one.expected) for one in properties if one.check}
+    _check_names(tuple(expected), TITLES, "a system", "")
+    if everything or request.names:
+        for result in standard(over, request.names, effort, reduction):
+            yield replace(result, expected=expected.get(result.name, result.expected))
+    for text, formula in asked.items():
+        for system in over:
+            found = check_formulas(
+                system, [text], Runs(request.runs), request.fair, effort, reduction
+            )
+            reducible = not (reduction or request.fair)
+            yield from _advised(found, system, formula, reducible=reducible)
+    for one in demanded:
+        for system in over:
+            found = check_formulas(system, [one.formula], effort=effort, reduction=reduction)
+            reducible = reduction is None
+            for result in _advised(found, system, parsed[one.formula], reducible=reducible):
+                title = one.about or result.title
+                yield replace(result, title=title, expected=Status(one.expected))
+
+
+def standard(
+    over: Sequence[System],
+    names: Sequence[str] = (),
+    effort: Effort | None = None,
+    reduction: Reduction | None = None,
+) -> Iterator[Result]:
+    """The standard checks of a system over several channels, or the properties with these names.
+
+    They come in the order of `NAMES`, whatever the channel; termination and machines come last.
+    """
+    wanted = [name for name in TITLES if name in (names or TITLES)]
+    found, interrupt = list[Result](), None
+    of_system = [name for name in wanted if name != MACHINE]
+    for system in over if of_system else ():
+        checked = check_standard(system, of_system, effort, reduction)
+        try:
+            found += _advised(checked, system, None, reducible=reduction is None)
+        except Interrupted as error:
+            interrupt = error
+            break
+    yield from sorted(found, key=lambda result: wanted.index(result.name))
+    if interrupt is not None:
+        raise interrupt
+    ends = [name for name in TERMINATION if name in names and name not in TITLES]
+    for system in over if ends else ():
+        yield from _advised(check_termination(system, effort, ends), system, None, reducible=False)
+    if MACHINE in wanted:
+        yield from check_machines(over[0])
+
+
+def _advised(
+    found: Iterator[Result], system: System, formula: Formula | None, *, reducible: bool
+) -> Iterator[Result]:
+    """The results; an unknown verdict gets advice on what would need less."""
+    for result in found:
+        if result.status is not Status.UNKNOWN:
+            yield result
+            continue
+        tries = [*_remedies(Composition(system), formula, reducible=reducible)]
+        listed = " or ".join(filter(None, (", ".join(tries), "a higher limit of states or memory")))
+        verdict = replace(result.verdict, reason=f"{result.reason}; try {listed}")
+        yield replace(result, verdict=verdict)
+
+
+def _remedies(
+    composition: Composition, formula: Formula | None, *, reducible: bool
+) -> Iterator[str]:
+    """What would need fewer states; `formula` is None for the standard checks.
+
+    Not `reducible` is what is reduced already, and what no reduction keeps.
+    """
+    system, channel = composition.system, composition.channel
+    largest = max(one.capacity for one in channel.each)
+    if reducible and not symmetry.why_not(system, formula):
+        classes = symmetry.interchangeable(system)
+        alike = " and ".join(
+            ", ".join(system.members[place].name for place in one) for one in classes
+        )
+        yield f"reduction by {Reduction.SYMMETRY.value} ({alike} are interchangeable)"
+    if reducible and not partial_order.why_not(composition, formula):
+        yield f"reduction by {Reduction.PARTIAL_ORDER.value}"
+    if largest > 1:
+        yield f"a smaller capacity than {largest}"
+    elif not channel.synchronous:
+        yield "the channel sync"
+    if len(system.members) > 2:
+        yield "fewer members"
+
+
+def _check_options(request: Request) -> None:
+    if request.relations is not None or request.values is not None:
+        raise UsageError(
+            "relations and explicit values apply to sessions of the built-in protocols, not to "
+            "systems of tables",
+            "relations" if request.relations is not None else "values",
+        )
+    if request.termination and (
+        request.formulas
+        or request.names
+        or request.reduction
+        or request.fair
+        or request.runs != "complete"
+    ):
+        raise UsageError(
+            "termination has its own properties, each with its own fairness; it cannot be combined "
+            "with formulas, properties, a reduction, fairness or a choice of runs",
+            "termination",
+        )
+    if (request.fair or request.runs != "complete") and not request.formulas:
+        field = "fair" if request.fair else "runs"
+        raise UsageError("the choice of runs has no effect without a formula; give one", field)
+    _check_names(request.names, NAMES, "a system", "")
+
+
+def _refuse_with_unbounded(request: Request) -> None:
+    if request.formulas or request.termination:
+        raise UsageError(
+            "formulas and termination are not checked over fifo, which has no bound; write fifo:C",
+            "channels",
+        )
+    others = {
+        "relations": request.relations is not None,
+        "values": request.values is not None,
+        "reduction": request.reduction is not None,
+        "fair": bool(request.fair),
+        "runs": request.runs != "complete",
+    }
+    for field, is_set in others.items():
+        if is_set:
+            raise UsageError("this has no effect over fifo, which has no bound", field)
+    known = compatibility.TITLES
+    _check_names(request.names, known, "channels without a bound", "; or write fifo:C")
+
+
+def _check_names(names: Sequence[str], known: Mapping[str, str], subject: str, remedy: str) -> None:
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise UsageError(
+            f"{quoted(unknown[0])} is not a property of {subject}; there are: {', '.join(known)}"
+            f"{remedy}",
+            "names",
+        )
+
+
+def _check_about_tables(text: str, formula: Formula) -> None:
+    """Raise `UsageError` for a proposition that only sessions of a protocol have."""
+    found = [name for name in atoms(formula) if is_of_sessions(name)]
+    if found:
+        raise UsageError(
+            f"{quoted(text)} uses {', '.join(found)}, which tables do not have but sessions of "
+            f"interact and pxp do; give the assumptions on MATCH and AGREE, such as noisy",
+            "relations",
+        )
+
+
+# Sessions of the protocols of two ----------------------------------------------------------------
+
+
+_SMALL = Bounds(n=5, k=1)
+"""For what each assumption is needed for, a counterexample in a small session is enough."""
+
+_UNSTATED = "noisy"
+"""What is assumed of MATCH and AGREE where rules are checked and nothing is said of it."""
+
+
+@dataclass(frozen=True)
+class ProtocolSubjects:
+    """INTERACT and PXP: by the names of their tables, or as rules with their bounds."""
+
+    kind: str = "protocol"
+
+    def accepts(self, given: Any) -> bool:
+        """`interact`, `pxp`, `Interact(...)` or `Pxp(...)`."""
+        return isinstance(given, Interact | Pxp) or (isinstance(given, str) and given in PROVED_OF)
+
+    def properties(self) -> Iterator[NamedProperty]:
+        """The claims of the catalogue."""
+        return (NamedProperty(claim.name, claim.protocol, claim.title) for claim in CLAIMS)
+
+    def results(self, request: Request) -> Iterator[Answer]:
+        """What is known of each: of a name its standard checks and every claim under each set of
+        assumptions, of rules their claims at their n and k."""
+        bounds = Bounds(request.n, request.k)
+        bounds.rules("interact")  # raises where there is no such n or k
+        if request.relations is not None:
+            assumptions_of(request.relations)
+        _refuse_about_sessions(request)
+        for table in PROVED_OF:
+            if table in request.subjects:
+                yield from _of_table(table, request, bounds)
+        for rules in request.subjects:
+            if isinstance(rules, Interact | Pxp):
+                yield from _of_rules(rules, request)
+
+
+PROTOCOLS = ProtocolSubjects()
+
+
+def is_about_sessions(request: Request) -> bool:
+    """Whether a request is about sessions alone: of rules, of running agents, over relations."""
+    if request.running or any(isinstance(one, Interact | Pxp) for one in request.subjects):
+        return True
+    alone = replace(request, formulas=(), fair=())
+    return bool(request.relations and request.formulas and not is_about_system(alone))
+
+
+def _of_table(table: str, request: Request, bounds: Bounds) -> Iterator[Answer]:
+    """What is known of the protocols of a built-in table."""
+    protocols = [(name, bounds.rules(name)) for name in PROVED_OF[table]]
+    if request.running:
+        for _, rules in protocols:
+            for name in NAMED if request.relations is None else (request.relations,):
+                yield check_running(rules, name)
+        return
+    if request.values is not None:
+        yield from _explicit(request, Interact(request.n, request.k))
+        return
+    if request.names or not request.formulas:
+        names = [name for name in NAMES if name in request.names] if request.names else [*TITLES]
+        if names:
+            yield from standard([System.load(table)], names, _effort(request))
+        claims = _claims(PROVED_OF[table], request)
+        proofs = list[Proof]()
+        if any(claim.induction for claim in claims):
+            found = _proved(table, claims, anew=bool(request.certificates))
+            if isinstance(found, Certificate):
+                yield found
+            proofs += found.proofs if isinstance(found, Certificate) else found
+        yield from _explored(claims, request, bounds, proofs)
+    for text in request.formulas:
+        for name, rules in protocols:
+            yield _formula(name, rules, text, request.relations or _UNSTATED, request)
+
+
+def _proved(table: str, claims: Sequence[Claim], *, anew: bool) -> Certificate | Sequence[Proof]:
+    """What is proved for all n and k: what comes with the package where it is of what runs."""
+    rules = Interact() if table == "interact" else Pxp()
+    shipped = None if anew else shipped_proofs(rules)
+    if shipped is not None:
+        return shipped
+    try:
+        return certify(table)
+    except Unknown as error:
+        return unproved(claims, error)
+    except Exception as error:  # noqa: BLE001 - whatever a decision function does
+        return unproved(claims, Unknown(stopped(error).reason))
+
+
+def _of_rules(rules: Rules, request: Request) -> Iterator[Answer]:
+    """The claims about the sessions of `rules`, or what is asked of them.
+
+    What a certificate proves of the same table and functions is said of all n and k.
+    """
+    _refuse_with_rules(request)
+    relations = request.relations or _UNSTATED
+    protocol = rules.name if rules.n is not None or rules.k is None else f"{rules.name}(k)"
+    if request.running:
+        yield check_running(rules, relations)
+        return
+    if isinstance(rules, Interact) and request.values is not None:
+        yield from _explicit(request, rules)
+        return
+    if request.names or not request.formulas:
+        tables = {} if rules.table is None else {rules.name: rules.table}
+        bounds = Bounds(rules.n or defaults.N, rules.k or defaults.K)
+        instead = Substitutes(tables, rules.functions)
+        checker = ClaimChecker(bounds, instead=instead, proofs=shipped_proofs(rules) or ())
+        for claim in _claims((protocol,), request):
+            yield _checked(checker, claim, relations)
+    for text in request.formulas:
+        yield _formula(protocol, rules, text, relations, request)
+
+
+def _claims(protocols: Sequence[str], request: Request) -> list[Claim]:
+    return [
+        claim
+        for claim in CLAIMS
+        if claim.protocol in protocols and request.wants(claim.name, claim.protocol)
+    ]
+
+
+def _explored(
+    claims: Sequence[Claim], request: Request, bounds: Bounds, proofs: Sequence[Proof]
+) -> Iterator[Result]:
+    """Each claim under each set of assumptions of which it says something, or under one."""
+    checkers = {small: ClaimChecker(_SMALL if small else bounds, proofs=proofs) for small in (0, 1)}
+    for claim in claims:
+        names = claim.expected if request.relations is None else (request.relations,)
+        for name in names:
+            small = request.relations is None and _only_shows_a_need(claim, name)
+            yield _checked(checkers[small], claim, name)
+
+
+def _checked(checker: ClaimChecker, claim: Claim, relations: str) -> Result:
+    try:
+        return checker.check(claim, relations)
+    except KeyboardInterrupt as error:
+        cut_off = claim.result(relations, Verdict(Status.UNKNOWN, "interrupted"))
+        raise Interrupted(cut_off) from error
+
+
+def _only_shows_a_need(claim: Claim, assumptions: str) -> bool:
+    """Whether it is asked only to show which assumptions the claim needs."""
+    return assumptions not in (*NAMED, "reflexive") or (
+        claim.protocol == "pxp(k)" and claim.expected.get(assumptions) is Status.FAILS
+    )
+
+
+def _formula(protocol: str, rules: Rules, text: str, relations: str, request: Request) -> Result:
+    """A formula over the sessions of a protocol, for any data under assumptions."""
+    started, demands = time.perf_counter(), tuple(map(demand, request.fair))
+    verdict, messages = check_sessions(
+        rules, assumptions_of(relations), parse(text), Runs(request.runs), demands
+    )
+    return Result(
+        protocol,
+        text,
+        text,
+        ", ".join([relations, f"{request.runs} runs", *request.fair]),
+        verdict,
+        Status.HOLDS,
+        time.perf_counter() - started,
+        f"{protocol} under {relations}",
+        messages,
+    )
+
+
+def _explicit(request: Request, rules: Interact) -> Iterator[Result]:
+    if request.relations not in (None, "equivalence"):
+        raise UsageError(
+            "MATCH and AGREE are equality over explicit values: the relations must be "
+            f"equivalence, not {request.relations}",
+            "values",
+        )
+    yield from check_explicit(_claims(("interact",), request), rules, request.values or 1)
+
+
+def _refuse_about_sessions(request: Request) -> None:
+    """Refuse what is no subject of what is asked about sessions, and what does not go with it."""
+    others = [one for one in request.subjects if not PROTOCOLS.accepts(one)]
+    if request.running:
+        if (request.names or request.formulas or request.values is not None) or is_about_system(
+            request
+        ):
+            raise UsageError(
+                "running agents are compared with the model of sessions, which is explored for "
+                "--n, --k and --relations; leave the other options out",
+                "running",
+            )
+        if others:
+            raise UsageError(
+                f"sessions follow interact and pxp; {others[0]} is neither. What pxp check "
+                f"{others[0]} says of its machine is {MACHINE}",
+                "running",
+            )
+    elif request.formulas:
+        if request.values is not None:
+            raise UsageError("formulas cannot be combined with explicit values", "formulas")
+        if others or len(request.subjects) != 1:
+            raise UsageError(
+                "formulas under relations are checked on the sessions of one protocol; the table "
+                "must be interact or pxp",
+                "relations",
+            )
+    elif request.values is not None and not all(
+        isinstance(one, Interact) or one == "interact" for one in request.subjects
+    ):
+        raise UsageError(
+            "explicit values are explored for INTERACT only; check the table interact alone",
+            "values",
+        )
+
+
+def _refuse_with_rules(request: Request) -> None:
+    others = {
+        "n": request.n != defaults.N,
+        "k": request.k != defaults.K,
+        "channels": bool(request.channels),
+        "limit": request.limit is not None,
+        "memory": request.memory is not None,
+        "reduction": request.reduction is not None,
+        "termination": request.termination,
+        "certificates": request.certificates is not None,
+        "certificate": request.certificate is not None,
+    }
+    for field, is_set in others.items():
+        if is_set:
+            raise UsageError(
+                f"{field} cannot be given with Interact(...) or Pxp(...), which have their own n "
+                "and k, and whose states are those of sessions, not of a system",
+                field,
+            )

@@ -1,0 +1,24 @@
+"""Conformance testing: test suites derived from a table, for any running implementation."""
+
+from typing import TYPE_CHECKING
+
+from pxp_fsm.doors import door
+
+if TYPE_CHECKING:
+    from pxp_fsm.plugins.conformance.at_channel import AtChannel as AtChannel
+    from pxp_fsm.plugins.conformance.endpoints import AgentEnd as AgentEnd
+    from pxp_fsm.plugins.conformance.endpoints import EndpointAct as EndpointAct
+    from pxp_fsm.plugins.conformance.endpoints import TableEnd as TableEnd
+    from pxp_fsm.plugins.conformance.ioco import conform_ioco as conform_ioco
+    from pxp_fsm.plugins.conformance.learning import learn as learn
+    from pxp_fsm.plugins.conformance.mealy import as_mealy as as_mealy
+    from pxp_fsm.plugins.conformance.planning import coverage_lines as coverage_lines
+    from pxp_fsm.plugins.conformance.session_agent import InSession as InSession
+    from pxp_fsm.plugins.conformance.session_agent import counted as counted
+    from pxp_fsm.plugins.conformance.stateful import Wrong as Wrong
+    from pxp_fsm.plugins.conformance.stateful import drive as drive
+    from pxp_fsm.plugins.conformance.stateful import state_machine as state_machine
+    from pxp_fsm.plugins.conformance.suspension import as_transitions as as_transitions
+    from pxp_fsm.plugins.conformance.testing import conform as conform
+
+__getattr__, __dir__ = door(globals())

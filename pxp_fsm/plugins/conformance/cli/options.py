@@ -1,0 +1,48 @@
+"""Options of `pxp conform`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pxp_fsm.cli.options import common
+from pxp_fsm.options import option
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConformOptions:
+    """Test PROGRAM (its command line, such as 'python -m mine', or a URL) against a table.
+
+    PROGRAM reads one JSON message per line and replies to each with one: pxp help conformance. A
+    URL is sent each message by POST. A program that decides by itself what it sends is tested by
+    uioco: it may do what the table allows. The test suite is complete: a program that passes it,
+    and has at most the given number of extra states, conforms to the table. For a program that
+    differs, the shortest failing sequence is printed.
+
+    PROGRAM runs without a shell and without a sandbox. Exit code 1: it differs. Exit code 4: it did
+    not reply in time, or did not reply the same twice.
+    """
+
+    program: str = option(argument=True)
+    table: str = option("A built-in automaton, or a table file.", "interact", metavar="TABLE")
+    extra: int = option(
+        "The number of states that the program may have beyond those of the table; each "
+        "multiplies the number of tests.",
+        1,
+        name="extra-states",
+        least=0,
+    )
+    repetitions: int = option(
+        "How often each input is repeated, for a program that decides by itself and does not "
+        "always answer alike.",
+        1,
+        least=1,
+    )
+    timeout: float = option("The seconds allowed for each reply.", 5.0, metavar="S", above=0)
+    reset: str = option(
+        "How to reset the program: by a message, or by a restart.",
+        "message",
+        choices=("message", "restart"),
+    )
+    as_json: bool = common.as_json()
+    draw: Path | None = common.drawing("Draw the table with the path to the difference")

@@ -1,0 +1,231 @@
+"""Mealy machines: execution, minimisation, comparison; the external behaviour of a table."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from pxp_fsm.automata.automaton import (
+    DECIDE,
+    Automaton,
+    Kind,
+    Trigger,
+    Valuation,
+    one_hot,
+    receiving,
+)
+from pxp_fsm.errors import PXPError, UsageError
+
+I_co = TypeVar("I_co", covariant=True)
+O_co = TypeVar("O_co", covariant=True)
+O = TypeVar("O")  # noqa: E741 - the field's letter for an output
+
+Word = tuple[int, ...]
+"""A sequence of inputs, each by its place in the machine's `inputs`."""
+
+
+@dataclass(frozen=True)
+class Mealy(Generic[I_co, O_co]):
+    """A complete deterministic Mealy machine; states and inputs are numbers from 0.
+
+    `successors[s][i]` and `outputs[s][i]` are what input i does in state s; `inputs[i]` is what i
+    stands for. Raises `UsageError` where a row is missing or leads nowhere.
+    """
+
+    inputs: tuple[I_co, ...]
+    successors: tuple[tuple[int, ...], ...]
+    outputs: tuple[tuple[O_co, ...], ...]
+    initial: int = 0
+
+    def __post_init__(self) -> None:
+        states, width = len(self.successors), len(self.inputs)
+        known = set(range(states))
+        if self.initial not in known:
+            raise UsageError(f"a machine of {states} states has no state {self.initial}")
+        if len(self.outputs) != states or {len(r) for r in (*self.successors, *self.outputs)} != {
+            width
+        }:
+            raise UsageError(f"each of {states} states has a row for each of {width} inputs")
+        if not known.issuperset(s for row in self.successors for s in row):
+            raise UsageError("a successor is not a state of the machine")
+
+    @property
+    def size(self) -> int:
+        """The number of states."""
+        return len(self.successors)
+
+    def after(self, word: Sequence[int], state: int | None = None) -> int:
+        """The state that `word` leads to from `state` (by default the initial one)."""
+        at = self.initial if state is None else state
+        for given in word:
+            at = self.successors[at][given]
+        return at
+
+    def answers(self, word: Sequence[int], state: int | None = None) -> tuple[O_co, ...]:
+        """What the machine answers to `word`, an output for each input."""
+        at = self.initial if state is None else state
+        said = []
+        for given in word:
+            said.append(self.outputs[at][given])
+            at = self.successors[at][given]
+        return tuple(said)
+
+
+def access_words(machine: Mealy[I_co, O_co]) -> dict[int, Word]:
+    """A shortest word to each reachable state, the initial one first."""
+    words: dict[int, Word] = {machine.initial: ()}
+    waiting = deque([machine.initial])
+    while waiting:
+        state = waiting.popleft()
+        for given, target in enumerate(machine.successors[state]):
+            if target not in words:
+                words[target] = (*words[state], given)
+                waiting.append(target)
+    return words
+
+
+def minimal(machine: Mealy[I_co, O_co]) -> Mealy[I_co, O_co]:
+    """The smallest machine that answers alike; its states in the order of their access words.
+
+    Two machines answer alike exactly if their minimal forms are equal.
+    """
+    reachable = list(access_words(machine))
+    block = _numbered({s: machine.outputs[s] for s in reachable})
+    while True:
+        finer = _numbered(
+            {s: (block[s], *(block[t] for t in machine.successors[s])) for s in reachable}
+        )
+        if len(set(finer.values())) == len(set(block.values())):
+            break
+        block = finer
+    one: dict[int, int] = {}  # a state of each block, the first that is reached
+    for state in reachable:
+        one.setdefault(block[state], state)
+    number = {name: place for place, name in enumerate(one)}
+    return Mealy(
+        machine.inputs,
+        tuple(tuple(number[block[t]] for t in machine.successors[s]) for s in one.values()),
+        tuple(machine.outputs[s] for s in one.values()),
+    )
+
+
+def _numbered(keys: dict[int, tuple[object, ...]]) -> dict[int, int]:
+    numbers: dict[tuple[object, ...], int] = {}
+    return {state: numbers.setdefault(key, len(numbers)) for state, key in keys.items()}
+
+
+def difference(one: Mealy[I_co, O], other: Mealy[I_co, O]) -> Word | None:
+    """A shortest word to which the two answer differently, or None if there is none.
+
+    Of several it is the first in the order of the inputs. Raises `UsageError` where the two have
+    not the same inputs.
+    """
+    if one.inputs != other.inputs:
+        raise UsageError("two machines are compared over the same inputs, in the same order")
+    start = (one.initial, other.initial)
+    words: dict[tuple[int, int], Word] = {start: ()}
+    waiting = deque([start])
+    while waiting:
+        pair = waiting.popleft()
+        left, right = pair
+        for given in range(len(one.inputs)):
+            if one.outputs[left][given] != other.outputs[right][given]:
+                return (*words[pair], given)
+            target = (one.successors[left][given], other.successors[right][given])
+            if target not in words:
+                words[target] = (*words[pair], given)
+                waiting.append(target)
+    return None
+
+
+UNHEARD = "SOMETHING_UNHEARD_OF"
+"""A tag that no built-in table has; lengthened where a table happens to have it."""
+
+_WORDS = {Kind.SEND: "send", Kind.RECEIVE: "receive", Kind.EVENT: "event"}
+
+
+@dataclass(frozen=True, slots=True)
+class Stimulus:
+    """An event and, where guards are to decide, what they say."""
+
+    event: Trigger
+    truths: tuple[tuple[str, bool], ...] | None = None
+
+    @property
+    def valuation(self) -> Valuation | None:
+        """What the guards say; None where the event is not a decision."""
+        return None if self.truths is None else dict(self.truths)
+
+    def __str__(self) -> str:
+        if self.event.kind is not None:
+            between = " to " if self.event.kind is Kind.SEND else " from "
+            whom = f"{between}{self.event.partner}" if self.event.partner else ""
+            return f"{_WORDS[self.event.kind]} {self.event.label}{whom}"
+        true = [name for name, holds in self.truths or () if holds]
+        if true:
+            return "decide " + "+".join(true)
+        return "decide none of " + " ".join(name for name, _ in self.truths or ())
+
+
+Answer = str | None
+"""What an agent does: the action as at a table's arrow (`+RATIFY`), or None: it refuses."""
+
+
+def stimuli(automaton: Automaton) -> tuple[Stimulus, ...]:
+    """Everything that a test of `automaton` may do to an agent, in a fixed order.
+
+    Each event of the table; each tag of the table as received, and one unheard of; for each set of
+    guards that decides in some state, each one true alone, none true, and all true.
+    """
+    tags = {t.label: None for t in automaton.transitions if t.kind is not Kind.EVENT}
+    unheard = UNHEARD
+    while unheard in tags:
+        unheard += "_"
+    events = [t.trigger for t in automaton.transitions if t.trigger != DECIDE]
+    events += [receiving(tag) for tag in (*tags, unheard)]
+    plain = tuple(Stimulus(event) for event in dict.fromkeys(events))
+    guards = dict.fromkeys(state.guards for state in automaton.states if state.guards)
+    said = dict.fromkeys(
+        Stimulus(DECIDE, tuple(valuation.items()))
+        for names in guards
+        for valuation in _valuations(names)
+    )
+    return plain + tuple(said)
+
+
+def _valuations(guards: tuple[str, ...]) -> Iterator[Valuation]:
+    for guard in guards:
+        yield one_hot(guard, guards)
+    yield dict.fromkeys(guards, False)
+    if len(guards) > 1:
+        yield dict.fromkeys(guards, True)
+
+
+def answer_of(automaton: Automaton, state: str, stimulus: Stimulus) -> tuple[Answer, str]:
+    """What the table answers to `stimulus` in `state`, and where it leads."""
+    try:
+        taken = automaton.step(state, stimulus.event, stimulus.valuation)
+    except PXPError:
+        return None, state
+    return taken.action, taken.target
+
+
+def as_mealy(
+    automaton: Automaton, inputs: tuple[Stimulus, ...] | None = None
+) -> Mealy[Stimulus, Answer]:
+    """`automaton` as seen from outside: a state for each of its states, complete and deterministic.
+
+    What the table refuses is answered by None and does not move it. `inputs` are by default all
+    that its tests may do (see `stimuli`); those of another table show how it would fare there.
+    """
+    inputs = stimuli(automaton) if inputs is None else inputs
+    names = [state.name for state in automaton.states]
+    steps = [[answer_of(automaton, name, given) for given in inputs] for name in names]
+    return Mealy(
+        inputs,
+        tuple(tuple(names.index(target) for _, target in row) for row in steps),
+        tuple(tuple(said for said, _ in row) for row in steps),
+        names.index(automaton.initial),
+    )

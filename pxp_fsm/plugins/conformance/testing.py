@@ -1,0 +1,238 @@
+"""Conformance tests of a subject against a machine, with a shortest failing sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Generic, Protocol, TypeVar
+
+from pxp_fsm.errors import NoAnswer, PXPError
+from pxp_fsm.plugins.conformance.mealy import Answer, Mealy, Word, minimal
+from pxp_fsm.plugins.conformance.suites import wp_suite
+
+I_contra = TypeVar("I_contra", contravariant=True)
+I = TypeVar("I")  # noqa: E741 - the field's letter for an input
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramFault:
+    """What came in place of an answer: it crashed, it said what is none. Nothing comes after it."""
+
+    said: str
+
+    def __str__(self) -> str:
+        return self.said
+
+
+Output = Answer | ProgramFault
+"""An answer, or what came in place of one."""
+
+
+class BlackBox(Protocol[I_contra]):
+    """A running agent as a black box; deterministic, or nothing can be said of it."""
+
+    def reset(self) -> None:
+        """Start anew, as if nothing had happened."""
+
+    def step(self, given: I_contra) -> Output:
+        """What it answers to `given`; raises `NoAnswer` where it says nothing in time."""
+
+
+@dataclass
+class Simulated(BlackBox[I]):
+    """A Mealy machine as a subject; answers are those of the machine."""
+
+    machine: Mealy[I, Output]
+
+    def __post_init__(self) -> None:
+        self._state = self.machine.initial
+        self._place = {given: place for place, given in enumerate(self.machine.inputs)}
+
+    def reset(self) -> None:
+        self._state = self.machine.initial
+
+    def step(self, given: I) -> Output:
+        place = self._place[given]
+        said = self.machine.outputs[self._state][place]
+        self._state = self.machine.successors[self._state][place]
+        return said
+
+
+def answered(subject: BlackBox[I], given: I) -> Output:
+    """What `subject` answers: whatever it raises, but for `NoAnswer`, is an answer too.
+
+    An error of this package is a refusal; any other is a `ProgramFault`.
+    """
+    try:
+        return subject.step(given)
+    except NoAnswer:
+        raise
+    except PXPError:
+        return None
+    except Exception as error:  # noqa: BLE001 - whatever a wrong agent raises is the finding
+        return ProgramFault(f"{type(error).__name__}: {error}")
+
+
+def alike(one: Output, other: Output) -> bool:
+    """Whether two answers are the same; faults are, however they are told."""
+    return one == other or (isinstance(one, ProgramFault) and isinstance(other, ProgramFault))
+
+
+SEARCHED = 100_000
+"""How many inputs are spent on the search for a shorter sequence."""
+
+REPLAYED = 3
+"""How many times a difference is replayed before it is reported."""
+
+
+@dataclass(frozen=True)
+class AnswerDifference(Generic[I]):
+    """A sequence whose last input is answered otherwise than expected; it was replayed.
+
+    `none_below`: no sequence of fewer inputs than this differs, all of them were tried; where it is
+    the length of `inputs`, this is a shortest one.
+    """
+
+    inputs: tuple[I, ...]
+    expected: tuple[Answer, ...]
+    got: tuple[Output, ...]
+    none_below: int
+
+    @property
+    def shortest(self) -> bool:
+        """Whether it is known that no shorter sequence differs."""
+        return self.none_below >= len(self.inputs)
+
+
+@dataclass(frozen=True)
+class ConformanceReport(Generic[I]):
+    """What the tests found.
+
+    `states` is the size of the minimal machine. A subject that passed (no `difference`, nothing
+    `unknown`) answers as the machine does for ever, if it is deterministic, a reset is one, and it
+    has at most `states` + `extra` states. `unknown` is why no verdict was reached, at the last of
+    the inputs `during`.
+    """
+
+    states: int
+    extra: int
+    tests: int
+    inputs: int
+    difference: AnswerDifference[I] | None = None
+    unknown: str = ""
+    during: tuple[I, ...] = ()
+
+    @property
+    def conforms(self) -> bool:
+        """Whether every test was passed."""
+        return self.difference is None and not self.unknown
+
+
+class _Changed(Exception):
+    """The subject answered one sequence in two ways."""
+
+
+class _Tester(Generic[I]):
+    """Runs words on a subject and compares; counts what it did."""
+
+    def __init__(self, machine: Mealy[I, Answer], subject: BlackBox[I]) -> None:
+        self.machine, self.subject = machine, subject
+        self.tests = self.inputs = 0
+        self.asked: Word = ()
+
+    def failing(self, word: Sequence[int]) -> tuple[Word, tuple[Output, ...]] | None:
+        """The beginning of `word` up to the first answer that is not the expected one, if any."""
+        self.tests += 1
+        self.asked = ()
+        self.subject.reset()
+        got: list[Output] = []
+        state = self.machine.initial
+        for place, given in enumerate(word):
+            self.inputs += 1
+            self.asked = tuple(word[: place + 1])
+            said = answered(self.subject, self.machine.inputs[given])
+            got.append(said)
+            if isinstance(said, ProgramFault) or said != self.machine.outputs[state][given]:
+                return self.asked, tuple(got)
+            state = self.machine.successors[state][given]
+        return None
+
+    def first(self, words: Iterable[Word]) -> tuple[Word, tuple[Output, ...]] | None:
+        return next(filter(None, map(self.failing, words)), None)
+
+
+def conform(
+    machine: Mealy[I, Answer], subject: BlackBox[I], extra: int = 1, searched: int = SEARCHED
+) -> ConformanceReport[I]:
+    """Test `subject` against `machine` by the Wp-method; a difference is then made short.
+
+    All sequences that are shorter than the one found are tried, by length, as long as that takes at
+    most `searched` inputs; beyond that inputs are left out of it one by one. Raises `UsageError`
+    for a suite that is too large (see `wp_suite`).
+    """
+    least = minimal(machine)
+    suite = wp_suite(least, extra)
+    tester = _Tester(least, subject)
+    try:
+        failed = tester.first(suite)
+        difference = None if failed is None else _shortened(tester, *failed, searched)
+        unknown = ""
+    except (NoAnswer, _Changed) as error:
+        difference, unknown = None, str(error)
+    during = tuple(least.inputs[given] for given in tester.asked) if unknown else ()
+    return ConformanceReport(
+        least.size, extra, tester.tests, tester.inputs, difference, unknown, during
+    )
+
+
+def _shortened(
+    tester: _Tester[I], word: Word, got: tuple[Output, ...], searched: int
+) -> AnswerDifference[I]:
+    budget = tester.inputs + searched
+    below = 1
+    try:
+        while below < len(word) and _cost(tester.machine, below) <= budget - tester.inputs:
+            found = tester.first(product(range(len(tester.machine.inputs)), repeat=below))
+            if found is not None:
+                word, got = found
+                break
+            below += 1
+        else:
+            word, got = _without(tester, word, got, below)
+    except NoAnswer:  # something longer is known to differ, and that is told
+        pass
+    for _ in range(REPLAYED):
+        again = tester.failing(word)
+        if again is None or again[0] != word or not all(map(alike, again[1], got)):
+            raise _Changed(
+                "it answered one sequence of inputs in two ways; a test needs a program that does "
+                "after each reset as it did before"
+            )
+    machine = tester.machine
+    inputs = tuple(machine.inputs[given] for given in word)
+    return AnswerDifference(inputs, machine.answers(word), got, below)
+
+
+def _cost(machine: Mealy[I, Answer], length: int) -> int:
+    return int(length * len(machine.inputs) ** length)
+
+
+def _without(
+    tester: _Tester[I], word: Word, got: tuple[Output, ...], below: int
+) -> tuple[Word, tuple[Output, ...]]:
+    """`word` with inputs left out, as long as what is left still differs."""
+    again = True
+    while again and len(word) > below:
+        again = False
+        for shorter in _one_less(word):
+            found = tester.failing(shorter)
+            if found is not None:
+                (word, got), again = found, True
+                break
+    return word, got
+
+
+def _one_less(word: Word) -> Iterator[Word]:
+    for place in range(len(word) - 1):
+        yield word[:place] + word[place + 1 :]

@@ -1,0 +1,204 @@
+"""What a conformance test found: as lines, JSON or a drawing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pxp_fsm.automata.automaton import Automaton, Kind, Transition, Trigger
+from pxp_fsm.diagrams import state_diagram, write
+from pxp_fsm.diagrams.text import shortened
+from pxp_fsm.errors import PXPError
+from pxp_fsm.plugins.conformance.ioco import Deviation, IocoReport
+from pxp_fsm.plugins.conformance.mealy import Stimulus
+from pxp_fsm.plugins.conformance.programs import DIFFERS, UNKNOWN, Conformance
+from pxp_fsm.plugins.conformance.testing import ConformanceReport, Output, ProgramFault
+
+
+def lines(found: Conformance) -> Iterator[str]:
+    """What was found, for a terminal."""
+    report, name = found.report, found.automaton.name
+    by = " by uioco" if isinstance(report, IocoReport) else ""
+    counted = f"{report.tests:,} tests, {report.inputs:,} inputs"
+    if report.unknown:
+        yield f"UNKNOWN whether it conforms to {name}{by}: {report.unknown}"
+        if isinstance(report, ConformanceReport) and report.during:
+            said = _way(found.automaton, report.during)[1]
+            yield from _table([*zip(report.during, said, (*said[:-1], "?"), strict=True)])
+        return
+    if report.conforms:
+        yield f"CONFORMS to {name}{by}: {counted}"
+        yield from _bounds(report)
+        return
+    yield f"DIFFERS from {name}{by}: {counted}"
+    yield from _table(_steps(report))
+    different = report.deviation if isinstance(report, IocoReport) else report.difference
+    if different is not None and different.shortest:
+        yield "No shorter sequence of inputs shows a difference."
+    elif different is not None:
+        yield (
+            f"No sequence of fewer than {different.none_below} inputs shows a difference; of those "
+            f"between, not all were tried."
+        )
+
+
+def _bounds(report: ConformanceReport[Stimulus] | IocoReport[Stimulus]) -> Iterator[str]:
+    most = report.states + report.extra
+    if isinstance(report, ConformanceReport):
+        yield (
+            f"Proved for a program that always answers alike after a reset and has at most "
+            f"{most} states ({report.states} of the table, {report.extra} extra)."
+        )
+        return
+    alike = "always answers alike after a reset"
+    if report.repetitions > 1:
+        alike = f"shows each of its answers within {report.repetitions} repetitions"
+    yield (
+        f"Proved, for inputs given when it is quiet, of a program that {alike} and has at most "
+        f"{most} states ({report.states} told apart, {report.extra} extra)."
+    )
+    if report.unseen:
+        yield f"Allowed, and never seen: {'; '.join(report.unseen)}."
+
+
+Step = tuple[Stimulus | None, Output | tuple[Output, ...], Output | tuple[Output, ...]]
+"""An input (None is the reset), what was expected, and what came."""
+
+
+def _steps(report: ConformanceReport[Stimulus] | IocoReport[Stimulus]) -> list[Step]:
+    if isinstance(report, IocoReport):
+        return _deviates(report.deviation) if report.deviation else []
+    if report.difference is None:
+        return []
+    different = report.difference
+    return [*zip(different.inputs, different.expected, different.got, strict=True)]
+
+
+def _deviates(found: Deviation[Stimulus]) -> list[Step]:
+    """The steps; what is expected of the last is what was right of it, and all that may follow."""
+    last = found.replies[-1]
+    may = " or ".join(output or "nothing" for output in found.allowed)
+    more = "nothing more" if found.allowed == (None,) and found.place else may
+    right = (*last[: found.place], more)
+    steps: list[Step] = [
+        (given, reply, reply)
+        for given, reply in zip((None, *found.inputs), found.replies, strict=True)
+    ]
+    steps[-1] = (steps[-1][0], right, last)
+    return steps if len(steps) == 1 or found.replies[0] else steps[1:]
+
+
+def _table(steps: Sequence[Step]) -> Iterator[str]:
+    """The steps, aligned; what was got stands last, for it may be long."""
+    if not steps:
+        return
+    rows = [("step", "input", "expected", "got")]
+    for step, (given, should, did) in enumerate(steps, start=0 if steps[0][0] is None else 1):
+        rows.append((str(step), str(given or "reset"), _worded(should), _worded(did)))
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row[:3], widths, strict=True))
+        mark = "  " if row[2] == row[3] or row is rows[0] else "! "
+        yield f"{mark}{'  '.join(cells)}  {row[3]}"
+
+
+def _worded(output: Output | tuple[Output, ...]) -> str:
+    if isinstance(output, tuple):
+        return ", ".join(map(_worded, output)) or "nothing"
+    return "refused" if output is None else str(output)
+
+
+def _run(automaton: Automaton, found: Deviation[Stimulus]) -> tuple[Transition, ...]:
+    """Rows that the table can take in what was right of a deviation."""
+    wanted: list[tuple[Trigger | None, str]] = []
+    for given, reply in zip((None, *found.inputs), found.replies, strict=True):
+        wanted += [] if given is None else [(given.event, "")]
+        wanted += [(None, str(output)) for output in reply]
+    unusual = len(found.replies[-1]) - found.place
+    wanted = wanted[: len(wanted) - unusual]
+    waiting: list[tuple[str, int, tuple[Transition, ...]]] = [(automaton.initial, 0, ())]
+    while waiting:
+        state, place, taken = waiting.pop()
+        if place == len(wanted):
+            return taken
+        for row in automaton.leaving(state):
+            seen = (None, row.action) if row.kind is Kind.SEND else (row.trigger, "")
+            hidden = row.kind is Kind.EVENT and row.guard is not None
+            if hidden or seen == wanted[place]:
+                waiting.append((row.target, place + (not hidden), (*taken, row)))
+    return ()
+
+
+def _way(
+    automaton: Automaton, inputs: tuple[Stimulus, ...]
+) -> tuple[tuple[Transition, ...], tuple[Output, ...]]:
+    """The rows that the table takes, and its answers."""
+    state, taken, said = automaton.initial, list[Transition](), list[Output]()
+    for given in inputs:
+        try:
+            row = automaton.step(state, given.event, given.valuation)
+        except PXPError:
+            said.append(None)
+            continue
+        taken.append(row)
+        said.append(row.action)
+        state = row.target
+    return tuple(taken), tuple(said)
+
+
+def as_json(found: Conformance) -> str:
+    """What was found, for other tools."""
+    report = found.report
+    told: dict[str, object] = {
+        "verdict": {0: "CONFORMS", DIFFERS: "DIFFERS", UNKNOWN: "UNKNOWN"}[found.exit_code],
+        "relation": "uioco" if isinstance(report, IocoReport) else "equivalence",
+        "table": found.automaton.name,
+        "fingerprint": found.automaton.fingerprint,
+        "states": report.states,
+        "extra": report.extra,
+        "tests": report.tests,
+        "inputs": report.inputs,
+        "reason": report.unknown,
+        "difference": [_told(step) for step in _steps(report)] or None,
+    }
+    if isinstance(report, IocoReport):
+        shortest = report.deviation.shortest if report.deviation else None
+        told |= {"repetitions": report.repetitions, "unseen": report.unseen}
+    else:
+        shortest = report.difference.shortest if report.difference else None
+        told |= {"during": [str(given) for given in report.during]}
+    return json.dumps(told | {"shortest": shortest}, indent=1)
+
+
+def _told(step: Step) -> dict[str, object]:
+    given, should, did = step
+    parts = did if isinstance(did, tuple) else (did,)
+    faults = [str(part) for part in parts if isinstance(part, ProgramFault)]
+    right = [part for part in parts if not isinstance(part, ProgramFault)]
+    return {
+        "input": str(given or "reset"),
+        "expected": should,
+        "got": right if isinstance(did, tuple) else (right or [None])[0],
+        "fault": faults[0] if faults else None,
+    }
+
+
+def draw(found: Conformance, path: Path) -> bool:
+    """Draw the way to the difference on the table, up to the state in which it shows, if any."""
+    report = found.report
+    steps = _steps(report)
+    if not steps:
+        return False
+    if isinstance(report, IocoReport):
+        taken = _run(found.automaton, report.deviation) if report.deviation else ()
+    else:
+        taken, _ = _way(found.automaton, tuple(given for given, _, _ in steps[:-1] if given))
+    state = taken[-1].target if taken else found.automaton.initial
+    diagram = state_diagram(found.automaton, marked=state, path=taken)
+    given, *said = steps[-1]
+    due, got = (shortened(_worded(one)) for one in said)
+    note = f"A program differs in {state}, at {given or 'reset'}: expected {due}, got {got}."
+    write(replace(diagram, note=f"{diagram.note} {note}".strip()), path)
+    return True

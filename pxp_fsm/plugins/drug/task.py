@@ -1,0 +1,238 @@
+"""DRUG: retrosynthesis (arXiv 2410.20600, section 4.1): its data, agents and accuracy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+from backends.databases.blackboard import Proxy
+from pxp_fsm.errors import DataError, NoAnswer, quoted, require_extra
+from pxp_fsm.plugins.drug import pathways
+from pxp_fsm.plugins.drug.data import bundled, published
+from pxp_fsm.plugins.drug.molecules import drawing
+from pxp_fsm.plugins.drug.pathway_relations import PathwayPart, SamePathway, read_pathway
+from pxp_fsm.plugins.drug.pathway_search import PathwayFinder
+from pxp_fsm.plugins.drug.pathways import checked, with_pathways
+from pxp_fsm.plugins.drug.relations import (
+    RDKIT,
+    Reactants,
+    SameReaction,
+    canonical_reactants,
+    canonical_smiles,
+)
+from pxp_fsm.plugins.drug.retrosynthesis import Precedent, Retrosynthesis, precedents_of
+from pxp_fsm.prompting.prompts import Problem
+from pxp_fsm.protocol.interfaces import Respondent
+from pxp_fsm.protocol.messages import Instance, Tag
+from pxp_fsm.protocol.situation import Derived
+from pxp_fsm.sessions.agent import Agent
+from pxp_fsm.tasks.own_data import RowForm, read_data, table_of
+from pxp_fsm.tasks.task import MACHINE, DataRow, DataSet, Recorded, Task
+
+QUERY = "Which reactants make this molecule in one step, and by which reaction?"
+
+
+def from_text(text: str) -> str:
+    """SMILES joined by ".", as a message carries them: canonical; raises `DataError`."""
+    return canonical_smiles(text.strip())
+
+
+def from_json(value: object) -> str:
+    """A list of SMILES as a message carries them; raises `DataError`."""
+    if not isinstance(value, Sequence) or isinstance(value, str) or not value:
+        raise DataError(
+            f"the reactants must be a list of SMILES, at least one, not {quoted(value)}"
+        )
+    for smiles in value:
+        if not isinstance(smiles, str):
+            raise DataError(f"a reactant must be a SMILES text, not {quoted(smiles)}")
+    return canonical_smiles(".".join(value))
+
+
+PROBLEM = Problem(
+    name="drug",
+    query=QUERY,
+    prediction={
+        "type": "array",
+        "items": {"type": "string", "description": "the SMILES of one reactant"},
+        "description": "the reactants",
+    },
+    from_json=from_json,
+    from_text=from_text,
+    drawing=drawing,
+    to_json=lambda text: text.split("."),
+    smiles=True,
+    form="A prediction is the reactants as SMILES, joined by dots: CCO.CC(=O)O",
+)
+
+
+FORM = RowForm(lambda text, _folder: canonical_smiles(text), checked)
+
+_TOP = (1, 5, 10)
+
+Machine = Retrosynthesis | PathwayFinder
+
+
+def load(folder: Path | None) -> DataSet:
+    """Reactions of one's own or the authors' from `folder`, or the bundled molecules.
+
+    Raises `UsageError` without RDKit: no command about molecules works without it.
+    """
+    require_extra("drug", "DRUG", RDKIT)
+    if folder is None:
+        return bundled()
+    return published(folder) if table_of(folder) is None else read_data(folder, FORM)
+
+
+def problem_of(data: DataSet) -> Problem:
+    """The question for reactants, or for pathways where the data have materials.
+
+    Raises `UsageError` where predictions are pathways, and they have none.
+    """
+    if data.materials:
+        return pathways.problem_of(data)
+    pathways.refuse_pathways(data)
+    return PROBLEM
+
+
+def untaught(data: DataSet) -> Machine:
+    """The machine as it is before any session."""
+    steps = Retrosynthesis(same_product=data.same_product)
+    return PathwayFinder(steps, data.materials) if data.materials else steps
+
+
+def agents(data: DataSet, memo: bool) -> tuple[Agent, Agent]:
+    """A machine that has learned nothing yet, and the database proxy as the human."""
+    match = SamePathway(PathwayPart(data.compared)) if data.materials else Reactants()
+    answers = {row.instance.key: row.answer for row in data.sessions}
+    query = problem_of(data).query
+    machine = Agent(untaught(data), match=match, agree=SameReaction(), query=query, memo=memo)
+    return machine, replace(machine, respondent=Proxy(answers), guards=Derived(revises=False))
+
+
+def accuracy(data: DataSet) -> Sequence[str]:
+    """How often the untaught machine is right about the session rows, as a line."""
+    machine = untaught(data)
+    if isinstance(machine, PathwayFinder):
+        return _accuracy_of_pathways(machine, data)
+    ranks = [rank_of(machine, row) for row in data.sessions]
+    shares = (sum(rank <= top for rank in ranks) / len(ranks) for top in _TOP)
+    parts = (f"top {top} {share:.0%}" for top, share in zip(_TOP, shares, strict=True))
+    told = "The untaught machine names the right reactants of these"
+    return [f"{told} {len(ranks)} molecules: {', '.join(parts)}."]
+
+
+def _accuracy_of_pathways(machine: PathwayFinder, data: DataSet) -> Sequence[str]:
+    found = [first_prediction(machine, row.instance.x) for row in data.sessions]
+    ways = [read_pathway(said) for said in found if said is not None]
+    bought = sum(way.materials <= data.materials for way in ways)
+    right = [
+        sum(
+            said is not None and _same(said, row.answer.prediction, part)
+            for said, row in zip(found, data.sessions, strict=True)
+        )
+        for part in PathwayPart
+    ]
+    parts = ", ".join(f"{part} {many}" for part, many in zip(PathwayPart, right, strict=True))
+    return [
+        f"Pathways of the untaught machine for these {len(found)} molecules: {bought} lead back to "
+        f"what can be bought. Right by {parts}."
+    ]
+
+
+def first_prediction(machine: Machine, x: str) -> str | None:
+    """What `machine` predicts of the molecule `x`; None where it has no answer."""
+    try:
+        return machine.predict(x)
+    except NoAnswer:
+        return None
+
+
+def learned(data: DataSet, sessions: Iterable[Recorded]) -> Sequence[str]:
+    """What the machine's answers owe to lessons, as a line to print."""
+    machine, part = untaught(data), PathwayPart(data.compared) if data.materials else None
+    xs = {row.instance.key: row.instance.x for row in data.sessions}
+    revisions = taken = firsts = changed = 0
+    for key, messages in sessions:
+        said = [message for message in messages if message.sender == MACHINE]
+        firsts += bool(said)
+        if said and said[0].answer.prediction != machine.predict(xs[key]):
+            changed += 1
+        for before, message in pairwise(messages):
+            if message.sender == MACHINE and message.tag == Tag.REVISE:
+                revisions += 1
+                taken += _same(before.answer.prediction, message.answer.prediction, part)
+    what = "reactants" if part is None else "pathway"
+    return [
+        f"Revisions of the machine: {revisions}, of which {taken} took up the human's {what}. "
+        f"Lessons of earlier sessions changed {changed} of its {firsts} first answers."
+    ]
+
+
+def why_not(machine: Respondent, instance: Instance, prediction: str) -> str | None:
+    """Rank and precedents of `prediction`, where `machine` is the task's own."""
+    if not isinstance(machine, Machine):
+        return None
+    return machine.why_not(instance.x, prediction)
+
+
+def _same(one: str, other: str, part: PathwayPart | None) -> bool:
+    """Whether MATCH holds of two predictions; `part` is None of reactants."""
+    if part is not None:
+        return read_pathway(one).part(part) == read_pathway(other).part(part)
+    return canonical_reactants(one) == canonical_reactants(other)
+
+
+def published_reactions(row: DataRow) -> tuple[Precedent, ...]:
+    """The machine's precedents whose product is the molecule of `row`."""
+    return precedents_of(canonical_smiles(row.instance.x))
+
+
+def known_rows(data: DataSet) -> Sequence[str]:
+    """Of how many session rows the machine has precedents, as a line."""
+    known = sum(bool(published_reactions(row)) for row in data.sessions)
+    those = "those count as well" if data.same_product else "those are left out"
+    return [
+        f"Of {len(data.sessions)} molecules, {known} are among the machine's precedents; {those}."
+    ]
+
+
+def rank_of(machine: Retrosynthesis, row: DataRow, among: int = 10) -> float:
+    """The rank, from 1, of the row's reactants as `machine` ranks them; infinite where absent."""
+    right = canonical_reactants(row.answer.prediction)
+    try:
+        candidates = machine.rank(row.instance.x, among)
+    except NoAnswer:
+        return float("inf")
+    for place, candidate in enumerate(candidates, start=1):
+        if canonical_reactants(candidate.reactants) == right:
+            return place
+    return float("inf")
+
+
+DRUG = Task(
+    name="drug",
+    about="retrosynthesis of drug molecules",
+    load=load,
+    agents=agents,
+    accuracy=accuracy,
+    known_rows=known_rows,
+    problem=PROBLEM,
+    problem_of=problem_of,
+    pathways=with_pathways,
+    has_precedents=True,
+    learned=learned,
+    why_not=why_not,
+    role_notes={
+        "human": ("The human is a database (an oracle agent: it never REVISEs).",),
+        "judge": (
+            "AGREE is an approximation: it reads the class of reaction out of the explanations.",
+        ),
+        "machine": (
+            "Repetitions differ by the order of instances (drawn from the seed), and so by what "
+            "the machine had learned before each; nothing else is random.",
+        ),
+    },
+)

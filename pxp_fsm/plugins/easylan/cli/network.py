@@ -1,0 +1,211 @@
+"""`pxp lan`: networks of LLM agents, built, run, trained, edited, undone, drawn."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import click
+
+from pxp_fsm.cli.presentation.text import printable, waits
+from pxp_fsm.diagrams import write
+from pxp_fsm.errors import UsageError
+from pxp_fsm.experiments.costs import Meter
+from pxp_fsm.plugins.easylan.cli import options
+from pxp_fsm.plugins.easylan.distance.measures import Attention
+from pxp_fsm.plugins.easylan.experiments import setup
+from pxp_fsm.plugins.easylan.experiments.developers import find_developer
+from pxp_fsm.plugins.easylan.experiments.terminal import described, operations
+from pxp_fsm.plugins.easylan.lan import Lan, diagram
+from pxp_fsm.plugins.easylan.running import serialization
+from pxp_fsm.plugins.easylan.running.events import Activation, Event, Produced
+from pxp_fsm.plugins.easylan.running.requests import load_prompts
+from pxp_fsm.plugins.easylan.training.events import Answered, Kept, Moved, Resumed, Told
+from pxp_fsm.plugins.easylan.training.pipeline import TrainingLimits
+from pxp_fsm.plugins.easylan.training.supervision import StepEnded
+
+
+def new(request: options.LanNewOptions) -> None:
+    """Write a network of one agent."""
+    made = setup.new(request.task, request.output, request.agent)
+    click.echo(printable(f"Made: {request.output}, with the agent {made.network.names[0]}"))
+
+
+def run(request: options.LanRunOptions) -> None:
+    """Print the output of a network."""
+    on_event = _shown if request.stream else _silent
+
+    async def output() -> str:
+        async with setup.model_of(request.model, request.models, waits) as opened:
+            lan = Lan.load(request.network, opened, load_prompts(request.prompts))
+            try:
+                return (await lan.run(request.text, on_event)).output
+            finally:
+                _keep_last(lan, request.network)
+
+    click.echo("\n".join(map(printable, asyncio.run(output()).split("\n"))))
+
+
+def _keep_last(lan: Lan, network: Path) -> None:
+    """Write the last run beside the network; where that may not be, its output is there still."""
+    if lan.last is None:
+        return
+    try:
+        serialization.save(lan.last, lan.version, serialization.path_of(network))
+    except OSError as error:
+        click.echo(printable(f"The run is not kept for pxp lan show: {error}"), err=True)
+
+
+def train(request: options.LanTrainOptions) -> None:
+    """Train a network, and print what happens to each example."""
+    developer = request.developer
+    if request.unattended is (developer is not None):
+        raise UsageError("give either --unattended or --developer, such as --developer terminal")
+    history = Lan.load(request.network).history
+    who = None if developer is None else find_developer(developer, seed=0)
+    training = setup.Training(
+        request.network,
+        setup.examples(request.examples),
+        request.model,
+        who,
+        limits=TrainingLimits(request.iterations, request.retries),
+        judge=request.judge,
+        settings=request.models,
+        database=request.database,
+        on_wait=waits,
+        updater=request.updater,
+        prompts=request.prompts,
+    )
+    shown, attention, began = (
+        _noted if developer == "terminal" else _told,
+        Attention(),
+        time.monotonic(),
+    )
+
+    def told(event: Told) -> None:
+        attention(event)
+        shown(event)
+
+    outcomes = asyncio.run(training.run(told))
+    after = Lan.load(request.network).history
+    click.echo(f"Time: {time.monotonic() - began:.0f} s, the developer's {attention.seconds:.0f} s")
+    if developer is not None:
+        edits = sum(change.ued or 0 for change in after.changes[history.version :])
+        click.echo(f"UED: {attention.ued + edits}")
+    print_cost(training.meter)
+    handled = sum(outcome.handled for outcome in outcomes)
+    click.echo(f"Handled: {handled} of {len(outcomes)}")
+    if handled == len(outcomes) and after.version == history.version:
+        click.echo("Every example was handled before; the network was not changed.")
+
+
+def edit(request: options.LanEditOptions) -> None:
+    """Edit a network, and print the number of the change."""
+    with Lan.editing(request.network) as edited:
+        edited.edit(*operations(request.words, edited.network), about=" ".join(request.words))
+    click.echo(f"Change {edited.version}")
+
+
+def log(request: options.LanLogOptions) -> None:
+    """Print the changes of a network."""
+    changes = Lan.load(request.network).history.changes
+    undone = {change.undoes for change in changes}
+    for number, change in enumerate(changes, start=1):
+        mark = " (undone)" if number in undone else ""
+        click.echo(printable(f"{number:>4}  {change.by:<9}  {change.about}{mark}"))
+
+
+def undo(request: options.LanUndoOptions) -> None:
+    """Undo the latest change of a network."""
+    with Lan.editing(request.network) as undone:
+        undone.undo()
+    click.echo(printable(undone.history.changes[-1].about))
+
+
+def redo(request: options.LanRedoOptions) -> None:
+    """Do again what was undone last in a network."""
+    with Lan.editing(request.network) as redone:
+        redone.redo()
+    click.echo(printable(redone.history.changes[-1].about))
+
+
+def restore(request: options.LanRestoreOptions) -> None:
+    """Make a network what it was in an earlier version."""
+    with Lan.editing(request.network) as restored:
+        restored.restore(request.version)
+    click.echo(f"Change {restored.version}: {restored.history.changes[-1].about}")
+
+
+def show(request: options.LanShowOptions) -> None:
+    """Print a network, agent by agent, with its last run."""
+    lan, path = Lan.load(request.network), serialization.path_of(request.network)
+    run, version = serialization.load(path) if path.exists() else (None, 0)
+    for line in described(lan.network, run, request.agent):
+        click.echo(printable(line))
+    if run is None:
+        click.echo("It has not run yet.")
+    elif version != lan.version:
+        click.echo(f"The last run was of version {version}; the network is in {lan.version}.")
+
+
+def draw(request: options.LanDrawOptions) -> None:
+    """Draw a network into a file."""
+    write(diagram(Lan.load(request.network).network), request.output)
+    click.echo(printable(f"Drawn: {request.output}"))
+
+
+def print_cost(meter: Meter) -> None:
+    """What models cost; nothing where a script stood in for them."""
+    if meter.sent or meter.known or meter.failed:
+        click.echo(f"Models were asked: {meter.shown()}")
+
+
+def _silent(_event: Event | Told) -> None:
+    """Nothing is shown, or the questions of whoever supervises show it."""
+
+
+def _shown(event: Event) -> None:
+    """An agent's activation or result, as a line on standard error."""
+    if isinstance(event, Activation):
+        shown = "active" if event.active else f"inactive ({event.guard})"
+        click.echo(printable(f"{event.agent}: {shown}"), err=True)
+    elif isinstance(event, Produced):
+        click.echo(printable(f"{event.agent}: {event.result}"), err=True)
+
+
+def _noted(event: Told) -> None:
+    """What of a training is no question to the person who supervises it, as lines."""
+    if isinstance(event, Resumed | Kept | Answered) or (
+        isinstance(event, Moved) and event.row.label in ("RESTART", "RUN_AGAIN")
+    ):
+        _told(event)
+
+
+def _told(event: Told) -> None:
+    """What a training does, as lines on standard output."""
+    if isinstance(event, StepEnded):
+        shown = event.value if event.value is not None else event.why
+        click.echo(printable(f"  step ended {event.ending}: {shown}"))
+    elif isinstance(event, Kept):
+        click.echo(printable(f"  step {event.step.number} stands: {event.value}"))
+    elif isinstance(event, Answered):
+        if event.stands:
+            click.echo("  your answer stands")
+    elif isinstance(event, Resumed):
+        click.echo(f"Going on with example {event.number}, in state {event.state}")
+    elif isinstance(event, Moved) and event.row.label in _TELLING:
+        detail = f": {event.detail}" if event.detail else ""
+        click.echo(printable(f"{_TELLING[event.row.label]}{detail}"))
+
+
+_TELLING = {
+    "EXAMPLE": "An example",
+    "BEGIN": "  iteration",
+    "REPEAT": "  once more",
+    "RESTART": "  run again",
+    "RUN_AGAIN": "  run again",
+    "COMMIT": "  committed",
+    "RECORD": "  handled",
+    "GIVE_UP": "  given up",
+}

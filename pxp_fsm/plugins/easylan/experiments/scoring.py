@@ -1,0 +1,235 @@
+"""Scores of networks: 1 for an output that meets all criteria of its task, else 0; the mean.
+
+Source: arXiv 2309.15943, section 6.5.1. Training and testing examples are scored apart.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from pxp_fsm.errors import NoAnswer
+from pxp_fsm.experiments.statistics import Interval, wilson
+from pxp_fsm.plugins.easylan.experiments.judges import CriterionJudge
+from pxp_fsm.plugins.easylan.experiments.tasks import By, Criterion, LanTask, TaskExample
+from pxp_fsm.plugins.easylan.model.network import LanAgent, Network
+from pxp_fsm.plugins.easylan.running.execution import NetworkRun
+
+Rule = Callable[[LanTask, Criterion, TaskExample, str], bool]
+
+_BETWEEN = re.compile(r"[,;、，；\n]")
+
+
+def met(task: LanTask, criterion: Criterion, example: TaskExample, output: str) -> bool:
+    """Whether `output` meets a criterion that a program decides; one without a character none."""
+    return bool(characters(output)) and RULES[criterion.rule](task, criterion, example, output)
+
+
+def characters(text: str) -> list[str]:
+    """The letters and digits of `text`, each as one character where Unicode has one for it."""
+    return [one for one in unicodedata.normalize("NFC", text) if one.isalnum()]
+
+
+def labels(task: LanTask, text: str) -> frozenset[str] | None:
+    """The labels that `text` is a list of; None where it is no list of the task's labels."""
+    parts = {part.strip().rstrip(".").casefold() for part in _BETWEEN.split(text)} - {""}
+    if parts == {task.none.casefold()}:
+        return frozenset()
+    known = {label.casefold(): label for label in task.labels}
+    return frozenset(known[part] for part in parts) if parts and parts <= set(known) else None
+
+
+def _same_length(_task: LanTask, _criterion: Criterion, example: TaskExample, output: str) -> bool:
+    return len(characters(output)) == len(characters(example.input))
+
+
+def _no_shared(_task: LanTask, _criterion: Criterion, example: TaskExample, output: str) -> bool:
+    return not set(characters(output)) & set(characters(example.input))
+
+
+def _no_repeated(_task: LanTask, _criterion: Criterion, _example: TaskExample, output: str) -> bool:
+    return len(set(characters(output))) == len(characters(output))
+
+
+def _same_label(task: LanTask, criterion: Criterion, example: TaskExample, output: str) -> bool:
+    said, wanted = labels(task, output), labels(task, example.truth)
+    return said is not None and (criterion.label in said) == (criterion.label in (wanted or ()))
+
+
+def _without(_task: LanTask, criterion: Criterion, example: TaskExample, output: str) -> bool:
+    return not any(stretch in output for stretch in example.notes.get(criterion.note, ()))
+
+
+def _at_most(_task: LanTask, criterion: Criterion, _example: TaskExample, output: str) -> bool:
+    return len(characters(output)) <= criterion.characters
+
+
+def _equal(_task: LanTask, _criterion: Criterion, example: TaskExample, output: str) -> bool:
+    return characters(output) == characters(example.truth)
+
+
+RULES: dict[str, Rule] = {
+    "same_length": _same_length,
+    "no_shared_characters": _no_shared,
+    "no_repeated_characters": _no_repeated,
+    "same_label": _same_label,
+    "without": _without,
+    "at_most": _at_most,
+    "equal": _equal,
+}
+"""The rules by name: as many characters as the input; none of the input's; none twice; the label
+is said where the truth says it; none of the example's stretches of that note; a length; the truth
+itself."""
+
+
+class RunsNetworks(Protocol):
+    """Whatever runs networks: `pxp_fsm.plugins.easylan.running.execution.NetworkRunner`."""
+
+    async def run(self, network: Network, external: str) -> NetworkRun:
+        """The run of `network` on an input; raises `NoAnswer` where it has no output."""
+
+
+@dataclass(frozen=True, slots=True)
+class CriterionResult:
+    """Whether an output meets a criterion, as a program or a judge says; None where nobody does.
+
+    `why` says why there is no verdict.
+    """
+
+    criterion: Criterion
+    met: bool | None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What a network put out on an example, and the verdicts on it.
+
+    `output` is None where it had none; `failure` says why then. `passes` is None where it depends
+    on a verdict that nobody gave.
+    """
+
+    example: TaskExample
+    output: str | None
+    verdicts: tuple[CriterionResult, ...] = ()
+    failure: str = ""
+
+    @property
+    def passes(self) -> bool | None:
+        """Whether all criteria are met; an example without an output passes not."""
+        said = {verdict.met for verdict in self.verdicts}
+        if self.output is None or False in said:
+            return False
+        return None if None in said else True
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The scores on some examples, with the share that passes: their mean."""
+
+    scored: tuple[Scored, ...]
+
+    @property
+    def total(self) -> int:
+        """How many examples there are."""
+        return len(self.scored)
+
+    @property
+    def passed(self) -> int:
+        """How many surely pass."""
+        return sum(one.passes is True for one in self.scored)
+
+    @property
+    def undecided(self) -> int:
+        """How many would pass or not by a verdict that nobody gave."""
+        return sum(one.passes is None for one in self.scored)
+
+    @property
+    def mean(self) -> float | None:
+        """The score of the network; None where examples are undecided."""
+        return None if self.undecided or not self.scored else self.passed / self.total
+
+    @property
+    def interval(self) -> Interval | None:
+        """Wilson's 95 % interval of the mean, None where there is none."""
+        return None if self.mean is None else wilson(self.passed, self.total)
+
+    def met(self, criterion: Criterion) -> int:
+        """How many outputs surely meet `criterion`."""
+        verdicts = (verdict for one in self.scored for verdict in one.verdicts)
+        return sum(verdict.criterion == criterion and verdict.met is True for verdict in verdicts)
+
+
+async def score(
+    network: Network,
+    task: LanTask,
+    examples: Iterable[TaskExample],
+    runs: RunsNetworks,
+    judge: CriterionJudge | None = None,
+    *,
+    at_once: int = 1,
+) -> Score:
+    """Run `network` on each example and score its outputs, `at_once` of them at a time.
+
+    A network that has no output on an example (`NoAnswer`) scores 0 there. Without a judge, and
+    where it has no verdict, what only a judge can decide stays undecided.
+    """
+    gate = asyncio.Semaphore(at_once)
+
+    async def one(example: TaskExample) -> Scored:
+        async with gate:
+            try:
+                run = await runs.run(network, example.input)
+            except NoAnswer as error:
+                return Scored(example, None, failure=str(error))
+            return await scored(task, example, run.output, judge)
+
+    return Score(tuple(await asyncio.gather(*map(one, examples))))
+
+
+async def scored(
+    task: LanTask, example: TaskExample, output: str, judge: CriterionJudge | None = None
+) -> Scored:
+    """The verdicts on an `output`; a judge is asked where no program has decided against it."""
+    found: dict[int, CriterionResult] = {}
+    places = sorted(enumerate(task.criteria), key=lambda place: place[1].by is By.JUDGE)
+    for place, criterion in places:
+        if criterion.by is By.PROGRAM:
+            found[place] = CriterionResult(criterion, met(task, criterion, example, output))
+        elif any(verdict.met is False for verdict in found.values()):
+            found[place] = CriterionResult(
+                criterion, None, "not asked: another criterion is not met"
+            )
+        else:
+            found[place] = await _judged(task, criterion, example, output, judge)
+    return Scored(example, output, tuple(found[place] for place in sorted(found)))
+
+
+async def _judged(
+    task: LanTask,
+    criterion: Criterion,
+    example: TaskExample,
+    output: str,
+    judge: CriterionJudge | None,
+) -> CriterionResult:
+    if judge is None:
+        return CriterionResult(criterion, None, "no judge")
+    if not output.strip():
+        return CriterionResult(criterion, False, "the output is empty")
+    try:
+        return CriterionResult(criterion, await judge.meets(task, criterion, example, output))
+    except NoAnswer as error:
+        return CriterionResult(criterion, None, str(error))
+
+
+def naive(task: LanTask, examples: Sequence[TaskExample]) -> Network:
+    """The naive network: one agent whose execution knowledge is exactly the training examples.
+
+    Source: section 6.5.1; nothing is generalised, and no example is kept in another place.
+    """
+    knowledge = tuple(f"Input: {one.input}\nResult: {one.truth}" for one in examples)
+    return Network(task.task, (LanAgent("Solver", task.task, task.output, knowledge=knowledge),))

@@ -1,0 +1,248 @@
+"""Execution of a network: each agent is a machine of the table `lan_agent`, run concurrently.
+
+Source: EasyLAN (Pan, Yu, Li, Shi), sections 3 and 5.1.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from pxp_fsm.automata.automaton import one_hot
+from pxp_fsm.automata.tables import builtin
+from pxp_fsm.errors import NoAnswer, PXPError, UsageError, quoted
+from pxp_fsm.plugins.easylan.decisions import AGENT, Inputs, gate_guard, reply_guard
+from pxp_fsm.plugins.easylan.model.network import AgentInput, LanAgent, Network
+from pxp_fsm.plugins.easylan.model.soundness import check_network
+from pxp_fsm.plugins.easylan.running.events import Activation, Finished, Listener, Produced
+from pxp_fsm.plugins.easylan.running.modules import (
+    Flow,
+    Known,
+    Module,
+    ModuleOutput,
+    known_as,
+    question,
+    read_reply,
+)
+from pxp_fsm.plugins.easylan.running.requests import Requester
+from pxp_fsm.prompting.attempts import ask_until_usable
+from pxp_fsm.prompting.model import ModelRequest, Reply
+from pxp_fsm.protocol.messages import text_problem
+from pxp_fsm.sessions.machine import Machine
+
+Memory = dict[Known, ModuleOutput]
+"""What modules said, by their version and what they received: not asked again."""
+
+
+@dataclass(frozen=True, slots=True)
+class LanTurn:
+    """What an agent did in a run: what it received, whether it was active, its result, thoughts.
+
+    `state` is where its machine ended, `guard` what activated it or kept it off.
+    """
+
+    received: AgentInput
+    state: str
+    guard: str
+    result: str | None = None
+    control_thoughts: str = ""
+    execution_thoughts: str = ""
+
+    @property
+    def active(self) -> bool:
+        return self.result is not None
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkRun:
+    """A network's run on the input `external`; `turns` are by the agents' names, in its order."""
+
+    external: str
+    output: str
+    turns: Mapping[str, LanTurn]
+
+    @property
+    def active(self) -> frozenset[str]:
+        """The agents that were active."""
+        return frozenset(name for name, turn in self.turns.items() if turn.active)
+
+    @property
+    def results(self) -> tuple[tuple[str, str | None], ...]:
+        """What each agent put out itself; None where it was inactive."""
+        return tuple((name, turn.result) for name, turn in self.turns.items())
+
+
+class AgentFailed(NoAnswer):
+    """An agent of a network has no usable answer; `agent` names it."""
+
+    def __init__(self, agent: str, cause: str) -> None:
+        self.agent = agent
+        super().__init__(f"agent {quoted(agent)}: {cause}")
+
+
+class NoneActive(NoAnswer):
+    """No agent was active on an input, so that the network has no output.
+
+    In `run` the output is the network's input, which every agent has forwarded.
+    """
+
+    def __init__(self, run: NetworkRun) -> None:
+        self.run = run
+        turns = ", ".join(f"{name} ({turn.guard})" for name, turn in run.turns.items())
+        super().__init__(
+            f"no agent was active on {quoted(run.external)}, so there is no output: {turns}"
+        )
+
+
+@dataclass
+class NetworkRunner:
+    """Runs networks by asking models through `asker`.
+
+    What `memory` holds is not asked again, and what is asked is kept there; None remembers nothing.
+    `calls` counts how often a model was asked. In each round of the event loop one turn is begun at
+    most, whatever runs at once: a server that runs a network answers its pages meanwhile.
+    """
+
+    asker: Requester
+    memory: Memory | None = None
+    calls: int = field(default=0, init=False)
+    _rounds: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = field(default=None, init=False)
+
+    async def _next_round(self) -> None:
+        """Wait for a round of the event loop in which no other turn is begun."""
+        loop = asyncio.get_running_loop()
+        if self._rounds is None or self._rounds[0] is not loop:
+            self._rounds = loop, asyncio.Lock()
+        async with self._rounds[1]:
+            await asyncio.sleep(0)
+
+    async def run(
+        self, network: Network, external: str, on_event: Listener = lambda _event: None
+    ) -> NetworkRun:
+        """Run `network` on `external`.
+
+        Raises `Unsound` for a network with a fault, `UsageError` for an input that is no text,
+        `AgentFailed` naming the agent that has no usable answer, and `NoneActive`.
+        """
+        await self._next_round()
+        check_network(network)
+        problem = text_problem(external) if isinstance(external, str) else "it is not a text"
+        if problem is not None:
+            raise UsageError(f"an input cannot be {quoted(external)}: {problem}")
+        flow, turns = Flow(network, external), dict[str, LanTurn]()
+        done = {name: asyncio.Event() for name in network.order}
+
+        async def take(name: str) -> None:
+            for before in network.predecessors(name):
+                await done[before].wait()
+            agent = network.agent(name)
+            blocked = any(flow.results[one] is None for one in agent.control.required)
+            received = flow.received(name)
+            await self._next_round()
+            turn = await self.turn(network, agent, received, blocked, on_event)
+            turns[name] = turn
+            flow.put(name, turn.result)
+            done[name].set()
+
+        await _together(take(name) for name in network.order)
+        output, ordered = flow.output(), {name: turns[name] for name in network.order}
+        if output is None:
+            raise NoneActive(NetworkRun(external, external, ordered))
+        on_event(Finished(output))
+        return NetworkRun(external, output, ordered)
+
+    async def turn(
+        self,
+        network: Network,
+        agent: LanAgent,
+        received: AgentInput,
+        blocked: bool = False,
+        on_event: Listener = lambda _event: None,
+    ) -> LanTurn:
+        """One agent's turn, by a machine of its table. Raises `AgentFailed`."""
+        machine = Machine(builtin(AGENT))
+        machine.happen("INPUTS")
+        guard = _decide(machine, gate_guard(Inputs(blocked, agent.control.enabled)))
+        control = ModuleOutput(value=machine.state == "EXECUTE")
+        if machine.state == "CONTROL":
+            control = await self._module(machine, network, agent, Module.CONTROL, received)
+            guard = "ON" if control.value else "OFF"
+        active = machine.state == "EXECUTE"
+        on_event(Activation(agent.name, active, guard, control.thoughts))
+        if not active:
+            return LanTurn(received, machine.state, guard, None, control.thoughts)
+        said = await self._module(machine, network, agent, Module.EXECUTION, received)
+        result = str(said.value)
+        on_event(Produced(agent.name, result, said.thoughts))
+        return LanTurn(received, machine.state, guard, result, control.thoughts, said.thoughts)
+
+    async def _module(
+        self,
+        machine: Machine,
+        network: Network,
+        agent: LanAgent,
+        module: Module,
+        received: AgentInput,
+    ) -> ModuleOutput:
+        """What a module says; the machine goes on by it. Raises `AgentFailed`."""
+
+        def replied(said: ModuleOutput | None, left: int = 0) -> None:
+            # The table decides: after LOST the machine refuses a further reply.
+            machine.happen("REPLY")
+            meaning = _meaning(module, said) if said is not None else ""
+            _decide(machine, reply_guard(said is not None, left > 0, meaning))
+
+        key = known_as(agent, module, received)
+        known = None if self.memory is None else self.memory.get(key)
+        if known is not None:
+            replied(known)
+            return known
+        asked = question(self.asker, network, agent, module, received)
+
+        async def ask(request: ModelRequest) -> Reply:
+            self.calls += 1
+            return await self.asker.reply(request, agent.name)
+
+        try:
+            usable = await ask_until_usable(
+                ask,
+                asked,
+                partial(read_reply, module),
+                self.asker.prompts["malformed"],
+                attempts=self.asker.attempts,
+                on_unusable=partial(replied, None),
+            )
+        except NoAnswer as error:
+            if not machine.ended:  # no reply came at all
+                machine.happen("NO_ANSWER")
+            raise AgentFailed(agent.name, f"its {module} module: {error}") from error
+        replied(usable.value)
+        if self.memory is not None:
+            self.memory[key] = usable.value
+        return usable.value
+
+
+def _meaning(module: Module, said: ModuleOutput) -> str:
+    if module is Module.EXECUTION:
+        return "DONE"
+    return "ON" if said.value else "OFF"
+
+
+def _decide(machine: Machine, guard: str) -> str:
+    machine.decide(one_hot(guard, machine.automaton.guards_of(machine.state)))
+    return guard
+
+
+async def _together(turns: Iterable[object]) -> None:
+    """Carry all turns; the first that fails ends the others, and is what is raised."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for turn in turns:
+                group.create_task(turn)  # type: ignore[arg-type] # coroutines
+    except BaseExceptionGroup as failed:
+        first = failed.exceptions[0]
+        if isinstance(first, PXPError):
+            raise first from None
+        raise first from failed

@@ -1,0 +1,168 @@
+"""The four steps of an update: the format of each result, and its faults.
+
+Source: EasyLAN (Pan, Yu, Li, Shi), sections 4.1.2 and 5.2, Tables 3 and 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+from pxp_fsm.automata.documents import faults
+from pxp_fsm.errors import format_path, quoted
+from pxp_fsm.plugins.easylan.model.network import Network
+from pxp_fsm.plugins.easylan.running.requests import form, text
+from pxp_fsm.plugins.easylan.training.wildcards import holes
+
+
+class UpdateStep(StrEnum):
+    """The steps, by the states of the pipeline in which they are made."""
+
+    GAP = "GAP"
+    REASON = "REASON"
+    WEAKNESS = "WEAKNESS"
+    PARAMETERS = "PARAMETERS"
+
+    @property
+    def number(self) -> int:
+        """Its number in the paper, from 1."""
+        return list(UpdateStep).index(self) + 1
+
+
+class Strategy(StrEnum):
+    """The strategies, by the labels of the pipeline's rows that choose them."""
+
+    ADD_AGENT = "ADD_AGENT"
+    KEEP_OFF = "KEEP_OFF"
+    TURN_ON = "TURN_ON"
+    ADD_KNOWLEDGE = "ADD_KNOWLEDGE"
+    SPLIT = "SPLIT"
+    ADD_INPUTS = "ADD_INPUTS"
+
+
+CAUSE_OF: Mapping[str, str] = {
+    "lack_of_agent": "NO_AGENT",
+    "unexpected_execution_of_agent": "WRONGLY_ACTIVE",
+    "poor_performance_of_agent": "POOR",
+    "not_activated": "NOT_ACTIVATED",
+    "lack_of_knowledge": "LACKS_KNOWLEDGE",
+    "need_finer_structure": "NEEDS_STRUCTURE",
+    "need_inputs": "NEEDS_INPUTS",
+}
+"""The pipeline's guard for each reason type of steps 2 and 3."""
+
+_TYPES = tuple(CAUSE_OF)
+_NAMES = {"type": "array", "items": {"type": "string"}}
+_TEXTS = {
+    "type": "array",
+    "items": {"type": "string"},
+    "description": "one piece of knowledge each",
+}
+
+
+def _agent(**more: object) -> dict[str, object]:
+    return form(
+        name=text("a short name of its own"),
+        task=text("its subtask"),
+        output=text("what its output is"),
+        enabled={"type": "boolean", "description": "false: it is active under any input"},
+        required={**_NAMES, "description": "predecessors without which it is inactive"},
+        control_knowledge=_TEXTS,
+        knowledge=_TEXTS,
+        **more,
+    )
+
+
+_FROM = {**_NAMES, "description": "the agents whose outputs it receives"}
+_TO = {**_NAMES, "description": "the agents that receive its output"}
+_KNOWLEDGE = form(knowledge=text("a general rule, with a concrete example"))
+_PARAMETERS: Mapping[Strategy, dict[str, object]] = {
+    Strategy.ADD_AGENT: form(agent=_agent(), **{"from": _FROM, "to": _TO}),
+    Strategy.KEEP_OFF: _KNOWLEDGE,
+    Strategy.TURN_ON: _KNOWLEDGE,
+    Strategy.ADD_KNOWLEDGE: _KNOWLEDGE,
+    Strategy.SPLIT: form(
+        kind={"type": "string", "enum": ["sequential", "parallel"]},
+        agents={"type": "array", "items": _agent(), "minItems": 2},
+        edges={
+            "type": "array",
+            "items": form(**{"from": text("an agent"), "to": text("an agent")}),
+            "description": "between the parts, and between them and the agent's neighbours; empty: "
+            "each part receives what the agent did, sequential ones also the one before",
+        },
+    ),
+    Strategy.ADD_INPUTS: form(
+        **{"from": _FROM},
+        required={**_NAMES, "description": "those of its inputs without which it is inactive"},
+        new_agents={"type": "array", "items": _agent(**{"from": _FROM})},
+    ),
+}
+
+
+_MAY_BE_LEFT_OUT = frozenset({"required", "edges"})
+
+
+def _relaxed(schema: Any) -> Any:
+    """A form in which what may be left out, as by a script that is older than it, may be."""
+    if isinstance(schema, list):
+        return list(map(_relaxed, schema))
+    if not isinstance(schema, dict):
+        return schema
+    found = {key: _relaxed(one) for key, one in schema.items()}
+    if schema.get("type") == "object":
+        found["required"] = [one for one in schema["required"] if one not in _MAY_BE_LEFT_OUT]
+    return found
+
+
+def form_of(step: UpdateStep, strategy: Strategy | None = None) -> dict[str, object]:
+    """The JSON Schema of a step's result; of the last step, with its strategy's parameters."""
+    if step is UpdateStep.GAP:
+        return form(gap=text("the deficiency, and the subtask that it is of"))
+    if step is UpdateStep.REASON:
+        return form(
+            reason_type={"type": "string", "enum": list(_TYPES[:3])},
+            agent_name=text("the agent that it is about; empty for lack_of_agent"),
+            reason_content=text("why the gap exists"),
+        )
+    if step is UpdateStep.WEAKNESS:
+        return form(
+            reason_type={"type": "string", "enum": list(_TYPES[3:])},
+            reason_content=text("why the agent does poorly"),
+        )
+    return form(parameters=_PARAMETERS[strategy or Strategy.ADD_AGENT])
+
+
+def problem_of(
+    step: UpdateStep, value: object, network: Network, strategy: Strategy | None = None
+) -> str | None:
+    """Why `value` is no result of the step, or None: a hole, another form, an agent unknown.
+
+    Whether the network could be updated by it is another question (`strategies.operations_of`).
+    """
+    found = next(holes(value), None)
+    if found is not None:
+        return f"there is a hole at {format_path(found)}"
+    if not isinstance(value, dict):
+        return f"it is not a JSON object, but {quoted(value)}"
+    wrong = faults(value, _relaxed(form_of(step, strategy)))
+    if wrong:
+        return "; ".join(fault.message for fault in wrong)
+    return _named_problem(value, network) if step is UpdateStep.REASON else None
+
+
+def _named_problem(value: Mapping[str, Any], network: Network) -> str | None:
+    name, known = value["agent_name"], ", ".join(network.names)
+    if value["reason_type"] == "lack_of_agent":
+        return None if not name else "agent_name is empty where no agent is responsible"
+    if name not in network.names:
+        return f"there is no agent {quoted(name)}; there are: {known}"
+    return None
+
+
+def closed_fields(step: UpdateStep, strategy: Strategy | None) -> Mapping[str, tuple[str, ...]]:
+    """The fields of a step's result that have a closed list of values."""
+    properties = form_of(step, strategy)["properties"]
+    if not isinstance(properties, dict):
+        return {}
+    return {name: tuple(one["enum"]) for name, one in properties.items() if "enum" in one}

@@ -1,0 +1,1 @@
+"""Recordings and tasks of other tools: Inspect, OpenTelemetry."""

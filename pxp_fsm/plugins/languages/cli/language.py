@@ -1,0 +1,53 @@
+"""`pxp language`: the tag sequences of a protocol, a class or a recording, and comparisons."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from pxp_fsm.cli.presentation.text import printable
+from pxp_fsm.diagrams import write
+from pxp_fsm.errors import UsageError
+from pxp_fsm.plugins.languages import comparison as languages
+from pxp_fsm.plugins.languages.cli.options import LanguageOptions
+from pxp_fsm.plugins.languages.operands import LanguageSettings, operand
+
+
+def language(request: LanguageOptions) -> None:
+    """Count, list, compare or draw a language."""
+    what, compare, limit = request.what, request.compare, request.limit
+    relations, draw = request.relations, request.draw
+    if compare is not None and limit is not None:
+        raise UsageError(
+            f"--list takes one language; `--minus {compare} --list {limit}` lists what only the "
+            f"first has"
+        )
+    given = LanguageSettings(request.n, request.k, relations, request.run)
+    both = (*request.classes, *request.within)
+    lines: list[str] = []
+    one = languages.chosen(what, given, both, request.minus)
+    if compare is not None:
+        other = operand(compare, given, beside=one.reading)
+        comparison = languages.compared(one, other)
+        lines += languages.comparison_lines(comparison)
+        record: object = comparison.record()
+    elif limit is not None:
+        lines += languages.listed(one.language, limit)
+        record = lines
+    elif relations is None and draw is None:
+        counts = languages.by_relations(what, given, both, request.minus)
+        lines += languages.count_lines(counts)
+        record = [each.record() for each in counts]
+    else:
+        counts = (languages.counted(one.language),)
+        lines += languages.count_lines(counts)
+        record = [each.record() for each in counts]
+    if request.as_json:
+        click.echo(json.dumps(record, indent=1))
+    else:
+        for line in lines:
+            click.echo(printable(line))
+    if draw is not None:
+        write(one.language.diagram(), draw)
+        click.echo(f"Drawn: {printable(str(draw))}", err=request.as_json)

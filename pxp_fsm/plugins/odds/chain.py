@@ -1,0 +1,351 @@
+"""INTERACT as a Markov chain: the checked model, with random judgements.
+
+Every move is taken by `SessionModel.answering`, which is what `pxp check` explores: the category
+and the tag come from the protocol's decision functions, the rows from its table. A number decides
+nothing but j > k (claim `interact.decides-as-written`, for all n, k and j) and the end at n, so the
+chain has two stages, each the same at every message; the bound is not part of it. States that
+nothing asked here can tell apart are one: the coarsest such partition is taken.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, cached_property
+from math import lcm
+from typing import Generic, NamedTuple, TypeVar
+
+from proofs.sessions.model import SentSoFar, SessionModel, SessionState
+from proofs.sessions.relational import EMPTY, Theory
+from pxp_fsm.plugins.odds.behaviour import Cell, Player
+from pxp_fsm.protocol.decisions import Category
+from pxp_fsm.protocol.relations import NOISY
+from pxp_fsm.protocol.rules import Ending, Interact
+
+EARLY, LATE = 0, 1
+"""The stages: messages up to k, and after it."""
+
+ENDLESS = "endless"
+"""Where there is no bound: a session that never ends."""
+
+
+class Classes(NamedTuple):
+    """What a session is for one agent: `pxp_fsm.protocol.intelligibility` of what it has sent."""
+
+    one_way: bool
+    one_way_any: bool
+    strong: bool
+    ultra_strong: bool
+
+
+def classes(sent: SentSoFar) -> Classes:
+    """The classes of an agent that has sent this."""
+    strong = sent.accepted and sent.only_accepted
+    return Classes(
+        sent.accepted and not sent.rejected, sent.accepted, strong, strong and sent.revised
+    )
+
+
+class Conclusion(NamedTuple):
+    """What a session comes to: why it is over, and its classes for m and for h."""
+
+    ending: str
+    classes: tuple[Classes, Classes]
+
+
+class Draw(NamedTuple):
+    """Who draws, and the tag that it answers, "" where its behaviour does not go by that."""
+
+    agent: int
+    received: str
+
+
+@dataclass(frozen=True)
+class Branch:
+    """The outcomes of a draw that send `tag`, and where they lead: a state's place, or a result."""
+
+    draw: Draw
+    cells: frozenset[Cell]
+    tag: str
+    target: int | Conclusion
+
+
+Gathered = Mapping[
+    "int | Conclusion", tuple[tuple[tuple[Draw, frozenset[Cell]], tuple[int, ...]], ...]
+]
+"""For each target the draws, with their outcomes, that lead to it, and from which states."""
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The chain after message 1: `moves[stage][state]`; states are numbered from 0, the start.
+
+    `speakers` says who sends next, `bounds` what a session comes to that the bound ends there.
+    """
+
+    moves: tuple[tuple[tuple[Branch, ...], ...], tuple[tuple[Branch, ...], ...]]
+    speakers: tuple[int, ...]
+    bounds: tuple[Conclusion, ...]
+
+    @cached_property
+    def gathered(self) -> tuple[tuple[Gathered, Gathered], tuple[Gathered, Gathered]]:
+        """For each stage and speaker, what leads to each target: draws, and the states they are in.
+
+        A draw with its outcomes is one entry, in however many states it is made.
+        """
+        (early_m, early_h), (late_m, late_h) = (
+            tuple(self._gathered(stage, speaker) for speaker in (0, 1)) for stage in (EARLY, LATE)
+        )
+        return (early_m, early_h), (late_m, late_h)
+
+    @cached_property
+    def draws(self) -> frozenset[tuple[Draw, frozenset[Cell]]]:
+        """Every draw with its outcomes that is the same move."""
+        moves = (move for stage in self.moves for each in stage for move in each)
+        return frozenset((move.draw, move.cells) for move in moves)
+
+    def _gathered(self, stage: int, speaker: int) -> Gathered:
+        found: dict[int | Conclusion, dict[tuple[Draw, frozenset[Cell]], list[int]]] = {}
+        for state, moves in enumerate(self.moves[stage]):
+            if self.speakers[state] == speaker:
+                for move in moves:
+                    states = found.setdefault(move.target, {})
+                    states.setdefault((move.draw, move.cells), []).append(state)
+        return {
+            target: tuple((key, tuple(states)) for key, states in by.items())
+            for target, by in found.items()
+        }
+
+    def stages(self, n: int, k: int) -> tuple[tuple[int, int], ...]:
+        """Stage and number of messages of each part of a session after message 1, in order."""
+        early = max(0, min(n, k) - 1)
+        return (EARLY, early), (LATE, n - 1 - early)
+
+
+_Node = tuple[int, SessionState]
+"""Who sends next, and the state without its number."""
+
+
+@cache
+def chain(contexts: frozenset[Draw] = frozenset()) -> Chain:
+    """The chain of INTERACT for behaviours that go by the tags in `contexts`."""
+    k = 3  # so that messages 2 and 3 are early, 4 and 5 late
+    model = SessionModel(Interact(n=6, k=k), Theory(NOISY))
+    first = next(iter(model.initial()))
+    start = (1, _plain(next(iter(model.successors(first))).target, 1))
+    found = _explored(model, start, contexts)
+    blocks = _partition(found, contexts)
+    return _quotient(start, found, blocks)
+
+
+_Moves = dict[tuple[Draw, str, "_Node | Conclusion"], set[Cell]]
+
+
+def _plain(state: SessionState, speaker: int) -> SessionState:
+    """The state without what decides nothing of `speaker`'s message, nor of any after it.
+
+    That is its number, how the latest values are related, and the speaker's own latest tag.
+    """
+    tags = (state.tags[0], "") if speaker else ("", state.tags[1])
+    return state._replace(sent=0, predictions=EMPTY, explanations=EMPTY, tags=tags)
+
+
+def _explored(
+    model: SessionModel, start: _Node, contexts: frozenset[Draw]
+) -> dict[_Node, tuple[_Moves, _Moves]]:
+    """Every state that can be reached, with what follows it in either stage."""
+    found: dict[_Node, tuple[_Moves, _Moves]] = {}
+    waiting = deque([start])
+    while waiting:
+        node = waiting.popleft()
+        if node in found:
+            continue
+        found[node] = (
+            _moves(model, node, contexts, EARLY),
+            _moves(model, node, contexts, LATE),
+        )
+        waiting.extend(
+            target
+            for moves in found[node]
+            for _, _, target in moves
+            if not isinstance(target, Conclusion)
+        )
+    return found
+
+
+def _moves(model: SessionModel, node: _Node, contexts: frozenset[Draw], stage: int) -> _Moves:
+    """What each draw leads to, at a message of this stage whose number says who sends it."""
+    speaker, state = node
+    number = (2 if speaker else 3) + 2 * stage
+    received = state.tags[1 - speaker]
+    draw = Draw(speaker, received)
+    draw = draw if draw in contexts else Draw(speaker, "")
+    moves: _Moves = {}
+    for cell in (Cell(category, revises) for category in Category for revises in (True, False)):
+        same = cell.category in (Category.A, Category.B), cell.category in (Category.A, Category.C)
+        held = not cell.revises
+        step = model.answering(state._replace(sent=number - 1), (same[0], held), (same[1], held))
+        after = step.target
+        tag = after.tags[speaker]
+        target: _Node | Conclusion = (1 - speaker, _plain(after, 1 - speaker))
+        if after.over:
+            target = _result(after.over, after)
+        moves.setdefault((draw, tag, target), set()).add(cell)
+    return moves
+
+
+def _result(ending: str, state: SessionState) -> Conclusion:
+    left, right = map(classes, state.history)
+    return Conclusion(ending, (left, right))
+
+
+def _partition(
+    found: Mapping[_Node, tuple[_Moves, _Moves]], contexts: frozenset[Draw]
+) -> dict[_Node, int]:
+    """The coarsest partition whose blocks cannot be told apart: refined until it is stable."""
+
+    def numbered(keys: Mapping[_Node, Hashable]) -> dict[_Node, int]:
+        numbers: dict[Hashable, int] = {}
+        return {node: numbers.setdefault(key, len(numbers)) for node, key in keys.items()}
+
+    blocks = numbered({node: (node[0], _result("", node[1])) for node in found})
+    while True:
+
+        def signature(node: _Node, blocks: dict[_Node, int] = blocks) -> Hashable:
+            return blocks[node], tuple(
+                frozenset(
+                    (draw, tag, _block(target, blocks), frozenset(cells))
+                    for (draw, tag, target), cells in moves.items()
+                )
+                for moves in found[node]
+            )
+
+        refined = numbered({node: signature(node) for node in found})
+        if len(set(refined.values())) == len(set(blocks.values())):
+            return refined
+        blocks = refined
+
+
+def _block(target: _Node | Conclusion, blocks: Mapping[_Node, int]) -> int | Conclusion:
+    return target if isinstance(target, Conclusion) else blocks[target]
+
+
+def _quotient(
+    start: _Node, found: Mapping[_Node, tuple[_Moves, _Moves]], blocks: Mapping[_Node, int]
+) -> Chain:
+    one: dict[int, _Node] = {}
+    for node in found:  # the start was found first, so its block is number 0
+        one.setdefault(blocks[node], node)
+    if blocks[start] != 0:
+        raise AssertionError("the start is the first state that is found")
+    places = sorted(one)
+    early, late = (
+        tuple(
+            tuple(
+                Branch(draw, frozenset(cells), tag, _block(target, blocks))
+                for (draw, tag, target), cells in found[one[place]][stage].items()
+            )
+            for place in places
+        )
+        for stage in (EARLY, LATE)
+    )
+    return Chain(
+        (early, late),
+        tuple(one[place][0] for place in places),
+        tuple(_result(Ending.BOUND, one[place][1]) for place in places),
+    )
+
+
+R = TypeVar("R")
+
+Players = tuple[Player, Player]
+"""The initiator m and the responder h."""
+
+LENGTH = "length"
+"""Where the expected number of messages is added up, beside the results."""
+
+Target = int | Conclusion
+
+
+@dataclass(frozen=True)
+class Weighted(Generic[R]):
+    """A chain and what its moves weigh.
+
+    `into[stage][speaker]` has for each target its weights, each with the states that it comes from.
+    `scales` are the denominators of m and h: weights are numerators over them.
+    """
+
+    chain: Chain
+    into: tuple[tuple[_Into[R], _Into[R]], tuple[_Into[R], _Into[R]]]
+    scales: tuple[int, int]
+
+
+_Into = Mapping[Target, tuple[tuple[R, tuple[int, ...]], ...]]
+
+
+def draws(players: Players) -> frozenset[Draw]:
+    """The tags that the players' behaviours go by."""
+    return frozenset(
+        Draw(agent, tag) for agent, player in enumerate(players) for tag in player.after
+    )
+
+
+def weighed(
+    built: Chain, weigh: Callable[[Draw, frozenset[Cell]], R | None], scales: tuple[int, int]
+) -> Weighted[R]:
+    """The chain whose moves weigh what `weigh` says of who draws what; None is nothing."""
+    weights = {key: weight for key in built.draws if (weight := weigh(*key)) is not None}
+
+    def into(stage: int, speaker: int) -> _Into[R]:
+        found = {
+            target: tuple((weights[key], states) for key, states in each if key in weights)
+            for target, each in built.gathered[stage][speaker].items()
+        }
+        return {target: terms for target, terms in found.items() if terms}
+
+    return Weighted(built, ((into(0, 0), into(0, 1)), (into(1, 0), into(1, 1))), scales)
+
+
+def spanned(
+    players: Players, further: Players, element: Callable[[int, int], R], factor: int = 1
+) -> Weighted[R]:
+    """The chain of players who differ in one parameter, between 0 (`players`) and 1 (`further`).
+
+    `element(c, s)` makes the weight that is c with the parameter at 0 and c + s with it at 1, both
+    over the agent's denominator, times `factor`.
+    """
+    built = chain(draws(players))
+    drawn = {draw for draw, _ in built.draws}
+    tables = {draw: (_cells(players, draw), _cells(further, draw)) for draw in drawn}
+    scales = [
+        lcm(
+            *(
+                value.denominator
+                for draw, pair in tables.items()
+                if draw.agent == agent
+                for cells in pair
+                for value in cells.values()
+            )
+        )
+        for agent in (0, 1)
+    ]
+
+    def weigh(draw: Draw, cells: frozenset[Cell]) -> R | None:
+        low, high = (
+            int(sum((shares[cell] for cell in cells), Fraction(0)) * scales[draw.agent])
+            for shares in tables[draw]
+        )
+        return element(low, high - low) if low or high else None
+
+    return weighed(built, weigh, (scales[0] * factor, scales[1] * factor))
+
+
+def fixed(players: Players) -> Weighted[int]:
+    """The chain of players whose every parameter is given."""
+    return spanned(players, players, lambda constant, _slope: constant)
+
+
+def _cells(players: Players, draw: Draw) -> dict[Cell, Fraction]:
+    return players[draw.agent].answering(draw.received).cells()

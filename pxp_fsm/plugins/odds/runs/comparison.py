@@ -1,0 +1,241 @@
+"""Comparison of a run or a published table with the simple model: tables, text, JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from proofs.sessions.model import SentSoFar
+from pxp_fsm.experiments.statistics import ROWS, Interval
+from pxp_fsm.experiments.summary import Sheet, counted
+from pxp_fsm.plugins.odds.chain import Conclusion, classes
+from pxp_fsm.plugins.odds.results import OUTCOMES
+from pxp_fsm.plugins.odds.runs.answers import OddsAnswer
+from pxp_fsm.plugins.odds.runs.estimates import SENT, Counts, Estimates, Share
+from pxp_fsm.plugins.odds.runs.fit import Fit, FittedRow
+from pxp_fsm.plugins.odds.runs.parameters import ROLES
+from pxp_fsm.plugins.odds.runs.published import ExplainedColumn
+from pxp_fsm.protocol import decisions
+from pxp_fsm.protocol.messages import Tag
+from pxp_fsm.protocol.rules import Ending
+
+_SHOWN = tuple(name for name in OUTCOMES if name != "endless")
+
+
+def seen(counts: Counts) -> dict[str, int]:
+    """How many of a run's sessions are each of `OUTCOMES`."""
+    found = dict.fromkeys(_SHOWN, 0)
+    for tags, count in counts.sequences.items():
+        result = _result(tags)
+        for outcome in _SHOWN:
+            found[outcome] += count * OUTCOMES[outcome](result)
+    return found
+
+
+def _result(tags: tuple[str, ...]) -> Conclusion:
+    sent = [SentSoFar(), SentSoFar()]
+    for place, tag in enumerate(tags):
+        sent[place % 2] = sent[place % 2].and_then(tag)
+    stopped = decisions.stops(tags[-1], tags[-2] if len(tags) > 1 else Tag.INIT)
+    why = Ending.BOUND
+    if stopped:
+        why = Ending.REJECTED if tags[-1] == Tag.REJECT else Ending.RATIFIED
+    return Conclusion(why, (classes(sent[0]), classes(sent[1])))
+
+
+def estimate_sheets(answered: OddsAnswer | None, found: Estimates, fit: Fit) -> Iterator[Sheet]:
+    """What was estimated; what follows, beside what was seen; and how well it fits.
+
+    `answered` is None where the odds were asked for with other bounds than the run's.
+    """
+    rows = [
+        (
+            f"{role}.{tag and f'{tag}:'}{name}",
+            _share(share),
+            _interval(share.interval),
+            f"{share.of} of {share.total}",
+        )
+        for role, agent in zip(ROLES, found.agents, strict=True)
+        for tag, each in agent.items()
+        if tag or not found.by_tag
+        for name, share in each.shares.items()
+    ]
+    yield Sheet("Estimates", ("parameter", "estimate", "95% interval", "counted"), tuple(rows))
+    if answered is not None:
+        yield _beside(answered, found)
+    yield Sheet(
+        "Tags by what they answer: seen (and expected)",
+        ("who answers what", *SENT, "G²", "p"),
+        tuple(_fit_row(row, found.counts.k) for row in fit.rows),
+    )
+
+
+def _beside(answered: OddsAnswer, found: Estimates) -> Sheet:
+    shares, sessions = seen(found.counts), found.counts.sessions
+    outcomes = [
+        (
+            name,
+            f"{shares[name] / sessions:.3f}",
+            f"{float(answered.odds.of(name)):.3f}",
+            _interval(found.intervals[name]),
+        )
+        for name in _SHOWN
+    ]
+    total = sum(len(tags) * count for tags, count in found.counts.sequences.items())
+    length = answered.odds.length
+    outcomes.append(
+        (
+            "messages, mean",
+            f"{total / sessions:.2f}",
+            "-" if length is None else f"{float(length):.2f}",
+            f"{found.length.low:.2f} to {found.length.high:.2f}",
+        )
+    )
+    headings = ("a session is", "seen", "by the model", "95% interval")
+    return Sheet("What was seen, and the odds", headings, tuple(outcomes))
+
+
+def _share(share: Share) -> str:
+    return f"{float(share.value):.3f}" if share.total else "-"
+
+
+def _interval(interval: Interval | None) -> str:
+    return "-" if interval is None else f"{interval.low:.3f} to {interval.high:.3f}"
+
+
+def _fit_row(row: FittedRow, k: int) -> tuple[str, ...]:
+    cells = (f"{n} ({e:.1f})" for n, e in zip(row.seen, row.expected, strict=True))
+    return (_who(row, k), *cells, f"{row.statistic:.1f}", f"{row.p:.3f}")
+
+
+def _who(row: FittedRow, k: int) -> str:
+    when = f"after message {k}" if row.context.late else f"up to message {k}"
+    return f"{ROLES[row.context.agent]}, {row.context.received}, {when}"
+
+
+def estimate_lines(found: Estimates, fit: Fit) -> Iterator[str]:
+    """What a reader must know of the estimates, and what the tests say."""
+    counts = found.counts
+    left = f"; {counted(counts.left_out, 'other')} left out" if counts.left_out else ""
+    sessions = counted(counts.sessions, "session")
+    yield f"From {sessions} of {counts.run} that the protocol ended{left}."
+    for role, agent in zip(ROLES, found.agents, strict=True):
+        if not agent[""].known:
+            yield (
+                f"The {role}'s tags were named: B stands for B and C, and D is its share of what "
+                f"is not A after message {counts.k}."
+            )
+    yield (
+        "Intervals of estimates are Wilson's; those of the odds are from draws of the parameters "
+        "(Jeffreys' prior). Messages count as independent."
+    )
+    alone = "tags do not depend on what they answer"
+    if found.by_tag:
+        alone = "what was answered decides, but for k"
+    yield (
+        f"That {alone}: G² = {fit.answers:.1f}, p = "
+        f"{fit.p_answers:.3f}. That sequences are as the model says: G² = {fit.sequences:.1f}, p = "
+        f"{fit.p_sequences:.3f}. ({fit.replicates} runs drawn from the fitted model; the p of a "
+        f"row is not corrected for there being several.)"
+    )
+    yield f"Furthest from the model: {_who(fit.worst, counts.k)}, p = {fit.worst.p:.3f}."
+
+
+def estimate_json(found: Estimates, fit: Fit) -> dict[str, Any]:
+    """Estimates and fit as JSON."""
+    return {
+        "run": found.counts.run,
+        "sessions": found.counts.sessions,
+        "left_out": found.counts.left_out,
+        "estimates": {
+            role: {
+                tag or "usual": {
+                    name: {
+                        "value": str(share.value),
+                        "of": share.of,
+                        "total": share.total,
+                        "interval": _ends(share.interval),
+                    }
+                    for name, share in each.shares.items()
+                }
+                for tag, each in agent.items()
+            }
+            | {"categories_known": agent[""].known}
+            for role, agent in zip(ROLES, found.agents, strict=True)
+        },
+        "seen": seen(found.counts),
+        "intervals": {name: _ends(each) for name, each in found.intervals.items()}
+        | {"length": _ends(found.length)},
+        "fit": {
+            "answers": {"statistic": fit.answers, "p": fit.p_answers},
+            "sequences": {"statistic": fit.sequences, "p": fit.p_sequences},
+            "replicates": fit.replicates,
+            "rows": [
+                {
+                    "agent": ROLES[row.context.agent],
+                    "received": str(row.context.received),
+                    "late": row.context.late,
+                    "seen": dict(zip(map(str, SENT), row.seen, strict=True)),
+                    "expected": dict(zip(map(str, SENT), row.expected, strict=True)),
+                    "statistic": row.statistic,
+                    "p": row.p,
+                }
+                for row in fit.rows
+            ],
+        },
+    }
+
+
+def _ends(interval: Interval | None) -> list[float] | None:
+    return None if interval is None else [interval.low, interval.high]
+
+
+def explained_sheet(found: tuple[ExplainedColumn, ...]) -> Sheet:
+    """A published column, and what each model makes of it."""
+    column = found[0].column
+    rows = [
+        (row, str(column.counts[place]), *(f"{each.expected[place]:.1f}" for each in found))
+        for place, row in enumerate(ROWS)
+    ]
+    for place, (name, count, _, _) in enumerate(found[0].told):
+        cells = (f"{each.told[place][2]:.1f} (p = {each.told[place][3]:.3f})" for each in found)
+        rows.append((f"{name} *", str(count), *cells))
+    rows.append(("likelihood, log", "", *(f"{each.log_likelihood:.2f}" for each in found)))
+    rows.append(("p of the counts", "", *(f"{each.p:.2f}" for each in found)))
+    for name in found[0].model.parameters:
+        cells = (f"{each.values[name]:.2f}" if name in each.values else "0" for each in found)
+        rows.append((name, "", *cells))
+    headings = ("of 20 sessions", "published", *(each.model.name for each in found))
+    return Sheet(f"{column.title}, and what explains it best", headings, tuple(rows))
+
+
+def explained_lines() -> Iterator[str]:
+    """What a reader must know of fits to published columns."""
+    yield (
+        "Assumed: sessions are independent and alike, n = 10, k = 3, and a column is one run (RAD "
+        "2025 is medians of five)."
+    )
+    yield (
+        "Parameters are those of greatest likelihood for the seven counts; p, which does not allow "
+        "for that, is too large rather than too small. Rows with * were not fitted."
+    )
+
+
+def explained_json(found: tuple[ExplainedColumn, ...]) -> list[dict[str, Any]]:
+    """The same as JSON."""
+    return [
+        {
+            "column": each.column.title,
+            "model": each.model.name,
+            "parameters": dict(each.values),
+            "log_likelihood": each.log_likelihood,
+            "counts": dict(zip(ROWS, each.column.counts, strict=True)),
+            "expected": dict(zip(ROWS, each.expected, strict=True)),
+            "p": each.p,
+            "not_fitted": [
+                {"what": what, "published": count, "expected": expected, "p": p}
+                for what, count, expected, p in each.told
+            ],
+        }
+        for each in found
+    ]

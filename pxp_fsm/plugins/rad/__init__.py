@@ -1,0 +1,13 @@
+"""RAD: findings in chest radiographs."""
+
+from typing import TYPE_CHECKING
+
+from pxp_fsm.doors import door
+
+if TYPE_CHECKING:
+    from pxp_fsm.plugins.rad.radiograph import Radiograph as Radiograph
+    from pxp_fsm.plugins.rad.relations import InvalidLabels as InvalidLabels
+    from pxp_fsm.plugins.rad.relations import LabelSets as LabelSets
+    from pxp_fsm.plugins.rad.relations import SameFindings as SameFindings
+
+__getattr__, __dir__ = door(globals())

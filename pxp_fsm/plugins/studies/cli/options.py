@@ -1,0 +1,89 @@
+"""Options of the `pxp study` commands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pxp_fsm.cli.options import common
+from pxp_fsm.options import option
+
+
+def _study() -> Any:
+    return option(argument=True, metavar="STUDY.toml")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyCheckOptions:
+    """Check the study in a file, and prove the lifecycles that it is run by.
+
+    The JSON Schema of the file is pxp_fsm/plugins/studies/study.schema.json.
+    """
+
+    file: Path = _study()
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyServeOptions:
+    """Let people take part in a study in a browser, and conduct it, until Ctrl-C.
+
+    The command prints the address that a panel is given (with its parameters), the link of whoever
+    conducts the study, and one for each --invite. The study is opened, paused, resumed and closed
+    on the researcher's page. The server listens on this machine alone; behind a server that
+    terminates TLS, --url says where participants reach it. After a restart everything goes on.
+    """
+
+    file: Path = _study()
+    database: str = common.database("The database that holds the study; created if there is none.")
+    invite: int = option("Invite NUMBER people by a link for each.", 0, least=0, metavar="NUMBER")
+    port: int = common.port(8765)
+    url: str | None = common.server_url("people")
+    days: float = option("The days for which a link is valid.", 90.0, above=0, most=3650)
+    browser: bool = option("Open the researcher's page in the browser.", True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyStatusOptions:
+    """Print who takes part in a study, how far they are, and who waits for whom."""
+
+    file: Path = _study()
+    database: str = common.database("The database that holds the study: a file or a URL.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyChangeOptions:
+    """Open, pause, resume, close or anonymise a study, or withdraw a participant.
+
+    A closed study brings everybody to the debrief. An anonymised one has removed who they are, so
+    that nobody can withdraw any more.
+    """
+
+    file: Path = _study()
+    event: str = option(
+        argument=True, choices=("open", "pause", "resume", "close", "anonymise", "withdraw")
+    )
+    participant: str | None = option(
+        "Who withdraws; what they said is erased.", None, metavar="PSEUDONYM"
+    )
+    yes: bool = option("Do not ask, where it cannot be undone.", False)
+    database: str = common.database("The database that holds the study; created if there is none.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyExportOptions:
+    """Export a study without names, as CSV with a data dictionary.
+
+    Who the participants are is written to a file of its own, and only where one is named.
+    """
+
+    file: Path = _study()
+    output: Path | None = option(
+        "The folder to write; it must not exist.",
+        None,
+        short="-o",
+        path="folder",
+        default="named after the study",
+    )
+    identifiers: Path | None = option("Write who the participants are to this file.", None)
+    database: str = common.database("The database that holds the study: a file or a URL.")

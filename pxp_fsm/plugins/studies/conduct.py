@@ -1,0 +1,539 @@
+"""The conduct of a study: participants come, act, lapse, withdraw; every step is one of the tables.
+
+What a participant does is their own message; the guide's and the study's follow at once, as the
+study file decides. Whatever stops a process, the next one goes on where the tables stand.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from backends.databases import RunRecord, SqlBlackboard, disclosure, queries, tokens
+from backends.databases.drafts import Timing, keep_timing
+from backends.databases.locks import RunLocked
+from pxp_fsm import __version__
+from pxp_fsm.automata.actions import Exchange
+from pxp_fsm.automata.automaton import Kind
+from pxp_fsm.defaults import SYSTEMS
+from pxp_fsm.errors import NotThere, Refused, UsageError, quoted
+from pxp_fsm.experiments.plan_data import read_plan
+from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.plugins.studies.assignment import Assigned, assignment
+from pxp_fsm.plugins.studies.erasures import Erasures
+from pxp_fsm.plugins.studies.files import Study, number_of, pseudonym
+from pxp_fsm.plugins.studies.lifecycles import (
+    GUIDE,
+    OVER,
+    PARTICIPANT,
+    PARTNER,
+    STUDY,
+    participation,
+)
+from pxp_fsm.plugins.studies.participations import (
+    NOBODY,
+    Participation,
+    assigned,
+    began,
+    begin,
+    check_stored,
+    read,
+    run_name,
+    runs_of,
+)
+from pxp_fsm.plugins.studies.questions import checked_answers, understood
+from pxp_fsm.plugins.studies.status import ON_WHOM, holds_place
+from pxp_fsm.plugins.studies.tasks import TaskSessions, TaskStanding
+from pxp_fsm.protocol.messages import text_problem
+
+LINK_SECONDS = 90 * 86400.0
+"""For how long a participant's link is valid."""
+
+MAY_LAPSE = tuple(status for status, whom in ON_WHOM.items() if whom == "the participant")
+"""The statuses in which it is the participant who is waited for."""
+
+AT_TASK = ("WAITING", "ANSWERING")
+"""The statuses of a participant who is at a task."""
+
+LONGEST_IDENTIFIER = 200
+"""Characters of an identifier."""
+
+
+class Conduct:
+    """A study on a blackboard, new or gone on with; one process at a time conducts it.
+
+    Whoever does several things between which nothing else may come holds `alone` meanwhile.
+    `clock` gives seconds since 1970. `stop` is called with the names of runs whose sessions must
+    not go on, before they are erased.
+
+    Raises `RunLocked` where another process conducts it, and `UsageError` where the study there is
+    not this one. Use it as a context manager.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        board: SqlBlackboard,
+        *,
+        clock: Callable[[], float] = time.time,
+        stop: Callable[[Iterable[str]], None] = lambda _runs: None,
+    ) -> None:
+        self.study = study
+        self.board = board
+        self._clock = clock
+        self._stop = stop
+        self.alone = threading.RLock()
+        self._seen: dict[str, float] = {}
+        self._known: dict[str, Participation] = {}
+        self._partners = Partners(study, board, clock)
+        try:
+            board.lock(study.run)
+        except RunLocked as error:
+            raise RunLocked(
+                f"another process conducts study {study.name}, and nothing was changed: go on at "
+                f"the researcher's page that it serves, or stop it"
+            ) from error
+        try:
+            self._erasures = Erasures(board, study.run)
+            self._open()
+        except BaseException:
+            board.unlock(study.run)
+            raise
+
+    def __enter__(self) -> Conduct:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.clean()
+        self.board.unlock(self.study.run)
+
+    def _open(self) -> None:
+        study, board = self.study, self.board
+        stored = {record.run: record for record in board.runs()}.get(study.run)
+        if stored is None:
+            said = {"study": dict(study.raw), "fingerprint": study.fingerprint}
+            plan = json.dumps(said, sort_keys=True)
+            system = participation().fingerprint
+            record = RunRecord(study.run, SYSTEMS, plan, study.seed, __version__, system)
+            board.start_run(record)
+        else:
+            check_stored(study, stored)
+        there = [record.session for record in board.sessions(study.run)]
+        if f"{study.run}/{NOBODY}" not in there:
+            there.append(begin(board, study.run, NOBODY, 1, study.title).name)
+        latest = board.read(lambda connection: queries.latest_events(connection, study.run))
+        for name in there:
+            subject = name.removeprefix(f"{study.run}/")
+            self._known[subject] = read(board, study.run, subject)
+            self._seen[subject] = latest.get(name, self._clock())
+        for subject in self.subjects:
+            self._align(self._known[subject])
+            self._drive(self._known[subject])
+        for subject in set(disclosure.identifiers_of(board, study.run)) & set(self._known):
+            if self.state == "ANONYMISED" or self.status(subject) in ("DECLINED", "ERASED"):
+                self._erasures.forget(subject)
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """The pseudonyms of all who came, in their order."""
+        return tuple(sorted(set(self._known) - {NOBODY}, key=number_of))
+
+    @property
+    def state(self) -> str:
+        """The state of the study itself."""
+        return self._known[NOBODY].state(STUDY)
+
+    @property
+    def statuses(self) -> Counter[str]:
+        """How many participants have each status."""
+        return Counter(self.status(subject) for subject in self.subjects)
+
+    def raise_event(self, label: str) -> None:
+        """OPEN, PAUSE, RESUME, CLOSE or ANONYMISE, for everybody; raises `Refused` where it cannot.
+
+        ANONYMISE removes all identifiers and links as well.
+        """
+        with self.alone:
+            if label not in self.possible:
+                there = ", ".join(self.possible) or "nothing"
+                raise Refused(f"the study is {self.state}: possible now is {there}")
+            self._known[NOBODY].happen(label)
+            for subject in self.subjects:
+                self._align(self._known[subject])
+                self._drive(self._known[subject])
+            if label == "ANONYMISE":
+                self._erasures.forget()
+                self.clean()
+
+    @property
+    def possible(self) -> tuple[str, ...]:
+        """The events that can happen to the study now."""
+        rows = self._known[NOBODY].live.machines[STUDY].enabled()
+        events = (row.label for row in rows if row.kind is Kind.EVENT)
+        return tuple(label for label in dict.fromkeys(events) if label not in ("LAPSE", "WITHDRAW"))
+
+    def join(self, identifiers: Mapping[str, str] | None = None) -> str:
+        """The pseudonym of who comes with these identifiers: a new one, or that of who came before.
+
+        Who comes before the study is open waits until it is. Raises `Refused` where it is paused,
+        closed or full, `UsageError` for identifiers that the study file does not name.
+        """
+        given = dict(identifiers or {})
+        check_identifiers(self.study, given)
+        with self.alone:
+            run = self.study.run
+            known = disclosure.identifiers_of(self.board, run)
+            came = next((who for who, values in known.items() if given and values == given), None)
+            if came in self._known:
+                return str(came)
+            if self.state not in ("PREPARED", "OPEN"):
+                raise Refused("the study does not take anybody new at present")
+            free = self._free_places()
+            if not free:
+                raise Refused("the study has no place left")
+            numbers = [number_of(who) for who in {*self.subjects, *known}]
+            number = number_of(came) if came else max(numbers, default=0) + 1
+            subject = pseudonym(number)
+            if given:
+                disclosure.identify(self.board, run, subject, given)
+            tasks = assignment(self.study, free[0])
+            does = [{"task": one.task.name, "arm": one.arm.name} for one in tasks]
+            about = json.dumps({"place": free[0], "does": does})
+            self._known[subject] = begin(self.board, run, subject, number + 1, about, free[0])
+            self._seen[subject] = self._clock()
+            self._align(self._known[subject])
+            return subject
+
+    def _free_places(self) -> list[int]:
+        """The places in the assignment that nobody holds, lowest first.
+
+        Who has declined, lapsed, withdrawn, or is at the end without all tasks, holds none.
+        """
+        held = {
+            one.place for who in self.subjects if holds_place(self.study, one := self._known[who])
+        }
+        return [place for place in range(1, self.study.experts + 1) if place not in held]
+
+    @property
+    def places_left(self) -> int:
+        """How many more can take part."""
+        return len(self._free_places())
+
+    def give_up(self, subject: str) -> None:
+        """Let `subject` lapse now: their place is given to who comes next.
+
+        Raises `Refused` where they cannot lapse, since they have finished or left.
+        """
+        with self.alone:
+            one = self.participation(subject)
+            if one.status not in (*MAY_LAPSE, "INVITED", "READY", "WAITING"):
+                raise Refused(f"{subject} is {one.status}, and holds no place that could be given")
+            self._lapse(one)
+
+    def invite(self, subject: str, seconds: float = LINK_SECONDS) -> str:
+        """A new token for the link of `subject`; it is not stored."""
+        self.participation(subject)
+        return tokens.issue(self.board, self.study.run, subject, seconds=seconds, now=self._clock())
+
+    def participation(self, subject: str) -> Participation:
+        """The lifecycle of `subject`; raises `NotThere` where nobody has that pseudonym."""
+        found = None if subject == NOBODY else self._known.get(subject)
+        if found is not None:
+            return found
+        raise NotThere(f"study {self.study.run} has no participant {quoted(subject)}")
+
+    def status(self, subject: str) -> str:
+        """The status of `subject`."""
+        return self.participation(subject).status
+
+    def act(
+        self, subject: str, label: str, payload: Any = None, timing: Timing | None = None
+    ) -> str:
+        """Let a participant do what their page offers; their status after it.
+
+        Raises `Refused` where it is not offered, and `UsageError` for answers that are none. A
+        second device, or a second click, finds the status already changed, and is refused.
+        """
+        with self.alone:
+            one = self.participation(subject)
+            if label == "WITHDRAW":
+                self._leave(one)
+                self.clean()
+                return one.status
+            check_payload(self.study, one, label, payload)
+            one.send(PARTICIPANT, label, payload)
+            self._seen[subject] = self._clock()
+            if timing is not None:
+                keep_timing(self.board, one.name, len(one.history), timing)
+            self._drive(one)
+            if one.status == "DECLINED":
+                self._erasures.forget(subject)
+            return one.status
+
+    def runs_of(self, subject: str) -> tuple[str, ...]:
+        """The runs of the tasks that `subject` was given, in order."""
+        return runs_of(self.study, self.participation(subject))
+
+    def assigned(self, subject: str) -> tuple[Assigned, ...]:
+        """What `subject` does, in order; nothing where that was erased."""
+        return assigned(self.study, self.participation(subject))
+
+    def doing(self, subject: str) -> tuple[Assigned, ...]:
+        """What `subject` was given so far, in order; the debrief tells which arms these were."""
+        given = len(self.participation(subject).messages("TASK"))
+        return self.assigned(subject)[:given]
+
+    def task(self, subject: str) -> tuple[str, Assigned, Plan]:
+        """The run that `subject` is at, what it is, and its plan; raises `Refused` if at none."""
+        one = self.participation(subject)
+        if one.status not in AT_TASK:
+            raise Refused(f"{subject} is {one.status}, and at no task")
+        does = self.doing(one.subject)[-1]
+        run = run_name(self.study, subject, does.place)
+        return run, does, self.study.plan(does.arm, does.task, subject)
+
+    def follow(self, subject: str) -> TaskStanding:
+        """Bring the partner in line with what is stored of the task, as far as it is released.
+
+        May be called at any time, and again.
+        """
+        with self.alone:
+            one = self.participation(subject)
+            if one.status not in AT_TASK:
+                return TaskStanding()
+            found = self._partners.standing(one, self.doing(subject)[-1])
+            if self._partners.move(one, found):
+                self._seen[subject] = self._clock()
+            return found
+
+    def lose(self, subject: str) -> None:
+        """The partner of `subject` has gone: the participant is told, and can go on.
+
+        In a blinded arm they are told at the end of a slot, as of every other answer.
+        """
+        with self.alone:
+            one = self.participation(subject)
+            if one.status in AT_TASK:
+                self._partners.lose(one)
+                self.follow(subject)
+
+    def finish(self, subject: str) -> None:
+        """A task about a network is done; raises `Refused` where there is none."""
+        with self.alone:
+            one = self.participation(subject)
+            if one.status not in AT_TASK or not self.doing(one.subject)[-1].task.network:
+                raise Refused(f"{subject} is {one.status}, and at no task about a network")
+            self._partners.move(one, TaskStanding(is_over=True))
+            self._seen[subject] = self._clock()
+
+    def catch_up(self) -> None:
+        """Erase what could not be erased when its author withdrew, since a run went on."""
+        with self.alone:
+            for subject in self.subjects:
+                self._drive(self._known[subject])
+            self.clean()
+
+    def lapse(self) -> tuple[str, ...]:
+        """Let those lapse who have given no sign since the deadline; their pseudonyms."""
+        with self.alone:
+            now, gone = self._clock(), list[str]()
+            for subject in self.subjects:
+                one = self._known[subject]
+                late = now - self._seen[subject] > self.study.deadline
+                if late and one.status in MAY_LAPSE:
+                    self._lapse(one)
+                    gone.append(subject)
+            return tuple(gone)
+
+    def _lapse(self, one: Participation) -> None:
+        self._stop(self.runs_of(one.subject))
+        one.happen("LAPSE")
+        if one.status == "DECLINED":
+            self._erasures.forget(one.subject)
+
+    def _leave(self, one: Participation) -> None:
+        """A withdrawal: what was said is erased at once, or as soon as it can be."""
+        if one.status in (*OVER, "WITHDRAWN"):
+            raise Refused(f"{one.subject} is {one.status}: there is nothing to withdraw from")
+        one.happen("WITHDRAW")
+        self._drive(one)
+
+    def _align(self, one: Participation) -> None:
+        """Let what happened to the study happen to a participation, as far as it has not."""
+        if one.subject in self._erasures.done:
+            return
+        of_study = set(self._known[NOBODY].events())
+        there = [label for label in one.events() if label in of_study]
+        for label in self._known[NOBODY].events()[len(there) :]:
+            if label in ("CLOSE", "ANONYMISE"):
+                self._stop(self.runs_of(one.subject))
+            one.happen(label)
+
+    def _drive(self, one: Participation) -> None:
+        """Let the guide and the study do what is theirs, until somebody else is to act."""
+        if one.subject in self._erasures.done:
+            return
+        while one.state(GUIDE) != "ERASING":
+            chosen = next_message(self.study, one)
+            if chosen is None:
+                break
+            one.send(*chosen)
+            self._seen[one.subject] = self._clock()
+        if one.state(GUIDE) == "ERASING":
+            self._erase(one)
+        elif one.status == "ERASED":
+            self._erasures.finish(one.subject)
+
+    def _erase(self, one: Participation) -> None:
+        """Erase what was said, then say so; where a run goes on, it is tried again later."""
+        runs = self.runs_of(one.subject)
+        self._stop(runs)
+        if self._erasures.erase(runs):
+            one.send(GUIDE, "ERASED")
+            self._erasures.finish(one.subject)
+
+    @property
+    def unclean(self) -> bool:
+        """Whether pages of the database's files may still hold what was erased."""
+        return self._erasures.unclean
+
+    def clean(self) -> None:
+        """Rewrite the database's files, if they may still hold what was erased; see `unclean`."""
+        self._erasures.clean()
+
+
+class NextMessage(NamedTuple):
+    """A message that the study or the guide sends now."""
+
+    member: str
+    label: str
+    payload: Any = None
+
+
+def next_message(study: Study, one: Participation) -> NextMessage | None:
+    """The message that is the server's to send; None where somebody else is to act."""
+    for member in (STUDY, GUIDE):
+        for row in one.live.rows(member):
+            if row.guard is not None and row.guard != true_guard(study, one):
+                continue
+            if any(isinstance(each, Exchange) for each in one.live.by_row(member, row)):
+                payload = _task(study, one) if row.label == "TASK" else None
+                return NextMessage(member, row.label, payload)
+    return None
+
+
+def true_guard(study: Study, one: Participation) -> str:
+    """The one guard that is true where the guide decides.
+
+    It is decided from the study file and from what is stored of the participation alone.
+    """
+    state = one.state(GUIDE)
+    if state == "CHOOSING":
+        if len(one.messages("TASK")) < len(study.tasks):
+            return "MORE"
+        return "ASKS" if study.after else "PLAIN"
+    if state == "PREPARING" and study.training:
+        return "TRAINS"
+    if state == "WEIGHING":
+        tried = one.messages("TRAINED")
+        if not understood(study.training, tried[-1].value):
+            return "AGAIN" if len(tried) < study.attempts else "EXCLUDED"
+    return "ASKS" if study.before else "PLAIN"
+
+
+def _task(study: Study, one: Participation) -> dict[str, Any]:
+    place = len(one.messages("TASK")) + 1
+    return {"place": place, "run": run_name(study, one.subject, place)}
+
+
+def check_identifiers(study: Study, given: Mapping[str, str]) -> None:
+    """Raise `UsageError` for identifiers that the study file does not name, or that are none."""
+    for name, value in given.items():
+        if name not in study.payment.parameters:
+            there = ", ".join(study.payment.parameters) or "none"
+            raise UsageError(f"the study takes no identifier {quoted(name)}; there are: {there}")
+        if (
+            not isinstance(value, str)
+            or not 0 < len(value) <= LONGEST_IDENTIFIER
+            or text_problem(value)
+        ):
+            raise UsageError(f"{name} is a text of at most {LONGEST_IDENTIFIER} characters")
+
+
+def check_payload(study: Study, one: Participation, label: str, payload: Any) -> None:
+    """Raise `Refused` where a page does not offer `label`, `UsageError` for what is no answer."""
+    if label == "ANSWER" or not one.may_send(label):
+        raise Refused(f"{one.subject} is {one.status}, where {quoted(label)} is not possible")
+    if label == "CONSENT" and payload != {"version": study.consent.version}:
+        raise Refused("the consent has changed since the page was shown; read it again")
+    if label == "ANSWERED":
+        checked_answers(study.before if one.status == "BEFORE" else study.after, payload)
+    elif label == "TRAINED":
+        checked_answers(study.training, payload)
+    elif label != "CONSENT" and payload is not None:
+        raise UsageError(f"{label} carries nothing")
+
+
+class Partners:
+    """The partners of the participants of `study`: the other sides of tasks.
+
+    Their table is moved by what is stored on `board` of a run, as far as it is released.
+    """
+
+    def __init__(self, study: Study, board: SqlBlackboard, clock: Callable[[], float]) -> None:
+        self._study, self._board, self._clock = study, board, clock
+        self._noticed: dict[str, float] = {}
+        self._totals: dict[object, int] = {}
+        self._began: dict[str, float] = {}
+        self._lost: set[str] = set()
+
+    def standing(self, one: Participation, does: Assigned) -> TaskStanding:
+        """How the task `does` stands, as far as its participant may know it now."""
+        if does.task.network:
+            return TaskStanding(is_theirs=True)
+        run = run_name(self._study, one.subject, does.place)
+        total = self._total(self._study.plan(does.arm, does.task, one.subject))
+        if run not in self._began:
+            self._began[run] = began(self._board, one, does.place)
+        sessions = TaskSessions(
+            self._study, self._board, one.subject, does, run, total, self._began[run]
+        )
+        return sessions.standing(self._clock(), self._noticed, is_lost=run in self._lost)
+
+    def lose(self, one: Participation) -> None:
+        """The run of the present task cannot go on."""
+        self._lost.add(run_name(self._study, one.subject, len(one.messages("TASK"))))
+
+    def move(self, one: Participation, found: TaskStanding) -> bool:
+        """Let the table of the partner say what was found; whether it moved."""
+        listening = one.state(PARTNER) == "LISTENING"
+        if found.is_over:
+            if listening:
+                one.send(PARTICIPANT, "ANSWER")
+            if found.is_lost:
+                self._leave(one)
+            else:
+                one.send(PARTNER, "OVER")
+        elif found.is_theirs and not listening:
+            one.send(PARTNER, "TURN")
+        elif not found.is_theirs and listening:
+            one.send(PARTICIPANT, "ANSWER")
+        else:
+            return False
+        return True
+
+    def _leave(self, one: Participation) -> None:
+        if one.state(PARTNER) != "LEAVING":
+            one.happen("LOST")
+        one.send(PARTNER, "GONE")
+
+    def _total(self, plan: Plan) -> int:
+        """How many sessions a run of `plan` has."""
+        about = plan.task, plan.data, plan.instances, plan.label, plan.repetitions
+        if about not in self._totals:
+            self._totals[about] = len(read_plan(plan)[1].sessions) * plan.repetitions
+        return self._totals[about]

@@ -1,0 +1,66 @@
+"""The state of a study in lines: how far everybody is, and who waits for whom."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from pxp_fsm.plugins.studies.files import Study
+from pxp_fsm.plugins.studies.lifecycles import ENDED, GUIDE, PARTNER, STUDY
+from pxp_fsm.plugins.studies.participations import Participation
+
+ON_WHOM = {
+    "READY": "the study",
+    "WAITING": "the partner",
+    "WITHDRAWN": "the server",
+    **dict.fromkeys(
+        (
+            "CONSENTING",
+            "READING",
+            "TRAINING",
+            "BEFORE",
+            "ANSWERING",
+            "BREAK",
+            "ABANDONED",
+            "AFTER",
+            "DEBRIEF",
+        ),
+        "the participant",
+    ),
+}
+"""Who is to act, by the status of the participant; in the others nobody is."""
+
+
+def summary(study: Study, state: Participation, people: Sequence[Participation]) -> Iterator[str]:
+    """The study, then a line for each participant. Arms are not named: nothing unblinds.
+
+    `state` is the participation that holds the state of the study itself.
+    """
+    places = study.experts - sum(holds_place(study, one) for one in people)
+    at = state.state(STUDY)
+    left = "" if at in ENDED else f", {places} places left"
+    yield f"Study {study.name}: {at}, {len(people)} came{left}"
+    for status, count in sorted(Counter(one.status for one in people).items()):
+        yield f"  {count:5}  {status}"
+    for one in people:
+        given, waits = len(one.messages("TASK")), waits_for(one)
+        on = f", waits {waits}" if waits else ""
+        yield f"  {one.subject}  {one.status}, task {given} of {len(study.tasks)}{on}"
+
+
+def waits_for(one: Participation) -> str:
+    """For whom or what a participation waits; "" where for nothing."""
+    if one.status == "READY" and one.state(STUDY) == "HOLDING":
+        return "until the study goes on"
+    if one.status == "WAITING" and one.state(PARTNER) == "ABSENT":
+        return f"for the {one.state(GUIDE).lower()} of the task"
+    on = ON_WHOM.get(one.status)
+    return "" if on is None else f"for {on}"
+
+
+def holds_place(study: Study, one: Participation) -> bool:
+    """Whether a place in the assignment is taken: by who is on the way, or has done all tasks."""
+    if one.status in ("DECLINED", "LAPSED", "WITHDRAWN", "ERASED"):
+        return False
+    over = one.status in ("DEBRIEF", "DONE", "ANONYMISED")
+    return not over or len(one.messages("TASK")) == len(study.tasks)

@@ -1,0 +1,205 @@
+"""Plug-ins: what each adds to the toolkit, by names that are loaded when they are asked for.
+
+A plug-in is a `Plugin` value in a light module. Ours are listed in `BUILTIN`; one that is absent is
+skipped. Others come as installed entry points of the group `pxp_fsm.plugins`; nothing is ever
+imported by a name from a file. Core asks here, and imports no plug-in.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from pxp_fsm.errors import PXPWarning
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+__all__ = ["Entry", "Format", "Plugin"]
+
+GROUP = "pxp_fsm.plugins"
+
+BUILTIN = (
+    "drug",
+    "rad",
+    "easylan",
+    "studies",
+    "odds",
+    "conformance",
+    "languages",
+    "exports",
+    "integrations",
+)
+"""The plug-ins that come with the package, in the order in which their names are listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A command: one line on it, and where it is.
+
+    `options` names the dataclass of its options, `body` the function of such a value that does the
+    work; without `options`, `body` names a click command, such as a group. `section` is the heading
+    of `pxp --help` under which it stands.
+    """
+
+    short: str
+    body: str
+    options: str = ""
+    section: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format of files of other tools: the ending of a file, and who writes and reads it.
+
+    `table` writes one table (a function of an `Automaton` that returns text), `system` tables that
+    are joined (of a composition and formulas; it returns the text, and the texts of files beside it
+    by their endings), `read` makes a table of a text (a function of the text and the file's name);
+    "" where the format has no such. The text of a `named` system holds the file's name without its
+    ending, which `system` takes as a third argument.
+    """
+
+    ending: str
+    table: str = ""
+    system: str = ""
+    read: str = ""
+    named: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plugin:
+    """What a plug-in adds. Every value that names code is `"module:name"`, loaded on use.
+
+    `names` stand in the public face (`pxp.NAME`): a module, or `"module:name"`. `tasks` are what
+    sessions can be about. `tables` are built-in tables: a package and the name of a file in it.
+    `checks` are subjects of `check` (`proofs.check.Checkable`), `subjects` functions of a value of
+    your own that return the system and the policy by which a `Session` runs it (None where they
+    cannot). `formats` are files of other tools, `recordings` forms of recorded sessions
+    (`analysis.recordings.forms.RecordingForm`). `relations` are relations that an agent can name
+    (`match="reactants"`), `pictures` draw texts of a kind, such as molecules. `pages` are pages of
+    `pxp explore`: the path below which they stand, and a function of the
+    `web.subjects.SystemSubject` that returns FastAPI's router. `options` further options of a
+    general command: the command's name, and their dataclass. `lists` are further kinds of
+    `pxp list` (entries whose body is a function that returns each name with its meaning), `help`
+    pages of the documentation: a package and the name of a file in it.
+
+    >>> import pxp_fsm as pxp
+    >>> pxp.registry.Plugin(
+    ...     name="greetings",
+    ...     about="sessions about greetings",
+    ...     tasks={"greetings": "my_package.task:GREETINGS"},
+    ...     commands={"greet": pxp.registry.Entry("greet somebody", "my_package.cli:greet")},
+    ... ).name
+    'greetings'
+    """
+
+    name: str
+    about: str
+    commands: Mapping[str, Entry] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    tasks: Mapping[str, str] = field(default_factory=dict)
+    tables: Mapping[str, str] = field(default_factory=dict)
+    checks: tuple[str, ...] = ()
+    subjects: tuple[str, ...] = ()
+    formats: Mapping[str, Format] = field(default_factory=dict)
+    recordings: tuple[str, ...] = ()
+    relations: Mapping[str, str] = field(default_factory=dict)
+    pictures: Mapping[str, str] = field(default_factory=dict)
+    pages: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)
+    lists: Mapping[str, Entry] = field(default_factory=dict)
+    help: Mapping[str, str] = field(default_factory=dict)
+
+
+def load(where: str) -> Any:
+    """What `"module:name"` means, or the module where no name is given."""
+    module, _, name = where.partition(":")
+    there = import_module(module)
+    return getattr(there, name) if name else there
+
+
+def plugins() -> Iterator[Plugin]:
+    """Every plug-in that is there, ours first: no other takes a name from one of ours.
+
+    One of others that cannot be loaded is told in a warning, and left out.
+    """
+    yield from _builtin()
+    yield from _installed(tuple(sys.path))
+
+
+def contributions(hook: str) -> dict[str, Any]:
+    """What plug-ins add by the field `hook`, by name; the first that has a name counts."""
+    found: dict[str, Any] = {}
+    for plugin in plugins():
+        for name, value in getattr(plugin, hook).items():
+            found.setdefault(name, value)
+    return found
+
+
+def contribution(hook: str, name: str) -> Any:
+    """What the first plug-in that has `name` adds by the field `hook`; None where none has it."""
+    return next(
+        (value for plugin in plugins() if (value := getattr(plugin, hook).get(name)) is not None),
+        None,
+    )
+
+
+def source(hook: str, name: str) -> Plugin | None:
+    """The plug-in that adds `name` by the field `hook`."""
+    return next((plugin for plugin in plugins() if name in getattr(plugin, hook)), None)
+
+
+def listed(hook: str) -> Iterator[Any]:
+    """What plug-ins add by the field `hook`, a list of names of code; each is loaded in turn."""
+    for plugin in plugins():
+        for where in getattr(plugin, hook):
+            yield load(where)
+
+
+@cache
+def _builtin() -> tuple[Plugin, ...]:
+    found = []
+    for name in BUILTIN:
+        module = f"{GROUP}.{name}.plugin"
+        try:
+            found.append(import_module(module).PLUGIN)
+        except ModuleNotFoundError as error:
+            # Only the folder itself may be absent; what it misses inside is a fault to be seen.
+            if error.name is None or not module.startswith(error.name):
+                raise
+    return tuple(found)
+
+
+@cache
+def _installed(_path: tuple[str, ...]) -> tuple[Plugin, ...]:
+    """Those that were installed there when this process first asked: looking takes long."""
+    from importlib import metadata  # takes longer than most of what a command imports
+
+    return tuple(
+        plugin
+        for entry in metadata.entry_points(group=GROUP)
+        if (plugin := _loaded(entry)) is not None
+    )
+
+
+def _loaded(entry: EntryPoint) -> Plugin | None:
+    try:
+        plugin = entry.load()
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with it, the rest goes on
+        problem = f"{type(error).__name__}: {error}"
+    else:
+        if isinstance(plugin, Plugin):
+            return plugin
+        problem = f"{entry.value} is no pxp_fsm.registry.Plugin"
+    dist = entry.dist.name if entry.dist is not None else "a distribution"
+    warnings.warn(
+        f"the plug-in {entry.name} of {dist} is left out ({problem}); update or uninstall {dist}",
+        PXPWarning,
+        stacklevel=2,
+    )
+    return None

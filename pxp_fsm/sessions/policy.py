@@ -1,0 +1,514 @@
+"""Policies: who acts next in a session, what its messages add to the context, when it is over.
+
+`Free` lets whoever is ready act, and draws from a seed which comes first. `Schedule` is that of
+INTERACT and PXP: two agents alternate, and the session closes as the papers' procedures say. What
+an action does to the machines is the same under both (`LiveSystem`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
+from types import MappingProxyType
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from pxp_fsm.automata.actions import (
+    Choose,
+    Deliver,
+    Exchange,
+    External,
+    Send,
+    SystemAction,
+)
+from pxp_fsm.automata.automaton import Transition
+from pxp_fsm.automata.channels import Channel
+from pxp_fsm.automata.system import System
+from pxp_fsm.errors import Refused, UsageError, WrongType, quoted
+from pxp_fsm.protocol.messages import (
+    NOTHING,
+    Instance,
+    Message,
+    Tag,
+    answer_problem,
+    text_problem,
+)
+from pxp_fsm.protocol.relations import Judgement, OracleFailed, Outcome
+from pxp_fsm.protocol.rules import AGREE, MATCH, Ending, Rules
+from pxp_fsm.sessions.actors import Deciding, Decision, Turn
+from pxp_fsm.sessions.events import Event, Faults, events_of
+from pxp_fsm.sessions.live import LiveSystem
+from pxp_fsm.sessions.pending import EventSource, Pending, check_source
+
+CLOSE = "CLOSE"
+"""The event by which INTERACT's schedule closes a session."""
+
+Ready = tuple[SystemAction, Decision | None]
+"""An action, and the decision of a member that it follows from, if it follows from one."""
+
+Moved = tuple[tuple[str, Transition], ...]
+"""The members that moved, each with the row that it took."""
+
+ContextFunction = Callable[[Instance, Message, tuple[str, ...]], str]
+"""UPDATE_CONTEXT: from the instance, message j and C_(j-1), what message j adds to the context."""
+
+
+def update_context(message: Message) -> str:
+    """UPDATE_CONTEXT where none is given: C is derived from M, as JSON.
+
+    It refers to the message; the texts are in the message table (`Question.history`) and are not
+    repeated.
+    """
+    return json.dumps({"number": message.number, "sender": message.sender, "tag": message.tag})
+
+
+class Close(NamedTuple):
+    """A session is over: how, and why; `event` is what brings machines to their end first."""
+
+    ending: Ending
+    cause: str
+    event: str = ""
+
+
+class Course(Protocol):
+    """What a policy knows of the session that it is of."""
+
+    name: str
+    instance: Instance
+    live: LiveSystem
+    limit: int
+    members: Mapping[str, Deciding]
+    history: tuple[Message, ...]
+    context: tuple[str, ...]
+
+    @property
+    def events(self) -> tuple[Event, ...]: ...
+    @property
+    def length(self) -> int: ...
+    def turn(self, name: str) -> Turn: ...
+    def unfit(self, name: str, decision: Decision) -> str | None: ...
+
+
+class Policy(Protocol):
+    """Who acts next in a session; a policy is of one session."""
+
+    @property
+    def counts(self) -> str:
+        """What the limit of a session counts: `action` or `message`."""
+
+    async def next(self, course: Course) -> Ready | Close:
+        """What happens next, or how the session is over. Raises what went wrong in a member."""
+
+    def before(self, course: Course) -> None:
+        """Let happen what is no event of its own, before the next event that is.
+
+        Raises `Refused` where a table does not allow it.
+        """
+
+    def check(self, course: Course, event: Event) -> Event:
+        """A stored event as it happens here; `Refused` where it can be none of this session."""
+
+    def delivered(self, course: Course, action: Deliver) -> Message:
+        """Which of the messages that a channel offers is delivered."""
+
+    def addition(self, course: Course, message: Message) -> str:
+        """What `message` adds to the context."""
+
+    def happened(self, event: Event, moved: Moved) -> None:
+        """Take note of an event, and of who moved."""
+
+    def after(self, course: Course) -> Close | None:
+        """How the session is over with its latest event; None where it goes on."""
+
+    def wake(self) -> None:
+        """Something has happened meanwhile: a `next` that waits looks again."""
+
+    def stop(self) -> None:
+        """The session is over, or put away: ask nobody any more."""
+
+
+@runtime_checkable
+class Steps(Protocol):
+    """A trace, as a check gives it."""
+
+    @property
+    def steps(self) -> Sequence[Hashable]:
+        """Actions, or steps that have one each."""
+
+
+Followed = Iterable[Hashable] | Steps
+"""A trace that is to be followed: a result's, or its actions."""
+
+
+class Free:
+    """Members think at the same time; which of the actions that are ready comes next is drawn.
+
+    That, and what a faulty channel does, follows from `seed` and the number of the event alone, so
+    that a resumed session goes on alike. `events` says who raises events from outside. `follow` is
+    a trace whose actions happen first. Raises `UsageError` for what the system has not.
+    """
+
+    counts = "action"
+
+    def __init__(
+        self,
+        system: System,
+        *,
+        seed: int = 0,
+        faults: Faults | None = None,
+        events: Mapping[str, EventSource] = MappingProxyType({}),
+        follow: Followed = (),
+    ) -> None:
+        self.seed = seed
+        self.faults = faults or Faults()
+        self.follow = checked_trace(system, follow)
+        for label, source in events.items():
+            problem = system.event_problem(label)
+            if problem is not None:
+                raise UsageError(problem)
+            check_source(label, source)
+        self._pending = Pending(events)
+
+    async def next(self, course: Course) -> Ready | Close:
+        live = course.live
+        while not live.stopped:
+            if self._ask(course):
+                await asyncio.sleep(0)  # whoever need not wait has answered then
+            for name, decision in self._pending.hear().items():
+                _check_payload(course, name, decision)
+                self._pending.wants[name] = decision
+            following = course.length < len(self.follow)
+            chosen = self._followed(course) if following else self._drawn(course)
+            if isinstance(chosen, Close):
+                return chosen
+            if chosen is not None and course.length >= course.limit:
+                return Close(Ending.LIMIT, f"stopped after {course.limit} actions")
+            if chosen is not None:
+                return chosen
+            if not self._pending.waits_for(_raisable(live)):
+                break
+            await self._pending.wait()
+        return _conclusion(course)
+
+    def before(self, course: Course) -> None:
+        """Everything that happens is an event."""
+
+    def check(self, course: Course, event: Event) -> Event:
+        if event.number != course.length + 1:
+            raise Refused(f"stored event {event.number} of {course.name} is out of place")
+        return event
+
+    def delivered(self, course: Course, action: Deliver) -> Message:
+        return self._chance(course, "message").choice(course.live.offered(action))
+
+    def addition(self, course: Course, message: Message) -> str:
+        """Nothing: what members know of each other is what they send."""
+        return ""
+
+    def happened(self, event: Event, moved: Moved) -> None:
+        action, message = event.action, event.message
+        raised = action.label if isinstance(action, External) else ""
+        self._pending.happened([name for name, _ in moved], raised)
+        if isinstance(action, Choose) and message is not None:
+            ((name, row),) = moved
+            self._pending.wants[name] = Decision(row, message.receiver, message.payload)
+
+    def after(self, course: Course) -> Close | None:
+        """It goes on while anybody is ready, which `next` finds."""
+        return None
+
+    def wake(self) -> None:
+        self._pending.wake()
+
+    def stop(self) -> None:
+        self._pending.stop()
+
+    def _ask(self, course: Course) -> bool:
+        """Ask each member that may act, and each source of an event; whether any was asked."""
+        asked = self._pending.expect(_raisable(course.live))
+        for name, member in course.members.items():
+            machine = course.live.machines[name]
+            if not self._pending.is_asked(name) and machine.automaton.own_rows(machine.state):
+                self._pending.ask(name, member.decide(course.turn(name), machine.automaton))
+                asked = True
+        return asked
+
+    def _drawn(self, course: Course) -> Ready | None:
+        raised = self._pending.raised | {
+            label
+            for label, probability in self._pending.chances.items()
+            if self._chance(course, f"event {label}").random() < probability
+        }
+        found = _ready(course.live, self._pending.wants, raised)
+        channel = course.live.system.channel
+        return _one_of(found, channel, self.faults, lambda: self._chance(course, "next"))
+
+    def _chance(self, course: Course, what: str) -> random.Random:
+        """Random numbers for the next event: the same where the session is resumed.
+
+        They are the same in each run: of its name, the part after the run's counts.
+        """
+        place = course.name.partition("/")[2] or course.name
+        return random.Random(f"{self.seed}/{place}/{course.length + 1}/{what}")
+
+    def _followed(self, course: Course) -> Ready | Close | None:
+        """The next action of the trace, when the member that it is of has decided the same."""
+        action, wants = self.follow[course.length], self._pending.wants
+        if isinstance(action, Deliver | External):
+            return action, None
+        name, row = actor_of(action), course.live.row_of(action)
+        if name not in course.members:
+            wants[name] = Decision(row, "", NOTHING)
+            _check_payload(course, name, wants[name])
+        if name not in wants:
+            return None
+        decision = wants[name]
+        to = "" if decision is None else decision.to
+        elsewhere = isinstance(action, Exchange | Send) and to not in ("", action.receiver)
+        if decision is None or decision.row != row or elsewhere:
+            found = "wait" if decision is None else decision.row.guard or decision.row.action
+            said = f"action {course.length + 1} of the trace is {action}, but {name} chose"
+            return Close(Ending.DIVERGED, f"{said} {found}{f' to {to}' if to else ''}")
+        return action, decision
+
+
+class Schedule:
+    """The policy of INTERACT and PXP: the first of two agents begins, and they alternate.
+
+    `rules` say who hangs up, which guards can hold at a message, and when the session is over;
+    `names` are those of the two agents. `context` is UPDATE_CONTEXT; without it C is derived from
+    the messages alone.
+    """
+
+    counts = "message"
+
+    def __init__(
+        self, rules: Rules, names: tuple[str, str], context: ContextFunction | None = None
+    ) -> None:
+        self.rules = rules
+        self.names = names
+        self._context = context
+
+    def due(self, history: Sequence[Message]) -> str:
+        """Who sends the next message; an agent that hangs up speaks twice."""
+        begins = self.rules.functions.initiator_speaks(len(history) + 1)
+        if self.rules.hangs_up(history):
+            begins = not begins
+        return self.names[0 if begins else 1]
+
+    def partner(self, name: str) -> str:
+        """The other agent."""
+        first, second = self.names
+        return second if name == first else first
+
+    async def next(self, course: Course) -> Ready | Close:
+        try:
+            self.before(course)
+        except Refused as error:
+            return Close(Ending.DEADLOCK, str(error))
+        name = self.due(course.history)
+        table = course.live.machines[name].automaton
+        decision = await course.members[name].decide(course.turn(name), table)
+        if decision is None:
+            return Close(Ending.IDLE, f"it is the turn of {name}, who waits")
+        return _sending(course, name, decision.to, decision.row.label), decision
+
+    def before(self, course: Course) -> None:
+        """Deliver what is on its way; one who hangs up leaves two messages, one each turn."""
+        for receiver in self.names:
+            sender = self.partner(receiver)
+            messages = course.live.messages.get((sender, receiver))
+            if messages:
+                message = messages[0]
+                course.live.take(Deliver(sender, receiver, message.tag), message)
+
+    def check(self, course: Course, event: Event) -> Event:
+        """What no table knows: the envelope, who starts, j and k."""
+        message = event.carried
+        where = f"stored event {quoted(message.number)} of {course.name} ({quoted(message.tag)})"
+        problem = next(self._problems(course, message), None)
+        if problem is not None:
+            raise Refused(f"{where} was refused: {problem}")
+        action = _sending(course, message.sender, message.receiver, message.tag)
+        return replace(event, number=message.number, action=action)
+
+    def _problems(self, course: Course, message: Message) -> Iterator[str]:
+        sender, history = message.sender, course.history
+        if message.session != course.name:
+            yield f"this session is {course.name!r}, not {quoted(message.session)}"
+        if type(message.number) is not int or message.number != len(history) + 1:
+            yield f"the next message is number {len(history) + 1}"
+        if sender not in self.names:
+            yield f"the agents here are {', '.join(self.names)}"
+        elif message.receiver != self.partner(sender):
+            yield f"{sender} talks to {self.partner(sender)}"
+        if not isinstance(message.tag, str):
+            yield "a tag is text"
+        problem = answer_problem(message.payload)
+        if problem is not None:
+            yield problem
+        if not history and sender != self.names[0]:
+            yield f"{self.names[0]} starts, not {sender}"
+        machine = course.live.machines[sender]
+        row = machine.automaton.sends(machine.state, message.tag, message.receiver)
+        allowed = self.rules.allowed(message.number)
+        if row is not None and row.guard is not None and row.guard not in allowed:
+            there = ", ".join(allowed)
+            yield f"{row.guard} can hold in no case at this message; possible there: {there}"
+
+    def delivered(self, course: Course, action: Deliver) -> Message:
+        return course.live.offered(action)[0]
+
+    def addition(self, course: Course, message: Message) -> str:
+        if self._context is None:
+            return update_context(message)
+        added = self._context(course.instance, message, course.context)
+        if not isinstance(added, str) or text_problem(added) is not None:
+            raise WrongType(f"UPDATE_CONTEXT returned {quoted(added)}, not a text to be stored")
+        return added
+
+    def category(self, judgements: Sequence[Judgement]) -> str:
+        """What a received pair was found to be; empty where MATCH and AGREE were not judged."""
+        first: dict[str, bool] = {}
+        for judgement in judgements:
+            first.setdefault(judgement.relation, judgement.outcome is Outcome.YES)
+        if MATCH not in first or AGREE not in first:
+            return ""
+        return str(self.rules.functions.category(first[MATCH], first[AGREE]))
+
+    def happened(self, event: Event, moved: Moved) -> None:
+        """Whose turn it is follows from the messages."""
+
+    def after(self, course: Course) -> Close | None:
+        history = course.history
+        ending = self.rules.ending(history)
+        if ending is None:
+            if self.rules.n is None and len(history) >= course.limit:
+                return Close(Ending.LIMIT, f"stopped after {course.limit} messages")
+            return None
+        if ending is Ending.BOUND:
+            cause = f"the bound of {self.rules.n} messages"
+        elif ending is Ending.TERM:
+            cause = f"{Tag.TERM} by {history[-1].sender}"
+        else:
+            cause = " ".join(message.tag for message in history[-2:])
+        return Close(ending, cause, CLOSE)
+
+    def wake(self) -> None:
+        """Nobody waits but for the agent whose turn it is."""
+
+    def stop(self) -> None:
+        """Nobody is asked ahead."""
+
+
+def actor_of(action: SystemAction) -> str:
+    """The member that decides an action; "" where it is the channel, or comes from outside."""
+    if isinstance(action, Deliver | External):
+        return ""
+    return action.sender if isinstance(action, Exchange | Send) else action.member
+
+
+def checked_trace(system: System, follow: Followed) -> tuple[SystemAction, ...]:
+    """The actions of a trace that the system can take from its start, or `UsageError`."""
+    if follow == ():
+        return ()
+    steps = follow.steps if isinstance(follow, Steps) else follow
+    found = list[SystemAction]()
+    for number, step in enumerate(steps, 1):
+        action = getattr(step, "action", step)
+        if not isinstance(action, SystemAction):
+            raise UsageError(f"step {number} of the trace is {quoted(action)}, no system's action")
+        found.append(action)
+    try:
+        events_of(system, found)
+    except Refused as error:
+        raise UsageError(f"the trace is none of this system: {error}") from error
+    return tuple(found)
+
+
+def _sending(course: Course, sender: str, receiver: str, tag: str) -> Exchange | Send:
+    synchronous = course.live.system.channel.synchronous
+    return (Exchange if synchronous else Send)(sender, receiver, tag)
+
+
+def _raisable(live: LiveSystem) -> set[str]:
+    return {event.label for event in live.externals()}
+
+
+def _check_payload(course: Course, name: str, decision: Decision | None) -> None:
+    """A fault of the member where what it wants to send fits no table that knows the tag."""
+    problem = None if decision is None else course.unfit(name, decision)
+    if problem is not None:
+        said = f"{name}: {problem}"
+        raise OracleFailed(Outcome.BROKEN, said, WrongType(said))
+
+
+def _ready(live: LiveSystem, wants: Mapping[str, Decision | None], raised: Set[str]) -> list[Ready]:
+    """What can happen now: what members want, deliveries, and events that were raised.
+
+    A channel's faults are left out, but for a loss where nothing else can become of a message.
+    """
+    found: list[Ready] = []
+    for name in live.machines:  # in their order, whoever has answered first
+        decision = wants.get(name)
+        if decision is not None:
+            found += [(action, decision) for action in _by_decision(live, name, decision)]
+    found += [(action, None) for action in live.deliveries() if not action.kept]
+    found += [(action, None) for action in live.externals() if action.label in raised]
+    return found
+
+
+def _by_decision(live: LiveSystem, name: str, decision: Decision) -> list[SystemAction]:
+    actions = [
+        action
+        for action in live.by_row(name, decision.row)
+        if not decision.to
+        or not isinstance(action, Exchange | Send)
+        or action.receiver == decision.to
+    ]
+    return [one for one in actions if not isinstance(one, Send) or not one.lost] or actions
+
+
+def _one_of(
+    found: Sequence[Ready], channel: Channel, faults: Faults, chances: Callable[[], random.Random]
+) -> Ready | None:
+    """One of `found`, each as likely, and what a faulty channel does to it; None of nothing."""
+    if not found:
+        return None
+    if len(found) == 1 and not any(one.lossy or one.duplicating for one in channel.each):
+        return next(iter(found))
+    chance = chances()
+    action, decision = found[chance.randrange(len(found))]
+    if not isinstance(action, Send | Deliver):
+        return action, decision
+    own = channel.of(action.sender, action.receiver)
+    if isinstance(action, Send) and own.lossy and chance.random() < faults.loss:
+        action = replace(action, lost=True)
+    elif isinstance(action, Deliver) and own.duplicating:
+        action = replace(action, kept=chance.random() < faults.duplication)
+    return action, decision
+
+
+def _conclusion(course: Course) -> Close:
+    """How a session is over in which nobody wants anything that can happen."""
+    live = course.live
+    if live.ended:
+        return Close(Ending.FINISHED, "every member is in an end state")
+    possible = live.possible()
+    if possible:
+        there = ", ".join(map(str, possible))
+        return Close(Ending.IDLE, f"nobody does what is possible: {there}")
+    return Close(Ending.DEADLOCK, "; ".join([*live.obstacles(), *live.waits(), *_lost(course)]))
+
+
+def _lost(course: Course) -> Iterator[str]:
+    """The latest message that each link has lost: somebody may wait for it."""
+    lost = dict[tuple[str, str], str]()
+    for event in course.events:
+        action = event.action
+        if isinstance(action, Send) and action.lost:
+            link = action.sender, action.receiver
+            lost[link] = f"{action.tag} of {link[0]} to {link[1]} was lost"
+    yield from lost.values()

@@ -1,1 +1,0 @@
-"""DRUG: retrosynthesis of approved small-molecule drugs."""

@@ -1,0 +1,58 @@
+"""The prompts that come with tasks, and their replacement by your own."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+from pxp_fsm import registry
+from pxp_fsm.errors import DataError, UsageError, quoted
+from pxp_fsm.prompting.prompts import Prompts, read_prompts
+
+LARGEST = 1_000_000
+"""Bytes of a file of prompts that are read."""
+
+
+PATHWAYS = "-pathways"
+"""What the names of the files end in by which a task's models are asked for pathways."""
+
+
+def bundled_prompts(task: str, of_papers: bool = False, variant: str = "") -> str:
+    """The text of the prompts that come with `task`, or of those that say in our words what the
+    papers' do.
+
+    They are files in the folder `prompts` beside the task's module: NAME.toml, papers-NAME.toml,
+    and NAME with a `variant`. Raises `UsageError` where there is no such file.
+    """
+    name = f"papers-{task}" if of_papers else f"{task}{variant}"
+    where = registry.contribution("tasks", task)
+    if where is not None:
+        package = where.partition(":")[0].rpartition(".")[0]
+        entry = files(package).joinpath("prompts", f"{name}.toml")
+        if entry.is_file():
+            return entry.read_text("utf-8")
+    raise UsageError(
+        f"task {quoted(task)} has no prompts of its own; give a file of prompts", "prompts"
+    )
+
+
+def prompts_text(path: Path) -> str:
+    """The text of the prompts in the file `path`; raises `DataError` where they cannot be used."""
+    try:
+        raw = path.read_bytes()[: LARGEST + 1]
+        text = raw.decode("utf-8-sig").replace("\r\n", "\n")
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({str(error.strerror).lower()})") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8 (byte {error.start}); save it as UTF-8") from error
+    if len(raw) > LARGEST:
+        raise DataError(f"{path}: prompts have at most {LARGEST:,} bytes")
+    read_prompts(text, str(path))
+    return text
+
+
+def prompts_of(task: str, source: str | None = None, *, of_papers: bool = False) -> Prompts:
+    """The prompts that a plan means: `source`, or those that come with `task`."""
+    if source is None:
+        return read_prompts(bundled_prompts(task, of_papers), f"the prompts of {task}")
+    return read_prompts(source, "the plan's prompts")

@@ -1,1 +1,0 @@
-"""RAD: findings in chest radiographs."""

@@ -1,0 +1,204 @@
+"""A study on a server, for tests: its participants as their browsers talk to it."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from starlette.testclient import TestClient
+
+from backends.databases import SqlBlackboard
+from pxp_fsm.plugins.studies.files import Study, load_study
+from pxp_fsm.plugins.studies.pages.host import StudyHost
+from pxp_fsm.plugins.studies.pages.server import application, arrival
+from pxp_fsm.web.experts.admission import (
+    PAGE_HEADERS,
+    RESEARCHERS,
+    BoundedRequests,
+    Links,
+    RequestBudget,
+)
+from pxp_fsm.web.serving import GuardedApp
+from tests.plugins.studies.experts import answers
+from tests.web.experts import BASE, PORT, Server
+
+BOUND = 120.0
+"""Seconds for which what must happen is waited for."""
+WRITES = ("OCC", "CC(=O)O.Nc1ccccc1")
+
+
+@dataclass
+class StudyServer:
+    """A server in this process; `tokens` are those of links, "" that of the researcher."""
+
+    client: TestClient
+    host: StudyHost
+    links: Links
+    tokens: dict[str, str]
+
+    def arrives(self, who: str) -> Person:
+        """Somebody who comes by the panel's address; raises `AssertionError` where refused."""
+        names = self.host.conduct.study.payment.parameters
+        answer = self.client.get("/", params=dict.fromkeys(names, who), follow_redirects=False)
+        assert answer.status_code == 200, answer.text
+        token = answer.cookies[self.links.cookie]
+        self.client.cookies.clear()
+        return Person(self.client, token, self.host.conduct.study)
+
+    def lab(self, method: str, path: str = "", **sent: Any) -> Any:
+        """The response to the researcher."""
+        headers = {"authorization": f"Bearer {self.tokens['']}"}
+        return self.client.request(method, f"/api/study{path}", headers=headers, **sent)
+
+
+@contextmanager
+def study_server(study: Study, path: Path) -> Iterator[StudyServer]:
+    """The server of `study` on the database at `path`."""
+    with SqlBlackboard(str(path)) as board, StudyHost(study, board) as host:
+        links = Links(board, PORT, scope=study.run, arrive=arrival(host.conduct))
+        bounded = BoundedRequests(application(host, links), RequestBudget(1e9, 1e9))
+        tokens = {"": links.link(RESEARCHERS, "").partition("token=")[2]}
+        with TestClient(GuardedApp(bounded, links, PAGE_HEADERS), base_url=BASE) as client:
+            yield StudyServer(client, host, links, tokens)
+
+
+class StudyProcess(Server):
+    """`pxp study serve` as a process that can be killed, and started again at the same port."""
+
+    def __init__(self, study: Path, *arguments: str) -> None:
+        super().__init__(study.parent, *arguments)
+        self.study = load_study(study)
+        self.database = study.parent / "people.sqlite"
+
+    def _command(self) -> list[str]:
+        where = ("--database", str(self.database), "--port", str(self.port), "--no-browser")
+        return ["pxp_fsm.cli", "study", "serve", str(self.study.path), *where, *self._arguments]
+
+    def address(self, who: str) -> str:
+        """The address by which a panel sends somebody."""
+        query = "&".join(f"{name}={who}" for name in self.study.payment.parameters)
+        return f"http://127.0.0.1:{self.port}/?{query}"
+
+    def arrives(self, who: str, fate: str = "") -> Person:
+        """Somebody who comes by the panel's address, on a device of theirs."""
+        client = self.client()
+        answer = client.get(self.address(who))
+        assert answer.status_code == 200, answer.text
+        token = next(cookie.value for cookie in client.cookies.jar if cookie.value)
+        client.cookies.clear()
+        return Person(client, str(token), self.study, fate)
+
+    def lab(self, path: str) -> dict[str, Any]:
+        """Do something on the researcher's page."""
+        token = self.links["researcher"].partition("token=")[2]
+        base = f"http://127.0.0.1:{self.port}/api/study"
+        headers = {"authorization": f"Bearer {token}"}
+        answer = httpx2.post(f"{base}/{path}", headers=headers, json={}, timeout=BOUND)
+        assert answer.status_code == 200, answer.text
+        return dict(answer.json())
+
+
+@dataclass
+class Person:
+    """A participant at a device of theirs; `seen` counts the statuses that their page showed."""
+
+    client: Any
+    token: str
+    study: Study
+    fate: str = ""
+    seen: Counter[str] = field(default_factory=Counter)
+    sent: int = 0
+    subject: str = ""
+    content: bytes = b""
+
+    def __post_init__(self) -> None:
+        self.draw = random.Random(self.token)
+
+    def ask(self, method: str, path: str, **sent: Any) -> Any:
+        """The response to a request."""
+        headers = {"authorization": f"Bearer {self.token}"}
+        return self.client.request(method, path, headers=headers, **sent)
+
+    def note(self, response: Any) -> dict[str, Any]:
+        assert response.status_code == 200, response.text
+        assert len(response.content) % 4096 == 0
+        found = dict(response.json())
+        self.seen[found["status"]] += 1
+        self.subject, self.content = found["subject"], response.content
+        return found
+
+    def look(self) -> dict[str, Any]:
+        """What the page shows now."""
+        return self.note(self.ask("GET", "/api/participant"))
+
+    def act(self, label: str, payload: Any = None) -> dict[str, Any]:
+        """Do what the page offers."""
+        spent = {"active": 1.5, "idle": 0.5, "edits": 3, "pastes": 0}
+        body = {"label": label, "payload": payload, "spent": spent}
+        return self.note(self.ask("POST", "/api/participant/act", json=body))
+
+    def until(self, wanted: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
+        """The page, as soon as it is as wanted."""
+        end = time.monotonic() + BOUND
+        while time.monotonic() < end:
+            page = self.look()
+            if wanted(page):
+                return page
+            time.sleep(0.02)
+        raise AssertionError(page)
+
+    def reply(self, page: dict[str, Any]) -> dict[str, Any]:
+        """Answer what is asked, as drawn."""
+        asked = page["session"]["asked"]
+        body: dict[str, Any] = {"key": asked["key"], "choice": "send"}
+        if asked["step"] == "answer":
+            body |= {"choice": "own", "prediction": self.draw.choice(WRITES)}
+            body["explanation"] = "It is easily made."
+            if asked["offers"] and self.draw.random() < 0.7:
+                body["choice"] = self.draw.choice([*asked["offers"]])
+        elif asked["step"] == "tag":
+            body["choice"] = self.draw.choice(
+                [x["guard"] for x in asked["choices"] if x["allowed"]]
+            )
+        elif asked["step"] != "look":
+            body["choice"] = self.draw.choice(["yes", "no"])
+        else:
+            self.sent += 1
+        return self.note(self.ask("POST", "/api/participant/reply", json=body))
+
+    def goes_on(self, page: dict[str, Any]) -> dict[str, Any]:
+        """One more step of what a participant does, and the page as it is then."""
+        study, status = self.study, page["status"]
+        if status in ("WAITING", "ANSWERING"):
+            if not (page.get("session") or {}).get("asked"):
+                return self.until(lambda one: one != page)
+            return self.reply(page)
+        right = self.fate != "fails"
+        doing: dict[str, tuple[str, Any]] = {
+            "CONSENTING": ("CONSENT", {"version": study.consent.version}),
+            "READING": ("READ", None),
+            "TRAINING": ("TRAINED", answers(study.training, self.draw, right=right)),
+            "BEFORE": ("ANSWERED", answers(study.before, self.draw)),
+            "AFTER": ("ANSWERED", answers(study.after, self.draw)),
+            "BREAK": ("CONTINUE", None),
+            "ABANDONED": ("CONTINUE", None),
+            "DEBRIEF": ("SEEN", None),
+            "LAPSED": ("RETURN", None),
+        }
+        if status == "CONSENTING" and self.fate == "declines":
+            return self.act("DECLINE")
+        return self.act(*doing[status])
+
+    def carried(self, *stops: str) -> dict[str, Any]:
+        """The page at the first status of `stops`, or at the end."""
+        page = self.look()
+        while page["status"] not in (*stops, "DONE", "DECLINED", "ERASED", "ANONYMISED"):
+            page = self.goes_on(page)
+        return page
