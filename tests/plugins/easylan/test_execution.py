@@ -35,6 +35,7 @@ from pxp_fsm.plugins.easylan.running.execution import (
     NoneActive,
 )
 from pxp_fsm.plugins.easylan.running.requests import Requester, bundled
+from pxp_fsm.prompting.framing import unframed
 from pxp_fsm.prompting.model import ModelRequest, Reply
 from tests.plugins.easylan.scripted_models import Frames, Say, Speaking, module
 
@@ -220,21 +221,32 @@ def test_hostile_texts_stay_data() -> None:
 
 
 def test_independent_agents_are_asked_at_once() -> None:
-    """A diamond of four at 50 ms a call: three calls' time, where one after the other is four."""
-    model = Speaking(module, seconds=0.05)
-    net = network(*map(agent, "ABCD"), edges="AB AC BD CD")
+    """In a diamond B is answered only once C was asked too, and C only once B was."""
+    rounds = 100  # of the event loop: more than any run needs before both are asked
 
-    async def go() -> list[int]:
-        run = asyncio.create_task(runner(model).run(net, "x"))
-        counts = []
-        while not run.done():
-            await asyncio.sleep(0.005)
-            counts.append(sum(model.asked.values()))
-        await run
-        return counts
+    class Meeting(Speaking):
+        def __init__(self) -> None:
+            super().__init__(module)
+            self.under_way: list[str] = []
+            self.met: set[str] = set()
 
-    counts = asyncio.run(go())
-    assert 3 in counts and 2 not in set(counts)  # B and C are asked in one turn of the loop
+        async def reply(self, request: ModelRequest) -> Reply:
+            (name,) = (
+                str(frame["name"]) for frame in unframed(request.turns[0].text) if "name" in frame
+            )
+            self.under_way.append(name)
+            for _ in range(rounds):
+                self.met |= set(self.under_way) if len(self.under_way) > 1 else set()
+                if name in "AD" or name in self.met:
+                    break
+                await asyncio.sleep(0)
+            self.under_way.remove(name)
+            return await super().reply(request)
+
+    model = Meeting()
+    run = asyncio.run(runner(model).run(network(*map(agent, "ABCD"), edges="AB AC BD CD"), "x"))
+    assert model.met == {"B", "C"}
+    assert run.output == "D(B(A(x))+C(A(x)))"
 
 
 def test_cancelling_a_run_ends_its_agents() -> None:
