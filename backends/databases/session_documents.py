@@ -15,7 +15,7 @@ from typing import Any
 from backends.databases import chain
 from backends.databases.blackboard import SqlBlackboard
 from backends.databases.records import SessionRecord
-from pxp_fsm.automata.documents import faults
+from pxp_fsm.documents import faults
 from pxp_fsm.errors import BlackboardError, DataError
 from pxp_fsm.protocol.messages import Answer, Instance, Message
 from pxp_fsm.protocol.relations import Judgement, Outcome

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from pxp_fsm.documents import text_of
 from pxp_fsm.errors import DataError, UsageError, quoted
 from pxp_fsm.prompting.model import Capability, ModelRequest, Usage
 
@@ -271,13 +272,7 @@ def catalogue(path: Path | None = None) -> Catalogue:
     bundled = _bundled()
     if path is None:
         return bundled
-    try:
-        own = _read(path.read_text("utf-8"), str(path))
-    except OSError as error:
-        why = str(error.strerror).lower()
-        raise DataError(f"the catalogue {path} cannot be read: {why}") from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"the catalogue {path} is not UTF-8") from error
+    own = _read(text_of(path, "a catalogue of models", error=DataError), str(path))
     return Catalogue(
         own.servers + bundled.servers,
         own.prices + bundled.prices,

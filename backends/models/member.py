@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 from pxp_fsm.automata.automaton import Automaton, Kind
-from pxp_fsm.automata.documents import payload_problem
+from pxp_fsm.automata.payloads import payload_problem
 from pxp_fsm.errors import UsageError
 from pxp_fsm.prompting import model as models
 from pxp_fsm.prompting.attempts import ATTEMPTS, ask_until_usable, check_attempts, first_epoch

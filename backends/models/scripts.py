@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pxp_fsm.automata import documents
+from pxp_fsm import documents
 from pxp_fsm.errors import Fault, FileError, NoAnswer, quoted
 from pxp_fsm.prompting.framing import unframed
 from pxp_fsm.prompting.model import Capability, ModelRequest, Reply

@@ -25,7 +25,7 @@ from backends.people.input import (
     say,
 )
 from pxp_fsm.automata.automaton import Automaton
-from pxp_fsm.automata.documents import payload_problem
+from pxp_fsm.automata.payloads import payload_problem
 from pxp_fsm.errors import DataError, NoAnswer
 from pxp_fsm.prompting.members import WAIT, MemberOption, may_wait, options_of
 from pxp_fsm.prompting.prompts import Problem

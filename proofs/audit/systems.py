@@ -13,7 +13,7 @@ from proofs.audit.findings import (
     Possible,
 )
 from pxp_fsm.automata.actions import Choose, Decide, Exchange, Send
-from pxp_fsm.automata.documents import payload_problem
+from pxp_fsm.automata.payloads import payload_problem
 from pxp_fsm.automata.system import System
 from pxp_fsm.errors import Refused
 from pxp_fsm.protocol.relations import Outcome

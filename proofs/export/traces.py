@@ -17,7 +17,7 @@ from proofs.core.results import Result, Status, Verdict
 from proofs.systems.encoding import Configuration
 from proofs.systems.replay import configuration_of
 from proofs.systems.results import chart_of, ways_of
-from pxp_fsm.automata import documents
+from pxp_fsm import documents
 from pxp_fsm.automata.actions import ActionRecord, SystemAction, action_of, record_of
 from pxp_fsm.automata.system import System
 from pxp_fsm.diagrams import FORMATS as PICTURES

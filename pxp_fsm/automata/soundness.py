@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pxp_fsm.automata.automaton import Automaton, Kind, Transition
-from pxp_fsm.automata.documents import schema_problems
+from pxp_fsm.automata.payloads import schema_problems
 from pxp_fsm.errors import Fault, Place, TableError
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from pxp_fsm.automata.automaton import Automaton, Kind, Transition
 from pxp_fsm.automata.channels import SYNCHRONOUS, Channel, parse_channel
-from pxp_fsm.automata.documents import located, text_of
 from pxp_fsm.automata.soundness import check_peers
 from pxp_fsm.automata.system_files import SystemFile, in_table, is_system_file, read_system
 from pxp_fsm.automata.tables import load_automaton, table_called
+from pxp_fsm.documents import located, text_of
 from pxp_fsm.errors import Fault, TableError, UsageError
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")

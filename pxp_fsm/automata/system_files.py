@@ -19,8 +19,8 @@ from typing import Any
 from pxp_fsm import defaults
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.channels import SYNCHRONOUS, Channel, parse_channel
-from pxp_fsm.automata.documents import faults, located, read, text_of
 from pxp_fsm.automata.tables import is_built_in, load_automaton
+from pxp_fsm.documents import faults, located, read, text_of
 from pxp_fsm.errors import Fault, TableError, UsageError, quoted
 
 PYTHON, TERMINAL, RANDOM, MCP = "python", "terminal", "random", "mcp"

@@ -22,8 +22,8 @@ from typing import Any
 
 from pxp_fsm import registry
 from pxp_fsm.automata.automaton import Automaton, Kind, State, Transition
-from pxp_fsm.automata.documents import faults, located, read, text_of
 from pxp_fsm.automata.soundness import UNRECEIVED, faults_of
+from pxp_fsm.documents import faults, located, read, text_of
 from pxp_fsm.errors import Fault, TableError, format_path, quoted
 
 _MOST, _LARGEST = 200, 1_000_000

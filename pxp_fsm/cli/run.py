@@ -19,13 +19,13 @@ from backends.people import has_terminal
 from proofs.export.traces import actions_of
 from pxp_fsm.analysis.monitoring import LiveMonitors, Monitors, foregone, monitored
 from pxp_fsm.automata.actions import SystemAction
-from pxp_fsm.automata.documents import text_of
 from pxp_fsm.automata.system import System, system_in
 from pxp_fsm.automata.system_files import MCP, TERMINAL, SystemFile, read_system
 from pxp_fsm.cli.options import sessions as options
 from pxp_fsm.cli.presentation import runs as printed
 from pxp_fsm.cli.presentation.text import console, printable, program
 from pxp_fsm.defaults import DATABASE
+from pxp_fsm.documents import text_of
 from pxp_fsm.errors import Halted, UsageError
 from pxp_fsm.experiments import executors, files, members, plans, proved, runs, summary
 from pxp_fsm.experiments.members import unserved

@@ -16,8 +16,7 @@ from typing import Any
 
 from backends.databases import SqlBlackboard
 from backends.models.settings import Settings
-from pxp_fsm import __version__, options
-from pxp_fsm.automata import documents
+from pxp_fsm import __version__, documents, options
 from pxp_fsm.errors import Fault, FileError, UsageError
 from pxp_fsm.experiments import plan_data, plans, runs
 from pxp_fsm.experiments.plans import Plan

@@ -9,6 +9,7 @@ from pathlib import Path
 from backends.models import registry
 from backends.models.registry import Serving
 from backends.models.settings import Settings
+from pxp_fsm.documents import text_of
 from pxp_fsm.errors import DataError, NoAnswer, UsageError
 from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.experiments.runs import together
@@ -46,10 +47,7 @@ def summary_prompt(own: Path | None = None) -> Prompt:
     if own is None:
         text = resources.files(__package__).joinpath("summaries.toml").read_text("utf-8")
         return read_each(text, "summaries.toml", {_NAME: _SLOTS})[_NAME]
-    try:
-        text = own.read_bytes().decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{own}: cannot be read as UTF-8 ({error})") from error
+    text = text_of(own, "a file of prompts", error=DataError)
     return read_each(text, str(own), {_NAME: _SLOTS})[_NAME]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from pxp_fsm.automata.documents import unique_keys
+from pxp_fsm.documents import unique_keys
 from pxp_fsm.errors import DataError, quoted
 from pxp_fsm.prompting.model import Reply, Stop
 

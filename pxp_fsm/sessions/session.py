@@ -18,7 +18,7 @@ from pxp_fsm import defaults, registry
 from pxp_fsm.automata.actions import Choose, Deliver, Exchange, External, Send, SystemAction
 from pxp_fsm.automata.automaton import Automaton, Kind, happening
 from pxp_fsm.automata.channels import parse_channel
-from pxp_fsm.automata.documents import payload_problem
+from pxp_fsm.automata.payloads import payload_problem
 from pxp_fsm.automata.system import Member, System
 from pxp_fsm.errors import GuardError, NoAnswer, Refused, SessionFailed, UsageError, quoted
 from pxp_fsm.protocol.messages import NOTHING, Answer, Episode, Instance, Json, Message, storable

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Protocol
 
 from pxp_fsm.artifacts import write_atomically
+from pxp_fsm.documents import text_of
 from pxp_fsm.errors import DataError, FileError, UsageError, quoted
 from pxp_fsm.protocol.messages import Answer, Instance, text_problem
 from pxp_fsm.tasks.task import DataRow, DataSet
@@ -26,14 +27,7 @@ MOST_BYTES = 200_000_000
 
 def read(path: Path) -> str:
     """The text of `path`, UTF-8 with or without a byte order mark; raises `DataError`."""
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise DataError(f"{path}: more than {MOST_BYTES:,} bytes; take a part of it")
-        return path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror})") from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8 (byte {error.start}); save it as UTF-8") from error
+    return text_of(path, "a file of data", most=MOST_BYTES, error=DataError)
 
 
 def records(

@@ -6,12 +6,9 @@ from importlib.resources import files
 from pathlib import Path
 
 from pxp_fsm import registry
+from pxp_fsm.documents import text_of
 from pxp_fsm.errors import DataError, UsageError, quoted
 from pxp_fsm.prompting.prompts import Prompts, read_prompts
-
-LARGEST = 1_000_000
-"""Bytes of a file of prompts that are read."""
-
 
 PATHWAYS = "-pathways"
 """What the names of the files end in by which a task's models are asked for pathways."""
@@ -38,15 +35,7 @@ def bundled_prompts(task: str, of_papers: bool = False, variant: str = "") -> st
 
 def prompts_text(path: Path) -> str:
     """The text of the prompts in the file `path`; raises `DataError` where they cannot be used."""
-    try:
-        raw = path.read_bytes()[: LARGEST + 1]
-        text = raw.decode("utf-8-sig").replace("\r\n", "\n")
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({str(error.strerror).lower()})") from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8 (byte {error.start}); save it as UTF-8") from error
-    if len(raw) > LARGEST:
-        raise DataError(f"{path}: prompts have at most {LARGEST:,} bytes")
+    text = text_of(path, "a file of prompts", error=DataError).replace("\r\n", "\n")
     read_prompts(text, str(path))
     return text
 

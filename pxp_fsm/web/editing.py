@@ -13,10 +13,10 @@ from pathlib import Path
 from proofs.systems import System
 from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.automata.automaton import Automaton
-from pxp_fsm.automata.documents import text_of
 from pxp_fsm.automata.system import Member, is_named
 from pxp_fsm.automata.system_files import in_text, is_system_file, read_system
 from pxp_fsm.automata.tables import parse_automaton
+from pxp_fsm.documents import text_of
 from pxp_fsm.errors import Fault, FileError, TableError, UsageError
 from pxp_fsm.web.subjects import SystemSubject, subject_in, subject_of
 

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from backends.databases.session_documents import session_document
-from pxp_fsm import defaults
-from pxp_fsm.automata import documents
+from pxp_fsm import defaults, documents
 from pxp_fsm.errors import DataError, Fault, FileError, UsageError, quoted
 from pxp_fsm.prompting.replies import unfenced
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules

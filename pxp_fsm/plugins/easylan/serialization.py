@@ -14,7 +14,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, get_args
 
-from pxp_fsm.automata.documents import faults
+from pxp_fsm.documents import faults
 from pxp_fsm.errors import DataError
 from pxp_fsm.plugins.easylan.distance.lmd import Distance
 from pxp_fsm.plugins.easylan.training.developer import (

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from pxp_fsm.automata import documents
+from pxp_fsm import documents
 from pxp_fsm.errors import DataError, Fault, FileError, Place, UsageError, quoted
 from pxp_fsm.experiments import plan_data, plans
 from pxp_fsm.experiments.plans import Plan

@@ -14,7 +14,7 @@ from backends.databases import RunRecord, SessionRecord, SqlBlackboard, queries
 from backends.databases.records import SYSTEM, MemberRecord
 from pxp_fsm.automata.actions import Exchange, External, SystemAction
 from pxp_fsm.automata.automaton import Kind
-from pxp_fsm.automata.documents import payload_problem
+from pxp_fsm.automata.payloads import payload_problem
 from pxp_fsm.automata.serialization import canonical_json
 from pxp_fsm.defaults import SYSTEMS
 from pxp_fsm.errors import UsageError, quoted

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from pxp_fsm.automata.documents import faults
+from pxp_fsm.documents import faults
 from pxp_fsm.plugins.easylan.lan import Lan
 from pxp_fsm.plugins.easylan.serialization import response_from_json, to_json
 from pxp_fsm.plugins.easylan.training import progress

@@ -14,7 +14,7 @@ import pytest
 
 from backends.databases import SqlBlackboard
 from pxp_fsm.artifacts import locked
-from pxp_fsm.automata.documents import faults
+from pxp_fsm.documents import faults
 from pxp_fsm.errors import FileError, UsageError
 from pxp_fsm.plugins.easylan.experiments.setup import Training
 from pxp_fsm.plugins.easylan.lan import Lan

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pxp_fsm.automata.documents import faults
+from pxp_fsm.documents import faults
 from pxp_fsm.errors import UsageError
 from pxp_fsm.plugins.easylan import serialization
 from pxp_fsm.plugins.easylan.lan import Lan

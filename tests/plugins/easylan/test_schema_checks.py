@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from pxp_fsm.automata import documents
+from pxp_fsm import documents
 from pxp_fsm.plugins.easylan.model import files
 from pxp_fsm.plugins.easylan.model.history import begun_as
 from pxp_fsm.plugins.easylan.model.network import (

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from pxp_fsm.automata.documents import faults
+from pxp_fsm.documents import faults
 from pxp_fsm.errors import DataError
 from pxp_fsm.plugins.easylan import serialization
 from pxp_fsm.plugins.easylan.distance.lmd import network_distance

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from pxp_fsm.automata.documents import line_of
+from pxp_fsm.documents import line_of, text_of
 from pxp_fsm.errors import DataError
 
 NO_LEAVING_GROUP = ""
@@ -77,11 +77,7 @@ def builtin() -> Library:
 
 def load(path: Path) -> Library:
     """The templates of the TOML file `path`; raises `DataError` with the first fault."""
-    try:
-        text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read: {error}") from error
-    return parse(text, path)
+    return parse(text_of(path, "templates", error=DataError), path)
 
 
 def parse(text: str, path: Path) -> Library:

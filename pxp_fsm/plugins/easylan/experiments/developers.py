@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from backends.people import has_terminal
-from pxp_fsm.automata import documents
+from pxp_fsm import documents
 from pxp_fsm.errors import FileError, UsageError, quoted
 from pxp_fsm.plugins.easylan.experiments.conditions import (
     AddsExamples,

@@ -16,6 +16,7 @@ from guards.text import NormalisedText
 from pxp_fsm import __version__
 from pxp_fsm.artifacts import locked
 from pxp_fsm.defaults import NETWORKS
+from pxp_fsm.documents import text_of
 from pxp_fsm.errors import DataError, NoAnswer, NotThere, UsageError, quoted
 from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.plugins.easylan.experiments import judges
@@ -64,11 +65,7 @@ def examples(path: Path) -> tuple[Example, ...]:
 
     One without `output` is judged by the developer once the network has run on it.
     """
-    try:
-        written = path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: the examples cannot be read ({error})") from error
-    return examples_in(written, path)
+    return examples_in(text_of(path, "examples", most=files.MOST_BYTES, error=DataError), path)
 
 
 def examples_in(text: str, path: Path) -> tuple[Example, ...]:

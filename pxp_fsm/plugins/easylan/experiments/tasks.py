@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from pxp_fsm.automata import documents
+from pxp_fsm import documents
 from pxp_fsm.errors import Fault, FileError, Place
 from pxp_fsm.protocol.messages import text_problem
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pxp_fsm.artifacts import write_atomically
-from pxp_fsm.automata.documents import faults, json_line_of, read, text_of
+from pxp_fsm.documents import faults, json_line_of, read, text_of
 from pxp_fsm.errors import Fault, FileError, PXPError, format_path
 from pxp_fsm.plugins.easylan.model.history import Author, Change, History, begun_as, replayed
 from pxp_fsm.plugins.easylan.model.network import (

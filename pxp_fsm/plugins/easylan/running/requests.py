@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
-from pxp_fsm.automata.documents import text_of
+from pxp_fsm.documents import text_of
 from pxp_fsm.plugins.easylan.running.events import CallBegun, CallEnded, CallEvent, TextWritten
 from pxp_fsm.prompting.attempts import ATTEMPTS, ask_until_usable, check_attempts
 from pxp_fsm.prompting.framing import encoded

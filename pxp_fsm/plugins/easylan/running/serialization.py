@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pxp_fsm.artifacts import write_atomically
-from pxp_fsm.automata.documents import faults, read, text_of
+from pxp_fsm.documents import faults, read, text_of
 from pxp_fsm.errors import FileError
 from pxp_fsm.plugins.easylan.model import files
 from pxp_fsm.plugins.easylan.model.files import received

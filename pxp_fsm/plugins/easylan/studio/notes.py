@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pxp_fsm.artifacts import write_atomically
-from pxp_fsm.automata.documents import text_of
+from pxp_fsm.documents import text_of
 from pxp_fsm.errors import FileError
 
 MOST_BYTES = 50_000_000

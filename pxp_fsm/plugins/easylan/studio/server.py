@@ -18,8 +18,8 @@ from fastapi.responses import JSONResponse, Response
 from starlette.requests import Request
 
 from pxp_fsm.artifacts import locked
-from pxp_fsm.automata.documents import faults
 from pxp_fsm.diagrams import render
+from pxp_fsm.documents import faults
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.plugins.easylan.experiments.setup import examples_in
 from pxp_fsm.plugins.easylan.experiments.tasks import BUNDLED, load_task

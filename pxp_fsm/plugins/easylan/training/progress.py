@@ -15,8 +15,8 @@ from typing import Any
 
 from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.automata.automaton import Automaton
-from pxp_fsm.automata.documents import faults, read, text_of
 from pxp_fsm.automata.tables import builtin
+from pxp_fsm.documents import faults, read, text_of
 from pxp_fsm.errors import FileError
 from pxp_fsm.plugins.easylan.decisions import PIPELINE, Counters
 from pxp_fsm.plugins.easylan.model import files

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-from pxp_fsm.automata.documents import faults
+from pxp_fsm.documents import faults
 from pxp_fsm.errors import format_path, quoted
 from pxp_fsm.plugins.easylan.model.network import Network
 from pxp_fsm.plugins.easylan.running.requests import form, text

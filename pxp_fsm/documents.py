@@ -6,16 +6,15 @@ Nothing in a file is ever imported or run.
 from __future__ import annotations
 
 import json
+import os
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pxp_fsm.automata.automaton import Automaton
-from pxp_fsm.errors import Fault, FileError, Place, format_path, quoted
+from pxp_fsm.errors import DataError, Fault, FileError, Place, format_path, quoted
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -127,7 +126,8 @@ def _keys(node: Node) -> Location:
     return (text,)
 
 
-_MAX_BYTES = 1_000_000
+MOST_BYTES = 1_000_000
+"""How many bytes a file that people write may have, unless its reader says another number."""
 
 
 def text_of(
@@ -135,27 +135,36 @@ def text_of(
     what: str,
     otherwise: str = "",
     *,
-    most: int = _MAX_BYTES,
-    error: type[FileError] = FileError,
+    most: int = MOST_BYTES,
+    error: type[FileError] | type[DataError] = FileError,
 ) -> str:
     """The text of the file `path`; raises `error` where it is none that can be read.
 
-    `what` the file is, and what else than a path could be given, are for the error; `most` is how
-    many bytes it may have.
+    `what` the file is, and what else than a path could be given, are for the error. Not more than
+    `most` bytes are ever read: what is given may have no end.
     """
     try:
-        data = path.read_bytes()
-    except OSError as reason:
-        said = f"{path}: cannot be read ({reason.strerror}); give the path of {what}{otherwise}"
-        raise error((said,)) from reason
+        with path.open("rb") as file:
+            data = file.read(most + 1)
+            size = os.fstat(file.fileno()).st_size
+    except (OSError, ValueError) as reason:  # a name with a null character is a `ValueError`
+        why = getattr(reason, "strerror", None) or reason
+        said = f"{path}: cannot be read ({why}); give the path of {what}{otherwise}"
+        raise _refused(error, Fault((), said)) from reason
     if len(data) > most:
-        raise error((f"{path}: {len(data)} bytes; {what} has at most {most}",))
+        bytes_there = size if size > most else f"more than {most}"
+        said = f"{path}: {bytes_there} bytes; {what} has at most {most}"
+        raise _refused(error, Fault((), said))
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as reason:
         line = data.count(b"\n", 0, reason.start) + 1
         fault = Fault((), "not UTF-8; save the file as UTF-8", file=str(path), line=line)
-        raise error((fault,)) from reason
+        raise _refused(error, fault) from reason
+
+
+def _refused(error: type[FileError] | type[DataError], fault: Fault) -> FileError | DataError:
+    return error((fault,)) if issubclass(error, FileError) else error(str(fault))
 
 
 def read(
@@ -290,41 +299,3 @@ def _fault(error: Any, said: str | None) -> Fault:
     else:
         text = str(error.message)[:300]
     return Fault(path, where + text, error.validator, value, allowed)
-
-
-def payload_problem(automaton: Automaton, tag: str, text: str) -> str | None:
-    """Why the payload `text`, as JSON, does not fit what `automaton` says of `tag`, or None.
-
-    A tag of which the table says nothing carries any JSON value.
-    """
-    if tag not in automaton.payloads:
-        return None
-    value = json.loads(text)
-    found = next(_validator(json.dumps(automaton.payloads[tag])).iter_errors(value), None)
-    return None if found is None else f"{found.json_path}: {found.message}"
-
-
-def schema_problems(payloads: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Each tag whose schema is none, or has an example that does not fit it, with the reason."""
-    from jsonschema import Draft202012Validator, SchemaError
-
-    for tag, schema in payloads.items():
-        try:
-            Draft202012Validator.check_schema(schema)
-        except SchemaError as error:
-            yield tag, f"is no JSON Schema: {error.json_path}: {error.message}"
-            continue
-        for example in schema.get("examples", ()) if isinstance(schema, Mapping) else ():
-            found = next(_validator(json.dumps(schema)).iter_errors(example), None)
-            if found is not None:
-                said = f"{found.json_path}: {found.message}; correct the example or the schema"
-                yield tag, f"has an example that does not fit: {said}"
-
-
-@lru_cache(maxsize=256)
-def _validator(schema: str) -> Any:
-    from jsonschema import Draft202012Validator
-    from referencing import Registry
-
-    registry: Registry[Any] = Registry()  # nothing is fetched: a schema refers to itself at most
-    return Draft202012Validator(json.loads(schema), registry=registry)

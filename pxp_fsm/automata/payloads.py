@@ -1,0 +1,48 @@
+"""Payloads: what the messages of a table carry, by the JSON Schema that the table has for a tag."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from pxp_fsm.automata.automaton import Automaton
+
+
+def payload_problem(automaton: Automaton, tag: str, text: str) -> str | None:
+    """Why the payload `text`, as JSON, does not fit what `automaton` says of `tag`, or None.
+
+    A tag of which the table says nothing carries any JSON value.
+    """
+    if tag not in automaton.payloads:
+        return None
+    value = json.loads(text)
+    found = next(_validator(json.dumps(automaton.payloads[tag])).iter_errors(value), None)
+    return None if found is None else f"{found.json_path}: {found.message}"
+
+
+def schema_problems(payloads: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Each tag whose schema is none, or has an example that does not fit it, with the reason."""
+    from jsonschema import Draft202012Validator, SchemaError
+
+    for tag, schema in payloads.items():
+        try:
+            Draft202012Validator.check_schema(schema)
+        except SchemaError as error:
+            yield tag, f"is no JSON Schema: {error.json_path}: {error.message}"
+            continue
+        for example in schema.get("examples", ()) if isinstance(schema, Mapping) else ():
+            found = next(_validator(json.dumps(schema)).iter_errors(example), None)
+            if found is not None:
+                said = f"{found.json_path}: {found.message}; correct the example or the schema"
+                yield tag, f"has an example that does not fit: {said}"
+
+
+@lru_cache(maxsize=256)
+def _validator(schema: str) -> Any:
+    from jsonschema import Draft202012Validator
+    from referencing import Registry
+
+    registry: Registry[Any] = Registry()  # nothing is fetched: a schema refers to itself at most
+    return Draft202012Validator(json.loads(schema), registry=registry)
