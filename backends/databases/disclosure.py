@@ -63,16 +63,11 @@ def subject_with(board: SqlBlackboard, run: str, name: str, value: str) -> str |
     return board.read(lambda connection: connection.scalar(query))
 
 
-def forget(board: SqlBlackboard, run: str, subject: str | None = None) -> int:
+def forget_subject(connection: Connection, run: str, subject: str | None = None) -> int:
     """Remove who a subject of `run` is outside, and their links; how many identifiers there were.
 
-    None is every subject.
+    None is every subject. See `erasure.forget` for a transaction of its own.
     """
-    return board.write(lambda connection: forget_subject(connection, run, subject))
-
-
-def forget_subject(connection: Connection, run: str, subject: str | None = None) -> int:
-    """The same, within a transaction."""
     known, links = delete(identifiers).where(_i.run == run), delete(tokens).where(_t.scope == run)
     if subject is not None:
         known, links = known.where(_i.subject == subject), links.where(_t.subject == subject)

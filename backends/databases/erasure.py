@@ -116,6 +116,8 @@ def erase(board: SqlBlackboard, chosen: Sequence[Chosen]) -> tuple[Erasure, ...]
             _erase_rest(connection, run)
         for each, (texts, prompts) in counts.items():
             _end(connection, {**begun[each], "texts": texts, "prompts": prompts})
+        if new:
+            note_remains(connection)
         return tuple(found for each in chosen if (found := _recorded(connection, each)))
 
     with ExitStack() as locked:
@@ -124,6 +126,19 @@ def erase(board: SqlBlackboard, chosen: Sequence[Chosen]) -> tuple[Erasure, ...]
                 board.lock(run)
                 locked.callback(board.unlock, run)
         return board.write(store)
+
+
+def forget(board: SqlBlackboard, run: str, subject: str | None = None) -> int:
+    """Remove who a subject of `run` is outside, and their links; how many identifiers there were.
+
+    None is every subject.
+    """
+
+    def store(connection: Connection) -> int:
+        note_remains(connection)
+        return forget_subject(connection, run, subject)
+
+    return board.write(store)
 
 
 def requests_of(board: SqlBlackboard, chosen: Sequence[Chosen]) -> frozenset[str]:
@@ -150,6 +165,9 @@ def clean(board: SqlBlackboard) -> None:
 
     Raises `BlackboardError` where somebody else has the database open, or it may not be done; it
     can be repeated. The log, the replicas and the backups of a server are its owner's affair.
+
+    Only when all is rewritten does the note go that texts may remain. Whoever is killed before
+    leaves it, and `pxp verify` says so until somebody cleans.
     """
     with translated_errors(board.shown):
         if board.engine.dialect.name == "postgresql":
@@ -157,6 +175,7 @@ def clean(board: SqlBlackboard) -> None:
             with alone.connect() as connection:
                 for table in _REWRITTEN:
                     connection.exec_driver_sql(f"VACUUM FULL {table.name}")
+                connection.exec_driver_sql(_NOTES["postgresql"][False])
             return
         driver = board.engine.raw_connection()
         try:
@@ -164,6 +183,8 @@ def clean(board: SqlBlackboard) -> None:
             cursor.execute(f"PRAGMA busy_timeout={_PATIENCE}")
             cursor.execute("VACUUM")
             busy = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            if not busy:
+                cursor.execute(_NOTES["sqlite"][False])
         finally:
             driver.invalidate()
             driver.close()
@@ -172,6 +193,32 @@ def clean(board: SqlBlackboard) -> None:
             f"{board.shown}: its log still holds what was erased, since another process has the "
             f"database open; close it, then erase again"
         )
+
+
+_NOTES = {
+    "sqlite": ("PRAGMA user_version = 0", "PRAGMA user_version = 1"),
+    "postgresql": ("COMMENT ON TABLE erasures IS NULL", "COMMENT ON TABLE erasures IS 'remains'"),
+}
+"""By dialect, what notes that texts do not remain, and that they may."""
+
+
+def note_remains(connection: Connection) -> None:
+    """Note that the files may still hold what this transaction removes, until `clean`.
+
+    Both databases undo the note with the transaction, so that it is there exactly if the texts are
+    gone from the tables.
+    """
+    connection.exec_driver_sql(_NOTES[connection.dialect.name][True])
+
+
+def may_remain(connection: Connection) -> bool:
+    """Whether the files of the database may still hold what was erased."""
+    noted = (
+        "PRAGMA user_version"
+        if connection.dialect.name == "sqlite"
+        else "SELECT obj_description('erasures'::regclass, 'pg_class') IS NOT NULL"
+    )
+    return bool(connection.exec_driver_sql(noted).scalar())
 
 
 def _begin(connection: Connection, each: Chosen) -> Row:

@@ -19,6 +19,7 @@ from sqlalchemy.exc import DBAPIError
 
 from backends.databases import chain, schema
 from backends.databases.engine import open_engine
+from backends.databases.erasure import may_remain
 from backends.databases.faults import translated_errors
 from backends.databases.records import Erasure, stored_system
 from backends.databases.rows import events, members_of
@@ -33,6 +34,19 @@ from pxp_fsm.sessions.replay import trace
 _STREAMED = {"yield_per": 500}
 _SHOWN = 20
 """How many uses of a changed text are named."""
+NOT_COVERED = {
+    "blackboard_version": "the version of the schema",
+    "drafts": "drafts",
+    "tokens": "links of participants",
+    "identifiers": "who subjects are",
+    "runs.ordinal": "the order in which runs are listed",
+}
+"""What may change or go without a problem, by table or column: none of it is evidence.
+
+A database of another version is not opened at all. A draft is replaced, and removed once it was
+sent; links expire and are revoked; who somebody is goes when they ask for it. The order of runs is
+that of one database, and is not exchanged.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +79,14 @@ class Report:
     """What `verify` found: nothing wrong if there are no problems.
 
     `unknown` is what could not be compared, and why; `erased` are the sessions without texts.
+    `remains` says that the files of the database may still hold what was erased.
     """
 
     marks: tuple[Mark, ...]
     problems: tuple[IntegrityProblem, ...]
     unknown: tuple[IntegrityProblem, ...] = ()
     erased: tuple[Erasure, ...] = ()
+    remains: bool = field(default=False, compare=False)
 
 
 def verify(database: str) -> Report:
@@ -104,7 +120,8 @@ def verify_rows(connection: Connection) -> Report:
         problems += _guarded("the database", check(connection))
     marks: list[Mark] = []
     problems += _guarded("the database", _runs(connection, marks))
-    return Report(tuple(marks), tuple(problems), (), _erasures(connection))
+    remains = may_remain(connection)
+    return Report(tuple(marks), tuple(problems), (), _erasures(connection), remains)
 
 
 def _erasures(connection: Connection) -> tuple[Erasure, ...]:

@@ -8,7 +8,7 @@ from backends.databases import SqlBlackboard, anchors, erasure
 from backends.databases.disclosure import exports_of
 from backends.databases.engine import open_engine
 from backends.databases.faults import translated_errors
-from backends.databases.verify import IntegrityProblem
+from backends.databases.verify import NOT_COVERED, IntegrityProblem
 from backends.databases.verify import verify as verified
 from backends.databases.versions import plan_upgrade
 from backends.databases.versions import upgrade as upgraded
@@ -48,6 +48,12 @@ def verify(request: options.VerifyOptions) -> int:
     for label, listed in (("Changed", problems), ("Not compared", report.unknown)):
         for problem in listed:
             click.echo(f"{label}: {printable(problem.where)}: {printable(problem.what)}")
+    if report.remains:
+        click.echo(
+            "Not done: the files of the database may still hold what was erased; close what else "
+            "has it open, then `pxp erase` it again"
+        )
+    click.echo(f"Not covered: {', '.join(NOT_COVERED.values())}.")
     if problems:
         return CHANGED
     click.echo(f"Nothing{' that was compared' if report.unknown else ''} was changed.")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +26,7 @@ from backends.databases import (
     chain,
     transfer,
 )
-from backends.databases.erasure import clean, erase, sessions_of
+from backends.databases.erasure import clean, erase, forget, sessions_of
 from backends.databases.queries import runs
 from backends.databases.recordings import run_counts
 from backends.databases.schema import ERASED
@@ -35,6 +38,7 @@ from pxp_fsm.prompting.model import Call, ChatRole, ChatTurn, ModelRequest, Repl
 from pxp_fsm.protocol.messages import Instance
 from pxp_fsm.protocol.relations import Judgement, Outcome, digest
 from pxp_fsm.sessions.session import Session
+from tests.backends import killed_erasures
 from tests.backends.records import RUN, as_stored, message, record
 
 if TYPE_CHECKING:
@@ -163,10 +167,42 @@ def test_a_log_that_somebody_reads_is_said_to_hold_it(
     erase(board, sessions_of(board, [ONE]))
     with pytest.raises(BlackboardError, match="another process has the database open"):
         clean(board)
+    assert verify_engine(board.engine).remains
     reader.close()
     erase(board, sessions_of(board, [ONE]))
     clean(board)
+    assert not verify_engine(board.engine).remains
     assert words("prompt", ONE).encode() not in bytes_of(tmp_path)
+
+
+def test_what_is_gone_from_the_tables_alone_is_said_to_remain(board: SqlBlackboard) -> None:
+    assert not verify_engine(board.engine).remains
+    forget(board, "drug-1")
+    assert verify_engine(board.engine).remains
+    clean(board)
+    assert not verify_engine(board.engine).remains
+    erase(board, sessions_of(board, [ONE]))
+    assert verify_engine(board.engine).remains
+    clean(board)
+    erase(board, sessions_of(board, [ONE]))  # nothing was left to erase
+    assert not verify_engine(board.engine).remains
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"])
+def test_an_erasure_that_is_killed_never_looks_finished(
+    board: SqlBlackboard, tmp_path: Path
+) -> None:
+    board.engine.dispose()
+    file = str(tmp_path / "blackboard.sqlite")
+    program = [sys.executable, "-m", killed_erasures.__name__, file, ONE]
+    said = json.dumps([words(kind, ONE) for kind in SAID])
+    done = subprocess.run(program, input=said, stdout=subprocess.PIPE, text=True, check=True)
+    states = [tuple(state) for state in json.loads(done.stdout)]
+    stored = [state for state in states if state[0]]
+    assert states[0] == (False, False, True), "killed before it was stored"
+    assert stored[0][1], "killed before the files were rewritten"
+    assert states[-1] == (True, False, False), "not killed"
+    assert (True, False, True) not in stored
 
 
 def test_a_text_that_is_gone_without_a_record_is_found(board: SqlBlackboard) -> None:

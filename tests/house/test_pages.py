@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import doctest
 import json
 import re
 from pathlib import Path
@@ -40,3 +42,18 @@ def test_a_page_for_beginners_needs_no_file_of_the_repository(name: str) -> None
     blocks = [found[3] for found in FENCED.finditer(pages()[name])]
     assert len(blocks) > 3
     assert not [block for block in blocks if "examples/" in block]
+
+
+def python_of(page: Path) -> list[ast.stmt]:
+    """The Python of a page."""
+    blocks = [
+        found[3] for found in FENCED.finditer(page.read_text("utf-8")) if found[2] == "python"
+    ]
+    examples = [doctest.DocTestParser().get_examples(block) for block in blocks]
+    return ast.parse("".join(example.source for block in examples for example in block)).body
+
+
+def test_the_examples_of_readme_are_those_whose_types_are_checked() -> None:
+    """mypy checks `readme.py` with all other tests."""
+    _, *typed = ast.parse((ROOT / "tests" / "house" / "readme.py").read_text("utf-8")).body
+    assert [*map(ast.dump, python_of(ROOT / "README.md"))] == [*map(ast.dump, typed)]

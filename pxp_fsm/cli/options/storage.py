@@ -27,6 +27,10 @@ class VerifyOptions:
     Prints a mark for each run. Keep the mark where the database's owner cannot write: the owner can
     rewrite everything in a database, but not so that the mark stays the same. An anchor, which
     `pxp run --anchor` signs, holds the marks of runs as they were at their ends.
+
+    All that is recorded is covered, with costs, times, consents and erasures. Not covered are
+    drafts, links of participants, who subjects are, the version of the schema, and the order in
+    which runs are listed.
     """
 
     database: str = common.database_argument()

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
 
-from backends.databases import SqlBlackboard, disclosure, erasure
+from backends.databases import SqlBlackboard, erasure
 from backends.databases.disclosure import Export, exports_of
 from backends.databases.locks import RunLocked
 from pxp_fsm.errors import BlackboardError, NotThere
@@ -25,7 +25,7 @@ class Erasures:
         self._board, self._run = board, run
         erased = (one.session for one in board.erasures(run))
         self.done = {name.removeprefix(f"{run}/") for name in erased}
-        self.unclean = bool(self.done)  # whoever erased them may have been killed before
+        self.unclean = board.read(erasure.may_remain)  # who erased them may have been killed
 
     def erase(self, names: Iterable[str]) -> bool:
         """Erase these runs or sessions, as far as they are stored; whether all were.
@@ -49,7 +49,7 @@ class Erasures:
 
     def forget(self, subject: str | None = None) -> None:
         """Remove who somebody was, and their links; None is everybody."""
-        disclosure.forget(self._board, self._run, subject)
+        erasure.forget(self._board, self._run, subject)
         self.unclean = True
 
     def clean(self) -> None:

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 import pxp_fsm as pxp
 from backends.databases import SqlBlackboard, disclosure, tokens
 from backends.databases.drafts import keep_draft
-from backends.databases.verify import verify_engine
+from backends.databases.verify import verify_engine, verify_rows
 from pxp_fsm.errors import BlackboardError, NotThere, Refused, UsageError
 from pxp_fsm.plugins.studies.conduct import Conduct
 from pxp_fsm.plugins.studies.erasures import given_out
@@ -73,6 +74,29 @@ def test_what_was_identified_typed_and_answered_is_gone_after_a_withdrawal(
     assert [one.session for one in report.erased] == [f"easylan/{leaves.subject}"]
     with Conduct(study, board) as conduct:
         assert conduct.statuses == {"WAITING": 1, "ERASED": 1}
+
+
+@pytest.mark.parametrize(
+    "gone", ["TRUE", "number > (SELECT MAX(number) - 2 FROM events WHERE session = :session)"]
+)
+def test_a_withdrawal_that_is_taken_back_behind_the_program_is_found(
+    study: Study, board: SqlBlackboard, gone: str
+) -> None:
+    with Conduct(study, board) as conduct:
+        conduct.raise_event("OPEN")
+        leaves = at_tasks(conduct)
+        conduct.act(leaves.subject, "WITHDRAW")
+    assert verify_engine(board.engine).problems == ()
+    session = f"easylan/{leaves.subject}"
+    with board.engine.connect() as connection:
+        connection.exec_driver_sql("DROP TRIGGER events_kept")
+        rows = connection.execute(
+            text(f"DELETE FROM events WHERE session = :session AND {gone}"), {"session": session}
+        ).rowcount
+        found = verify_rows(connection).problems
+        connection.rollback()
+    assert rows > 2 if gone == "TRUE" else rows == 2
+    assert f"session {session}" in {problem.where for problem in found}
 
 
 def test_exports_from_before_a_withdrawal_are_named(
