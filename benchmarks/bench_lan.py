@@ -23,9 +23,8 @@ from itertools import pairwise
 
 from learned_networks import learned
 
-from pxp_fsm.plugins.easylan.model.edits import applied
 from pxp_fsm.plugins.easylan.model.network import Control, LanAgent, Network
-from pxp_fsm.plugins.easylan.model.operations import Teach
+from pxp_fsm.plugins.easylan.model.operations import Teach, applied
 from pxp_fsm.plugins.easylan.proofs import checking
 from pxp_fsm.plugins.easylan.running.execution import NetworkRunner
 from pxp_fsm.plugins.easylan.running.requests import Requester, bundled

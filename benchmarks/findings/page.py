@@ -30,8 +30,8 @@ from pxp_fsm.analysis.counterexamples import bounds_of, chart
 from pxp_fsm.diagrams import Diagram, sequence_chart, write
 from pxp_fsm.plugins.easylan.decisions import AGENT, PIPELINE
 from pxp_fsm.plugins.easylan.proofs import checking
-from pxp_fsm.plugins.easylan.proofs import claims as update_claims
-from pxp_fsm.plugins.easylan.proofs.pipeline import Pipeline
+from pxp_fsm.plugins.easylan.proofs import checking as update_claims
+from pxp_fsm.plugins.easylan.proofs.models import Pipeline
 from pxp_fsm.protocol.relations import EQUIVALENCE, Assumption
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 

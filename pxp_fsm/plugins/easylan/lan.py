@@ -11,10 +11,9 @@ from pxp_fsm.artifacts import locked
 from pxp_fsm.diagrams import Edge, EdgeRow, Node, StateDiagram
 from pxp_fsm.errors import DataError, UsageError
 from pxp_fsm.plugins.easylan.model import files
-from pxp_fsm.plugins.easylan.model.edits import applied
 from pxp_fsm.plugins.easylan.model.history import Author, Change, History, begun_as
 from pxp_fsm.plugins.easylan.model.network import Network, initial
-from pxp_fsm.plugins.easylan.model.operations import WORDS, Operation
+from pxp_fsm.plugins.easylan.model.operations import WORDS, Operation, applied
 from pxp_fsm.plugins.easylan.running.events import Event, Finished, Listener, RunBegun, RunReason
 from pxp_fsm.plugins.easylan.running.execution import NetworkRun, NetworkRunner, NoneActive
 from pxp_fsm.plugins.easylan.running.requests import Requester, bundled
@@ -192,7 +191,7 @@ class Lan:
         if_version: int | None = None,
         ued: int | None = None,
     ) -> Network:
-        """Apply operations at once, or refuse them all. Raises what `edits.applied` does.
+        """Apply operations at once, or refuse them all. Raises what `applied` does.
 
         With `if_version` only the network of that version is edited: `Conflict` where somebody has
         changed it since. `ued` is what the edit took in interactions, where that was counted.

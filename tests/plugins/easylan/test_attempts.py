@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from backends.models.scripts import ScriptedModel
-from pxp_fsm.plugins.easylan.experiments.judges import CriterionJudge
+from pxp_fsm.plugins.easylan.experiments.scoring import CriterionJudge
 from pxp_fsm.plugins.easylan.experiments.tasks import load_task
 from pxp_fsm.plugins.easylan.model.network import Control, LanAgent, Network
 from pxp_fsm.plugins.easylan.running.events import CallBegun, CallEnded, CallEvent, TextWritten

@@ -11,11 +11,8 @@ import pytest
 from backends.databases import CallsOf, SqlBlackboard
 from pxp_fsm.plugins.easylan.distance.measures import Action, tallied, ued
 from pxp_fsm.plugins.easylan.experiments import comparison
-from pxp_fsm.plugins.easylan.experiments.conditions import (
-    AddsExamples,
+from pxp_fsm.plugins.easylan.experiments.comparison import (
     Condition,
-    FollowsEdits,
-    HandEdit,
     Measured,
     MeetsCriteria,
     TrainingSetting,
@@ -26,7 +23,13 @@ from pxp_fsm.plugins.easylan.experiments.conditions import (
 from pxp_fsm.plugins.easylan.experiments.tasks import LanTask, load_task
 from pxp_fsm.plugins.easylan.model.operations import AgentField, Edit
 from pxp_fsm.plugins.easylan.training.developer import Developer
-from pxp_fsm.plugins.easylan.training.simulated import Confirming, Editing
+from pxp_fsm.plugins.easylan.training.simulated import (
+    AddsExamples,
+    Confirming,
+    Editing,
+    FollowsEdits,
+    HandEdit,
+)
 from tests.plugins.easylan.scripted_models import Frames, Speaking
 
 TASK = load_task("grammar")

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from pxp_fsm.errors import FileError, UsageError
-from pxp_fsm.plugins.easylan.experiments.conditions import AddsExamples, FollowsEdits, HandEdit
 from pxp_fsm.plugins.easylan.experiments.developers import (
     find_developer,
     hand,
@@ -17,8 +16,11 @@ from pxp_fsm.plugins.easylan.experiments.developers import (
 from pxp_fsm.plugins.easylan.model.operations import AgentField, Connect, Edit
 from pxp_fsm.plugins.easylan.training.developer import DeveloperChoice
 from pxp_fsm.plugins.easylan.training.simulated import (
+    AddsExamples,
     Confirming,
     Editing,
+    FollowsEdits,
+    HandEdit,
     ScriptedAct,
     ScriptedDeveloper,
     equal,

@@ -17,7 +17,6 @@ from jsonschema import Draft202012Validator
 from pxp_fsm.errors import FileError, PXPError, UsageError
 from pxp_fsm.plugins.easylan.lan import Lan
 from pxp_fsm.plugins.easylan.model import files
-from pxp_fsm.plugins.easylan.model.edits import applied
 from pxp_fsm.plugins.easylan.model.history import Conflict, begun_as, replayed
 from pxp_fsm.plugins.easylan.model.network import (
     AgentInput,
@@ -28,6 +27,9 @@ from pxp_fsm.plugins.easylan.model.network import (
     LanAgent,
     Network,
     Piece,
+    Unsound,
+    check_network,
+    cycle_of,
 )
 from pxp_fsm.plugins.easylan.model.operations import (
     WORDS,
@@ -42,8 +44,8 @@ from pxp_fsm.plugins.easylan.model.operations import (
     Operation,
     Split,
     SplitKind,
+    applied,
 )
-from pxp_fsm.plugins.easylan.model.soundness import Unsound, check_network, cycle_of
 from tests.plugins.easylan.random_networks import NAMES, OPERATIONS, networks
 
 A, B, C = (LanAgent(name, f"do {name}", "text") for name in "ABC")

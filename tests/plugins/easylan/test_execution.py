@@ -16,8 +16,8 @@ from pxp_fsm.plugins.easylan.model.network import (
     ControlExample,
     LanAgent,
     Network,
+    Unsound,
 )
-from pxp_fsm.plugins.easylan.model.soundness import Unsound
 from pxp_fsm.plugins.easylan.running.events import (
     Activation,
     CallBegun,

@@ -8,7 +8,7 @@ import pytest
 
 from pxp_fsm.errors import FileError
 from pxp_fsm.plugins.easylan.model import files
-from pxp_fsm.plugins.easylan.model.soundness import MOST_EDGES
+from pxp_fsm.plugins.easylan.model.network import MOST_EDGES
 
 
 def test_a_network_with_too_many_edges_is_refused() -> None:

@@ -22,4 +22,4 @@ def test_a_training_does_what_it_did(seed: int) -> None:
 def test_every_strategy_is_taken() -> None:
     taken = {row.split()[1] for kept in KEPT.values() for row in kept["rows"]}
     assert {"ADD_AGENT", "KEEP_OFF", "TURN_ON", "ADD_KNOWLEDGE", "SPLIT", "ADD_INPUTS"} <= taken
-    assert {"COMMIT", "RECORD", "RESTART", "REPEAT", "GIVE_UP", "ACCEPT", "RETRY", "SKIP"} <= taken
+    assert {"COMMIT", "RECORD", "RESTART", "REPEAT", "GIVE_UP", "RUN_AGAIN", "SKIP"} <= taken

@@ -23,7 +23,6 @@ from pxp_fsm.errors import FileError, NoAnswer, UsageError
 from pxp_fsm.plugins.easylan.experiments import setup
 from pxp_fsm.plugins.easylan.experiments.terminal import operations
 from pxp_fsm.plugins.easylan.lan import Lan
-from pxp_fsm.plugins.easylan.model.merging import merging
 from pxp_fsm.plugins.easylan.model.network import Control, LanAgent, Network
 from pxp_fsm.plugins.easylan.model.operations import (
     AgentField,
@@ -37,6 +36,7 @@ from pxp_fsm.plugins.easylan.model.operations import (
     Operation,
     Split,
     SplitKind,
+    merging,
 )
 from pxp_fsm.plugins.easylan.running.execution import NetworkRun
 from pxp_fsm.plugins.easylan.training.developer import Confirms

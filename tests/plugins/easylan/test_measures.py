@@ -24,7 +24,6 @@ from pxp_fsm.plugins.easylan.distance.measures import (
 from pxp_fsm.plugins.easylan.lan import Lan
 from pxp_fsm.plugins.easylan.model import files
 from pxp_fsm.plugins.easylan.model.history import Author, Change, History, begun_as
-from pxp_fsm.plugins.easylan.model.merging import merging
 from pxp_fsm.plugins.easylan.model.network import (
     Control,
     HandledExample,
@@ -44,6 +43,7 @@ from pxp_fsm.plugins.easylan.model.operations import (
     Split,
     SplitKind,
     Teach,
+    merging,
 )
 from pxp_fsm.plugins.easylan.running.execution import NetworkRun
 from pxp_fsm.plugins.easylan.training.developer import (

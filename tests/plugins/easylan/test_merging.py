@@ -7,11 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pxp_fsm.errors import UsageError
-from pxp_fsm.plugins.easylan.model.edits import applied
-from pxp_fsm.plugins.easylan.model.merging import merging
-from pxp_fsm.plugins.easylan.model.network import Control, LanAgent, Network
-from pxp_fsm.plugins.easylan.model.operations import MANUAL
-from pxp_fsm.plugins.easylan.model.soundness import Unsound, cycle_of
+from pxp_fsm.plugins.easylan.model.network import Control, LanAgent, Network, Unsound, cycle_of
+from pxp_fsm.plugins.easylan.model.operations import MANUAL, applied, merging
 from tests.plugins.easylan.random_networks import networks
 
 

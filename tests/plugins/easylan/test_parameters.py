@@ -8,9 +8,8 @@ import pytest
 
 from pxp_fsm.errors import PXPError, UsageError
 from pxp_fsm.plugins.easylan.model import files
-from pxp_fsm.plugins.easylan.model.edits import applied
 from pxp_fsm.plugins.easylan.model.network import Control, LanAgent, Network
-from pxp_fsm.plugins.easylan.model.operations import Connect, Split, SplitKind
+from pxp_fsm.plugins.easylan.model.operations import Connect, Split, SplitKind, applied
 from pxp_fsm.plugins.easylan.training.steps import Strategy, UpdateStep, form_of, problem_of
 from pxp_fsm.plugins.easylan.training.strategies import Update, operations_of
 from tests.plugins.easylan.trainings import new_agent

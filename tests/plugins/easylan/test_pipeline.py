@@ -16,8 +16,8 @@ from pxp_fsm.plugins.easylan.model.operations import AgentField, Connect, Edit
 from pxp_fsm.plugins.easylan.training.developer import Act, DeveloperChoice, RegressionChoice
 from pxp_fsm.plugins.easylan.training.pipeline import Trainer, TrainingLimits
 from pxp_fsm.plugins.easylan.training.progress import Example
+from pxp_fsm.plugins.easylan.training.steps import HOLE
 from pxp_fsm.plugins.easylan.training.supervision import AS_WRITTEN, StepEnded, Supervision
-from pxp_fsm.plugins.easylan.training.wildcards import HOLE
 from pxp_fsm.prompting.model import Capability, ModelRequest, Reply
 from tests.plugins.easylan.scripted_models import Speaking
 from tests.plugins.easylan.trainings import (

@@ -28,8 +28,8 @@ from pxp_fsm.plugins.easylan.model.operations import (
     Operation,
     Split,
 )
-from pxp_fsm.plugins.easylan.proofs.pipeline import EDIT, Pipeline, PipelineBounds
-from pxp_fsm.plugins.easylan.proofs.pipeline import PipelineState as Abstract
+from pxp_fsm.plugins.easylan.proofs.models import EDIT, Pipeline, PipelineBounds
+from pxp_fsm.plugins.easylan.proofs.models import PipelineState as Abstract
 from pxp_fsm.plugins.easylan.running.execution import NetworkRun, NetworkRunner
 from pxp_fsm.plugins.easylan.running.requests import Requester, bundled
 from pxp_fsm.plugins.easylan.training.developer import (
@@ -44,7 +44,7 @@ from pxp_fsm.plugins.easylan.training.developer import (
 from pxp_fsm.plugins.easylan.training.events import Moved
 from pxp_fsm.plugins.easylan.training.pipeline import Trainer, TrainingLimits
 from pxp_fsm.plugins.easylan.training.progress import Example
-from pxp_fsm.plugins.easylan.training.wildcards import HOLE
+from pxp_fsm.plugins.easylan.training.steps import HOLE
 from pxp_fsm.protocol.relations import TOLERANCE, Assumption, Outcome
 from tests.plugins.easylan.random_networks import networks
 from tests.plugins.easylan.scripted_models import Frames, Speaking, module

@@ -7,8 +7,7 @@ from typing import Any
 
 from pxp_fsm.experiments.statistics import wilson
 from pxp_fsm.plugins.easylan.distance.lmd import network_distance
-from pxp_fsm.plugins.easylan.experiments.judges import CriterionJudge
-from pxp_fsm.plugins.easylan.experiments.scoring import Score, naive, score, scored
+from pxp_fsm.plugins.easylan.experiments.scoring import CriterionJudge, Score, naive, score, scored
 from pxp_fsm.plugins.easylan.experiments.tasks import LanTask, load_task
 from pxp_fsm.plugins.easylan.model.network import initial
 from pxp_fsm.plugins.easylan.running.execution import NetworkRunner

@@ -19,8 +19,7 @@ from pxp_fsm.plugins.easylan.training.simulated import (
     equal,
     value_cost,
 )
-from pxp_fsm.plugins.easylan.training.steps import UpdateStep
-from pxp_fsm.plugins.easylan.training.wildcards import holes
+from pxp_fsm.plugins.easylan.training.steps import UpdateStep, holes
 
 REASON = {
     "reason_type": "lack_of_agent",

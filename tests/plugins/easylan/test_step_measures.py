@@ -22,7 +22,7 @@ from pxp_fsm.plugins.easylan.distance.measures import (
     timed,
     ued,
 )
-from pxp_fsm.plugins.easylan.experiments.conditions import stored
+from pxp_fsm.plugins.easylan.experiments.comparison import stored
 from pxp_fsm.plugins.easylan.experiments.setup import TrainingBoard
 from pxp_fsm.plugins.easylan.training.developer import DeveloperChoice
 from pxp_fsm.plugins.easylan.training.pipeline import Trainer

@@ -13,8 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pxp_fsm.errors import FileError, NoAnswer
-from pxp_fsm.plugins.easylan.experiments.judges import CriterionJudge
-from pxp_fsm.plugins.easylan.experiments.scoring import RULES, characters, labels, met
+from pxp_fsm.plugins.easylan.experiments.scoring import (
+    RULES,
+    CriterionJudge,
+    characters,
+    labels,
+    met,
+)
 from pxp_fsm.plugins.easylan.experiments.tasks import (
     BUNDLED,
     By,

@@ -21,10 +21,17 @@ from pxp_fsm.plugins.easylan.decisions import (
     counted,
     pipeline_guard,
 )
-from pxp_fsm.plugins.easylan.proofs import checking, claims
-from pxp_fsm.plugins.easylan.proofs.checking import NotTaken, check, models, replayed
-from pxp_fsm.plugins.easylan.proofs.claims import CLAIMS, CURES, NetworkClaim
-from pxp_fsm.plugins.easylan.proofs.pipeline import ORACLES, Pipeline, PipelineBounds
+from pxp_fsm.plugins.easylan.proofs import checking
+from pxp_fsm.plugins.easylan.proofs.checking import (
+    CLAIMS,
+    CURES,
+    NetworkClaim,
+    NotTaken,
+    check,
+    models,
+    replayed,
+)
+from pxp_fsm.plugins.easylan.proofs.models import ORACLES, Pipeline, PipelineBounds
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: f"{claim.table}.{claim.name}")
@@ -58,7 +65,7 @@ def claim_named(name: str) -> NetworkClaim:
 def test_giving_retries_back_on_agreement_lets_validation_loop_for_ever() -> None:
     model = models()[PIPELINE]
     assert isinstance(model, Pipeline)
-    generous = replace(model, count=claims.resets_on_agreement, assumed=frozenset({"complete"}))
+    generous = replace(model, count=checking.resets_on_agreement, assumed=frozenset({"complete"}))
     for name in ("never-loops-unasked", "unattended-ends"):
         verdict = check(claim_named(name), generous).verdict
         assert verdict.status is Status.FAILS and verdict.trace is not None

@@ -14,7 +14,7 @@ from pxp_fsm.diagrams import render
 from pxp_fsm.errors import DataError
 from pxp_fsm.plugins.easylan.lan import diagram
 from pxp_fsm.plugins.easylan.model.network import LanAgent, Network
-from pxp_fsm.plugins.easylan.training.wildcards import (
+from pxp_fsm.plugins.easylan.training.steps import (
     HOLE,
     HintFollowed,
     SameJson,

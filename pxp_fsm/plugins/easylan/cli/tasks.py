@@ -18,9 +18,8 @@ from pxp_fsm.plugins.easylan.cli import options
 from pxp_fsm.plugins.easylan.cli.network import print_cost
 from pxp_fsm.plugins.easylan.distance.lmd import network_distance
 from pxp_fsm.plugins.easylan.distance.measures import by_hand, modifications, ued
-from pxp_fsm.plugins.easylan.experiments import comparison, conditions, judges, setup
-from pxp_fsm.plugins.easylan.experiments.judges import CriterionJudge
-from pxp_fsm.plugins.easylan.experiments.scoring import Score, score
+from pxp_fsm.plugins.easylan.experiments import comparison, setup
+from pxp_fsm.plugins.easylan.experiments.scoring import CriterionJudge, Score, output_judge, score
 from pxp_fsm.plugins.easylan.experiments.tasks import BUNDLED, LanTask, load_task
 from pxp_fsm.plugins.easylan.lan import Lan
 from pxp_fsm.plugins.easylan.model import files
@@ -72,7 +71,7 @@ async def _test_examples(request: options.LanTestOptions, examples: Path) -> Non
     some, right = setup.examples(examples), 0
     async with open_models(request.models, waits) as opened:
         judge = request.judge
-        same = None if judge is None else judges.of_outputs(opened(judge))
+        same = None if judge is None else output_judge(opened(judge))
         network = Lan.load(request.network, opened(request.model), load_prompts(request.prompts))
         async for one in setup.tested(network, some, same):
             right += one.right
@@ -88,7 +87,7 @@ async def _test_handled(request: options.LanTestOptions) -> None:
     async with open_models(request.models, waits, meter) as opened:
         asker = Requester(opened(request.model), load_prompts(request.prompts))
         judge = request.judge
-        same = NormalisedText() if judge is None else judges.of_outputs(opened(judge))
+        same = NormalisedText() if judge is None else output_judge(opened(judge))
         lost = await replay(network, NetworkRunner(asker, remembered(network)), same)
     for one in lost:
         output = one.why if one.output is None else one.output
@@ -160,7 +159,7 @@ def actions(request: options.LanActionsOptions) -> None:
     history = files.load(request.network)
     done = by_hand(history)
     if request.database is not None:
-        done = (*conditions.acts_in_steps(request.database, request.run), *done)
+        done = (*comparison.acts_in_steps(request.database, request.run), *done)
     for acted in done:
         spent = "" if acted.spent is None else f" (took {acted.spent})"
         click.echo(printable(f"  {acted.ued:>6}  {acted.action} {acted.on}{spent}"))

@@ -14,9 +14,7 @@ from enum import StrEnum
 
 from pxp_fsm.errors import quoted
 from pxp_fsm.plugins.easylan.distance.costs import EMPTY, FIELDS, cost, form_cost, text_cost
-from pxp_fsm.plugins.easylan.model.edits import apply
 from pxp_fsm.plugins.easylan.model.history import Author, Change, History
-from pxp_fsm.plugins.easylan.model.merging import merging
 from pxp_fsm.plugins.easylan.model.network import LanAgent, Network
 from pxp_fsm.plugins.easylan.model.operations import (
     AgentField,
@@ -32,6 +30,8 @@ from pxp_fsm.plugins.easylan.model.operations import (
     Split,
     SplitKind,
     Teach,
+    apply,
+    merging,
 )
 from pxp_fsm.plugins.easylan.training.developer import OutputView
 from pxp_fsm.plugins.easylan.training.events import Answered, Asked, Told, Withdrawn

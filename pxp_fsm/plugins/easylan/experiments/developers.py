@@ -11,19 +11,17 @@ from typing import Any
 from backends.people import has_terminal
 from pxp_fsm import documents
 from pxp_fsm.errors import FileError, UsageError, quoted
-from pxp_fsm.plugins.easylan.experiments.conditions import (
-    AddsExamples,
-    FollowsEdits,
-    HandEdit,
-    HandEditor,
-)
 from pxp_fsm.plugins.easylan.experiments.terminal import TerminalDeveloper
 from pxp_fsm.plugins.easylan.model import files
 from pxp_fsm.plugins.easylan.model.operations import MANUAL, WORDS
 from pxp_fsm.plugins.easylan.training.developer import Developer, DeveloperChoice
 from pxp_fsm.plugins.easylan.training.simulated import (
+    AddsExamples,
     Confirming,
     Editing,
+    FollowsEdits,
+    HandEdit,
+    HandEditor,
     Satisfied,
     ScriptedAct,
     ScriptedDeveloper,

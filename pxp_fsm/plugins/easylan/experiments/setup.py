@@ -19,7 +19,7 @@ from pxp_fsm.defaults import NETWORKS
 from pxp_fsm.documents import text_of
 from pxp_fsm.errors import DataError, NoAnswer, NotThere, UsageError, quoted
 from pxp_fsm.experiments.costs import Meter
-from pxp_fsm.plugins.easylan.experiments import judges
+from pxp_fsm.plugins.easylan.experiments.scoring import hint_judge, output_judge
 from pxp_fsm.plugins.easylan.lan import Lan
 from pxp_fsm.plugins.easylan.model import files
 from pxp_fsm.plugins.easylan.running import serialization
@@ -278,7 +278,7 @@ class Training:
         same, agree = self.same, None
         if self.judge is not None:
             judge = opened(self.judge)
-            same, agree = judges.of_outputs(judge), judges.of_hints(judge)
+            same, agree = output_judge(judge), hint_judge(judge)
         if isinstance(self.developer, Confirming):
             self.developer.will_do = _will_do(same)
         return Trainer(

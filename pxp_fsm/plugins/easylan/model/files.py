@@ -23,6 +23,8 @@ from pxp_fsm.plugins.easylan.model.network import (
     LanAgent,
     Network,
     Piece,
+    faults_of,
+    size_faults,
 )
 from pxp_fsm.plugins.easylan.model.operations import (
     WORDS,
@@ -42,7 +44,6 @@ from pxp_fsm.plugins.easylan.model.operations import (
     SplitKind,
     Teach,
 )
-from pxp_fsm.plugins.easylan.model.soundness import faults_of, size_faults
 
 FORMAT, VERSION = "pxp-fsm lan", 1
 

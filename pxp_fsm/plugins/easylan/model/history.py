@@ -12,9 +12,15 @@ from enum import StrEnum
 from functools import cached_property
 
 from pxp_fsm.errors import DataError, UsageError
-from pxp_fsm.plugins.easylan.model.edits import applied
 from pxp_fsm.plugins.easylan.model.network import LanAgent, Network
-from pxp_fsm.plugins.easylan.model.operations import Begin, Connect, Create, Handle, Operation
+from pxp_fsm.plugins.easylan.model.operations import (
+    Begin,
+    Connect,
+    Create,
+    Handle,
+    Operation,
+    applied,
+)
 
 
 class Author(StrEnum):
@@ -60,7 +66,7 @@ class History:
         return len(self.changes)
 
     def after(self, change: Change) -> History:
-        """The history with one more change. Raises what `edits.applied` does, or `UsageError`."""
+        """The history with one more change. Raises what `applied` does, or `UsageError`."""
         changes = (*self.changes, change)
         if change.undoes is not None:
             number, network = self._undoable

@@ -7,29 +7,369 @@ shows it is taken by the real machine before anyone sees it.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from proofs.core.explore import Space, Step, Trace, explore
+from proofs.core.properties import always, each_step, never_deadlocks, terminates
 from proofs.core.results import Result, Status, Verdict
 from proofs.requests import NamedProperty, Request
 from proofs.systems.results import MACHINE, machine_result
 from pxp_fsm.automata.actions import Decide, External
 from pxp_fsm.automata.automaton import Automaton, one_hot
 from pxp_fsm.automata.tables import builtin, load_automaton
-from pxp_fsm.plugins.easylan.decisions import AGENT, PIPELINE, Counters
-from pxp_fsm.plugins.easylan.proofs.agent import NetworkAgent
-from pxp_fsm.plugins.easylan.proofs.claims import (
-    CLAIMS,
-    Network,
-    NetworkClaim,
-    ends,
-    has_external_input,
-    label_of,
+from pxp_fsm.plugins.easylan.decisions import AGENT, PIPELINE, Counters, Inputs, counted
+from pxp_fsm.plugins.easylan.proofs.models import (
+    BACK,
+    DEVELOPER,
+    EDIT,
+    NetworkAgent,
+    Pipeline,
+    PipelineBounds,
+    PipelineState,
 )
-from pxp_fsm.plugins.easylan.proofs.pipeline import EDIT, Pipeline, PipelineBounds
+from pxp_fsm.plugins.easylan.proofs.models import AgentState as Turn
 from pxp_fsm.sessions.machine import Machine
+
+Network = NetworkAgent | Pipeline
+"""The model of either table."""
+
+Check = Callable[[Any, Space[Any]], Verdict]
+
+CURES = {
+    "NO_AGENT": "ADD_AGENT",
+    "WRONGLY_ACTIVE": "KEEP_OFF",
+    "NOT_ACTIVATED": "TURN_ON",
+    "LACKS_KNOWLEDGE": "ADD_KNOWLEDGE",
+    "NEEDS_STRUCTURE": "SPLIT",
+    "NEEDS_INPUTS": "ADD_INPUTS",
+}
+"""Table 3 of the paper, read again: the one strategy for each cause (POOR is divided further)."""
+
+
+@dataclass(frozen=True)
+class NetworkClaim:
+    """A claim about a table; `change` makes of its model one of which it is false, `instead` of it.
+
+    `endless` claims that runs end: for all bounds they need an argument of their own.
+    """
+
+    table: str
+    name: str
+    title: str
+    check: Check
+    without: str
+    change: Callable[[Any], Network]
+    endless: bool = False
+
+
+def label_of(step: Step[Any]) -> str:
+    """The label of the row that a step takes."""
+    return step.action.label if isinstance(step.action, Decide | External) else ""
+
+
+def guard_of(step: Step[Any]) -> str:
+    """The guard of the row that a step takes; "" where something happened from outside."""
+    return step.action.guard if isinstance(step.action, Decide) else ""
+
+
+def has_external_input(place: Turn | PipelineState, step: Step[Any]) -> bool:
+    """Whether somebody outside has had a say: an example was given, or a developer asked."""
+    if isinstance(place, Turn):
+        return False
+    if label_of(step) in DEVELOPER | {"EXAMPLE"} or step.action == EDIT:
+        return True
+    return place.attended and label_of(step) in ("AGREED", "RAN")
+
+
+def ends(takes: Callable[[Any, Step[Any]], bool]) -> Check:
+    """Every run ends, of steps that it `takes`."""
+
+    def verdict(_model: Network, space: Space[Any]) -> Verdict:
+        return terminates(space, takes)
+
+    return verdict
+
+
+def _always(holds: Callable[[Any], bool]) -> Check:
+    return lambda _model, space: always(space, holds)
+
+
+def _each(when: Callable[[Any, Step[Any]], bool], then: Callable[[Any, Step[Any]], bool]) -> Check:
+    return lambda _model, space: each_step(space, when, then)
+
+
+def _deadlocks(model: Network, space: Space[Any]) -> Verdict:
+    return never_deadlocks(space, model.ended)
+
+
+def _can_end(model: Network, space: Space[Any]) -> Verdict:
+    """From every reachable state some run ends."""
+    import networkx as nx
+
+    graph: nx.DiGraph[Any] = nx.DiGraph()
+    graph.add_nodes_from(space.steps)
+    graph.add_edges_from((s, step.target) for s, steps in space.steps.items() for step in steps)
+    ends = [place for place in space.steps if model.ended(place)]
+    can = set(ends).union(*(nx.ancestors(graph, end) for end in ends))
+    return always(space, lambda place: place in can)
+
+
+def _cures(_model: Network, space: Space[Any]) -> Verdict:
+    """Each cause leads to its one strategy; and each is met."""
+    met = {place.cause for place in space.steps if place.at == "PARAMETERS"}
+    if met != set(CURES):
+        return Verdict(Status.FAILS, f"never met: {', '.join(sorted(set(CURES) - met))}")
+    return always(
+        space, lambda place: place.at != "PARAMETERS" or place.strategy == CURES[place.cause]
+    )
+
+
+def _is(label: str) -> Callable[[Any, Step[Any]], bool]:
+    return lambda _place, step: label_of(step) == label
+
+
+def _confirms(place: PipelineState, step: Step[PipelineState]) -> bool:
+    return place.at.endswith("_MADE") and guard_of(step) not in ("STALE", "AGAIN", "STUCK", "")
+
+
+def _spends(_place: PipelineState, step: Step[PipelineState]) -> bool:
+    return label_of(step) in ("RESTART", "REPEAT")
+
+
+def _spends_rightly(place: PipelineState, step: Step[PipelineState]) -> bool:
+    """A retry is spent on what was made for the network as it is; an iteration comes back."""
+    if label_of(step) == "REPEAT":
+        return place.fresh
+    left = (max(place.iterations - 1, 0), place.retries)
+    return (step.target.iterations, step.target.retries) == left
+
+
+def _goes_back(_place: PipelineState, step: Step[PipelineState]) -> bool:
+    return label_of(step) in BACK
+
+
+def _costs_nothing(place: PipelineState, step: Step[PipelineState]) -> bool:
+    """As many retries and iterations are left, and the step is asked about again."""
+    same = (step.target.iterations, step.target.retries) == (place.iterations, place.retries)
+    return same and step.target.at == BACK[label_of(step)]
+
+
+def _cancels(_place: PipelineState, step: Step[PipelineState]) -> bool:
+    return label_of(step) == "CANCEL"
+
+
+def _alone(place: PipelineState, step: Step[PipelineState]) -> bool:
+    return not place.attended and label_of(step) != "EXAMPLE"
+
+
+def _out(*oracles: str) -> Callable[[Any], Network]:
+    return lambda model: replace(model, without=frozenset(oracles))
+
+
+def _lacking(label: str) -> Callable[[Any], Network]:
+    """The model whose table has no row with that label."""
+
+    def change(model: Network) -> Network:
+        rows = tuple(row for row in model.table.transitions if row.label != label)
+        return replace(model, table=replace(model.table, transitions=rows))
+
+    return change
+
+
+def _swapped(one: str, other: str) -> Callable[[Any], Network]:
+    """The model whose table has two labels in each other's place."""
+    names = {one: other, other: one}
+
+    def change(model: Network) -> Network:
+        rows = tuple(
+            replace(row, label=names.get(row.label, row.label)) for row in model.table.transitions
+        )
+        return replace(model, table=replace(model.table, transitions=rows))
+
+    return change
+
+
+def _cancelling_in(state: str) -> Callable[[Any], Network]:
+    """The model in which cancelling leads to `state`, in place of the developer."""
+
+    def change(model: Network) -> Network:
+        rows = tuple(
+            replace(row, target=state) if row.label == "CANCEL" else row
+            for row in model.table.transitions
+        )
+        return replace(model, table=replace(model.table, transitions=rows))
+
+    return change
+
+
+def _enabled_first(inputs: Inputs) -> str:
+    if not inputs.enabled:
+        return "ALWAYS"
+    return "BLOCKED" if inputs.blocked else "ASK"
+
+
+def resets_on_agreement(counters: Counters, label: str) -> Counters:
+    """A way to count that is not ours: whatever is agreed on gives back all retries."""
+    if label == "AGREED":
+        return Counters(counters.iterations, 0)
+    return counted(counters, label)
+
+
+def spends_on_going_back(counters: Counters, label: str) -> Counters:
+    """A way to count that is not ours: going back to a step is a retry of it."""
+    return counted(counters, "REPEAT" if label in BACK else label)
+
+
+CLAIMS: tuple[NetworkClaim, ...] = (
+    NetworkClaim(
+        AGENT,
+        "no-deadlock",
+        "an agent is never stuck before its turn is over",
+        _deadlocks,
+        "giving a lost reply up",
+        _lacking("FAIL"),
+    ),
+    NetworkClaim(
+        AGENT,
+        "turn-ends",
+        "every turn ends: a module is asked again a bounded number of times",
+        ends(lambda _place, _step: True),
+        "a bound on tries",
+        _out("tries_left"),
+        endless=True,
+    ),
+    NetworkClaim(
+        AGENT,
+        "required-wins",
+        "an agent with an inactive required predecessor is never active",
+        _always(lambda turn: not turn.blocked or turn.at not in ("EXECUTE", "EXECUTED", "ACTIVE")),
+        "looking at it first",
+        lambda model: replace(model, gate=_enabled_first),
+    ),
+    NetworkClaim(
+        AGENT,
+        "disabled-asks-nothing",
+        "a control module that is switched off is not asked",
+        _always(lambda turn: turn.enabled or not turn.asked),
+        "looking at Enabled",
+        lambda model: replace(model, gate=lambda one: "BLOCKED" if one.blocked else "ASK"),
+    ),
+    NetworkClaim(
+        AGENT,
+        "malformed-no-result",
+        "a reply that is not of the form never becomes a result or an activation",
+        _each(
+            lambda turn, step: (
+                turn.at in ("CONTROLLED", "EXECUTED") and guard_of(step) not in ("AGAIN", "LOST")
+            ),
+            lambda turn, _step: turn.usable,
+        ),
+        "strict reading",
+        _out("usable"),
+    ),
+    NetworkClaim(
+        PIPELINE,
+        "no-deadlock",
+        "the pipeline is never stuck",
+        _deadlocks,
+        "giving up where alone",
+        _lacking("GIVE_UP"),
+    ),
+    NetworkClaim(
+        PIPELINE,
+        "always-acyclic",
+        "the network never has a cycle",
+        _always(lambda place: not place.cyclic),
+        "validation",
+        _out("valid"),
+    ),
+    NetworkClaim(
+        PIPELINE,
+        "no-stale-commit",
+        "what was made for an earlier version of the network is never committed",
+        _each(_is("COMMIT"), lambda place, _step: place.fresh),
+        "comparing versions",
+        _out("fresh"),
+    ),
+    NetworkClaim(
+        PIPELINE,
+        "edits-cost-nothing",
+        "an edit by the developer costs neither a retry nor an iteration",
+        _each(_spends, _spends_rightly),
+        "comparing versions",
+        _out("fresh"),
+    ),
+    NetworkClaim(
+        PIPELINE,
+        "back-costs-nothing",
+        "going back to an earlier step costs neither a retry nor an iteration, and asks about it",
+        _each(_goes_back, _costs_nothing),
+        "counting it apart from a retry",
+        lambda model: replace(model, count=spends_on_going_back),
+    ),
+    NetworkClaim(
+        PIPELINE,
+        "cancel-hands-over",
+        "what is cancelled goes to the developer, and only where there is one",
+        _each(_cancels, lambda place, step: place.attended and step.target.at == "HANDED"),
+        "the developer's row",
+        _cancelling_in("RUN"),
+    ),
+    NetworkClaim(
+        PIPELINE,
+        "no-hole-confirmed",
+        "no result with a hole is gone on with",
+        _each(_confirms, lambda place, _step: place.complete),
+        "looking for holes",
+        _out("complete"),
+    ),
+    NetworkClaim(
+        PIPELINE,
+        "no-unseen-regression",
+        "an update that breaks an earlier example is committed only if the developer accepts it",
+        _each(_is("COMMIT"), lambda place, _step: place.clean or place.accepted),
+        "replay",
+        _out("clean"),
+    ),
+    NetworkClaim(
+        PIPELINE,
+        "end-reachable",
+        "from wherever it is, the pipeline can come to its end",
+        _can_end,
+        "the row that finishes",
+        _lacking("FINISH"),
+    ),
+    NetworkClaim(
+        PIPELINE,
+        "never-loops-unasked",
+        "the pipeline never goes on for ever without asking somebody",
+        ends(lambda place, step: not has_external_input(place, step)),
+        "a bound on retries",
+        _out("retries_left"),
+        endless=True,
+    ),
+    NetworkClaim(
+        PIPELINE,
+        "unattended-ends",
+        "without a developer every example comes to an end",
+        ends(_alone),
+        "a bound on iterations",
+        _out("iterations_left"),
+        endless=True,
+    ),
+    NetworkClaim(
+        PIPELINE,
+        "one-strategy",
+        "each cause of an error picks exactly one strategy, the paper's",
+        _cures,
+        "the table's strategies",
+        _swapped("ADD_KNOWLEDGE", "SPLIT"),
+    ),
+)
+"""What is claimed of the two tables."""
+
 
 TABLES = (AGENT, PIPELINE)
 BOUNDS = PipelineBounds()

@@ -63,8 +63,8 @@ def read_prompts(source: str, where: str) -> Mapping[str, Prompt]:
 def bundled() -> Mapping[str, Prompt]:
     """The prompts that come with the package."""
     text = (
-        resources.files("pxp_fsm.plugins.easylan.running.prompts")
-        .joinpath("lan.toml")
+        resources.files("pxp_fsm.plugins.easylan.running")
+        .joinpath("prompts/lan.toml")
         .read_text("utf-8")
     )
     return read_prompts(text, "the prompts of networks")

@@ -14,10 +14,9 @@ from pxp_fsm.errors import PXPError, UsageError
 from pxp_fsm.experiments.summary import Sheet
 from pxp_fsm.plugins.easylan.distance.lmd import Distance, network_distance
 from pxp_fsm.plugins.easylan.distance.measures import ManualAction, by_hand, modifications, ued
-from pxp_fsm.plugins.easylan.experiments import comparison, conditions, judges, setup
+from pxp_fsm.plugins.easylan.experiments import comparison, setup
 from pxp_fsm.plugins.easylan.experiments.comparison import TrainingComparison, format_score
-from pxp_fsm.plugins.easylan.experiments.judges import CriterionJudge
-from pxp_fsm.plugins.easylan.experiments.scoring import Score, score
+from pxp_fsm.plugins.easylan.experiments.scoring import CriterionJudge, Score, output_judge, score
 from pxp_fsm.plugins.easylan.experiments.setup import Tested
 from pxp_fsm.plugins.easylan.experiments.tasks import LanTask
 from pxp_fsm.plugins.easylan.lan import Lan
@@ -213,7 +212,7 @@ class Measuring:
         self.show(replace(self.report, doing=why))
 
     async def _actions(self, database: str, run: str) -> None:
-        done = await asyncio.to_thread(conditions.acts_in_steps, database, run or None)
+        done = await asyncio.to_thread(comparison.acts_in_steps, database, run or None)
         self.show(actions_report(self.studio.lan.history, done))
 
     async def _distance(self, network: Network, other: Network, of: str) -> None:
@@ -224,7 +223,7 @@ class Measuring:
         prompts, found = load_prompts(self.plan.prompts), list[Tested]()
         async with open_models(self.plan.settings, self._on_wait) as opened:
             judge = self.plan.judge
-            same = None if judge is None else judges.of_outputs(opened(judge))
+            same = None if judge is None else output_judge(opened(judge))
             lan = Lan(self.studio.lan.history, opened(self.plan.model_name), prompts)
             async for one in setup.tested(lan, examples, same):
                 found.append(one)

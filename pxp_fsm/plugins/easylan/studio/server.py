@@ -25,8 +25,7 @@ from pxp_fsm.plugins.easylan.experiments.setup import examples_in
 from pxp_fsm.plugins.easylan.experiments.tasks import BUNDLED, load_task
 from pxp_fsm.plugins.easylan.model import files
 from pxp_fsm.plugins.easylan.model.history import Conflict
-from pxp_fsm.plugins.easylan.model.merging import merging
-from pxp_fsm.plugins.easylan.model.operations import MANUAL, WORDS, Operation, Split
+from pxp_fsm.plugins.easylan.model.operations import MANUAL, WORDS, Operation, Split, merging
 from pxp_fsm.plugins.easylan.studio.earlier import EarlierResults
 from pxp_fsm.plugins.easylan.studio.measures import Measuring
 from pxp_fsm.plugins.easylan.studio.notes import StudioSample, path_of

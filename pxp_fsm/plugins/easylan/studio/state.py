@@ -15,9 +15,8 @@ from pxp_fsm.plugins.easylan.distance.costs import text_cost
 from pxp_fsm.plugins.easylan.distance.measures import Stopwatch, actions_of
 from pxp_fsm.plugins.easylan.experiments import setup
 from pxp_fsm.plugins.easylan.lan import Lan
-from pxp_fsm.plugins.easylan.model.network import Network
+from pxp_fsm.plugins.easylan.model.network import Network, Unsound
 from pxp_fsm.plugins.easylan.model.operations import Operation
-from pxp_fsm.plugins.easylan.model.soundness import Unsound
 from pxp_fsm.plugins.easylan.studio import notes as noting
 from pxp_fsm.plugins.easylan.studio.notes import Notes, StudioEffortSpent, StudioSample
 from pxp_fsm.plugins.easylan.studio.views import NetworkView, view_of, warm

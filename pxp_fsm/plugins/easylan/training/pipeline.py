@@ -1,20 +1,21 @@
 """The update pipeline: a machine of the table `lan_pipeline`, and the actions of its rows.
 
 Which row is taken, the table and `pxp_fsm.plugins.easylan.decisions` say; here is what each row
-does, and who can step in. What happens in each state is in `activities`. Source: EasyLAN (Pan, Yu,
-Li, Shi), section 4, Figure 3.
+does, who can step in, and what happens in each state that waits (`Activities`): runs, steps,
+replays, questions; each ends with the label of a row. Source: EasyLAN (Pan, Yu, Li, Shi), section
+4, Figure 3, and section 5.2 and Table 4 for what a model is asked.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from pxp_fsm.automata.automaton import Transition, one_hot
 from pxp_fsm.automata.tables import builtin
-from pxp_fsm.errors import UsageError, quoted
+from pxp_fsm.errors import DataError, NoAnswer, UsageError, quoted
 from pxp_fsm.plugins.easylan.decisions import (
     PIPELINE,
     Facts,
@@ -23,25 +24,35 @@ from pxp_fsm.plugins.easylan.decisions import (
     pipeline_guard,
 )
 from pxp_fsm.plugins.easylan.lan import Lan
-from pxp_fsm.plugins.easylan.model.edits import applied
 from pxp_fsm.plugins.easylan.model.history import Author, Change
-from pxp_fsm.plugins.easylan.model.operations import Operation
-from pxp_fsm.plugins.easylan.running.events import RunReason
-from pxp_fsm.plugins.easylan.running.execution import NetworkRunner
-from pxp_fsm.plugins.easylan.running.requests import Requester, bundled
-from pxp_fsm.plugins.easylan.training.activities import EDITED, MOVED, Activities
+from pxp_fsm.plugins.easylan.model.network import Network, Unsound
+from pxp_fsm.plugins.easylan.model.operations import Forget, Operation, applied
+from pxp_fsm.plugins.easylan.running.events import RunBegun, RunReason
+from pxp_fsm.plugins.easylan.running.execution import NetworkRun, NetworkRunner, NoneActive
+from pxp_fsm.plugins.easylan.running.requests import Requester, bundled, text
 from pxp_fsm.plugins.easylan.training.developer import (
     Act,
+    Continuation,
     Developer,
     DeveloperChoice,
     DeveloperQuestion,
+    HandedView,
+    Judged,
+    OutputView,
+    RegressionChoice,
+    RegressionView,
     Response,
     StepView,
+    View,
 )
 from pxp_fsm.plugins.easylan.training.events import (
+    CopyTried,
+    Kept,
     Moved,
     NetworkChanged,
+    ReplayProgress,
     Resumed,
+    StepBegun,
     Told,
 )
 from pxp_fsm.plugins.easylan.training.progress import (
@@ -50,14 +61,493 @@ from pxp_fsm.plugins.easylan.training.progress import (
     TrainingProgress,
     digest_of,
 )
-from pxp_fsm.plugins.easylan.training.questions import Remote, TrainingQuestions
-from pxp_fsm.plugins.easylan.training.regressions import recorded, remembered
-from pxp_fsm.plugins.easylan.training.steps import CAUSE_OF, Strategy, UpdateStep, problem_of
-from pxp_fsm.plugins.easylan.training.supervision import Supervision
-from pxp_fsm.prompting.model import LanguageModel
+from pxp_fsm.plugins.easylan.training.questions import Remote, TrainingQuestions, back_to, identity
+from pxp_fsm.plugins.easylan.training.regressions import (
+    accepted,
+    holds,
+    recorded,
+    remembered,
+    replay,
+)
+from pxp_fsm.plugins.easylan.training.steps import (
+    CAUSE_OF,
+    Strategy,
+    UpdateStep,
+    fits,
+    form_of,
+    problem_of,
+    value_of,
+    written,
+)
+from pxp_fsm.plugins.easylan.training.strategies import Update, operations_of, protected
+from pxp_fsm.plugins.easylan.training.supervision import Propose, Supervision
+from pxp_fsm.prompting.framing import encoded, framed
+from pxp_fsm.prompting.model import LanguageModel, Reply
 from pxp_fsm.prompting.prompts import Prompt
+from pxp_fsm.prompting.replies import strict_object, unfenced, whole_text
+from pxp_fsm.protocol.messages import Answer, text_problem
 from pxp_fsm.protocol.relations import Relation
+from pxp_fsm.protocol.rules import Ending
+from pxp_fsm.sessions.events import Event
 from pxp_fsm.sessions.machine import Machine
+
+
+def _network_told(network: Network, run: NetworkRun, truth: str) -> dict[str, Any]:
+    """Names and tasks, the data flow of the run (what, from whom, to whom), input and output."""
+    flow = [
+        {"content": piece.text, "from": piece.author, "to": name}
+        for name, turn in run.turns.items()
+        for piece in turn.received.pieces
+    ]
+    return {
+        "task": network.task,
+        "agents": [{"name": one.name, "task": one.task} for one in network.agents],
+        "edges": sorted(map(list, network.edges)),
+        "active": [name for name, turn in run.turns.items() if turn.active],
+        "data_flow": flow,
+        "input": run.external,
+        "output": run.output,
+        "wanted_output": truth,
+    }
+
+
+def _agent_told(network: Network, name: str, run: NetworkRun) -> dict[str, Any]:
+    """What the agent is and knows; what it received, thought and put out in the run."""
+    agent, turn = network.agent(name), run.turns.get(name)
+    told: dict[str, Any] = {
+        "name": agent.name,
+        "task": agent.task,
+        "output": agent.output,
+        "control_knowledge": list(agent.control.knowledge),
+        "knowledge": list(agent.knowledge),
+        "examples": [one.received.shown({}, result=one.result) for one in agent.examples],
+    }
+    if turn is None:
+        return told
+    return told | {
+        "received": turn.received.shown({}),
+        "active": turn.active,
+        "control_thoughts": turn.control_thoughts,
+        "execution_thoughts": turn.execution_thoughts,
+        "result": turn.result,
+    }
+
+
+@dataclass(frozen=True)
+class StepContext:
+    """A step with whatever it goes by: the earlier steps' results, the last run, the network.
+
+    `refused` is a result of this step that could not be used, and why.
+    """
+
+    step: UpdateStep
+    lan: Lan = field(repr=False)
+    run: NetworkRun = field(repr=False)
+    truth: str = ""
+    strategy: Strategy | None = None
+    agent: str = ""
+    values: Mapping[UpdateStep, object] = field(default_factory=dict)
+    refused: tuple[object, str] | None = None
+
+    @property
+    def view(self) -> StepView:
+        """What the developer sees, without a proposal as yet."""
+        earlier = (one for one in UpdateStep if one.number < self.step.number)
+        back = tuple(one for one in earlier if one in self.values)
+        return StepView(self.step, self.strategy, None, "", self.run, self.truth, back=back)
+
+    def problem(self, value: object) -> str | None:
+        """Why a result cannot be used for the network as it is, or None."""
+        network = self.lan.network
+        problem = problem_of(self.step, value, network, self.strategy)
+        if problem is not None or self.strategy is None or not isinstance(value, dict):
+            return problem
+        try:
+            update = Update(self.strategy, self.agent, value["parameters"])
+            applied(network, operations_of(update, network))
+        except (UsageError, Unsound) as error:
+            return str(error)
+        return None
+
+
+@dataclass(frozen=True)
+class Proposer:
+    """Asks a model for the results of steps.
+
+    If `attended`, a developer may ask again: what a step is told is then kept in prompt caches,
+    which costs more at first and much less from then on. Unattended it is told once.
+    """
+
+    asker: Requester
+    attended: bool
+
+    def told(self, context: StepContext) -> str:
+        """The step's context as JSON: what the model is shown, and the session is about.
+
+        Raises `UsageError` where the agent that it is about is there no longer.
+        """
+        network, run, step = context.lan.network, context.run, context.step
+        told: dict[str, Any] = {}
+        if step is UpdateStep.REASON:
+            told |= _json_object(context.values.get(UpdateStep.GAP))
+        if step is UpdateStep.WEAKNESS:
+            told["poor_performance"] = _json_object(context.values.get(UpdateStep.REASON)).get(
+                "reason_content", ""
+            )
+        if step is UpdateStep.PARAMETERS:
+            told["strategy"] = str(context.strategy)
+            told["steps"] = [context.values[one] for one in UpdateStep if one in context.values]
+        if step is not UpdateStep.WEAKNESS:
+            told["network"] = _network_told(network, run, context.truth)
+        if step in (UpdateStep.WEAKNESS, UpdateStep.PARAMETERS) and context.agent:
+            told["agent"] = _agent_told(network, context.agent, run)
+        if context.refused is not None:
+            value, why = context.refused
+            told["refused"] = {"result": value, "reason": why}
+        return encoded(told)
+
+    def propose(self, context: StepContext, session: str) -> Propose:
+        """How results of the step are made in `session`; the function raises `NoAnswer`."""
+        wanted = form_of(context.step, context.strategy)
+        properties = {"rationale": text("why, in a few sentences"), **_properties(wanted)}
+        schema = {**wanted, "properties": properties, "required": list(properties)}
+        name = str(context.step).lower()
+        prompt = self.asker.prompts[name]
+
+        async def made(own: str, theirs: str, hint: str) -> Answer:
+            told = prompt.fill(
+                "question", network=framed(_json_object(value_of(self.told(context))))
+            )
+            more = ""
+            if own:
+                shown = {
+                    "last_result": value_of(own),
+                    "developers_version": value_of(theirs),
+                    "hint": hint,
+                }
+                more = prompt.fill("developer", edited=framed(shown))
+            kept = value_of(theirs) if own and value_of(theirs) != value_of(own) else None
+
+            def read(reply: Reply) -> Answer:
+                return _read(reply, set(properties), context, kept)
+
+            stable, texts = (told, (more,)) if self.attended else ("", (told, more))
+            request = self.asker.request(name, schema, *texts, session=session, stable=stable)
+            return await self.asker.ask(request, read)
+
+        return made
+
+
+def _read(reply: Reply, keys: set[str], context: StepContext, kept: object) -> Answer:
+    """The result that `reply` holds, which fits what the developer `kept`; raises `DataError`."""
+    found = strict_object(unfenced(whole_text(reply)), keys)
+    rationale = found.pop("rationale")
+    if not isinstance(rationale, str):
+        raise DataError(f"rationale must be a text, not {quoted(rationale)}")
+    problem = problem_of(context.step, found, context.lan.network, context.strategy)
+    if problem is None and kept is not None and not fits(kept, found):
+        problem = "it does not keep what the developer has written"
+    said = written(found)
+    problem = problem or text_problem(said) or text_problem(rationale)
+    if problem is not None:
+        raise DataError(problem)
+    return Answer(said, rationale)
+
+
+def _json_object(value: object) -> dict[str, Any]:
+    return dict(value) if isinstance(value, dict) else {}
+
+
+def _properties(schema: Mapping[str, Any]) -> dict[str, object]:
+    return dict(schema["properties"])
+
+
+MOVED = "MOVED"
+"""What interrupts an activity because the network has moved on."""
+
+EDITED = str(RunReason.EDITED)
+"""Why the pipeline runs the network again."""
+
+AGREED_BEFORE = "as it was agreed on before"
+
+_Given = TypeVar("_Given", bound=Response)
+
+
+@dataclass
+class Activities:
+    """The activities of one training; all that they have in hand is in `progress`.
+
+    The agents are run by `runner`; `asker` asks for the results of steps. Without `questions`
+    nobody is asked: every step is confirmed. `interrupt` ends the activity under way with a label.
+    `satisfied` is what was found of the last run's output, `copy` the network that the update would
+    make.
+    """
+
+    lan: Lan
+    progress: TrainingProgress
+    runner: NetworkRunner
+    asker: Requester
+    same: Relation
+    supervision: Supervision
+    questions: TrainingQuestions | None
+    interrupt: Callable[[str], None]
+    on_event: Callable[[Told], None]
+    keep: Callable[[], None]
+    reason: RunReason = RunReason.RESUMED
+    satisfied: bool = False
+    copy: Network | None = None
+    name: str = field(default="nobody", init=False)
+
+    def __post_init__(self) -> None:
+        if self.questions is not None:
+            self.name = self.questions.developer.name
+        self._proposer = Proposer(self.asker, attended=self.questions is not None)
+
+    @property
+    def number(self) -> int:
+        """The number of the example in hand, from 1."""
+        return len(self.progress.outcomes) + 1
+
+    @property
+    def example(self) -> Example:
+        """The example in hand."""
+        return self.progress.examples[self.number - 1]
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether the network is what it was when its last run began."""
+        return self.progress.version == self.lan.version
+
+    async def happen(self, state: str) -> str:
+        """What happens in a state in which the pipeline waits for something."""
+        if state in UpdateStep.__members__:
+            return await self._step(UpdateStep(state))
+        return await {
+            "RUN": self._run,
+            "REPLAY": self._replay,
+            "REGRESSION": self._weigh,
+            "HANDED": self._handed,
+        }[state]()
+
+    async def review(self, view: StepView) -> Act:
+        """What the developer does about a step's result."""
+        if self.questions is None:
+            return Act(DeveloperChoice.CONFIRM)
+        act = await self._ask(view, Act)
+        if act.choice is DeveloperChoice.BACK:
+            await self._interrupted(f"BACK_TO_{back_to(view, act)}")
+        return act
+
+    async def apply(self) -> str:
+        """Apply the strategy to a copy; a copy that could not be saved is none. Why it is none."""
+        now = self.progress
+        self.copy, now.operations = None, ()
+        value = now.values[UpdateStep.PARAMETERS]
+        if now.strategy is None or not isinstance(value, dict):
+            raise AssertionError("a strategy is chosen, and its parameters are of their form")
+        update = Update(now.strategy, now.agent, value["parameters"])
+        try:
+            now.operations, self.copy = await protected(
+                update, self.lan.network, self.runner, self.asker
+            )
+        except (UsageError, Unsound, NoAnswer) as error:
+            now.why = str(error)
+            now.refused = (value, now.why)
+        fault = "" if self.copy is not None else now.why
+        self.on_event(CopyTried(now.strategy, now.agent, fault))
+        return fault
+
+    def abandon(self, why: str) -> None:
+        """End the session of the step under way without a result, if there is one."""
+        now = self.progress
+        if now.begun is not None and now.events:
+            self.supervision.abandon(self._session, why)
+        now.begun, now.events = None, ()
+
+    @property
+    def _session(self) -> str:
+        return f"{self.progress.name}/{self.number}/{self.progress.steps}"
+
+    async def _run(self) -> str:
+        now = self.progress
+        try:
+            if now.run is None or not self.is_fresh:
+                now.version = self.lan.version
+                now.run = await self._ran()
+                self.keep()
+            self.lan.last = now.run
+            self.satisfied = False
+            self.satisfied = await self._verdict(now.run)
+        except NoAnswer as error:
+            now.why = str(error)
+            return "FAILED"
+        now.why = "" if self.satisfied else f"the output was {quoted(now.run.output)}"
+        if not now.run.active:
+            now.why = "no agent was active: the output is the input"
+        return "RAN"
+
+    async def _ran(self) -> NetworkRun:
+        """The network's run; where no agent is active, the input is forwarded as its output."""
+        external = self.example.external
+        self.on_event(RunBegun(external, self.lan.version, self.reason))
+        try:
+            return await self.runner.run(self.lan.network, external, self.on_event)
+        except NoneActive as error:
+            return error.run
+
+    async def _verdict(self, run: NetworkRun) -> bool:
+        """Whether the output will do; nobody is asked twice about one output."""
+        truth, verdicts = self.example.truth, self.progress.verdicts
+        if not run.active and (truth or self.questions is None):
+            return False
+        if any(
+            (one.external, one.output) == (run.external, run.output) and truth in ("", one.truth)
+            for one in self.lan.network.handled
+        ):
+            return True
+        if run.output not in verdicts:
+            if self.questions is None:
+                verdicts[run.output] = await holds(self.same, run.output, truth)
+            else:
+                judged = await self._ask(OutputView(run, truth), Judged)
+                self._learn(run, judged)
+                verdicts[run.output] = judged.satisfied
+        return verdicts[run.output]
+
+    def _learn(self, run: NetworkRun, judged: Judged) -> None:
+        """Note which output is the right one, where it was not known, or they say another."""
+        said = judged.truth or self.example.truth
+        truth = said or (run.output if judged.satisfied else "")
+        self.progress.examples[self.number - 1] = replace(self.example, truth=truth)
+
+    async def _ask(self, view: View, kind: type[_Given], copy: Network | None = None) -> _Given:
+        """What the developer answers, which is counted; it ends here if the network moves on."""
+        if self.questions is None:
+            raise AssertionError("only a developer is asked")
+        now = self.progress
+        handed = isinstance(view, HandedView)
+        if not handed and not self.is_fresh:
+            await self._interrupted(MOVED)
+        version = self.lan.version if handed else now.version
+        number = self.number
+        question = DeveloperQuestion(identity(number, now.asked, view), version, number, view)
+        response = await self.questions.ask(question, copy)
+        if response is None:
+            await self._interrupted(MOVED)
+        now.asked += 1
+        if not isinstance(response, kind):
+            raise AssertionError(f"the answer is a {kind.__name__}")
+        return response
+
+    async def _interrupted(self, label: str) -> None:
+        self.interrupt(label)
+        await asyncio.Event().wait()  # until the cancellation arrives
+
+    async def _step(self, step: UpdateStep) -> str:
+        """A step as a session between the system and the developer."""
+        now = self.progress
+        if not self.is_fresh:
+            return "RESTART"
+        try:
+            context = self._context(step)
+            plain = self._proposer.told(replace(context, refused=None))
+            x = self._proposer.told(context)
+        except UsageError as error:
+            now.why = str(error)
+            return "FAILED"
+        known = now.agreed.get(step)
+        if known is not None and known[0] == plain:
+            now.values[step] = known[1]
+            self.on_event(Kept(step, known[1]))
+            return "AGREED"
+        if now.begun != (step, x):
+            self.abandon(EDITED)
+        now.steps += not now.events
+        now.begun = step, x
+        self.on_event(StepBegun(step, now.strategy, self._session, self.number))
+        agreed = await self.supervision.step(
+            self._session,
+            x,
+            self,
+            context.view,
+            self._propose(context, plain),
+            context.problem,
+            now.events,
+            self._said,
+        )
+        now.begun, now.events = None, ()
+        now.reopened.pop(step, None)
+        self.on_event(agreed)
+        now.why = agreed.why
+        if agreed.ending is Ending.RATIFIED:
+            now.values[step] = agreed.value
+            now.agreed[step] = plain, agreed.value
+            return "AGREED" if self.is_fresh else "RESTART"
+        if agreed.ending in (Ending.REJECTED, Ending.BOUND):
+            return "REJECTED"
+        return "FAILED" if self.is_fresh else "RESTART"
+
+    def _propose(self, context: StepContext, plain: str) -> Propose:
+        """How results are made; a step to which they went back begins with what was agreed on."""
+        propose = self._proposer.propose(context, self._session)
+        known = self.progress.reopened.get(context.step)
+        if known is None or known[0] != plain:
+            return propose
+        first = Answer(written(known[1]), AGREED_BEFORE)
+
+        async def proposed(own: str, theirs: str, hint: str) -> Answer:
+            return await propose(own, theirs, hint) if own else first
+
+        return proposed
+
+    def _context(self, step: UpdateStep) -> StepContext:
+        now = self.progress
+        if now.run is None:
+            raise AssertionError("no step is made before the network has run")
+        strategy = now.strategy if step is UpdateStep.PARAMETERS else None
+        values, truth = dict(now.values), self.example.truth
+        return StepContext(step, self.lan, now.run, truth, strategy, now.agent, values, now.refused)
+
+    def _said(self, events: tuple[Event, ...]) -> None:
+        self.progress.events = events
+        self.keep()
+
+    async def _replay(self) -> str:
+        now = self.progress
+        now.regressions = ()
+        if not self.is_fresh:
+            return "REPLAYED"
+        if self.copy is None:
+            raise AssertionError("only a copy that is valid is replayed")
+        total = len(self.copy.handled)
+
+        def told(done: int, lost: int) -> None:
+            self.on_event(ReplayProgress(done, total, lost))
+
+        now.regressions = await replay(self.copy, self.runner, self.same, told)
+        if now.regressions:
+            lost = ", ".join(quoted(one.handled.external) for one in now.regressions)
+            now.why = f"earlier examples would no longer be right: {lost}"
+            now.refused = (now.values[UpdateStep.PARAMETERS], now.why)
+        return "REPLAYED"
+
+    async def _weigh(self) -> str:
+        now = self.progress
+        if not self.is_fresh:
+            return "RESTART"
+        if self.copy is None:
+            raise AssertionError("only a developer weighs a regression, and of a copy")
+        about = f"{now.strategy}: {now.agent}".rstrip(": ")
+        view = RegressionView(now.regressions, about)
+        choice = await self._ask(view, RegressionChoice, self.copy)
+        if choice is RegressionChoice.ACCEPT:
+            now.operations += accepted(self.copy, now.regressions)
+        elif choice is RegressionChoice.FORGET:
+            now.operations += tuple(Forget(one.handled.external) for one in now.regressions)
+        return str(choice)
+
+    async def _handed(self) -> str:
+        return str(await self._ask(HandedView(self.progress.why), Continuation))
 
 
 @dataclass(frozen=True, slots=True)

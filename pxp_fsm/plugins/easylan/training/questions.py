@@ -33,7 +33,7 @@ from pxp_fsm.plugins.easylan.training.developer import (
     responded,
 )
 from pxp_fsm.plugins.easylan.training.events import Answered, Asked, Withdrawn
-from pxp_fsm.plugins.easylan.training.wildcards import written
+from pxp_fsm.plugins.easylan.training.steps import written
 from pxp_fsm.protocol.messages import text_problem
 
 

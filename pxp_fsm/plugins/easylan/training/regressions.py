@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from pxp_fsm.errors import NoAnswer
-from pxp_fsm.plugins.easylan.model.edits import apply
 from pxp_fsm.plugins.easylan.model.network import (
     ControlExample,
     ExecutionExample,
@@ -19,9 +18,15 @@ from pxp_fsm.plugins.easylan.model.network import (
     LanAgent,
     Network,
 )
-from pxp_fsm.plugins.easylan.model.operations import Forget, Handle, Learn, Operation
-from pxp_fsm.plugins.easylan.running.execution import Memory, NetworkRun, NetworkRunner
-from pxp_fsm.plugins.easylan.running.modules import Module, ModuleOutput, known_as
+from pxp_fsm.plugins.easylan.model.operations import Forget, Handle, Learn, Operation, apply
+from pxp_fsm.plugins.easylan.running.execution import (
+    Memory,
+    Module,
+    ModuleOutput,
+    NetworkRun,
+    NetworkRunner,
+    known_as,
+)
 from pxp_fsm.protocol.relations import Outcome, Relation, reply_of
 
 AT_ONCE = 8

@@ -1,4 +1,4 @@
-"""Simulated developers: one confirms, one edits at random, one follows a script.
+"""Simulated developers: one confirms, one edits at random, one follows a script, two edit by hand.
 
 They are for measuring and for tests: what they do costs the least UED that leads to it.
 """
@@ -9,10 +9,12 @@ import json
 import random
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from pxp_fsm.plugins.easylan.distance.costs import cost, place_cost, text_cost
 from pxp_fsm.plugins.easylan.lan import Lan
 from pxp_fsm.plugins.easylan.model.network import Network
+from pxp_fsm.plugins.easylan.model.operations import AgentField, Edit, Operation
 from pxp_fsm.plugins.easylan.running.execution import NetworkRun
 from pxp_fsm.plugins.easylan.training.developer import (
     Act,
@@ -22,7 +24,7 @@ from pxp_fsm.plugins.easylan.training.developer import (
     StepView,
 )
 from pxp_fsm.plugins.easylan.training.regressions import Regression
-from pxp_fsm.plugins.easylan.training.wildcards import HOLE
+from pxp_fsm.plugins.easylan.training.steps import HOLE
 
 QUICK = "reason_type"
 """The field that buttons set."""
@@ -182,3 +184,61 @@ def _with(proposal: object, sets: Mapping[str, object]) -> object:
     if not sets or not isinstance(proposal, dict):
         return None if not sets else dict(sets)
     return {**proposal, **sets}
+
+
+class HandEditor(Protocol):
+    """A developer without the pipeline: sees a run that will not do, and edits the network."""
+
+    @property
+    def name(self) -> str:
+        """Who it is."""
+
+    async def improve(self, run: NetworkRun | None, external: str, truth: str, lan: Lan) -> bool:
+        """Edit `lan`; whether anything was edited. `run` is None where there was no output."""
+
+
+@dataclass(frozen=True)
+class AddsExamples:
+    """A simulated developer: what goes wrong is added to the knowledge of an agent, as it is.
+
+    So did many in the study: a third of the baseline's knowledge was training examples, or parts of
+    them, "without any generalization" (section 6.7).
+    """
+
+    name: str = "simulated: adds the example as knowledge"
+
+    async def improve(self, run: NetworkRun | None, external: str, truth: str, lan: Lan) -> bool:
+        last = lan.network.agent(lan.network.order[-1])
+        told = f"Input: {external}\nResult: {truth}"
+        if told in last.knowledge:
+            return False
+        lan.edit(Edit(last.name, AgentField.KNOWLEDGE, (*last.knowledge, told)))
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class HandEdit:
+    """What is done by hand, at once, where the output on an input with `about` will not do."""
+
+    operations: tuple[Operation, ...]
+    about: str = ""
+
+
+class FollowsEdits:
+    """A simulated developer of the baseline: each edit once, the first that fits; `left` remain.
+
+    An edit that the network refuses raises what `Lan.edit` does.
+    """
+
+    name = "simulated: follows a script by hand"
+
+    def __init__(self, edits: Sequence[HandEdit]) -> None:
+        self.left = list(edits)
+
+    async def improve(self, run: NetworkRun | None, external: str, truth: str, lan: Lan) -> bool:
+        for place, edit in enumerate(self.left):
+            if edit.about in external:
+                del self.left[place]
+                lan.edit(*edit.operations)
+                return True
+        return False

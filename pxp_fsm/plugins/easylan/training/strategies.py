@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pxp_fsm.errors import DataError, UsageError, quoted
-from pxp_fsm.plugins.easylan.model.edits import applied
 from pxp_fsm.plugins.easylan.model.network import (
     Control,
     ControlExample,
@@ -30,9 +29,9 @@ from pxp_fsm.plugins.easylan.model.operations import (
     Split,
     SplitKind,
     Teach,
+    applied,
 )
-from pxp_fsm.plugins.easylan.running.execution import NetworkRunner
-from pxp_fsm.plugins.easylan.running.modules import Flow, flowed
+from pxp_fsm.plugins.easylan.running.execution import Flow, NetworkRunner, flowed
 from pxp_fsm.plugins.easylan.running.requests import Requester, form, object_of
 from pxp_fsm.plugins.easylan.training.steps import Strategy
 from pxp_fsm.prompting.framing import framed

@@ -17,7 +17,7 @@ from typing import Protocol
 from pxp_fsm.automata.automaton import Valuation, one_hot
 from pxp_fsm.errors import NoAnswer
 from pxp_fsm.plugins.easylan.training.developer import Act, DeveloperChoice, StepView
-from pxp_fsm.plugins.easylan.training.wildcards import (
+from pxp_fsm.plugins.easylan.training.steps import (
     HintFollowed,
     SameJson,
     fits,
