@@ -21,7 +21,7 @@ from pxp_fsm import __version__
 from pxp_fsm.cli.options import about as options
 from pxp_fsm.cli.presentation.results import aligned
 from pxp_fsm.cli.presentation.text import printable
-from pxp_fsm.doors import BESIDE, HOME, is_ours
+from pxp_fsm.shadowing import BESIDE, HOME, is_ours
 
 SHADOWED = 1
 """The exit code where a package of ours is shadowed or was replaced."""

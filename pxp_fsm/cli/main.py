@@ -16,7 +16,6 @@ import click
 from pxp_fsm import __version__
 from pxp_fsm.cli.command import CommandGroup, load_command
 from pxp_fsm.cli.presentation.text import printable
-from pxp_fsm.doors import shadowed
 from pxp_fsm.errors import (
     BlackboardError,
     FileError,
@@ -27,6 +26,7 @@ from pxp_fsm.errors import (
     quoted,
 )
 from pxp_fsm.registry import Entry, plugins
+from pxp_fsm.shadowing import shadowed
 
 BAD_INPUT, FAULT, INTERRUPTED, NO_READER = 2, 3, 130, 141
 """Exit codes besides 0: a request that cannot be met, a database or disk failure, Ctrl-C, and a

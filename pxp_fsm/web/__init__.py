@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from pxp_fsm.doors import door
+from pxp_fsm.lazy import attach
 
 if TYPE_CHECKING:
     from pxp_fsm.web.assistants.server import serve_assistants as serve_assistants
@@ -14,4 +14,15 @@ if TYPE_CHECKING:
     from pxp_fsm.web.subjects import SystemSubject as SystemSubject
     from pxp_fsm.web.subjects import subject_in as subject_in
 
-__getattr__, __dir__ = door(globals())
+__getattr__, __dir__ = attach(
+    globals(),
+    {
+        "pxp_fsm.web.assistants.server": "serve_assistants",
+        "pxp_fsm.web.editing": "Editor",
+        "pxp_fsm.web.experts.server": "serve_experts",
+        "pxp_fsm.web.files": "explorer_file",
+        "pxp_fsm.web.recordings": "Recording",
+        "pxp_fsm.web.server": "serve",
+        "pxp_fsm.web.subjects": "SystemSubject subject_in",
+    },
+)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from pxp_fsm.doors import door
+from pxp_fsm.lazy import attach
 
 if TYPE_CHECKING:
     from pxp_fsm.plugins.easylan.distance.costs import operations as operations
@@ -40,4 +40,26 @@ if TYPE_CHECKING:
     from pxp_fsm.plugins.easylan.training.supervision import StepEnded as StepEnded
     from pxp_fsm.plugins.easylan.training.supervision import Supervision as Supervision
 
-__getattr__, __dir__ = door(globals())
+__getattr__, __dir__ = attach(
+    globals(),
+    {
+        "pxp_fsm.plugins.easylan.distance.costs": "operations text_cost",
+        "pxp_fsm.plugins.easylan.distance.lmd": "network_distance",
+        "pxp_fsm.plugins.easylan.experiments.scoring": "scored",
+        "pxp_fsm.plugins.easylan.experiments.tasks": "LanTask load_task",
+        "pxp_fsm.plugins.easylan.lan": "Lan",
+        "pxp_fsm.plugins.easylan.model.files": "draft_faults",
+        "pxp_fsm.plugins.easylan.model.history": "Conflict",
+        "pxp_fsm.plugins.easylan.model.network": "Control LanAgent Network",
+        "pxp_fsm.plugins.easylan.model.operations": "Connect Create",
+        "pxp_fsm.plugins.easylan.serialization": "response_from_json to_json",
+        "pxp_fsm.plugins.easylan.studio.server": "serve_studio",
+        "pxp_fsm.plugins.easylan.studio.work": "StudioPlan",
+        "pxp_fsm.plugins.easylan.training.developer": "Act Confirms Continuation Developer "
+        "DeveloperChoice DeveloperQuestion Judged RegressionChoice StepView",
+        "pxp_fsm.plugins.easylan.training.pipeline": "Trainer TrainingLimits",
+        "pxp_fsm.plugins.easylan.training.progress": "Example",
+        "pxp_fsm.plugins.easylan.training.questions": "NotAsked Remote",
+        "pxp_fsm.plugins.easylan.training.supervision": "StepEnded Supervision",
+    },
+)
