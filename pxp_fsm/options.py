@@ -24,8 +24,12 @@ class Option:
 
     A value is one of `choices`, at least `least` (or more than `above`) and at most `most`.
     `default` is shown in place of the field's own. On the command line it is called `name` (and
-    `short`), or is an `argument`; a `path` is that of a file or a folder. In a file it stands at
-    `key` (`learning.keep`), and `schema` is put in place of what follows from its type.
+    `short`), or is an `argument`; a `path` is that of a file or a folder. Help shows it below the
+    heading `group`; a `common` option is one of those that many commands share, and one that stands
+    `only_in` a kind of file has no place on the command line. Its values are completed from what
+    `pxp list LISTED` shows.
+    In a file it stands at `key` (`learning.keep`), and `schema` is put in place of what follows
+    from its type.
     """
 
     help: str
@@ -39,6 +43,10 @@ class Option:
     short: str = ""
     argument: bool = False
     path: Literal["file", "folder", "any"] = "file"
+    group: str = ""
+    common: bool = False
+    only_in: str = ""
+    listed: str = ""
     key: str = ""
     schema: Mapping[str, Any] | None = None
 

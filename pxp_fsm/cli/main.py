@@ -39,6 +39,11 @@ def _entry(short: str, body: str, options: str = "") -> Entry:
     return Entry(short, f"{here}.{body}", f"{here}.options.{options}" if options else "")
 
 
+def _general(short: str, face: str) -> Entry:
+    """A command whose argument's kind decides what is done (`cli.kinds`)."""
+    return Entry(short, "", f"pxp_fsm.cli.options.{face}")
+
+
 SECTIONS = {
     "Verify tables": {
         "check": _entry(
@@ -62,10 +67,8 @@ SECTIONS = {
             "explore:explore",
             "sessions:ExploreOptions",
         ),
-        "sessions": _entry("list or show sessions", "sessions:sessions", "results:SessionsOptions"),
-        "draw": _entry(
-            "draw automata, sessions, counterexamples", "draw:draw", "results:DrawOptions"
-        ),
+        "show": _general("list or show sessions, show a network or a study", "show:ShowOptions"),
+        "draw": _general("draw automata, sessions, counterexamples, networks", "draw:DrawOptions"),
         "report": _entry(
             "report tables and figures of runs", "report:report", "results:ReportOptions"
         ),
@@ -122,6 +125,15 @@ SECTIONS = {
 }
 """The commands of the core by purpose; plug-ins add theirs to these sections, or to their own."""
 
+
+INSTEAD = {
+    "sessions": "show",
+    "prove": "check",
+    "validate": "check",
+    "plot": "draw",
+    "view": "show",
+}
+"""What to type in place of words that somebody may look for, and that are no commands."""
 
 _DATA = {
     "check": _entry("check data of your own", "data:check", "data:DataCheckOptions"),
@@ -222,23 +234,25 @@ def _describe(error: OSError) -> str:
     return f"{where}{error.strerror[:1].lower()}{error.strerror[1:]}"
 
 
+_EXIT_CODES = """Exit codes: 0 success; 1 a stored run was changed (verify, archive), a run
+contains messages that no correct agent could have sent (audit), a verdict is not the expected one
+(check), a formula is false (monitor), a program differs from its table (conform), or a package is
+shadowed (doctor); 2 the request or its data cannot be used; 3 a database or a disk failed; 4 a
+verdict is unknown (check, conform), or a session could not be read (monitor); 130 stopped by Ctrl-C
+(every message sent so far is stored); 141 the reader of the pipe has closed it."""
+
+
 @click.group(
     cls=_Commands,
     sections=SECTIONS,
+    instead=INSTEAD,
     name="pxp",
     context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=_EXIT_CODES,
 )
 @click.version_option(__version__, prog_name="pxp")
 def commands() -> None:
-    """Verify and run state machines for protocols between agents that predict and explain.
-
-    Exit codes: 0 success; 1 a stored run was changed (verify, archive), a run contains messages
-    that no correct agent could have sent (audit), a verdict is not the expected one (check), a
-    formula is false (monitor), a program differs from its table (conform), or a package is shadowed
-    (doctor); 2 the request or its data cannot be used; 3 a database or a disk failed; 4 a verdict
-    is unknown (check, conform), or a session could not be read (monitor); 130 stopped by Ctrl-C
-    (every message sent so far is stored); 141 the reader of the pipe has closed it.
-    """
+    """Verify and run state machines for protocols between agents that predict and explain."""
 
 
 @click.group(cls=CommandGroup, sections={"Commands": _DATA})

@@ -564,5 +564,5 @@ class SystemScreen:
         if self._request.monitors:
             for line in monitored(self._monitors, board, run.name).lines:
                 click.echo(printable(line))
-        look = [program(), "sessions", f"{run.name}/1/1", "--database", database]
+        look = [program(), "show", f"{run.name}/1/1", "--database", database]
         click.echo(printable(f"Look at a session: {shlex.join(look)}"))

@@ -14,13 +14,10 @@ from pxp_fsm.automata.tables import BUILTIN, builtin, load_automaton
 from pxp_fsm.diagrams import (
     SequenceChart,
     StateDiagram,
-    Style,
     sequence_chart,
     state_diagram,
-    write,
 )
 from pxp_fsm.diagrams.extract import system_diagram
-from pxp_fsm.diagrams.style import PLAIN
 from pxp_fsm.errors import NotThere, UsageError, quoted
 from pxp_fsm.protocol.decisions import concluded
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
@@ -83,36 +80,13 @@ def rules_of(record: SessionRecord | RecordedSession) -> Rules:
     return Pxp(record.k, hang_up=concluded if record.automaton == "pxp_hang_up" else None)
 
 
-_SESSION = re.compile(r"[^/\s]+(/\d+)+")
-
-
-def draw(
-    what: str,
-    path: Path,
-    state: str | None,
-    agent: str | None,
-    database: str,
-    style: Style = PLAIN,
-) -> Path:
-    """Draw `what` to `path`, as `style` asks for, and return it."""
-    if what not in BUILTIN and not Path(what).exists() and _SESSION.fullmatch(what):
+def of_tables(what: str, state: str | None = None) -> StateDiagram:
+    """The members of the system file `what`, or the automaton of a table, with `state` marked."""
+    if is_system_file(what):
         if state is not None:
-            raise UsageError(
-                "a session has no single state to mark; name an agent of it instead", "state"
-            )
-        with SqlBlackboard(database, create=False) as board:
-            diagram = of_session(board.session(what), agent)
-    else:
-        if agent is not None:
-            raise UsageError(f"only a session has agents; {what} is a table", "agent")
-        if is_system_file(what):
-            if state is not None:
-                raise UsageError(f"{what} is a system; draw a member's table to mark", "state")
-            diagram = system_diagram(System.load(what))
-        else:
-            diagram = state_diagram(load_automaton(what), marked=state)
-    write(diagram, path, style)
-    return path
+            raise UsageError(f"{what} is a system; draw a member's table to mark", "state")
+        return system_diagram(System.load(what))
+    return state_diagram(load_automaton(what), marked=state)
 
 
 def of_session(stored: StoredSession, agent: str | None = None) -> StateDiagram | SequenceChart:

@@ -208,9 +208,9 @@ def test_how_tables_of_ones_own_fail_is_drawn(
         (("pxp", "--counterexample", "AG EF ended"), "has no counterexample: HOLDS"),
         (("pxp", "--counterexample", "no such"), "cannot be read at character"),
         (("pxp", "--counterexample", "F ended", "--relations", "noisy"), "applies to claims"),
-        (("pxp", "--channel", "sync"), "requires tables and --counterexample"),
+        (("pxp", "--channel", "sync"), "--channel: this requires --counterexample"),
         (("--counterexample", "terminates", "--channel", "sync"), "requires tables"),
-        (("pxp", "interact"), "give one WHAT to draw"),
+        (("pxp", "interact"), "give one X to draw"),
     ],
 )
 def test_what_cannot_be_drawn_is_said(arguments: tuple[str, ...], said: str) -> None:

@@ -256,7 +256,7 @@ def test_tables_figures_sessions_and_data_are_there(made: Made) -> None:
         page = (made.folder / folder / "page.html").read_text("utf-8")
         assert "Comments: what models were asked" in page
         assert (made.folder / folder / "page-table1.tex").exists()
-    for line in made.of("sessions", "--prompts"):
+    for line in made.of("show", "-v"):
         assert "was asked (answer)" in made.printed[line]
     assert (made.folder / "interact.svg").exists() and (made.folder / "pxp.svg").exists()
     short = (made.folder / "authors" / "data" / "short.csv").read_text("utf-8")

@@ -244,14 +244,14 @@ def test_the_command_carries_on_tasks_and_systems(tmp_path: Path) -> None:
     ran("run", "animals", "--instances", "3", "--seed", "5")
     said = ran("run", "animals", "--fork", "animals-1/1/2@2", "--n", "5")
     assert "from message 2 of animals-1/1/2 on" in said
-    assert "carries on  animals-1/1/2, from message 2" in ran("sessions", "animals-2/1/2")
-    assert "animals-2 carries on animals-1/1/2@2" in ran("sessions")
+    assert "carries on  animals-1/1/2, from message 2" in ran("show", "animals-2/1/2")
+    assert "animals-2 carries on animals-1/1/2@2" in ran("show")
     who = [
         word for name in ("pro", "con", "judge") for word in ("--respondent", f"{name}={RANDOM}")
     ]
     ran("run", DEBATE, *who)
     ran("run", DEBATE, *who, "--fork", "debate-3/1/1@2", "--sessions", "3")
-    assert "carries on  debate-3/1/1, from action 2" in ran("sessions", "debate-4/1/3")
+    assert "carries on  debate-3/1/1, from action 2" in ran("show", "debate-4/1/3")
     for arguments, why in (
         ([DEBATE, *who, "--fork", "animals-1/1/2@2"], "of another system"),
         (["animals", "--fork", "animals-1/1/2@2", "--resume", "animals-2"], "leave out --fork"),

@@ -10,8 +10,8 @@ from pxp_fsm.options import option
 
 
 def database(text: str = "The database: a file or a URL.") -> Any:
-    """The database to read."""
-    return option(text, defaults.STORED, metavar="URL")
+    """The database to read: where none is named, that of pxp.toml, or that of the last runs."""
+    return option(text, defaults.STORED, metavar="URL", common=True)
 
 
 def database_argument() -> Any:
@@ -41,13 +41,14 @@ def server_url(whose: str) -> Any:
     return option(text, None, metavar="URL", default="this machine alone")
 
 
-def new_database() -> Any:
+def new_database(default: str = "in the output folder") -> Any:
     """The database in which sessions are stored."""
     return option(
         "The database that stores the sessions: a file or a URL.",
         None,
         metavar="URL",
-        default="in the output folder",
+        default=default,
+        common=True,
     )
 
 
@@ -92,7 +93,7 @@ def signing_key() -> Any:
 
 def as_json(text: str = "Write JSON to standard output.") -> Any:
     """Whether the results are printed as JSON."""
-    return option(text, False, name="json")
+    return option(text, False, name="json", common=True)
 
 
 def drawing(text: str) -> Any:
@@ -105,8 +106,6 @@ def seed(text: str, least: int | None = None) -> Any:
     return option(text, 0, least=least)
 
 
-def verbose() -> Any:
-    """Whether a run prints more than one screen."""
-    return option(
-        "Print intervals, remarks, what is proved and every file, too.", False, short="-v"
-    )
+def verbose(text: str) -> Any:
+    """Whether more is printed than most readers want."""
+    return option(text, False, short="-v", common=True)

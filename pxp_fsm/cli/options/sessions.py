@@ -63,7 +63,7 @@ class RunOptions:
         "side.",
         False,
     )
-    verbose: bool = common.verbose()
+    verbose: bool = common.verbose("Print intervals, remarks, what is proved and every file, too.")
     anyway: bool = option(
         "System: run it although it has a deadlock, or a property is not as expected.", False
     )
@@ -89,7 +89,7 @@ class ExperimentOptions:
     executor: str | None = common.executor()
     anchor: Path | None = common.anchor()
     sign: Path | None = common.signing_key()
-    verbose: bool = common.verbose()
+    verbose: bool = common.verbose("Print intervals, remarks, what is proved and every file, too.")
     models: Settings
 
 

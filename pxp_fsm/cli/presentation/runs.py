@@ -164,7 +164,7 @@ def conclude(
             paragraph(f"Models were asked: {each.run.meter.shown()}")
     _places([*finished.values()], board, verbose)
     names = [each.run.name for each in finished.values()]
-    look = ["compare", *names] if others else ["sessions", f"{names[0]}/{_first(finished)}"]
+    look = ["compare", *names] if others else ["show", f"{names[0]}/{_first(finished)}"]
     said = "Compare them" if others else "Look at a session"
     click.echo(f"{said}: {shlex.join([program(), *look, '--database', database])}")
 

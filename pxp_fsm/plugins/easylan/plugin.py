@@ -1,6 +1,6 @@
 """What EasyLAN adds to the toolkit."""
 
-from pxp_fsm.registry import Entry, Plugin
+from pxp_fsm.registry import Entry, Plugin, SubjectKind
 
 _HERE = "pxp_fsm.plugins.easylan"
 
@@ -17,6 +17,26 @@ PLUGIN = Plugin(
     tables={
         "lan_agent": f"{_HERE}:tables/lan_agent.toml",
         "lan_pipeline": f"{_HERE}:tables/lan_pipeline.toml",
+    },
+    kinds={
+        "network": SubjectKind(
+            "a network",
+            {
+                "show": Entry(
+                    "its agents, with its last run",
+                    f"{_HERE}.cli.network:show",
+                    f"{_HERE}.cli.options:ShowNetwork",
+                ),
+                "draw": Entry(
+                    "its agents and the edges between them",
+                    f"{_HERE}.cli.network:draw",
+                    "pxp_fsm.cli.options.draw:DrawFile",
+                ),
+            },
+            ending=".lan.json",
+            keys=("version", "edges", "handled"),
+            others=("lan train", "lan test", "lan edit", "lan history"),
+        )
     },
     checks=(f"{_HERE}.proofs.checking:NETWORKS",),
     commands={

@@ -1,6 +1,6 @@
 """What studies add to the toolkit."""
 
-from pxp_fsm.registry import Entry, Plugin
+from pxp_fsm.registry import Entry, Plugin, SubjectKind
 
 _HERE = "pxp_fsm.plugins.studies"
 
@@ -8,6 +8,20 @@ PLUGIN = Plugin(
     name="studies",
     about="studies with people: arms, consent, blinding, lifecycles that are proved",
     names={"studies": _HERE},
+    kinds={
+        "study": SubjectKind(
+            "a study",
+            {
+                "show": Entry(
+                    "who takes part, how far they are, who waits for whom",
+                    f"{_HERE}.cli.study:show",
+                    f"{_HERE}.cli.options:ShowStudy",
+                ),
+            },
+            keys=("experts", "arms", "tasks", "consent"),
+            others=("study change",),
+        )
+    },
     commands={
         "study": Entry(
             "let people take part in a study",

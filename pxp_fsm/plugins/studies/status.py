@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from pxp_fsm.plugins.studies.files import Study
 from pxp_fsm.plugins.studies.lifecycles import ENDED, GUIDE, PARTNER, STUDY
@@ -46,6 +47,25 @@ def summary(study: Study, state: Participation, people: Sequence[Participation])
         given, waits = len(one.messages("TASK")), waits_for(one)
         on = f", waits {waits}" if waits else ""
         yield f"  {one.subject}  {one.status}, task {given} of {len(study.tasks)}{on}"
+
+
+def as_document(
+    study: Study, state: Participation, people: Sequence[Participation]
+) -> dict[str, Any]:
+    """The same as `summary` says, for programs."""
+    return {
+        "study": study.name,
+        "state": state.state(STUDY),
+        "participants": [
+            {
+                "participant": one.subject,
+                "status": one.status,
+                "tasks": len(one.messages("TASK")),
+                "waits": waits_for(one),
+            }
+            for one in people
+        ],
+    }
 
 
 def waits_for(one: Participation) -> str:

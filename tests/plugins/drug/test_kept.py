@@ -126,8 +126,8 @@ def test_its_statistics_are_what_they_were(
     assert "Written: page.html" in printed
     table = (folder / "page-table1.csv").read_bytes()
     assert table == (KEPT / "runs-table1.csv").read_bytes()
-    assert "ratified" in pxp(capsys, "sessions", "drug-1", "--database", database)
-    assert "REFUTE" in pxp(capsys, "sessions", "drug-1/1/2", "--database", database)
+    assert "ratified" in pxp(capsys, "show", "drug-1", "--database", database)
+    assert "REFUTE" in pxp(capsys, "show", "drug-1/1/2", "--database", database)
 
 
 def test_a_run_that_was_stopped_resumes_to_the_end_that_it_would_have_had(

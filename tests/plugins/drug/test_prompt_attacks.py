@@ -17,7 +17,7 @@ from backends.models import ModelRespondent, ScriptedModel
 from backends.models.respondent import assemble
 from guards import Derived, NormalisedText
 from guards.judge import Judge
-from pxp_fsm.cli import sessions
+from pxp_fsm.cli import show
 from pxp_fsm.errors import NoAnswer
 from pxp_fsm.experiments.runs import Plan, start
 from pxp_fsm.plugins.drug import Reactants
@@ -192,7 +192,7 @@ def test_what_an_explanation_says_sets_no_tag_and_changes_nothing_else(attack: s
     assert attacked.record.ending == harmless.record.ending
     shown = io.StringIO()
     with redirect_stdout(shown):
-        sessions.show(attacked)
+        show.show(attacked)
     assert shown.getvalue().replace("\n", " ").isprintable()
 
 

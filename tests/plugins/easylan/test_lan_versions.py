@@ -22,8 +22,12 @@ SCRIPT: list[dict[str, Any]] = [
 ]
 
 
+def pxp(*arguments: str) -> Result:
+    return CliRunner().invoke(commands, arguments)
+
+
 def lan(*arguments: str) -> Result:
-    return CliRunner().invoke(commands, ["lan", *arguments])
+    return pxp("lan", *arguments)
 
 
 @pytest.fixture(autouse=True)
@@ -48,22 +52,22 @@ def test_what_was_undone_is_redone_and_any_version_is_gone_to() -> None:
 
 
 def test_a_network_is_shown_with_its_last_run_by_agent() -> None:
-    assert "It has not run yet." in lan("show", "my.lan.json").stdout
+    assert "It has not run yet." in pxp("show", "my.lan.json").stdout
     lan("edit", "my.lan.json", "create", "Poet", "make it rhyme", "verse")
     lan("edit", "my.lan.json", "connect", "Solver", "Poet")
     lan("edit", "my.lan.json", "add", "Poet", "knowledge", "by sound")
     ran = lan("run", "my.lan.json", "la nuit", "--model", "script:script.jsonl")
     assert ran.stdout == "verse\nand verse\n"
-    shown = lan("show", "my.lan.json").stdout
+    shown = pxp("show", "my.lan.json").stdout
     assert "Last run: la nuit" in shown and "   knowledge 1: by sound" in shown
     assert "      thoughts: word by word" in shown and "      from Solver: prose" in shown
-    one = lan("show", "my.lan.json", "--agent", "Poet").stdout
+    one = pxp("show", "my.lan.json", "--agent", "Poet").stdout
     assert "it rhymes" in one and "word by word" not in one
     lan("edit", "my.lan.json", "drop", "Poet", "knowledge", "1")
     assert (
-        "The last run was of version 4; the network is in 5." in lan("show", "my.lan.json").stdout
+        "The last run was of version 4; the network is in 5." in pxp("show", "my.lan.json").stdout
     )
-    assert lan("show", "my.lan.json", "--agent", "Gone").exit_code == 2
+    assert pxp("show", "my.lan.json", "--agent", "Gone").exit_code == 2
 
 
 def test_a_run_whose_record_cannot_be_written_has_its_output_still() -> None:
@@ -76,7 +80,7 @@ def test_a_run_whose_record_cannot_be_written_has_its_output_still() -> None:
 @pytest.mark.parametrize("text", ["", "[", "{}", '{"format": "pxp-fsm run"}'])
 def test_a_broken_last_run_says_what_to_do(text: str) -> None:
     Path("my.lan.json.last").write_text(text, "utf-8")
-    done = lan("show", "my.lan.json")
+    done = pxp("show", "my.lan.json")
     assert (
         done.exit_code == 2 and "my.lan.json.last" in done.stderr and "Traceback" not in done.stderr
     )

@@ -44,12 +44,6 @@ _COMMANDS = {
         f"{_HERE}.network:restore",
         f"{_HERE}.options:LanRestoreOptions",
     ),
-    "show": Entry(
-        "print a network, with its last run",
-        f"{_HERE}.network:show",
-        f"{_HERE}.options:LanShowOptions",
-    ),
-    "draw": Entry("draw a network", f"{_HERE}.network:draw", f"{_HERE}.options:LanDrawOptions"),
     "serve": Entry(
         "edit, run and train a network in a browser",
         f"{_HERE}.serve:serve",
@@ -81,6 +75,9 @@ _COMMANDS = {
 }
 
 
-@click.group(cls=CommandGroup, sections={"Commands": _COMMANDS})
+_INSTEAD = {"show": "show NETWORK", "draw": "draw NETWORK"}
+
+
+@click.group(cls=CommandGroup, sections={"Commands": _COMMANDS}, instead=_INSTEAD)
 def lan() -> None:
     """Run and train networks of LLM agents, kept in files such as my.lan.json."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from pathlib import Path
 
 import click
 
+from pxp_fsm.cli.draw import draw_diagram
+from pxp_fsm.cli.options.draw import DrawFile
 from pxp_fsm.cli.presentation.text import printable, waits
-from pxp_fsm.diagrams import write
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.plugins.easylan.cli import options
@@ -18,6 +20,7 @@ from pxp_fsm.plugins.easylan.experiments import setup
 from pxp_fsm.plugins.easylan.experiments.developers import find_developer
 from pxp_fsm.plugins.easylan.experiments.terminal import described, operations
 from pxp_fsm.plugins.easylan.lan import Lan, diagram
+from pxp_fsm.plugins.easylan.model.files import of_network
 from pxp_fsm.plugins.easylan.running import serialization
 from pxp_fsm.plugins.easylan.running.events import Activation, Event, Produced
 from pxp_fsm.plugins.easylan.running.requests import load_prompts
@@ -54,7 +57,7 @@ def _keep_last(lan: Lan, network: Path) -> None:
     try:
         serialization.save(lan.last, lan.version, serialization.path_of(network))
     except OSError as error:
-        click.echo(printable(f"The run is not kept for pxp lan show: {error}"), err=True)
+        click.echo(printable(f"The run is not kept for pxp show: {error}"), err=True)
 
 
 def train(request: options.LanTrainOptions) -> None:
@@ -137,10 +140,13 @@ def restore(request: options.LanRestoreOptions) -> None:
     click.echo(f"Change {restored.version}: {restored.history.changes[-1].about}")
 
 
-def show(request: options.LanShowOptions) -> None:
+def show(request: options.ShowNetwork) -> None:
     """Print a network, agent by agent, with its last run."""
     lan, path = Lan.load(request.network), serialization.path_of(request.network)
     run, version = serialization.load(path) if path.exists() else (None, 0)
+    if request.as_json:
+        click.echo(json.dumps(of_network(lan.network), indent=1))
+        return
     for line in described(lan.network, run, request.agent):
         click.echo(printable(line))
     if run is None:
@@ -149,10 +155,10 @@ def show(request: options.LanShowOptions) -> None:
         click.echo(f"The last run was of version {version}; the network is in {lan.version}.")
 
 
-def draw(request: options.LanDrawOptions) -> None:
+def draw(request: DrawFile) -> None:
     """Draw a network into a file."""
-    write(diagram(Lan.load(request.network).network), request.output)
-    click.echo(printable(f"Drawn: {request.output}"))
+    picture = diagram(Lan.load(Path(request.file)).network)
+    draw_diagram(picture, request.file, request.output, request.form, request.style)
 
 
 def print_cost(meter: Meter) -> None:

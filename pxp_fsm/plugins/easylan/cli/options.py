@@ -160,7 +160,7 @@ class LanRestoreOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LanShowOptions:
+class ShowNetwork:
     """Print NETWORK, agent by agent: what it is, knows and did in the last run.
 
     The last run is that of pxp lan run, train or serve.
@@ -168,16 +168,7 @@ class LanShowOptions:
 
     network: Path = _network()
     agent: str | None = option("Print this agent alone.", None, metavar="NAME")
-
-
-@dataclass(frozen=True, kw_only=True)
-class LanDrawOptions:
-    """Draw NETWORK: its agents and the edges between them."""
-
-    network: Path = _network()
-    output: Path = _output(
-        "The file to write; its suffix (.svg .png .pdf .tex .dot .gv .mmd) determines the format."
-    )
+    as_json: bool = common.as_json()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,11 +25,6 @@ _COMMANDS = {
         f"{_HERE}.study:change",
         f"{_HERE}.options:StudyChangeOptions",
     ),
-    "status": Entry(
-        "show who takes part, and who waits for whom",
-        f"{_HERE}.study:status",
-        f"{_HERE}.options:StudyStatusOptions",
-    ),
     "export": Entry(
         "export a study without names",
         f"{_HERE}.study:export",
@@ -38,6 +33,9 @@ _COMMANDS = {
 }
 
 
-@click.group(cls=CommandGroup, sections={"Commands": _COMMANDS})
+_INSTEAD = {"status": "show STUDY.toml"}
+
+
+@click.group(cls=CommandGroup, sections={"Commands": _COMMANDS}, instead=_INSTEAD)
 def study() -> None:
     """Conduct studies with people, set up in files such as my_study.toml (pxp help studies)."""

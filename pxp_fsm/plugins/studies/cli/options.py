@@ -44,11 +44,12 @@ class StudyServeOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyStatusOptions:
+class ShowStudy:
     """Print who takes part in a study, how far they are, and who waits for whom."""
 
     file: Path = _study()
     database: str = common.database("The database that holds the study: a file or a URL.")
+    as_json: bool = common.as_json()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
@@ -19,7 +20,7 @@ from pxp_fsm.plugins.studies.files import load_study
 from pxp_fsm.plugins.studies.lifecycles import IN_TIME, prove, system_file
 from pxp_fsm.plugins.studies.pages.server import serve_study
 from pxp_fsm.plugins.studies.participations import NOBODY, read
-from pxp_fsm.plugins.studies.status import summary
+from pxp_fsm.plugins.studies.status import as_document, summary
 
 NOT_PROVED = 1
 """Exit code where a lifecycle is not what it must be."""
@@ -64,12 +65,15 @@ def serve(request: options.StudyServeOptions) -> None:
         )
 
 
-def status(request: options.StudyStatusOptions) -> None:
+def show(request: options.ShowStudy) -> None:
     """Print the state of a study; nothing is changed, also while it is served."""
     study = load_study(request.file)
     with SqlBlackboard(request.database, create=False) as board:
         board.run(study.run)
         state, people = read(board, study.run, NOBODY), participations(study, board)
+        if request.as_json:
+            click.echo(json.dumps(as_document(study, state, people), indent=1))
+            return
         for line in (*summary(study, state, people), *given_out(study, board, people)):
             click.echo(printable(line))
 

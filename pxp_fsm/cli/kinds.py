@@ -1,0 +1,146 @@
+"""What the argument of `pxp check`, `run`, `show`, `draw` or `serve` is: one place says so.
+
+Core's kinds stand here; plug-ins add files of theirs (`SubjectKind`). Names come first, then files
+by their endings and by the keys at their top, then what the database holds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from pxp_fsm import defaults
+from pxp_fsm.documents import read, text_of
+from pxp_fsm.errors import FileError, UsageError
+from pxp_fsm.registry import Entry, SubjectKind, contributions, load
+
+_HERE = "pxp_fsm.cli"
+
+
+def _entry(short: str, body: str, options: str) -> Entry:
+    return Entry(short, f"{_HERE}.{body}", f"{_HERE}.options.{options}")
+
+
+DATABASE = "database"
+RUN = "run"
+SESSION = "session"
+DATA = "data"
+
+_OWN = {
+    "table": SubjectKind(
+        "a table",
+        {
+            "draw": _entry("its automaton, or a counterexample", "draw:tables", "draw:DrawTable"),
+        },
+        keys=("initial", "final", "states", "rows"),
+        names="pxp_fsm.automata.tables:built_in_names",
+        others=("export", "conform"),
+    ),
+    "system": SubjectKind(
+        "a system",
+        {
+            "draw": _entry("its members, or a counterexample", "draw:tables", "draw:DrawSystem"),
+        },
+        keys=("members",),
+        others=("export",),
+    ),
+    DATABASE: SubjectKind(
+        "a database",
+        {"show": _entry("its sessions", "show:database", "show:ShowDatabase")},
+        others=("report", "audit", "verify"),
+    ),
+    RUN: SubjectKind(
+        "a run",
+        {"show": _entry("its sessions", "show:run", "show:ShowRun")},
+        others=("report", "compare", "monitor", "export"),
+    ),
+    SESSION: SubjectKind(
+        "a session",
+        {
+            "show": _entry("its messages and why their tags", "show:session", "show:ShowSession"),
+            "draw": _entry("its messages, or an agent's way", "draw:session", "draw:DrawSession"),
+        },
+        others=("monitor", "erase"),
+    ),
+}
+"""Core's kinds. A system file and a table differ by what stands at their top."""
+
+
+@cache
+def kinds() -> Mapping[str, SubjectKind]:
+    """Every kind by its name, ours first."""
+    return {
+        **_OWN,
+        **{name: one for name, one in contributions("kinds").items() if name not in _OWN},
+    }
+
+
+def kind_of(what: str, database: str | None = None) -> SubjectKind:
+    """What `what` is: a name, a file, a database, or a run or session in `database`.
+
+    NAME=TABLE, a member of a system, is what TABLE is. Raises `UsageError` where it is nothing that
+    is known, and `NotThere` where it could only stand in a database.
+    """
+    named = _MEMBER.sub("", what)
+    for kind in kinds().values():
+        if kind.names and named in load(kind.names)():
+            return kind
+    if "://" in what:
+        return _OWN[DATABASE]
+    path = Path(named)
+    if path.exists():
+        return _kind_of_file(path)
+    if SESSION_NAME.fullmatch(what):
+        return _OWN[SESSION]
+    if path.suffix or path.name != named:
+        raise UsageError(f"there is no file {named}")
+    # Databases take long to import, and most arguments are none of what is in one.
+    is_session = load("pxp_fsm.cli.stored:find_session")
+    return _OWN[SESSION if is_session(what, database or defaults.STORED) else RUN]
+
+
+_MEMBER = re.compile(r"^[A-Za-z_]\w*=(?=.)")
+SESSION_NAME = re.compile(r"[^/\s]+(/\d+)+")
+"""The name of a session of a run; another one is that of its run, where it is alone there."""
+
+
+def _kind_of_file(path: Path) -> SubjectKind:
+    every = kinds().values()
+    for kind in every:
+        if kind.ending and path.name.endswith(kind.ending):
+            return kind
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder; name a file in it")
+    with path.open("rb") as file:
+        head = file.read(len(_SQLITE))
+    if head in (b"", _SQLITE):
+        return _OWN[DATABASE]
+    top, fault = _keys(path)
+    best = max(every, key=lambda kind: len(top.intersection(kind.keys)))
+    if top.intersection(best.keys):
+        return best
+    if fault is not None:
+        raise fault
+    known = "; ".join(f"{one.about} has {', '.join(one.keys)}" for one in every if one.keys)
+    raise UsageError(f"{path} is none of what is known by what stands at its top: {known}")
+
+
+_SQLITE = b"SQLite format 3"
+_KEY = re.compile(r'^(?:\[\[?\s*"?(\w+)|\s*"?(\w+)"?\s*[=:])', re.MULTILINE)
+
+
+def _keys(path: Path) -> tuple[frozenset[str], FileError | None]:
+    """The keys at the top of a TOML or JSON file; where its syntax is at fault, any, and the fault.
+
+    So a file with a fault is still known for what it is, and its own reader says where the fault
+    stands. Raises `UsageError` for a file of another format.
+    """
+    if path.suffix not in (".toml", ".json"):
+        raise UsageError(f"{path} is neither TOML (.toml) nor JSON (.json), nor a database")
+    text = text_of(path, "a table, a system, an experiment, a study or a network")
+    try:
+        return frozenset(read(text, path.name)), None
+    except FileError as error:
+        return frozenset(key for pair in _KEY.findall(text) for key in pair if key), error
