@@ -22,6 +22,7 @@ from typing import Any
 
 from pxp_fsm import registry
 from pxp_fsm.automata.automaton import Automaton, Kind, State, Transition
+from pxp_fsm.automata.rules import RuleReader
 from pxp_fsm.automata.soundness import UNRECEIVED, faults_of
 from pxp_fsm.documents import faults, located, read, text_of
 from pxp_fsm.errors import Fault, TableError, format_path, quoted
@@ -151,7 +152,7 @@ def builtin(name: str) -> Automaton:
     data = resources.files(package).joinpath(*file.split("/")).read_bytes()
     text = data.decode("utf-8").replace("\r\n", "\n")
     if hashlib.sha256(text.encode()).hexdigest() == VALIDATED.get(name):
-        return _build(tomllib.loads(text))
+        return _build(tomllib.loads(text))[0]
     return parse_automaton(text, f"{name}.toml")
 
 
@@ -292,8 +293,8 @@ def automaton_from(
     """
     found = faults(raw, schema(), _in_words) or _size_faults(raw)
     if not found:
-        automaton = _build(raw)
-        found = faults_of(automaton, raw)
+        automaton, found = _build(raw)
+        found = found or faults_of(automaton, raw)
         if not found:
             return automaton
     raise TableError(located(found))
@@ -307,9 +308,11 @@ def stored_automaton(text: str) -> Automaton:
     """
     raw = read(text, "table.json", error=TableError)
     found = faults(raw, schema(), _in_words)
-    if found:
-        raise TableError(found)
-    return _build(raw)
+    if not found:
+        automaton, found = _build(raw)
+        if not found:
+            return automaton
+    raise TableError(found)
 
 
 MOST_TRANSITIONS = 10_000
@@ -345,7 +348,12 @@ def _in_words(error: Any) -> str | None:
     return None
 
 
-def _build(raw: Mapping[str, Any]) -> Automaton:
+def _build(raw: Mapping[str, Any]) -> tuple[Automaton, list[Fault]]:
+    """The automaton of a file whose structure is right, and the faults of its expressions.
+
+    With any, what is built is of no use.
+    """
+    reader, guards = RuleReader(raw), raw.get("guards", {})
     states = tuple(
         State(item["name"], item.get("about", ""), tuple(item.get("guards", ())))
         for item in raw["states"]
@@ -359,25 +367,33 @@ def _build(raw: Mapping[str, Any]) -> Automaton:
             kind,
             label,
             row.get("partner", ""),
+            **rules,
         )
         for place, row in enumerate(raw["rows"], start=1)
+        for rules in (reader.row(place - 1),)
         for source in _many(row["from"])
         for kind, key in ((Kind.SEND, "send"), (Kind.RECEIVE, "receive"), (Kind.EVENT, "event"))
         for label in _many(row.get(key, ()))
     )
-    return Automaton(
+    automaton = Automaton(
         name=raw["name"],
         title=raw["title"],
         states=states,
         initial=raw["initial"],
         final=frozenset(raw["final"]),
-        guards=MappingProxyType(dict(raw.get("guards", {}))),
+        guards=MappingProxyType({name: _about(one) for name, one in guards.items()}),
         transitions=transitions,
         source=raw.get("source", ""),
         note=raw.get("note", ""),
         peer=raw.get("peer", ""),
         payloads=MappingProxyType(dict(raw.get("payloads", {}))),
+        rules=reader.rules,
     )
+    return automaton, reader.faults
+
+
+def _about(guard: str | Mapping[str, str]) -> str:
+    return guard if isinstance(guard, str) else guard.get("about", "")
 
 
 def _many(value: Any) -> tuple[str, ...]:

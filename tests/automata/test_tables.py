@@ -121,9 +121,9 @@ REFUSALS = {
     "unknown key": ('title = "Mine"', 'titel = "Mine"', 3, "unknown key titel", "known here: "),
     "unknown key in a row": (
         'guard = "H", send',
-        'when = "H", send',
+        'if = "H", send',
         14,
-        "rows[1]: unknown key when",
+        "rows[1]: unknown key if",
         "known here: number, from, to, guard",
     ),
     "unknown key in a state": (
