@@ -118,7 +118,8 @@ def __getattr__(name: str) -> Any:
         value = globals()[name] = _registry().load(where)
     else:
         value = _load(name)
-    import_module("pxp_fsm.diagrams.notebook")  # automata and sessions can show themselves
+    if name != "registry":  # which what is imported there imports
+        import_module("pxp_fsm.diagrams.notebook")  # automata and sessions can show themselves
     return value
 
 
