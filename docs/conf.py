@@ -21,13 +21,13 @@ from proofs.core.results import Status
 from pxp_fsm.analysis.recordings import conversations
 from pxp_fsm.automata import system_files, tables
 from pxp_fsm.cli.main import commands as command_line
-from pxp_fsm.experiments import files as experiments
+from pxp_fsm.experiments.files import EXPERIMENT
 from pxp_fsm.plugins.conformance import process
 from pxp_fsm.plugins.easylan import serialization as training
 from pxp_fsm.plugins.easylan.experiments import developers
 from pxp_fsm.plugins.easylan.experiments import tasks as network_tasks
 from pxp_fsm.plugins.easylan.model import files as networks
-from pxp_fsm.plugins.studies import schema as studies
+from pxp_fsm.plugins.studies.files import STUDY
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -60,12 +60,12 @@ suppress_warnings = ["myst.header", "misc.highlighting_failure"]  # Mermaid has 
 SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "A table": tables.schema,
     "A system": system_files.system_schema,
-    "An experiment": experiments.schema,
+    "An experiment": EXPERIMENT.schema,
     "A network": networks.schema,
     "A task for networks": network_tasks.schema,
     "A recorded developer": developers.schema,
     "What a training tells and is told": training.schema,
-    "A study": studies.schema,
+    "A study": STUDY.schema,
     "A mapping of a recording": conversations.schema,
     "What a program is asked, and answers": process.schema,
 }

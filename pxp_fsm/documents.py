@@ -286,7 +286,8 @@ def located(found: Iterable[Fault], text: str, filename: str) -> tuple[Fault, ..
     """Each fault with file, line and column; of a JSON file, whose lines say little, the file."""
     if filename.endswith(".json"):
         return tuple(replace(fault, file=filename) for fault in found)
-    return tuple(_located(one, text, filename) for one in found)
+    placed = [_located(one, text, filename) for one in found]
+    return tuple(sorted(placed, key=lambda fault: (fault.line or 0, fault.column or 0)))
 
 
 def _located(fault: Fault, text: str, filename: str) -> Fault:

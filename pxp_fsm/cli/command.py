@@ -19,10 +19,10 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from pxp_fsm.errors import UsageError, unknown_name
-from pxp_fsm.options import Setting, settings
+from pxp_fsm.options import Setting, given_options, settings
 from pxp_fsm.registry import Entry, SubjectKind, load, plugins
 
-_GIVEN, _EXTENDED = "given", "extended"
+_EXTENDED = "extended"
 _OPTIONS, _COMMON = "Options", "Common options"
 
 
@@ -287,11 +287,6 @@ def _arguments(kind: type[Any], what: Sequence[str], ctx: click.Context) -> dict
     return values
 
 
-def given(kind: type[Any]) -> Any:
-    """A field for what was set, on the command line, of the options of `kind`: a dictionary."""
-    return field(metadata={_GIVEN: kind})
-
-
 def extended(command: str) -> Any:
     """A field for the options that plug-ins add to `command`: a tuple, one value per plug-in."""
     return field(metadata={_EXTENDED: command})
@@ -312,7 +307,8 @@ def _parts(kind: type[Any], ranged: bool = True) -> Iterator[tuple[Setting, bool
     own = {setting.field: setting for setting in settings(kind)}
     kinds = get_type_hints(kind)
     for one in fields(kind):
-        inner: type[Any] = one.metadata.get(_GIVEN) or kinds[one.name]
+        set_of = given_options(one)
+        inner: type[Any] = kinds[one.name] if set_of is None else set_of[0]
         if _EXTENDED in one.metadata:
             for extension in _extensions(one.metadata[_EXTENDED]):
                 yield from _parts(extension)
@@ -359,8 +355,9 @@ def _built(kind: type[Any], context: click.Context) -> Any:
     kinds, values = get_type_hints(kind), dict[str, Any]()
     own = {setting.field for setting in settings(kind)}
     for one in fields(kind):
-        if _GIVEN in one.metadata:
-            names = [setting.field for setting in settings(one.metadata[_GIVEN])]
+        set_of = given_options(one)
+        if set_of is not None:
+            names = [setting.field for setting in settings(set_of[0])]
             values[one.name] = {
                 name: context.params[name] for name in names if _is_given(context, name)
             }

@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -212,7 +212,7 @@ def stored_plan(record: StoredRun) -> Plan:
 def _no_plan(raw: object) -> str | None:
     if not isinstance(raw, dict) or "task" not in raw:
         return "it names no task"
-    unknown = sorted(set(raw) - {*Plan.__dataclass_fields__, *_BESIDE})
+    unknown = sorted(set(raw) - {*(one.name for one in fields(Plan)), *_BESIDE})
     return f"it has {quoted(', '.join(unknown))}, which is unknown" if unknown else None
 
 

@@ -15,13 +15,13 @@ from enum import StrEnum
 from math import factorial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from guards.judge import MOST_VOTES, Scope
 from pxp_fsm import defaults, options
 from pxp_fsm.automata.system_files import MCP
 from pxp_fsm.errors import UsageError, quoted
-from pxp_fsm.options import option
+from pxp_fsm.options import Option, option
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 from pxp_fsm.sessions.learning import Gated, Keep
 from pxp_fsm.tasks.prompts import prompts_text
@@ -127,7 +127,10 @@ CAPS = "caps"
 """Where a stored plan has the caps on its models."""
 
 _SEEDS = 2**63 - 1
-_NAMES = {"type": "array", "minItems": 1, "items": {"type": "string", "pattern": "^[^,]+$"}}
+_INSTANCES = Annotated[
+    tuple[Annotated[str, Option(pattern="^[^,]+$", problem="is no name of an instance")], ...],
+    Option(least=1),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +145,12 @@ class Plan:
     them unbounded. `prompts` is the text of a file of prompts.
     """
 
+    tables: ClassVar[Mapping[str, str]] = {
+        "agents": "Who takes part in place of the task's own agents and relation.",
+        "learning": "What the machine keeps of what it is told.",
+    }
+    """The tables of a file that have some of its options."""
+
     task: str = option("The task of the sessions: drug, rad, or an installed task.", argument=True)
     protocol: str = option("The protocol of the sessions.", "interact", choices=("interact", "pxp"))
     n: int | None = option(
@@ -153,11 +162,8 @@ class Plan:
         metavar="K",
         least=1,
         most=MOST,
-        schema={
-            "description": f'k is a number from 1, or for PXP "{UNBOUNDED}". INTERACT: REJECT only '
-            f"after message k. PXP: each self-loop at most k times. Left out, {defaults.K}.",
-            "anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST}, {"const": UNBOUNDED}],
-        },
+        written=Annotated[int, Option(least=1, most=MOST)] | Literal["unbounded"],
+        problem=f'is no bound; k is a number from 1, or for PXP "{UNBOUNDED}"',
     )
     repetitions: int = option(
         "The number of repetitions of all instances.", 1, metavar="R", least=1, most=MOST
@@ -168,7 +174,8 @@ class Plan:
         None,
         metavar="N|all|KEY,KEY",
         default=f"{defaults.INSTANCES}, or all if there are fewer",
-        schema={"anyOf": [{"type": "integer", "minimum": 1}, {"const": "all"}, _NAMES]},
+        written=Annotated[int, Option(least=1)] | Literal["all"] | _INSTANCES,
+        problem="names no instances; write a number, all, or a list of their names",
     )
     data: str | None = option(
         "A folder of data, your own or the authors'.",
@@ -243,7 +250,8 @@ class Plan:
         None,
         metavar="NAME",
         key="agents.subject",
-        schema={"type": "string", "pattern": SUBJECT},
+        pattern=SUBJECT,
+        problem="is no pseudonym; it has 1 to 40 letters, digits, '_', '.' or '-'",
     )
     judge: str | None = option(
         "The model that decides AGREE.",
@@ -421,7 +429,7 @@ def build_plan(given: Mapping[str, Any], folder: Path) -> Plan:
         values["n"] = None
     instances = values.get("instances")
     if instances is not None:
-        listed = isinstance(instances, list)
+        listed = isinstance(instances, tuple)
         values["instances"] = ",".join(instances) if listed else str(instances)
     for path in ("data", "materials"):
         if values.get(path) is not None:

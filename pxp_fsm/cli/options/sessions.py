@@ -8,10 +8,9 @@ from typing import Any
 
 from backends.models.settings import Settings
 from pxp_fsm import defaults
-from pxp_fsm.cli.command import given
 from pxp_fsm.cli.options import common
 from pxp_fsm.experiments.plans import Plan
-from pxp_fsm.options import option
+from pxp_fsm.options import given, option
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -115,7 +115,7 @@ class Conduct:
         study, board = self.study, self.board
         stored = {record.run: record for record in board.runs()}.get(study.run)
         if stored is None:
-            said = {"study": dict(study.raw), "fingerprint": study.fingerprint}
+            said = {"study": dict(study.file.raw), "fingerprint": study.fingerprint}
             plan = json.dumps(said, sort_keys=True)
             system = participation().fingerprint
             record = RunRecord(study.run, SYSTEMS, plan, study.seed, __version__, system)

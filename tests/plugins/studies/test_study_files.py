@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import pxp_fsm.plugins.studies.schema
 from pxp_fsm.errors import FileError, UsageError
 from pxp_fsm.plugins.studies.files import Item, load_study
 from pxp_fsm.plugins.studies.questions import checked_answers
 from tests.plugins.studies.experts import DRUG, drug
-
-PUBLISHED = Path(pxp_fsm.plugins.studies.schema.__file__).with_name("study.schema.json")
-
-
-def test_the_published_schema_is_that_of_the_loader() -> None:
-    assert json.loads(PUBLISHED.read_text("utf-8")) == pxp_fsm.plugins.studies.schema.schema()
 
 
 @pytest.mark.parametrize("path", sorted(Path("examples/studies").glob("*.toml")), ids=str)
@@ -33,7 +25,7 @@ WRONG = {
     'name = "interact"': ('name = "Inter act"', "a name has lower-case letters, digits and -"),
     "least = 0.001": ("least = 50", "least is more than most"),
     '"sotalol"': ('"water"', "there is no instance 'water'"),
-    "k = 3\n\n[[arms]]": ("k = 0\n\n[[arms]]", "line 65: arms[0].k: 0 cannot stand here"),
+    "k = 3\n\n[[arms]]": ("k = 0\n\n[[arms]]", "line 65: arms[0].k: 0 is too small"),
     'task = "drug"': ('task = "alchemy"', "there is no task 'alchemy'"),
     "seed = 7": ("sead = 7", "line 5: unknown key sead"),
     'answer = "reactants"': ('answer = "both"', "'both' is none of the choices"),

@@ -200,7 +200,7 @@ class StudyHost:
         if began is None:
             return 0.0
         ready = self._ready.setdefault(place.run, time.time())
-        least, _most = self.conduct.study.slots
+        least = self.conduct.study.slots.least
         return slots.released(began, ready, slots.opening_length(least)).at
 
     def _place(self, standing: TaskStanding) -> SeatPlace | None:

@@ -189,7 +189,7 @@ PACE = 0.25
 
 def pace(study: Study) -> float:
     """The seconds in whose multiples participants are replied to; 0 where nobody is blinded."""
-    return min(PACE, study.slots[0]) if any(arm.blinded for arm in study.arms) else 0.0
+    return min(PACE, study.slots.least) if any(arm.blinded for arm in study.arms) else 0.0
 
 
 class Paced:
