@@ -121,7 +121,7 @@ def test_the_acts_of_a_stored_training_are_listed_and_a_training_ends_with_what_
     training = ("train", "my.lan.json", "--examples", "train.jsonl", "--model", "script:all.jsonl")
     done = lan(*training, "--developer", "confirms", "--database", "sqlite:///x.db")
     assert done.exit_code == 0, done.output
-    assert "Time: " in done.stdout and "UED: 3\n" in done.stdout
+    assert "Time: " in done.stdout and "UED: 0; confirmations: 3\n" in done.stdout
     assert "Handled: 1 of 1" in done.stdout
     listed = lan("actions", "my.lan.json", "--database", "sqlite:///x.db").stdout
     assert listed.count("confirm a step") == 3

@@ -139,7 +139,7 @@ def test_the_distance_of_two_files_and_what_was_done_by_hand(folder: Path) -> No
     lan.edit(Create(LanAgent("B", "t", "o")))
     lan.save(folder / "b.lan.json")
     assert "LMD 8" in pxp("distance", "a.lan.json", "b.lan.json").output
-    assert "UED 8 as Table 6 counts it; modifications 1" in pxp("actions", "b.lan.json").output
+    assert "UED 8; confirmations 0; modifications 1" in pxp("actions", "b.lan.json").output
 
 
 @pytest.mark.parametrize(

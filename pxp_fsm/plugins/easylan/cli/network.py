@@ -95,7 +95,7 @@ def train(request: options.LanTrainOptions) -> None:
     click.echo(f"Time: {time.monotonic() - began:.0f} s, the developer's {attention.seconds:.0f} s")
     if developer is not None:
         edits = sum(change.ued or 0 for change in after.changes[history.version :])
-        click.echo(f"UED: {attention.ued + edits}")
+        click.echo(f"UED: {attention.ued + edits}; confirmations: {attention.confirmations}")
     print_cost(training.meter)
     handled = sum(outcome.handled for outcome in outcomes)
     click.echo(f"Handled: {handled} of {len(outcomes)}")
@@ -112,10 +112,9 @@ def edit(request: options.LanEditOptions) -> None:
 
 def log(request: options.LanLogOptions) -> None:
     """Print the changes of a network."""
-    changes = Lan.load(request.network).history.changes
-    undone = {change.undoes for change in changes}
-    for number, change in enumerate(changes, start=1):
-        mark = " (undone)" if number in undone else ""
+    history = Lan.load(request.network).history
+    for number, change in enumerate(history.changes, start=1):
+        mark = " (undone)" if number in history.undone_changes else ""
         click.echo(printable(f"{number:>4}  {change.by:<9}  {change.about}{mark}"))
 
 

@@ -17,7 +17,7 @@ from pxp_fsm.experiments.summary import Sheet, as_rich
 from pxp_fsm.plugins.easylan.cli import options
 from pxp_fsm.plugins.easylan.cli.network import print_cost
 from pxp_fsm.plugins.easylan.distance.lmd import network_distance
-from pxp_fsm.plugins.easylan.distance.measures import by_hand, modifications, ued
+from pxp_fsm.plugins.easylan.distance.measures import by_hand, counted
 from pxp_fsm.plugins.easylan.experiments import comparison, setup
 from pxp_fsm.plugins.easylan.experiments.scoring import CriterionJudge, Score, output_judge, score
 from pxp_fsm.plugins.easylan.experiments.tasks import BUNDLED, LanTask, load_task
@@ -163,10 +163,7 @@ def actions(request: options.LanActionsOptions) -> None:
     for acted in done:
         spent = "" if acted.spent is None else f" (took {acted.spent})"
         click.echo(printable(f"  {acted.ued:>6}  {acted.action} {acted.on}{spent}"))
-    click.echo(f"UED {ued(done)} as Table 6 counts it; modifications {modifications(history)}")
-    counted = [acted.spent for acted in done if acted.spent is not None]
-    if counted:
-        click.echo(f"UED {sum(counted)} as it was counted, of {len(counted)} changes by hand")
+    click.echo(counted(done, history))
 
 
 def _judge(opened: Callable[[str], LanguageModel], name: str | None) -> CriterionJudge | None:

@@ -70,8 +70,9 @@ def of_network(network: Network) -> dict[str, Any]:
 def of_change(change: Change) -> dict[str, Any]:
     """A change of a log."""
     said: dict[str, Any] = {"by": str(change.by), "about": change.about}
-    if change.ued is not None:
-        said["ued"] = change.ued
+    for name in ("ued", "completes"):
+        if getattr(change, name) is not None:
+            said[name] = getattr(change, name)
     if change.undoes is not None:
         return said | {"undoes": change.undoes}
     if change.restores is not None:
@@ -100,7 +101,7 @@ def network_from_json(raw: Mapping[str, Any]) -> Network:
 def change(raw: Mapping[str, Any]) -> Change:
     """A change of a log."""
     operations = tuple(map(operation, raw.get("operations", ())))
-    numbers = (raw.get(key) for key in ("undoes", "restores", "ued"))
+    numbers = (raw.get(key) for key in ("undoes", "restores", "ued", "completes"))
     return Change(Author(raw["by"]), raw["about"], operations, *numbers)
 
 

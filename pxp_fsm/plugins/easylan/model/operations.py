@@ -319,10 +319,16 @@ def _edited(agent: LanAgent, field: AgentField, value: str | tuple[str, ...] | b
 
 def _taught(agent: LanAgent, knowledge: str, control: bool) -> LanAgent:
     """With one more piece of knowledge; a control module that is to weigh it must be enabled."""
+    known = agent.control.knowledge if control else agent.knowledge
+    if knowledge.strip() in map(str.strip, known):
+        raise UsageError(
+            f"{quoted(agent.name)} has this piece of knowledge already: {quoted(knowledge)}; add "
+            f"another one"
+        )
     if not control:
         return replace(agent, knowledge=(*agent.knowledge, knowledge))
-    known = (*agent.control.knowledge, knowledge)
-    return replace(agent, control=replace(agent.control, knowledge=known, enabled=True))
+    control_module = replace(agent.control, knowledge=(*known, knowledge), enabled=True)
+    return replace(agent, control=control_module)
 
 
 def _learned(

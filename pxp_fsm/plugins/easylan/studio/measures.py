@@ -13,7 +13,7 @@ from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.errors import PXPError, UsageError
 from pxp_fsm.experiments.summary import Sheet
 from pxp_fsm.plugins.easylan.distance.lmd import Distance, network_distance
-from pxp_fsm.plugins.easylan.distance.measures import ManualAction, by_hand, modifications, ued
+from pxp_fsm.plugins.easylan.distance.measures import ManualAction, by_hand, counted
 from pxp_fsm.plugins.easylan.experiments import comparison, setup
 from pxp_fsm.plugins.easylan.experiments.comparison import TrainingComparison, format_score
 from pxp_fsm.plugins.easylan.experiments.scoring import CriterionJudge, Score, output_judge, score
@@ -93,8 +93,7 @@ def actions_report(history: History, in_steps: Sequence[ManualAction] = ()) -> M
             for one in done
         ),
     )
-    counted = ued((*in_steps, *done))
-    title = f"UED {counted} as Table 6 counts it; modifications {modifications(history)}"
+    title = counted((*in_steps, *done), history)
     headings = ("least UED", "as done", "action", "on")
     return MeasureReport("Actions by hand", (Sheet(title, headings, rows),))
 

@@ -33,12 +33,17 @@ class StudioSample(BaseModel):
 
 
 class StudioEffortSpent(BaseModel):
-    """A developer's effort: UED as it was done and the least, seconds in all and for models."""
+    """A developer's effort: UED as it was done and the least, steps confirmed, seconds of use.
+
+    `total` are the seconds in which a page was open and in use, `waiting` those of them in which a
+    model was being asked.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     ued: int = 0
     least: int = 0
+    confirmed: int = 0
     total: float = 0.0
     waiting: float = 0.0
 

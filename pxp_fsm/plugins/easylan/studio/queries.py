@@ -89,6 +89,12 @@ class AnswerQuery(_Query):
     distance: Number = 0
 
 
+class UseQuery(_Query):
+    """For how many seconds until now the page was in use."""
+
+    seconds: Annotated[float, Field(ge=0, le=600)]
+
+
 class TextQuery(_Query):
     """A text that is under way in a field."""
 

@@ -47,6 +47,7 @@ from pxp_fsm.plugins.easylan.studio.queries import (
     TestQuery,
     TextQuery,
     TrainQuery,
+    UseQuery,
     VersionQuery,
 )
 from pxp_fsm.plugins.easylan.studio.state import Message, Studio
@@ -143,19 +144,22 @@ def _add_network(app: FastAPI, studio: Studio) -> None:
     @app.post("/api/undo")
     async def undo(query: VersionQuery) -> int:
         """Undo the latest change that was not undone yet; the version that came of it."""
-        studio.change(lambda lan: lan.undo(if_version=query.version), query.distance)
+        studio.change(lambda lan, ued: lan.undo(if_version=query.version, ued=ued), query.distance)
         return studio.lan.version
 
     @app.post("/api/redo")
     async def redo(query: VersionQuery) -> int:
         """Do again what was undone last; the version that came of it."""
-        studio.change(lambda lan: lan.redo(if_version=query.version), query.distance)
+        studio.change(lambda lan, ued: lan.redo(if_version=query.version, ued=ued), query.distance)
         return studio.lan.version
 
     @app.post("/api/restore")
     async def restore(query: RestoreQuery) -> int:
         """Make the network what it was in an earlier version; the version that came of it."""
-        studio.change(lambda lan: lan.restore(query.to, if_version=query.version), query.distance)
+        studio.change(
+            lambda lan, ued: lan.restore(query.to, if_version=query.version, ued=ued),
+            query.distance,
+        )
         return studio.lan.version
 
     @app.get("/api/examples")
@@ -181,6 +185,11 @@ def _add_notes(app: FastAPI, studio: Studio) -> None:
     async def tidy() -> None:
         """Let all agents stand where they are put."""
         studio.tidy()
+
+    @app.post("/api/use", status_code=204)
+    async def use(query: UseQuery) -> None:
+        """Count seconds in which the page was in use."""
+        studio.use(query.seconds)
 
     @app.post("/api/draft", status_code=204)
     async def draft(query: TextQuery) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -71,31 +72,46 @@ class Listeners:
 
 
 class StudioEffort:
-    """The developer's effort: UED as done and the least, seconds in all and waiting for models.
+    """The developer's effort: UED as done and the least, steps confirmed, seconds of use.
 
-    Seconds count while `watch` runs, which begins with the server.
+    Seconds count while a page is open and in use, as pages report it (`use`); `watch` tells in
+    which of them models were asked.
     """
 
-    def __init__(self, before: StudioEffortSpent) -> None:
-        self._before = before
-        self._ued = self._least = 0
-        self.watch = Stopwatch()
+    def __init__(
+        self, before: StudioEffortSpent, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
+        self.spent = before
+        self.watch = Stopwatch(clock)
+        self._until = self.watch.began
 
-    def add(self, distance: int, least: int) -> StudioEffortSpent:
+    def add(self, distance: int, least: int, confirmed: bool = False) -> StudioEffortSpent:
         """Count an act; what it comes to."""
-        self._ued += distance
-        self._least += least
-        return self.counted()
-
-    def counted(self) -> StudioEffortSpent:
-        """What it comes to, with what was spent before the server was started."""
-        before = self._before
-        return StudioEffortSpent(
-            ued=before.ued + self._ued,
-            least=before.least + self._least,
-            total=round(before.total + self.watch.total, 1),
-            waiting=round(before.waiting + self.watch.models, 1),
+        self.spent = self.spent.model_copy(
+            update={
+                "ued": self.spent.ued + distance,
+                "least": self.spent.least + least,
+                "confirmed": self.spent.confirmed + confirmed,
+            }
         )
+        return self.spent
+
+    def use(self, seconds: float) -> StudioEffortSpent:
+        """Count the last `seconds` as time of use; what it comes to.
+
+        Two pages that are in use at once are one developer: no moment counts twice.
+        """
+        now = self.watch.clock()
+        began = max(self._until, now - seconds)
+        waiting = self.watch.models_since(began)
+        self._until = now
+        self.spent = self.spent.model_copy(
+            update={
+                "total": round(self.spent.total + now - began, 1),
+                "waiting": round(self.spent.waiting + waiting, 1),
+            }
+        )
+        return self.spent
 
 
 class Studio:
@@ -199,11 +215,16 @@ class Studio:
 
     def effort_message(self) -> Message:
         """What the developer has done, and how long it took."""
-        return {"type": "effort", **self.effort.counted().model_dump()}
+        return {"type": "effort", **self.effort.spent.model_dump()}
 
-    def count(self, distance: int, least: int) -> None:
+    def count(self, distance: int, least: int, confirmed: bool = False) -> None:
         """Add what an act took: its UED as it was done, and the least with which it can be."""
-        self.note(effort=self.effort.add(distance, least))
+        self.note(effort=self.effort.add(distance, least, confirmed))
+        self.listeners.tell(self.effort_message())
+
+    def use(self, seconds: float) -> None:
+        """Note that a page was in use for the last `seconds`."""
+        self.note(effort=self.effort.use(seconds))
         self.listeners.tell(self.effort_message())
 
     def network_message(self) -> Message:
@@ -231,15 +252,15 @@ class Studio:
         Raises as `Lan.edit` does.
         """
         self.change(
-            lambda lan: lan.edit(*operations, about=about, if_version=version, ued=distance),
+            lambda lan, ued: lan.edit(*operations, about=about, if_version=version, ued=ued),
             distance,
         )
 
-    def change(self, done: Callable[[Lan], Network], distance: int) -> None:
+    def change(self, done: Callable[[Lan, int], Network], distance: int) -> None:
         """Change the network; `distance` is the UED as done. Raises as `done` does."""
         self.refresh()
         before = self.lan.network
-        done(self.lan)
+        done(self.lan, distance)
         least = sum(one.ued for one in actions_of(before, self.lan.history.changes[-1]))
         self.count(distance, least)
         self.on_edit()

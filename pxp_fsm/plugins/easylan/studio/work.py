@@ -15,7 +15,6 @@ from typing import Any
 
 from backends.models.settings import Settings
 from pxp_fsm.errors import PXPError, UsageError
-from pxp_fsm.plugins.easylan.distance.costs import cost, text_cost
 from pxp_fsm.plugins.easylan.experiments import setup
 from pxp_fsm.plugins.easylan.lan import Lan
 from pxp_fsm.plugins.easylan.running import serialization
@@ -29,11 +28,10 @@ from pxp_fsm.plugins.easylan.training import progress
 from pxp_fsm.plugins.easylan.training.developer import (
     Act,
     Developer,
-    Judged,
-    OutputView,
     Response,
     StepView,
     View,
+    effort_in,
 )
 from pxp_fsm.plugins.easylan.training.events import (
     CopyTried,
@@ -309,7 +307,10 @@ class Work:
             response = replace(response, distance=distance)
         trainer.answer(question_id, response)
         if question is not None:
-            self.studio.count(distance, _least(question.view, response))
+            effort = effort_in(question.view, response)
+            if effort.ued or effort.confirms:
+                least = _least(question.view, response) if effort.ued else 0
+                self.studio.count(effort.ued, least, effort.confirms)
         self.training.doing = ""
         self._tell(self._training_message())
 
@@ -340,11 +341,8 @@ class Work:
 
 
 def _least(view: View, response: Response) -> int:
-    """The least UED of an answer to what is asked."""
-    match view, response:
-        case StepView(), Act(_, result, hint):
-            shown = view.proposal if view.version is None else view.version
-            return act_cost(shown, result, hint)
-        case OutputView(_, truth), Judged(False, right):
-            return cost("answer") + text_cost(truth, right)
-    return cost("answer")
+    """The least UED of an answer by which a step is modified."""
+    if not isinstance(view, StepView) or not isinstance(response, Act):
+        return 0
+    shown = view.proposal if view.version is None else view.version
+    return act_cost(shown, response.result, response.hint)

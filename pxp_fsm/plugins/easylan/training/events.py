@@ -86,13 +86,14 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The question of that `id` was answered, which took `ued` interactions.
+    """The question of that `id` was answered, which took `ued`, or `confirms` a step.
 
     An answer that was given before an edit `stands` where the edit did not concern the question.
     """
 
     id: str
     ued: int = 0
+    confirms: bool = False
     stands: bool = False
 
 

@@ -73,6 +73,7 @@ from pxp_fsm.plugins.easylan.training.steps import (
     CAUSE_OF,
     Strategy,
     UpdateStep,
+    agents_of,
     fits,
     form_of,
     problem_of,
@@ -247,6 +248,11 @@ def _read(reply: Reply, keys: set[str], context: StepContext, kept: object) -> A
     problem = problem_of(context.step, found, context.lan.network, context.strategy)
     if problem is None and kept is not None and not fits(kept, found):
         problem = "it does not keep what the developer has written"
+    new_name = agents_of(context.values.get(UpdateStep.REASON))[1]
+    if problem is None and kept is None and new_name and context.strategy is Strategy.ADD_AGENT:
+        given = _json_object(found["parameters"])
+        agent = _json_object(given["agent"]) | {"name": new_name}  # as step 2 has agreed on
+        found["parameters"] = given | {"agent": agent}
     said = written(found)
     problem = problem or text_problem(said) or text_problem(rationale)
     if problem is not None:
@@ -537,8 +543,7 @@ class Activities:
             return "RESTART"
         if self.copy is None:
             raise AssertionError("only a developer weighs a regression, and of a copy")
-        about = f"{now.strategy}: {now.agent}".rstrip(": ")
-        view = RegressionView(now.regressions, about)
+        view = RegressionView(now.regressions, now.update)
         choice = await self._ask(view, RegressionChoice, self.copy)
         if choice is RegressionChoice.ACCEPT:
             now.operations += accepted(self.copy, now.regressions)
@@ -799,7 +804,7 @@ class Trainer:
         """What taking `row` does at once: nothing can come between its guard and this."""
         now = self.progress
         if row.label == "COMMIT":
-            self._commit(f"{now.strategy}: {now.agent}", now.operations)
+            self._commit(now.update, now.operations)
         elif row.label == "RECORD":
             self._record()
         elif row.label == "BEGIN":
@@ -866,8 +871,10 @@ class Trainer:
             cause=CAUSE_OF.get(str(reason), ""),
         )
 
-    def _commit(self, about: str, operations: tuple[Operation, ...]) -> None:
-        change = Change(Author.SYSTEM, about.rstrip(": "), operations)
+    def _commit(
+        self, about: str, operations: tuple[Operation, ...], completes: int | None = None
+    ) -> None:
+        change = Change(Author.SYSTEM, about, operations, completes=completes)
         self.lan.history = self.lan.history.after(change)
 
     def _record(self) -> None:
@@ -879,8 +886,12 @@ class Trainer:
         if run is None:
             raise AssertionError("only a run is recorded")
         new = recorded(self.lan.network, run, self._do.example.truth or run.output)
+        # Within an iteration the latest change is this example's update, unless somebody edited.
+        updated = self.progress.counters.iterations and self.lan.history.changes[-1].is_update
         if new:
-            self._commit(f"handled {quoted(run.external)}", new)
+            self._commit(
+                f"handled {quoted(run.external)}", new, self.lan.version if updated else None
+            )
 
 
 _WAITING = frozenset({"RUN", *UpdateStep.__members__, "REPLAY", "REGRESSION", "HANDED"})

@@ -24,7 +24,7 @@ from pxp_fsm.plugins.easylan.model.operations import Operation
 from pxp_fsm.plugins.easylan.running.execution import NetworkRun
 from pxp_fsm.plugins.easylan.running.serialization import RUN, of_run, run_from_json
 from pxp_fsm.plugins.easylan.training.regressions import Regression
-from pxp_fsm.plugins.easylan.training.steps import Strategy, UpdateStep
+from pxp_fsm.plugins.easylan.training.steps import Strategy, UpdateStep, agents_of
 from pxp_fsm.protocol.messages import Answer, Message
 from pxp_fsm.protocol.relations import Judgement, Outcome
 from pxp_fsm.sessions.events import Event
@@ -90,8 +90,13 @@ class TrainingProgress:
     @property
     def agent(self) -> str:
         """The agent that the error is about; empty where it is about none."""
-        found = self.values.get(UpdateStep.REASON)
-        return str(found.get("agent_name", "")) if isinstance(found, dict) else ""
+        return agents_of(self.values.get(UpdateStep.REASON))[0]
+
+    @property
+    def update(self) -> str:
+        """What the update is about, in a few words: the strategy, and the agent."""
+        about, new = agents_of(self.values.get(UpdateStep.REASON))
+        return f"{self.strategy}: {about or new}".rstrip(": ")
 
 
 def digest_of(examples: Iterable[Example]) -> str:
