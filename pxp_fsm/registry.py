@@ -55,9 +55,9 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class SubjectKind:
-    """What the argument of `pxp check`, `run`, `show`, `draw` or `serve` can be.
+    """What the argument of a general command (`pxp check`, `run`, `show`, …) can be.
 
-    A file is of this kind by its `ending` (`.lan.json`), or because more of these `keys` stand at
+    A file is of this kind by its ending, one of `endings`, or because more of these `keys` stand at
     its top than of any other kind. `names` is a function without arguments that returns the names
     of what is of this kind. `about` says what it is ("a network"). `verbs` are the commands that
     take it, each with what it does with one: `short` in words, `body`, and the dataclass of its
@@ -67,7 +67,7 @@ class SubjectKind:
 
     about: str
     verbs: Mapping[str, Entry]
-    ending: str = ""
+    endings: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
     names: str = ""
     others: tuple[str, ...] = ()
@@ -105,7 +105,7 @@ class Plugin:
     `pxp explore`: the path below which they stand, and a function of the
     `web.subjects.SystemSubject` that returns FastAPI's router. `options` further options of a
     general command: the command's name, and their dataclass. `kinds` are further kinds of what
-    `pxp check`, `run`, `show`, `draw` and `serve` take. `lists` are further kinds of `pxp list`
+    the general commands take (`SubjectKind`). `lists` are further kinds of `pxp list`
     (entries whose body is a function that returns each name with its meaning), `help`
     pages of the documentation: a package and the name of a file in it.
 

@@ -227,7 +227,7 @@ class GeneralCommand(_FromDataclasses):
     def invoke(self, ctx: click.Context) -> None:
         what: tuple[str, ...] = ctx.params.pop("what")
         if what:
-            kind = load(f"{_KINDS}:kind_of")(what[0], ctx.params.get("database"))
+            kind = load(f"{_KINDS}:kind_of")(what[0], ctx.params.get("database"), self.verb)
             if self.verb not in kind.verbs:
                 raise UsageError(self._refusal(what[0], kind))
             entry = kind.verbs[self.verb]

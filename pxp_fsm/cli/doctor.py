@@ -40,7 +40,7 @@ EXTRAS = {
     ),
     "mcp": ("assistants in sessions: pxp mcp", ("fastapi", "mcp", "uvicorn", "websockets")),
     "openai": ("models at OpenAI and at servers of its protocol", ("openai",)),
-    "lan": ("distances between networks: pxp lan distance, compare, actions", ("numpy",)),
+    "lan": ("distances between networks: pxp compare, lan compare, lan history", ("numpy",)),
     "odds": (
         "pxp odds with floats, --free, --from and --published",
         ("numpy", "python-flint", "scipy"),

@@ -14,7 +14,7 @@ from pathlib import Path
 from pxp_fsm import defaults
 from pxp_fsm.documents import read, text_of
 from pxp_fsm.errors import FileError, UsageError
-from pxp_fsm.registry import Entry, SubjectKind, contributions, load
+from pxp_fsm.registry import Entry, SubjectKind, contributions, listed, load
 
 _HERE = "pxp_fsm.cli"
 
@@ -23,38 +23,75 @@ def _entry(short: str, body: str, options: str) -> Entry:
     return Entry(short, f"{_HERE}.{body}", f"{_HERE}.options.{options}")
 
 
-DATABASE = "database"
-RUN = "run"
-SESSION = "session"
-DATA = "data"
+DATABASE, RUN, SESSION, DATA = "database", "run", "session", "data"
+
+_EXPORT_TABLES = _entry("in the format of another tool", "exchange:tables", "storage:ExportTables")
+_CHECK_TABLES = _entry("its properties, or a formula", "check:tables", "check:CheckTables")
 
 _OWN = {
     "table": SubjectKind(
         "a table",
         {
+            "check": _CHECK_TABLES,
             "draw": _entry("its automaton, or a counterexample", "draw:tables", "draw:DrawTable"),
+            "export": _EXPORT_TABLES,
         },
         keys=("initial", "final", "states", "rows"),
         names="pxp_fsm.automata.tables:built_in_names",
-        others=("export", "conform"),
+        others=("conform",),
     ),
     "system": SubjectKind(
         "a system",
         {
+            "check": _CHECK_TABLES,
             "draw": _entry("its members, or a counterexample", "draw:tables", "draw:DrawSystem"),
+            "export": _EXPORT_TABLES,
         },
         keys=("members",),
-        others=("export",),
+    ),
+    "checked": SubjectKind(
+        "what a plug-in checks",
+        {"check": _CHECK_TABLES},
+        names="pxp_fsm.cli.kinds:checked_names",
+    ),
+    "experiment": SubjectKind(
+        "an experiment",
+        {
+            "check": _entry(
+                "its file and its data", "data:check_experiment", "check:CheckExperiment"
+            ),
+            "compare": _entry("with another", "report:compare", "results:CompareRuns"),
+        },
+        keys=("task", "protocol", "instances", "repetitions", "learning"),
+        others=("experiment", "serve"),
+    ),
+    DATA: SubjectKind(
+        "data",
+        {"check": _entry("as a task would read them", "data:check", "check:CheckData")},
+        endings=(".csv", ".jsonl"),
+        others=("data select", "data split", "data summarize"),
     ),
     DATABASE: SubjectKind(
         "a database",
-        {"show": _entry("its sessions", "show:database", "show:ShowDatabase")},
-        others=("report", "audit", "verify"),
+        {
+            "show": _entry("its sessions", "show:database", "show:ShowDatabase"),
+            "verify": _entry("the marks of its runs", "verify:verify", "storage:VerifyDatabase"),
+        },
+        others=("report", "audit"),
+    ),
+    "archive": SubjectKind(
+        "an archive",
+        {"verify": _entry("its files and marks", "exchange:verify", "storage:VerifyArchive")},
+        endings=(".zip",),
     ),
     RUN: SubjectKind(
         "a run",
-        {"show": _entry("its sessions", "show:run", "show:ShowRun")},
-        others=("report", "compare", "monitor", "export"),
+        {
+            "show": _entry("its sessions", "show:run", "show:ShowRun"),
+            "compare": _entry("session by session", "report:compare", "results:CompareRuns"),
+            "export": _entry("as files, or an archive", "exchange:runs", "storage:ExportRuns"),
+        },
+        others=("report", "monitor"),
     ),
     SESSION: SubjectKind(
         "a session",
@@ -77,15 +114,25 @@ def kinds() -> Mapping[str, SubjectKind]:
     }
 
 
-def kind_of(what: str, database: str | None = None) -> SubjectKind:
+def checked_names() -> frozenset[str]:
+    """What plug-ins check by its name."""
+    return frozenset(one.subject for kind in listed("checks") for one in kind.properties())
+
+
+def kind_of(what: str, database: str | None = None, verb: str = "") -> SubjectKind:
     """What `what` is: a name, a file, a database, or a run or session in `database`.
+
+    A name that means two things is what the command `verb` takes.
 
     NAME=TABLE, a member of a system, is what TABLE is. Raises `UsageError` where it is nothing that
     is known, and `NotThere` where it could only stand in a database.
     """
     named = _MEMBER.sub("", what)
-    for kind in kinds().values():
-        if kind.names and named in load(kind.names)():
+    known = [] if not named.isidentifier() else [one for one in kinds().values() if one.names]
+    # Names are plain, so that a path or a run never makes us load what lists them. One name may
+    # mean two things, such as a task and what a plug-in checks: the command decides.
+    for kind in sorted(known, key=lambda one: verb not in one.verbs):
+        if named in load(kind.names)():
             return kind
     if "://" in what:
         return _OWN[DATABASE]
@@ -109,10 +156,14 @@ SESSION_NAME = re.compile(r"[^/\s]+(/\d+)+")
 def _kind_of_file(path: Path) -> SubjectKind:
     every = kinds().values()
     for kind in every:
-        if kind.ending and path.name.endswith(kind.ending):
+        if kind.endings and path.name.endswith(kind.endings):
             return kind
     if path.is_dir():
-        raise UsageError(f"{path} is a folder; name a file in it")
+        if load("pxp_fsm.tasks.own_data:table_of")(path) is not None:
+            return _OWN[DATA]
+        raise UsageError(f"{path} is a folder without a table of data; name a file in it")
+    if any(form.read and path.suffix == form.ending for form in contributions("formats").values()):
+        return _OWN["table"]  # of another tool, whose format a plug-in reads
     with path.open("rb") as file:
         head = file.read(len(_SQLITE))
     if head in (b"", _SQLITE):

@@ -13,11 +13,12 @@ from backends.models.catalogue import Price, catalogue
 from proofs.check import known_properties
 from pxp_fsm.automata.system_files import is_system_file, read_system
 from pxp_fsm.automata.tables import built_in_names, builtin, load_automaton, toml_files
+from pxp_fsm.cli import costs
 from pxp_fsm.cli.options import about as options
 from pxp_fsm.cli.presentation.results import aligned
 from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.defaults import STORED
-from pxp_fsm.errors import FileError
+from pxp_fsm.errors import FileError, UsageError
 from pxp_fsm.experiments.summary import counted
 from pxp_fsm.registry import contribution, load
 from pxp_fsm.tasks.task import task_meanings
@@ -27,9 +28,10 @@ Row = tuple[str, ...]
 
 def list_(request: options.ListOptions) -> None:
     """Print a table of the names, or JSON."""
-    headings, rows = (
-        _named(options.KINDS) if request.kind is None else rows_of(request.kind, request.database)
-    )
+    if request.kind is None:
+        headings, rows = _named(options.KINDS)
+    else:
+        headings, rows = rows_of(request.kind, request.database, request.run)
     if request.as_json:
         click.echo(json.dumps([dict(zip(headings, row, strict=True)) for row in rows], indent=1))
         return
@@ -44,8 +46,17 @@ def _named(found: Mapping[str, str]) -> tuple[Row, list[Row]]:
     return ("name", "meaning"), list(found.items())
 
 
-def rows_of(kind: str, database: str | None = None) -> tuple[Row, list[Row]]:
-    """The headings and the rows of what is of this kind, the name first."""
+def rows_of(
+    kind: str, database: str | None = None, run: str | None = None
+) -> tuple[Row, list[Row]]:
+    """The headings and the rows of what is of this kind, the name first.
+
+    Of costs, those of one `run` where it is given.
+    """
+    if kind == "costs":
+        return costs.rows(database or STORED, run)
+    if run is not None:
+        raise UsageError("this applies to costs", "run")
     own = _KINDS.get(kind)
     if own is not None:
         return own(database or STORED)

@@ -46,9 +46,7 @@ def _general(short: str, face: str) -> Entry:
 
 SECTIONS = {
     "Verify tables": {
-        "check": _entry(
-            "check properties of tables, protocols, systems", "check:check", "proofs:CheckOptions"
-        ),
+        "check": _general("check tables, systems, experiments, data", "check:CheckOptions"),
     },
     "Run sessions": {
         "run": _entry("run sessions of a task, DRUG or RAD", "run:run", "sessions:RunOptions"),
@@ -59,7 +57,7 @@ SECTIONS = {
             "let experts take part in a browser", "serve:serve", "sessions:ServeOptions"
         ),
         "mcp": _entry("let assistants take part, over MCP", "mcp:mcp", "sessions:McpOptions"),
-        "data": _entry("check, select, split, summarise data of your own", "main:data"),
+        "data": _entry("select, split, summarise data of your own", "main:data"),
     },
     "Show results": {
         "explore": _entry(
@@ -72,9 +70,7 @@ SECTIONS = {
         "report": _entry(
             "report tables and figures of runs", "report:report", "results:ReportOptions"
         ),
-        "compare": _entry(
-            "compare two runs, session by session", "report:compare", "results:CompareOptions"
-        ),
+        "compare": _general("compare two runs, experiments or networks", "results:CompareOptions"),
         "monitor": _entry(
             "evaluate temporal formulas on recorded sessions",
             "monitor:monitor",
@@ -91,29 +87,19 @@ SECTIONS = {
         "judge": _entry(
             "submit the pairs of a run to a judge again", "judge:judge", "sessions:JudgeOptions"
         ),
-        "cost": _entry("show model costs", "cost:cost", "results:CostOptions"),
     },
     "Store and exchange": {
-        "verify": _entry("report changes to stored runs", "verify:verify", "storage:VerifyOptions"),
+        "verify": _general("report changes to stored runs or an archive", "storage:VerifyOptions"),
         "upgrade": _entry("upgrade an older database", "verify:upgrade", "storage:UpgradeOptions"),
-        "export": _entry(
-            "export runs as files, tables for other tools",
-            "exchange:export",
-            "storage:ExportOptions",
-        ),
+        "export": _general("export runs, tables, studies", "storage:ExportOptions"),
         "import": _entry(
             "import exported runs and tables", "exchange:import_", "storage:ImportOptions"
-        ),
-        "archive": _entry(
-            "pack runs for a paper's supplement, check a pack",
-            "exchange:archive",
-            "storage:ArchiveOptions",
         ),
         "erase": _entry("erase what was said in sessions", "verify:erase", "storage:EraseOptions"),
     },
     "Find out": {
         "list": _entry(
-            "list tasks, claims, runs, models, systems, languages",
+            "list tasks, claims, runs, costs, models, systems",
             "list:list_",
             "about:ListOptions",
         ),
@@ -128,6 +114,8 @@ SECTIONS = {
 
 INSTEAD = {
     "sessions": "show",
+    "archive": "export --archive, or pxp verify ARCHIVE",
+    "cost": "list costs",
     "prove": "check",
     "validate": "check",
     "plot": "draw",
@@ -136,7 +124,6 @@ INSTEAD = {
 """What to type in place of words that somebody may look for, and that are no commands."""
 
 _DATA = {
-    "check": _entry("check data of your own", "data:check", "data:DataCheckOptions"),
     "select": _entry("select rows by what they are about", "data:select", "data:DataSelectOptions"),
     "summarize": _entry(
         "let a model summarise explanations", "data:summarize", "data:DataSummarizeOptions"
@@ -234,7 +221,7 @@ def _describe(error: OSError) -> str:
     return f"{where}{error.strerror[:1].lower()}{error.strerror[1:]}"
 
 
-_EXIT_CODES = """Exit codes: 0 success; 1 a stored run was changed (verify, archive), a run
+_EXIT_CODES = """Exit codes: 0 success; 1 a stored run was changed (verify), a run
 contains messages that no correct agent could have sent (audit), a verdict is not the expected one
 (check), a formula is false (monitor), a program differs from its table (conform), or a package is
 shadowed (doctor); 2 the request or its data cannot be used; 3 a database or a disk failed; 4 a
@@ -255,9 +242,11 @@ def commands() -> None:
     """Verify and run state machines for protocols between agents that predict and explain."""
 
 
-@click.group(cls=CommandGroup, sections={"Commands": _DATA})
+@click.group(
+    cls=CommandGroup, sections={"Commands": _DATA}, instead={"check": "check DATA --task TASK"}
+)
 def data() -> None:
-    """Check, select, split, summarise data of your own: CSV or JSON Lines (pxp help data)."""
+    """Select, split, summarise data of your own: CSV or JSON Lines (pxp help data)."""
 
 
 SEARCHES = 100_000, 20, 50

@@ -36,7 +36,7 @@ def report(request: options.ReportOptions) -> None:
         click.echo(printable(f"Written: {path}"))
 
 
-def compare(request: options.CompareOptions) -> None:
+def compare(request: options.CompareRuns) -> None:
     """Print how two runs differ, session by session."""
     names = [files.run_name(name) for name in (request.first, request.second)]
     if names[0] == names[1]:

@@ -25,14 +25,14 @@ CHANGED = 1
 """Exit code where something was changed after the fact."""
 
 
-def verify(request: options.VerifyOptions) -> int:
+def verify(request: options.VerifyDatabase) -> int:
     """Print the mark of each run, and what was changed."""
     if request.anchor is not None and request.key is None:
         raise UsageError("--anchor requires --key, the public key that signed it")
     if request.key is not None and request.anchor is None:
         raise UsageError("--key has no effect without --anchor")
     wanted = dict(_pair(text) for text in request.expected)
-    report = verified(request.database)
+    report = verified(request.file or request.database)
     problems = list(report.problems)
     if request.anchor is not None and request.key is not None:
         problems += anchors.differences(request.anchor, request.key, report.marks)

@@ -52,7 +52,7 @@ _README = """\
 This archive was written by pxp-fsm {version}. Check it with
 
     pip install pxp-fsm=={version}
-    pxp archive FILE --check
+    pxp verify FILE
 
 manifest.json lists every file with its SHA-256, each run with its mark, and the versions that made
 it. For each run there are: the recorded sessions (sessions.jsonl; pxp import reads them), the plan,

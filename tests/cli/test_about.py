@@ -254,7 +254,7 @@ def test_expected_failures_are_counted() -> None:
 
 
 def test_commands_that_read_a_database_have_one_default(tmp_path: Path) -> None:
-    for command in ("report", "show", "audit", "cost", "verify", "upgrade", "list runs"):
+    for command in ("report", "show", "audit", "list costs", "verify", "upgrade", "list runs"):
         done = pxp(*command.split(), cwd=tmp_path)
         assert done.returncode == 2
         assert "there is no database runs/blackboard.sqlite" in done.stderr, command

@@ -36,6 +36,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("two_phase_commit/two_phase.toml", "a system"),
         ("postgresql://localhost/x", "a database"),
         ("drug-1/1/1", "a session"),
+        ("controlled.toml", "an experiment"),
+        ("lan_french/examples.jsonl", "data"),
     ],
 )
 def test_names_and_files_are_known_for_what_they_are(
@@ -82,7 +84,14 @@ def test_a_command_says_what_it_is_that_it_does_not_take(folder: Path) -> None:
     done = pxp("draw", "b.sqlite", cwd=folder)
     assert done.returncode == 2
     assert done.stderr.startswith("Error: b.sqlite is a database; pxp draw takes a table, ")
-    assert "For a database there are pxp show, pxp report" in done.stderr
+    assert "For a database there are pxp show, pxp verify" in done.stderr
+
+
+def test_runs_are_exported_one_by_one_or_packed_together(folder: Path) -> None:
+    asked = ("export", "animals-1", "animals-1", "--database", "b.sqlite")
+    assert "one run is exported at a time" in pxp(*asked, cwd=folder).stderr
+    alone = pxp(*asked[:2], "--key", "k.pem", *asked[3:], cwd=folder)
+    assert "--key: this has no effect without --archive" in alone.stderr
 
 
 def test_an_option_of_another_kind_is_refused(folder: Path) -> None:

@@ -258,7 +258,7 @@ def test_commands_take_runs_of_systems_where_they_have_a_meaning(tmp_path: Path)
     assert code == 0 and "report-actions.csv" in said and "Left out" not in said
     assert why in pxp("test", "two_phase-1", "--database", database)[1]
     assert why in pxp("run", "animals", "--resume", "two_phase-1", "--database", database)[1]
-    assert pxp("cost", database)[0] == 0
+    assert pxp("list", "costs", "--database", database)[0] == 0
 
 
 @pytest.mark.deep

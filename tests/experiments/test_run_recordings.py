@@ -139,7 +139,7 @@ def spoken(output: str) -> dict[str, list[Any]]:
 
 
 def told(pxp: Callable[..., str], database: str) -> dict[str, list[str]]:
-    lines = [line.split() for line in pxp("cost", database).splitlines()]
+    lines = [line.split() for line in pxp("list", "costs", "--database", database).splitlines()]
     return {words[1]: words[2:] for words in lines if words and words[0][-2:] == "-1"}
 
 

@@ -53,7 +53,7 @@ def test_each_explanation_is_replaced_and_kept_beside_its_summary(
     again = pxp(*asked, "--cache", "calls.sqlite", cwd=tmp_path)
     assert again.returncode == 0
     assert len(table.asked) == 3
-    checked = pxp("data", "check", "animals", "short.csv", cwd=tmp_path)
+    checked = pxp("check", "short.csv", "--task", "animals", cwd=tmp_path)
     assert checked.returncode == 0
     twice = pxp("data", "summarize", "short.csv", *asked[3:], cwd=tmp_path)
     assert twice.returncode == 2

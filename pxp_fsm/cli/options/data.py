@@ -22,20 +22,6 @@ def _output() -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataCheckOptions:
-    """Check the data of your own in TABLE (a file or its folder) as TASK would read them.
-
-    Every fault is named with file and line. Exit code 2: the data cannot be used.
-    """
-
-    task: str = option(argument=True)
-    table: Path = _table()
-    materials: Path | None = option(
-        "DRUG: the list of what can be bought, where predictions are pathways.", None, path="any"
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
 class DataSelectOptions:
     """Select rows of TABLE by what they are about, draw a sample, and write a table.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from pxp_fsm.cli.options import common
 from pxp_fsm.options import option
@@ -45,6 +46,14 @@ class ReportOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class CompareOptions:
+    """Compare X with Y: two runs, two experiments, or two networks."""
+
+    without: ClassVar[str] = "run"
+    what: tuple[str, ...] = option("", (), argument=True, metavar="X Y", listed="runs")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareRuns:
     """Compare two runs, or two experiments by their files, session by session."""
 
     first: str = option(argument=True)
@@ -110,15 +119,3 @@ class AuditOptions:
         least=1,
         most=1_000_000,
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class CostOptions:
-    """Show the model costs of each run in DATABASE (a file or a URL), by purpose.
-
-    Calls served from the call cache are counted and cost nothing. "again" counts retries after a
-    failure; "a session" is the number of calls per started session.
-    """
-
-    database: str = common.database_argument()
-    only: str | None = option("Show this run only.", None, name="run", metavar="RUN")

@@ -22,6 +22,11 @@ PLUGIN = Plugin(
         "network": SubjectKind(
             "a network",
             {
+                "compare": Entry(
+                    "the least editing that makes one of the other",
+                    f"{_HERE}.cli.tasks:distance",
+                    f"{_HERE}.cli.options:CompareNetworks",
+                ),
                 "show": Entry(
                     "its agents, with its last run",
                     f"{_HERE}.cli.network:show",
@@ -33,10 +38,23 @@ PLUGIN = Plugin(
                     "pxp_fsm.cli.options.draw:DrawFile",
                 ),
             },
-            ending=".lan.json",
+            endings=(".lan.json",),
             keys=("version", "edges", "handled"),
             others=("lan train", "lan test", "lan edit", "lan history"),
-        )
+        ),
+        "network task": SubjectKind(
+            "a task of networks",
+            {
+                "show": Entry(
+                    "its criteria, and who decides them",
+                    f"{_HERE}.cli.tasks:show",
+                    f"{_HERE}.cli.options:ShowTask",
+                ),
+            },
+            keys=("criteria", "examples", "output", "source"),
+            names=f"{_HERE}.experiments.tasks:bundled_names",
+            others=("lan new", "lan test"),
+        ),
     },
     checks=(f"{_HERE}.proofs.checking:NETWORKS",),
     commands={

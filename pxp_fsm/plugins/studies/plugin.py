@@ -12,6 +12,16 @@ PLUGIN = Plugin(
         "study": SubjectKind(
             "a study",
             {
+                "check": Entry(
+                    "its file, and the lifecycles by which it is run",
+                    f"{_HERE}.cli.study:check",
+                    f"{_HERE}.cli.options:CheckStudy",
+                ),
+                "export": Entry(
+                    "its data without names",
+                    f"{_HERE}.cli.study:export",
+                    f"{_HERE}.cli.options:ExportStudy",
+                ),
                 "show": Entry(
                     "who takes part, how far they are, who waits for whom",
                     f"{_HERE}.cli.study:show",

@@ -180,7 +180,7 @@ def test_bad_input_is_told_and_nothing_is_changed(
             "purpose, reply are missing",
         ),
         (("train", *TRAIN[1:3], "bad.jsonl", *TRAIN[4:], "--unattended"), "bad.jsonl, line 1"),
-        (("undo", "my.lan.json"), "nothing is left to undo"),
+        (("history", "my.lan.json", "undo"), "nothing is left to undo"),
         (("edit", "my.lan.json", "delete", "Solver"), "there is no agent"),
     ):
         done = CliRunner().invoke(commands, ["lan", *arguments])
@@ -275,7 +275,7 @@ def test_the_task_is_edited_and_an_example_forgotten(
         assert CliRunner().invoke(commands, ["lan", *words]).exit_code == 0
     network = Lan.load(folder / "my.lan.json").network
     assert (network.task, network.handled) == ("translate into verse", ())
-    done = CliRunner().invoke(commands, ["lan", "actions", "my.lan.json"])
+    done = CliRunner().invoke(commands, ["lan", "history", "my.lan.json", "-v"])
     assert "edit the task 'translate into verse'" in done.stdout
     assert "forget an example 'les jours'" in done.stdout
 

@@ -1,4 +1,4 @@
-"""`pxp lan redo`, `restore`, `show`: versions of a network, and what it did last."""
+"""`pxp lan history` and `pxp show`: versions of a network, and what it did last."""
 
 from __future__ import annotations
 
@@ -41,13 +41,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_what_was_undone_is_redone_and_any_version_is_gone_to() -> None:
     lan("edit", "my.lan.json", "set", "Solver", "output", "verse")
-    assert lan("undo", "my.lan.json").exit_code == 0
-    assert lan("redo", "my.lan.json").stdout == "redo change 2: set Solver output verse\n"
-    assert lan("redo", "my.lan.json").exit_code == 2
-    assert lan("restore", "my.lan.json", "1").stdout == "Change 5: go to version 1\n"
+    assert lan("history", "my.lan.json", "undo").exit_code == 0
+    assert (
+        lan("history", "my.lan.json", "redo").stdout
+        == "Change 4: redo change 2: set Solver output verse\n"
+    )
+    assert lan("history", "my.lan.json", "redo").exit_code == 2
+    assert lan("history", "my.lan.json", "1").stdout == "Change 5: go to version 1\n"
     network = Lan.load("my.lan.json").network
     assert network.agent("Solver").output == "the result of the task"
-    done = lan("restore", "my.lan.json", "9")
+    done = lan("history", "my.lan.json", "9")
     assert done.exit_code == 2 and "the versions are 1 to 5" in done.stderr
 
 
@@ -123,8 +126,8 @@ def test_the_acts_of_a_stored_training_are_listed_and_a_training_ends_with_what_
     assert done.exit_code == 0, done.output
     assert "Time: " in done.stdout and "UED: 0; confirmations: 3\n" in done.stdout
     assert "Handled: 1 of 1" in done.stdout
-    listed = lan("actions", "my.lan.json", "--database", "sqlite:///x.db").stdout
+    listed = lan("history", "my.lan.json", "-v", "--database", "sqlite:///x.db").stdout
     assert listed.count("confirm a step") == 3
-    assert "confirm a step" not in lan("actions", "my.lan.json").stdout
-    none = lan("actions", "my.lan.json", "--database", "sqlite:///none.db")
+    assert "confirm a step" not in lan("history", "my.lan.json", "-v").stdout
+    none = lan("history", "my.lan.json", "-v", "--database", "sqlite:///none.db")
     assert none.exit_code == 2 and "Traceback" not in none.stderr

@@ -26,33 +26,15 @@ _COMMANDS = {
         f"{_HERE}.network:edit",
         f"{_HERE}.options:LanEditOptions",
     ),
-    "log": Entry(
-        "print the change log of a network",
-        f"{_HERE}.network:log",
-        f"{_HERE}.options:LanLogOptions",
-    ),
-    "undo": Entry(
-        "undo the latest change", f"{_HERE}.network:undo", f"{_HERE}.options:LanUndoOptions"
-    ),
-    "redo": Entry(
-        "do again what was undone last",
-        f"{_HERE}.network:redo",
-        f"{_HERE}.options:LanRedoOptions",
-    ),
-    "restore": Entry(
-        "go to an earlier version",
-        f"{_HERE}.network:restore",
-        f"{_HERE}.options:LanRestoreOptions",
+    "history": Entry(
+        "print the changes of a network, undo, redo, go back",
+        f"{_HERE}.network:history",
+        f"{_HERE}.options:LanHistoryOptions",
     ),
     "serve": Entry(
         "edit, run and train a network in a browser",
         f"{_HERE}.serve:serve",
         f"{_HERE}.options:LanServeOptions",
-    ),
-    "tasks": Entry(
-        "list tasks and their criteria",
-        f"{_HERE}.tasks:tasks",
-        f"{_HERE}.options:LanTasksOptions",
     ),
     "test": Entry(
         "score a network on a task", f"{_HERE}.tasks:test", f"{_HERE}.options:LanTestOptions"
@@ -62,20 +44,18 @@ _COMMANDS = {
         f"{_HERE}.tasks:compare",
         f"{_HERE}.options:LanCompareOptions",
     ),
-    "distance": Entry(
-        "compute the least editing between two networks",
-        f"{_HERE}.tasks:distance",
-        f"{_HERE}.options:LanDistanceOptions",
-    ),
-    "actions": Entry(
-        "list the manual changes of a network",
-        f"{_HERE}.tasks:actions",
-        f"{_HERE}.options:LanActionsOptions",
-    ),
 }
 
 
-_INSTEAD = {"show": "show NETWORK", "draw": "draw NETWORK"}
+_INSTEAD = {
+    "show": "show NETWORK",
+    "draw": "draw NETWORK",
+    "distance": "compare NETWORK NETWORK",
+    "tasks": "list networks, or pxp show TASK",
+    **dict.fromkeys(("log", "actions"), "lan history NETWORK"),
+    **dict.fromkeys(("undo", "redo"), "lan history NETWORK undo (or redo)"),
+    "restore": "lan history NETWORK N",
+}
 
 
 @click.group(cls=CommandGroup, sections={"Commands": _COMMANDS}, instead=_INSTEAD)

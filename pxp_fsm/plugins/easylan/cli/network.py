@@ -1,4 +1,4 @@
-"""`pxp lan`: networks of LLM agents, built, run, trained, edited, undone, drawn."""
+"""`pxp lan`, `pxp show NETWORK` and `draw`: networks, built, run, trained, edited, undone."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import click
 from pxp_fsm.cli.draw import draw_diagram
 from pxp_fsm.cli.options.draw import DrawFile
 from pxp_fsm.cli.presentation.text import printable, waits
-from pxp_fsm.errors import UsageError
+from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.plugins.easylan.cli import options
-from pxp_fsm.plugins.easylan.distance.measures import Attention
-from pxp_fsm.plugins.easylan.experiments import setup
+from pxp_fsm.plugins.easylan.distance.measures import Attention, by_hand, counted
+from pxp_fsm.plugins.easylan.experiments import comparison, setup
 from pxp_fsm.plugins.easylan.experiments.developers import find_developer
 from pxp_fsm.plugins.easylan.experiments.terminal import described, operations
 from pxp_fsm.plugins.easylan.lan import Lan, diagram
-from pxp_fsm.plugins.easylan.model.files import of_network
+from pxp_fsm.plugins.easylan.model import files
 from pxp_fsm.plugins.easylan.running import serialization
 from pxp_fsm.plugins.easylan.running.events import Activation, Event, Produced
 from pxp_fsm.plugins.easylan.running.requests import load_prompts
@@ -110,33 +110,48 @@ def edit(request: options.LanEditOptions) -> None:
     click.echo(f"Change {edited.version}")
 
 
-def log(request: options.LanLogOptions) -> None:
-    """Print the changes of a network."""
+def history(request: options.LanHistoryOptions) -> None:
+    """Print the changes of a network, or make one: undo, redo, go to an earlier version."""
+    action = request.action
+    if action is None:
+        _print_history(request)
+        return
+    if action not in ("undo", "redo") and not (action.isascii() and action.isdigit()):
+        raise UsageError(f"an action is undo, redo or a number, not {quoted(action)}")
+    with Lan.editing(request.network) as changed:
+        if action == "undo":
+            changed.undo()
+        elif action == "redo":
+            changed.redo()
+        else:
+            changed.restore(int(action))
+    click.echo(printable(f"Change {changed.version}: {changed.history.changes[-1].about}"))
+
+
+def _print_history(request: options.LanHistoryOptions) -> None:
     history = Lan.load(request.network).history
+    if request.as_json:
+        click.echo(json.dumps(list(map(files.of_change, history.changes)), indent=1))
+        return
+    if not request.verbose and request.run is not None:
+        raise UsageError("this has no effect without -v", "run")
     for number, change in enumerate(history.changes, start=1):
         mark = " (undone)" if number in history.undone_changes else ""
         click.echo(printable(f"{number:>4}  {change.by:<9}  {change.about}{mark}"))
+    if request.verbose:
+        _print_manual(request.network, request.database, request.run)
 
 
-def undo(request: options.LanUndoOptions) -> None:
-    """Undo the latest change of a network."""
-    with Lan.editing(request.network) as undone:
-        undone.undo()
-    click.echo(printable(undone.history.changes[-1].about))
-
-
-def redo(request: options.LanRedoOptions) -> None:
-    """Do again what was undone last in a network."""
-    with Lan.editing(request.network) as redone:
-        redone.redo()
-    click.echo(printable(redone.history.changes[-1].about))
-
-
-def restore(request: options.LanRestoreOptions) -> None:
-    """Make a network what it was in an earlier version."""
-    with Lan.editing(request.network) as restored:
-        restored.restore(request.version)
-    click.echo(f"Change {restored.version}: {restored.history.changes[-1].about}")
+def _print_manual(network: Path, database: str | None, run: str | None) -> None:
+    """Print what was done by hand to a network, and in the stored sessions of its training."""
+    history = files.load(network)
+    done = by_hand(history)
+    if database is not None:
+        done = (*comparison.acts_in_steps(database, run), *done)
+    for acted in done:
+        spent = "" if acted.spent is None else f" (took {acted.spent})"
+        click.echo(printable(f"  {acted.ued:>6}  {acted.action} {acted.on}{spent}"))
+    click.echo(counted(done, history))
 
 
 def show(request: options.ShowNetwork) -> None:
@@ -144,7 +159,7 @@ def show(request: options.ShowNetwork) -> None:
     lan, path = Lan.load(request.network), serialization.path_of(request.network)
     run, version = serialization.load(path) if path.exists() else (None, 0)
     if request.as_json:
-        click.echo(json.dumps(of_network(lan.network), indent=1))
+        click.echo(json.dumps(files.of_network(lan.network), indent=1))
         return
     for line in described(lan.network, run, request.agent):
         click.echo(printable(line))

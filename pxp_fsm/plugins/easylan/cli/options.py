@@ -128,35 +128,29 @@ class LanEditOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LanLogOptions:
-    """Print the change log of NETWORK."""
+class LanHistoryOptions:
+    """Print the changes of NETWORK, or do one of ACTIONs: undo, redo, or a number to go back to.
 
-    network: Path = _network()
-
-
-@dataclass(frozen=True, kw_only=True)
-class LanUndoOptions:
-    """Undo the latest change of NETWORK; the log records the change and its undoing."""
-
-    network: Path = _network()
-
-
-@dataclass(frozen=True, kw_only=True)
-class LanRedoOptions:
-    """Do again what was undone last in NETWORK."""
-
-    network: Path = _network()
-
-
-@dataclass(frozen=True, kw_only=True)
-class LanRestoreOptions:
-    """Make NETWORK again what it was in VERSION, a number of its log (pxp lan log).
-
-    Nothing in the log goes: restoring is a change too, and can be undone.
+    undo takes back the latest change, redo does again what was undone last, and a number of the
+    history makes NETWORK again what it was then. Nothing in the history goes: each of them is a
+    change too, and can be undone.
     """
 
     network: Path = _network()
-    version: int = option(argument=True, least=1)
+    action: str | None = option("", None, argument=True, metavar="[undo|redo|N]")
+    verbose: bool = common.verbose(
+        "List the manual changes, each with its least UED, and with what it really took where that "
+        "was counted; with --database also the developer's acts in the steps of the training."
+    )
+    run: str | None = option(
+        "With -v and --database, the run of the training.",
+        None,
+        metavar="RUN",
+        default="the latest one",
+        listed="runs",
+    )
+    database: str | None = common.new_database("none")
+    as_json: bool = common.as_json()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,13 +166,14 @@ class ShowNetwork:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LanTasksOptions:
-    """List the tasks that come with the package, or the criteria of TASK (a name or a file).
+class ShowTask:
+    """Print a task of networks and its criteria.
 
     The published JSON Schema of task files is pxp_fsm/plugins/easylan/experiments/task.schema.json.
     """
 
-    task: str | None = option("", None, argument=True)
+    task: str = option(argument=True)
+    as_json: bool = common.as_json()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,34 +235,15 @@ class LanCompareOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LanDistanceOptions:
+class CompareNetworks:
     """Compute the LMD of two networks.
 
-    LMD is the least manual editing (clicks, keys, drags) that turns BEFORE into AFTER. The table
+    LMD is the least manual editing (clicks, keys, drags) that turns one into the other. The table
     of published costs is pxp_fsm/plugins/easylan/distance/costs.toml.
     """
 
     before: Path = _network()
     after: Path = _network()
-
-
-@dataclass(frozen=True, kw_only=True)
-class LanActionsOptions:
-    """List the manual changes in the log of NETWORK, each with its least UED.
-
-    What a change really took stands beside it, where that was counted: at the terminal, as keys.
-    With --database the developer's acts in the steps of the training are listed too.
-    """
-
-    network: Path = _network()
-    database: str | None = option(
-        "The database that stores the sessions of the training (pxp lan train --database).",
-        None,
-        metavar="URL",
-    )
-    run: str | None = option(
-        "The run of the training.", None, metavar="RUN", default="the latest one"
-    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -110,8 +111,20 @@ def bundled_text(name: str) -> str:
 
 
 def meanings() -> dict[str, str]:
-    """The bundled tasks by name, with what each is about."""
-    return {name: load_task(name).title for name in BUNDLED}
+    """The bundled tasks by name: what each is about, who decides its criteria, its examples."""
+    return {name: _meaning(load_task(name)) for name in BUNDLED}
+
+
+def bundled_names() -> tuple[str, ...]:
+    """The names of the bundled tasks."""
+    return BUNDLED
+
+
+def _meaning(task: LanTask) -> str:
+    by = Counter(criterion.by for criterion in task.criteria)
+    deciders = " and ".join(f"{by[who]} by a {who}" for who in By if by[who])
+    examples = f"{task.train} + {len(task.examples) - task.train} examples"
+    return f"{task.title}; criteria: {deciders}; {examples} to train + test"
 
 
 def load_task(name_or_path: str | Path) -> LanTask:

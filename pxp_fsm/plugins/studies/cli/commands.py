@@ -10,11 +10,6 @@ from pxp_fsm.registry import Entry
 _HERE = __name__.rpartition(".")[0]
 
 _COMMANDS = {
-    "check": Entry(
-        "check a study and prove its lifecycles",
-        f"{_HERE}.study:check",
-        f"{_HERE}.options:StudyCheckOptions",
-    ),
     "serve": Entry(
         "let people take part in a browser",
         f"{_HERE}.study:serve",
@@ -25,15 +20,14 @@ _COMMANDS = {
         f"{_HERE}.study:change",
         f"{_HERE}.options:StudyChangeOptions",
     ),
-    "export": Entry(
-        "export a study without names",
-        f"{_HERE}.study:export",
-        f"{_HERE}.options:StudyExportOptions",
-    ),
 }
 
 
-_INSTEAD = {"status": "show STUDY.toml"}
+_INSTEAD = {
+    "check": "check STUDY.toml",
+    "status": "show STUDY.toml",
+    "export": "export STUDY.toml",
+}
 
 
 @click.group(cls=CommandGroup, sections={"Commands": _COMMANDS}, instead=_INSTEAD)

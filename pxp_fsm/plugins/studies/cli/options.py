@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pxp_fsm.cli.options import common
+from pxp_fsm.cli.options.storage import output_path
 from pxp_fsm.options import option
 
 
@@ -15,13 +16,14 @@ def _study() -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyCheckOptions:
+class CheckStudy:
     """Check the study in a file, and prove the lifecycles that it is run by.
 
     The JSON Schema of the file is pxp_fsm/plugins/studies/study.schema.json.
     """
 
     file: Path = _study()
+    as_json: bool = common.as_json()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,19 +74,13 @@ class StudyChangeOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyExportOptions:
+class ExportStudy:
     """Export a study without names, as CSV with a data dictionary.
 
     Who the participants are is written to a file of its own, and only where one is named.
     """
 
     file: Path = _study()
-    output: Path | None = option(
-        "The folder to write; it must not exist.",
-        None,
-        short="-o",
-        path="folder",
-        default="named after the study",
-    )
+    output: Path | None = output_path()
     identifiers: Path | None = option("Write who the participants are to this file.", None)
     database: str = common.database("The database that holds the study: a file or a URL.")

@@ -9,6 +9,7 @@ import click
 
 from backends.databases import SqlBlackboard
 from pxp_fsm.cli.pages import require_server, show_links, with_folder
+from pxp_fsm.cli.presentation.results import as_json
 from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.errors import UsageError
 from pxp_fsm.plugins.studies.assignment import block_size
@@ -26,17 +27,19 @@ NOT_PROVED = 1
 """Exit code where a lifecycle is not what it must be."""
 
 
-def check(request: options.StudyCheckOptions) -> int:
+def check(request: options.CheckStudy) -> int:
     """Check the file, then prove the lifecycles."""
-    study = load_study(request.file)
+    study, results = load_study(request.file), list(prove())
+    wrong = [one for one in results if not one.as_expected]
+    if request.as_json:
+        click.echo(as_json(results))
+        return NOT_PROVED if wrong else 0
     size, tasks = block_size(study), f"{len(study.tasks)} tasks, {len(study.arms)} arms"
     click.echo(printable(f"Study {study.name}: {study.title}"))
     click.echo(f"{study.experts} experts, {tasks}, {study.design} participants; in balance after")
     click.echo(f"each {size}: {study.experts // size} whole blocks, {study.experts % size} more")
     about = {one.formula: one.about for one in system_file().properties}
     about |= {formula: said for said, formula, _fairness in IN_TIME}
-    results = list(prove())
-    wrong = [one for one in results if not one.as_expected]
     for one in results:
         said = about.get(one.name)
         if said is not None or not one.as_expected:
@@ -101,7 +104,7 @@ def change(request: options.StudyChangeOptions) -> None:
             click.echo("The database's files may still hold what was erased; see pxp erase.")
 
 
-def export(request: options.StudyExportOptions) -> None:
+def export(request: options.ExportStudy) -> None:
     """Write a study without names."""
     study = load_study(request.file)
     with SqlBlackboard(request.database, create=False) as board:

@@ -1,16 +1,11 @@
-"""`pxp cost`: the model costs of a run, by purpose."""
+"""`pxp list costs`: what models cost in each run, by purpose."""
 
 from __future__ import annotations
 
-import click
-from rich import box
-from rich.table import Table
-from rich.text import Text
-
 from backends.databases import Cost, SqlBlackboard
-from pxp_fsm.cli.options import results as options
-from pxp_fsm.cli.presentation.text import console, printable
 from pxp_fsm.errors import NotThere, quoted
+
+Row = tuple[str, ...]
 
 _HEADINGS = (
     "run",
@@ -26,38 +21,25 @@ _HEADINGS = (
     "out",
     "dollars",
     "s/call",
+    "unsettled",
 )
 
 
-def cost(request: options.CostOptions) -> None:
-    """Print a table of calls, tokens and dollars."""
-    only = request.only
-    table = Table(box=box.SIMPLE_HEAD)
-    for place, heading in enumerate(_HEADINGS):
-        table.add_column(heading, justify="left" if place < 3 else "right", no_wrap=place < 3)
-    with SqlBlackboard(request.database, create=False) as board:
-        summaries = [found for found in board.summaries() if only in (None, found.run)]
-        if not summaries:
-            what = f"no run {quoted(only)}" if only is not None else "no runs"
-            raise NotThere(f"{board.shown} has {what}")
-        unsettled = 0
-        for found in summaries:
-            costs = board.costs(found.run)
+def rows(database: str, run: str | None) -> tuple[Row, list[Row]]:
+    """The headings, and a row for each purpose and model; of several, a row of their sums too."""
+    found: list[Row] = []
+    with SqlBlackboard(database, create=False) as board:
+        summaries = [one for one in board.summaries() if run in (None, one.run)]
+        if not summaries and run is not None:
+            raise NotThere(f"{board.shown} has no run {quoted(run)}")
+        for summary in summaries:
+            costs = board.costs(summary.run)
             for line in costs:
-                shown = (found.run, line.purpose, line.model, *_numbers(line, found.sessions))
-                table.add_row(*(Text(printable(value)) for value in shown))
-            unsettled += sum(line.unsettled for line in costs)
+                numbers = _numbers(line, summary.sessions)
+                found.append((summary.run, line.purpose, line.model, *numbers))
             if len(costs) > 1:
-                table.add_row(found.run, "all", "", *_sum(costs, found.sessions), style="bold")
-    if table.row_count == 0:
-        click.echo("No model was asked.")
-        return
-    console().print(table)
-    if unsettled:
-        click.echo(
-            f"{unsettled:,} calls were under way when a run was stopped; each counts for the most "
-            f"that it may have cost."
-        )
+                found.append((summary.run, "all", "", *_sum(costs, summary.sessions)))
+    return _HEADINGS, found
 
 
 def _numbers(one: Cost, sessions: int) -> tuple[str, ...]:
@@ -73,6 +55,7 @@ def _numbers(one: Cost, sessions: int) -> tuple[str, ...]:
         f"{usage.received:,}",
         "not known" if one.dollars is None else f"{one.dollars:.4f}",
         f"{one.seconds / one.calls:.2f}" if one.calls else "",
+        f"{one.unsettled:,}",
     )
 
 
@@ -90,6 +73,7 @@ def _sum(costs: tuple[Cost, ...], sessions: int) -> tuple[str, ...]:
         f"{sum(one.received for one in used):,}",
         f"{sum(dollars):.4f}" if len(dollars) == len(costs) else "not known",
         f"{sum(one.seconds for one in costs) / calls:.2f}" if calls else "",
+        f"{sum(one.unsettled for one in costs):,}",
     )
 
 
