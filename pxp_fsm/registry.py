@@ -103,7 +103,7 @@ class Plugin:
     (`analysis.recordings.forms.RecordingForm`). `relations` are relations that an agent can name
     (`match="reactants"`), `pictures` draw texts of a kind, such as molecules. `pages` are pages of
     `pxp explore`: the path below which they stand, and a function of the
-    `web.subjects.SystemSubject` that returns FastAPI's router. `options` further options of a
+    `web.SystemSubject` that returns a `web.PageSet`. `options` further options of a
     general command: the command's name, and their dataclass. `kinds` are further kinds of what
     the general commands take (`SubjectKind`). `lists` are further kinds of `pxp list`
     (entries whose body is a function that returns each name with its meaning), `help`

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 
 from pxp_fsm import defaults, web
@@ -35,11 +37,8 @@ def explore(request: options.ExploreOptions) -> None:
         if getattr(request, field):
             raise UsageError("this has no effect without --output", field)
     require_server("the explorer's server")
-
-    def ready(address: str) -> None:
-        show_address("Explore", address, request.browser)
-
-    web.serve(subject, request.port, ready, recording, editor)
+    site = web.explorer_site(subject, recording, editor)
+    web.serve(site, request.port, partial(show_address, "Explore", request.browser))
 
 
 def _opened(

@@ -17,7 +17,7 @@ from pxp_fsm import web
 from pxp_fsm.automata.system_files import MCP, TERMINAL, is_system_file, read_system
 from pxp_fsm.cli.help import findings
 from pxp_fsm.cli.options import sessions as options
-from pxp_fsm.cli.pages import require_mcp, tokens_of
+from pxp_fsm.cli.pages import require_mcp, show_links
 from pxp_fsm.cli.presentation.text import printable, program
 from pxp_fsm.cli.run import of_preset, say_proved
 from pxp_fsm.cli.serve import EXPERT
@@ -46,16 +46,9 @@ def mcp(request: options.McpOptions) -> None:
     with SqlBlackboard(database, create=request.resume is None) as board:
         run = opened(board)
         try:
-            web.serve_assistants(
-                board,
-                [run],
-                request.port,
-                partial(_show, request, _title(run)),
-                stdio=request.stdio,
-                url=request.url,
-                days=request.days,
-                pages=findings(),
-            )
+            given: Any = {"stdio": request.stdio, "url": request.url, "days": request.days}
+            site = web.assistant_site(board, [run], pages=findings(), **given)
+            web.serve(site, request.port, partial(_show, request, _title(run)))
         except KeyboardInterrupt:
             stopped = f"Stopped. {_resumable(request, run.name, database)}"
             raise KeyboardInterrupt(stopped) from None
@@ -169,21 +162,12 @@ def _is_file(target: str) -> bool:
     return Path(target).suffix in (".toml", ".json")
 
 
-def _show(
-    request: options.McpOptions,
-    title: str,
-    address: str,
-    tokens: Mapping[str, str],
-    links: Mapping[str, str],
-) -> None:
+def _show(request: options.McpOptions, title: str, opening: web.OpenSite) -> None:
     """Print where each assistant connects, with its token, and the links of people."""
     stdio = request.stdio
-    lines = [title] + ([f"{stdio}: over standard input and output"] if stdio else [])
-    lines += tokens_of(address, tokens)
-    lines += [f"{subject or 'researcher'}: {link}" for subject, link in links.items()]
-    end = "Each token and link is one member's own. Ctrl-C ends the server; nothing is lost."
-    for line in [*lines, end] if tokens or links else lines:
+    for line in [title] + ([f"{stdio}: over standard input and output"] if stdio else []):
         click.echo(printable(line), err=stdio is not None)
+    show_links(False, opening, err=stdio is not None)
 
 
 def _resumable(request: options.McpOptions, name: str, database: str) -> str:

@@ -9,11 +9,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from starlette.testclient import TestClient
 
 from pxp_fsm import registry
 from pxp_fsm.web import subject_in
-from pxp_fsm.web.server import application
+from tests.web.explorers import client_of
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "plugin"
 
@@ -59,7 +58,7 @@ def test_its_page_is_served_with_the_explorer(
     installed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(installed)
-    with TestClient(application(subject_in(["interact"], None))) as client:
+    with client_of(subject_in(["interact"], None)) as client:
         page = client.get("/greetings/")
     assert (page.status_code, page.text.count("Hello, interact")) == (200, 1)
     for name in [name for name in sys.modules if name.partition(".")[0] == "greetings"]:

@@ -71,10 +71,13 @@ def test_a_system_file_is_checked_run_drawn_reported_and_verified(core: Path) ->
 def test_the_explorer_answers(core: Path) -> None:
     code = """
 from starlette.testclient import TestClient
-from pxp_fsm.web import subject_in
-from pxp_fsm.web.server import application
+from pxp_fsm.web import explorer_site, subject_in
+from pxp_fsm.web.pages import application
 if __name__ == "__main__":
-    with TestClient(application(subject_in(["interact"], None))) as client:
+    opening = explorer_site(subject_in(["interact"], None))(8000)
+    app = application(opening.access, *opening.sets)
+    headers = {"authorization": f"Bearer {opening.access.token}"}
+    with TestClient(app, base_url="http://127.0.0.1:8000", headers=headers) as client:
         print(client.get("/api/system").status_code, client.get("/").status_code)
 """
     (core / "page.py").write_text(code)

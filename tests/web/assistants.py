@@ -28,7 +28,8 @@ from pxp_fsm.sessions.events import Event
 from pxp_fsm.web.assistants.server import server
 from pxp_fsm.web.assistants.systems import SystemAssistants
 from pxp_fsm.web.assistants.tools import Toolbox
-from pxp_fsm.web.hosting import Host, News, carried
+from pxp_fsm.web.hosting import Host, carried
+from pxp_fsm.web.news import News
 from tests.command_line import PLACES
 
 ROOT = Path(__file__).parents[2]

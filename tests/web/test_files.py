@@ -16,7 +16,7 @@ import pytest
 
 from proofs.systems import System
 from pxp_fsm.web.files import embedded, explorer_file
-from pxp_fsm.web.serving import static
+from pxp_fsm.web.pages import static
 from pxp_fsm.web.subjects import subject_in
 from pxp_fsm.web.views import Views
 from tests.command_line import pxp

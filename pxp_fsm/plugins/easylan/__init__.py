@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pxp_fsm.plugins.easylan.model.operations import Create as Create
     from pxp_fsm.plugins.easylan.serialization import response_from_json as response_from_json
     from pxp_fsm.plugins.easylan.serialization import to_json as to_json
-    from pxp_fsm.plugins.easylan.studio.server import serve_studio as serve_studio
+    from pxp_fsm.plugins.easylan.studio.pages import studio_site as studio_site
     from pxp_fsm.plugins.easylan.studio.work import StudioPlan as StudioPlan
     from pxp_fsm.plugins.easylan.training.developer import Act as Act
     from pxp_fsm.plugins.easylan.training.developer import Confirms as Confirms
@@ -53,7 +53,7 @@ __getattr__, __dir__ = attach(
         "pxp_fsm.plugins.easylan.model.network": "Control LanAgent Network",
         "pxp_fsm.plugins.easylan.model.operations": "Connect Create",
         "pxp_fsm.plugins.easylan.serialization": "response_from_json to_json",
-        "pxp_fsm.plugins.easylan.studio.server": "serve_studio",
+        "pxp_fsm.plugins.easylan.studio.pages": "studio_site",
         "pxp_fsm.plugins.easylan.studio.work": "StudioPlan",
         "pxp_fsm.plugins.easylan.training.developer": "Act Confirms Continuation Developer "
         "DeveloperChoice DeveloperQuestion Judged RegressionChoice StepView",

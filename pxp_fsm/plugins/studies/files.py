@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar
 
 from pxp_fsm import registry
@@ -166,6 +167,20 @@ class Payment:
     parameters: tuple[Text, ...] = option(
         "The parameters that a panel adds to the address, such as PROLIFIC_PID.", ()
     )
+    accepted: Mapping[str, tuple[Text, ...]] = option(
+        "By parameter, the values of those who are sent to this study, such as its STUDY_ID; "
+        "needed where there are parameters.",
+        MappingProxyType({}),
+    )
+
+    def problems(self) -> Iterator[Fault]:
+        """Parameters that anybody could invent, and take the places of those whom a panel sends."""
+        if self.parameters and not any(self.accepted.values()):
+            said = 'accepted: name what a panel sends, as in accepted.STUDY_ID = ["65f1…"]'
+            yield Fault(("parameters",), said)
+        for name in sorted(set(self.accepted) - set(self.parameters)):
+            there = ", ".join(self.parameters) or "there are none"
+            yield Fault(("accepted", name), f"{name}: this is none of the parameters ({there})")
 
     def leaving(self, outcome: str) -> str:
         """The link by which somebody leaves; "" where there is none."""

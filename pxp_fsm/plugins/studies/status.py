@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from pxp_fsm.experiments.summary import counted
 from pxp_fsm.plugins.studies.files import Study
 from pxp_fsm.plugins.studies.lifecycles import ENDED, GUIDE, PARTNER, STUDY
 from pxp_fsm.plugins.studies.participations import Participation
@@ -39,7 +40,7 @@ def summary(study: Study, state: Participation, people: Sequence[Participation])
     """
     places = study.experts - sum(holds_place(study, one) for one in people)
     at = state.state(STUDY)
-    left = "" if at in ENDED else f", {places} places left"
+    left = "" if at in ENDED else f", {counted(places, 'place')} left"
     yield f"Study {study.name}: {at}, {len(people)} came{left}"
     for status, count in sorted(Counter(one.status for one in people).items()):
         yield f"  {count:5}  {status}"

@@ -30,7 +30,8 @@ from pxp_fsm.web.assistants.tools import (
     in_order,
     moves_of,
 )
-from pxp_fsm.web.hosting import Host, News
+from pxp_fsm.web.hosting import Host
+from pxp_fsm.web.news import News
 from pxp_fsm.web.subjects import SystemSubject, subject_of
 
 

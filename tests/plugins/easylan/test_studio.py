@@ -12,7 +12,7 @@ from pxp_fsm.errors import FileError, UsageError
 from pxp_fsm.plugins.easylan.lan import Lan
 from pxp_fsm.plugins.easylan.model.operations import AgentField, Edit
 from pxp_fsm.plugins.easylan.studio import notes
-from pxp_fsm.plugins.easylan.studio.server import serve_studio
+from pxp_fsm.plugins.easylan.studio.pages import studio_site
 from pxp_fsm.plugins.easylan.studio.state import Studio
 from pxp_fsm.plugins.easylan.studio.work import StudioPlan
 from tests.plugins.easylan.studios import ECHO, RENAME, network_file, page, script_file, studio
@@ -205,5 +205,6 @@ def test_two_servers_do_not_share_a_network(tmp_path: Path) -> None:
     with (
         locked(notes.path_of(path), waits=False),
         pytest.raises(UsageError, match="another process"),
+        studio_site(path, StudioPlan(), ()),
     ):
-        serve_studio(path, StudioPlan(), (), 0, print)
+        pass

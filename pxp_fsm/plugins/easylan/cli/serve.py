@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+from pxp_fsm import web
 from pxp_fsm.cli.pages import require_server, show_address
 from pxp_fsm.errors import require_extra
 from pxp_fsm.plugins.easylan.cli import options
 from pxp_fsm.plugins.easylan.experiments import setup
-from pxp_fsm.plugins.easylan.studio.server import serve_studio
+from pxp_fsm.plugins.easylan.studio.pages import studio_site
 from pxp_fsm.plugins.easylan.studio.work import StudioPlan
 from pxp_fsm.plugins.easylan.training.pipeline import TrainingLimits
 
@@ -26,7 +29,5 @@ def serve(request: options.LanServeOptions) -> None:
     )
     some = () if request.examples is None else setup.examples(request.examples)
 
-    def ready(address: str) -> None:
-        show_address("Studio", address, request.browser)
-
-    serve_studio(request.network, plan, some, request.port, ready)
+    with studio_site(request.network, plan, some) as site:
+        web.serve(site, request.port, partial(show_address, "Studio", request.browser))

@@ -67,7 +67,7 @@ class EarlierResults:
             "failure": failure,
         }
         self._message = {"type": "comparison", "comparison": found}
-        self.studio.listeners.tell(self._message)
+        self.studio.tell(self._message)
 
     async def _compare(self) -> None:
         self._tell(0)

@@ -114,7 +114,7 @@ class Measuring:
     def show(self, report: MeasureReport) -> None:
         """Show a report on every page, in place of the one before."""
         self.report = report
-        self.studio.listeners.tell(self._message())
+        self.studio.tell(self._message())
 
     def start_actions(self, run: str | None) -> None:
         """Show what was done by hand, and in the steps of a stored training unless `run` is None.

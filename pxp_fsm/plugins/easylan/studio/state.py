@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +21,12 @@ from pxp_fsm.plugins.easylan.studio import notes as noting
 from pxp_fsm.plugins.easylan.studio.notes import Notes, StudioEffortSpent, StudioSample
 from pxp_fsm.plugins.easylan.studio.views import NetworkView, view_of, warm
 from pxp_fsm.plugins.easylan.training.progress import Example
+from pxp_fsm.web.news import News
 
 Message = Mapping[str, Any]
 """What a page is sent: `type` says which part of it is new."""
 
 _NETWORK: TypeAdapter[NetworkView] = TypeAdapter(NetworkView)
-
-MOST_WAITING = 10_000
-"""The messages that a page may be behind; one that reads no more is left."""
-
 
 Stamp = tuple[int, int, int]
 """By what a file that another process has written is told from the one before."""
@@ -43,32 +39,6 @@ def stamp_of(path: Path) -> Stamp | None:
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size, found.st_ino
-
-
-class Listeners:
-    """The pages that are open, each with the messages that it has not been sent yet."""
-
-    def __init__(self) -> None:
-        self._queues = set[asyncio.Queue[Message | None]]()
-
-    @contextmanager
-    def joined(self) -> Iterator[asyncio.Queue[Message | None]]:
-        """A queue of messages from now on; None ends it."""
-        queue: asyncio.Queue[Message | None] = asyncio.Queue(MOST_WAITING + 1)
-        self._queues.add(queue)
-        try:
-            yield queue
-        finally:
-            self._queues.discard(queue)
-
-    def tell(self, message: Message) -> None:
-        """Send `message` to every page."""
-        for queue in tuple(self._queues):
-            if queue.qsize() < MOST_WAITING:
-                queue.put_nowait(message)
-            else:
-                self._queues.discard(queue)
-                queue.put_nowait(None)
 
 
 class StudioEffort:
@@ -123,7 +93,7 @@ class Studio:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.listeners = Listeners()
+        self.news = News()
         self.notes = noting.load(noting.path_of(path))
         self._lan: Lan | None = None
         self._stamp: Stamp | None = None
@@ -175,7 +145,7 @@ class Studio:
         try:
             self.refresh()
         except PXPError as error:
-            self.listeners.tell({"type": "notice", "text": str(error)})
+            self.tell({"type": "notice", "text": str(error)})
 
     async def ready(self) -> None:
         """Prepare in another thread what takes long the first time: places, costs, the file."""
@@ -220,12 +190,12 @@ class Studio:
     def count(self, distance: int, least: int, confirmed: bool = False) -> None:
         """Add what an act took: its UED as it was done, and the least with which it can be."""
         self.note(effort=self.effort.add(distance, least, confirmed))
-        self.listeners.tell(self.effort_message())
+        self.tell(self.effort_message())
 
     def use(self, seconds: float) -> None:
         """Note that a page was in use for the last `seconds`."""
         self.note(effort=self.effort.use(seconds))
-        self.listeners.tell(self.effort_message())
+        self.tell(self.effort_message())
 
     def network_message(self) -> Message:
         """The network as a page draws it; none where there is none."""
@@ -240,9 +210,13 @@ class Studio:
             "redoable": self._lan.history.can_redo,
         }
 
+    def tell(self, message: Message) -> None:
+        """Send `message` to every page."""
+        self.news.tell("", message)
+
     def tell_network(self) -> None:
         """Send the network to every page."""
-        self.listeners.tell(self.network_message())
+        self.tell(self.network_message())
 
     def edit(
         self, operations: Sequence[Operation], version: int, about: str, distance: int = 0
@@ -272,17 +246,17 @@ class Studio:
         handled = set() if network is None else {one.external for one in network.handled}
         kept = [one for one in self.notes.examples if one.input not in {*new, *handled}]
         self.note(examples=(*kept, *new.values()))
-        self.listeners.tell(self.notes_message())
+        self.tell(self.notes_message())
 
     def set_compares(self, compares: bool) -> None:
         """Compare earlier results after each change, or only when it is asked for."""
         self.note(compares=compares)
-        self.listeners.tell(self.notes_message())
+        self.tell(self.notes_message())
 
     def drop_example(self, external: str) -> None:
         """Note an example no longer."""
         self.note(examples=tuple(one for one in self.notes.examples if one.input != external))
-        self.listeners.tell(self.notes_message())
+        self.tell(self.notes_message())
 
     def faults(self, operations: Sequence[Operation]) -> list[str]:
         """Why operations would be refused; nothing where they would be done."""

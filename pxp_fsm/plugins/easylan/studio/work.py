@@ -123,7 +123,7 @@ class Work:
 
     def _tell(self, *messages: Message) -> None:
         for message in messages:
-            self.studio.listeners.tell(message)
+            self.studio.tell(message)
 
     # --- what is begun ---
 

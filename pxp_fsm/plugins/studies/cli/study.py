@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
 from backends.databases import SqlBlackboard
+from pxp_fsm import web
 from pxp_fsm.cli.pages import require_server, show_links, with_folder
 from pxp_fsm.cli.presentation.results import as_json
 from pxp_fsm.cli.presentation.text import printable
@@ -19,7 +22,7 @@ from pxp_fsm.plugins.studies.erasures import given_out
 from pxp_fsm.plugins.studies.export import export_identifiers, export_study, participations
 from pxp_fsm.plugins.studies.files import load_study
 from pxp_fsm.plugins.studies.lifecycles import IN_TIME, prove, system_file
-from pxp_fsm.plugins.studies.pages.server import serve_study
+from pxp_fsm.plugins.studies.pages.participants import study_site
 from pxp_fsm.plugins.studies.participations import NOBODY, read
 from pxp_fsm.plugins.studies.status import as_document, summary
 
@@ -52,20 +55,12 @@ def serve(request: options.StudyServeOptions) -> None:
     """Serve the pages of a study until Ctrl-C."""
     require_server("the server of pages")
     study = load_study(request.file)
-    with SqlBlackboard(with_folder(request.database)) as board:
-
-        def ready(links: dict[str, str]) -> None:
-            show_links(links, "Ctrl-C ends the server; nothing is lost.", request.browser)
-
-        serve_study(
-            study,
-            board,
-            request.port,
-            ready,
-            url=request.url,
-            days=request.days,
-            invite=request.invite,
-        )
+    given: Any = {"url": request.url, "days": request.days, "invite": request.invite}
+    with (
+        SqlBlackboard(with_folder(request.database)) as board,
+        study_site(study, board, **given) as site,
+    ):
+        web.serve(site, request.port, partial(show_links, request.browser))
 
 
 def show(request: options.ShowStudy) -> None:

@@ -2,7 +2,7 @@
 import { memo, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { Automaton } from "../automaton.js";
 import { Chart, shortened } from "../chart.js";
-import { html } from "../html.js";
+import { counted, html } from "../html.js";
 import { Assumptions } from "./assumptions.js";
 import { Editor } from "./editor.js";
 import { Export } from "./exports.js";
@@ -117,13 +117,13 @@ export function App({ source }) {
     const more = await source.path(here, goal);
     await open([...here, ...more], position + more.length);
     setNotice(more.length
-      ? `${more.length} step${more.length === 1 ? "" : "s"} to ${goal || "an end"}`
+      ? `${counted(more.length, "step")} to ${goal || "an end"}`
       : "Nothing can happen here: this is an end");
   }), [open, serially, source]);
 
   const reach = useCallback((choices) => serially(async () => {
     await open(choices, choices.length);
-    setNotice(`A shortest way: ${choices.length} step${choices.length === 1 ? "" : "s"}`);
+    setNotice(`A shortest way: ${counted(choices.length, "step")}`);
   }), [open, serially]);
 
   const walk = useCallback(() => serially(async () => {
