@@ -194,7 +194,7 @@ class Followed:
     def __call__(self, told: Any) -> None:
         if not isinstance(told, Moved):
             return
-        said = f"{told.row.guard or '!'} {told.row.label}"
+        said = f"{told.guard or '!'} {told.label}"
         before = self.places | self.after(str(EDIT), self.places)
         self.places = self.after(said, before)
         assert self.places, f"the model cannot take {said}"

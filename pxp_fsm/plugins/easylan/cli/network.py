@@ -197,7 +197,7 @@ def _shown(event: Event) -> None:
 def _noted(event: Told) -> None:
     """What of a training is no question to the person who supervises it, as lines."""
     if isinstance(event, Resumed | Kept | Answered) or (
-        isinstance(event, Moved) and event.row.label in ("RESTART", "RUN_AGAIN")
+        isinstance(event, Moved) and event.label in ("RESTART", "RUN_AGAIN")
     ):
         _told(event)
 
@@ -214,9 +214,9 @@ def _told(event: Told) -> None:
             click.echo("  your answer stands")
     elif isinstance(event, Resumed):
         click.echo(f"Going on with example {event.number}, in state {event.state}")
-    elif isinstance(event, Moved) and event.row.label in _TELLING:
+    elif isinstance(event, Moved) and event.label in _TELLING:
         detail = f": {event.detail}" if event.detail else ""
-        click.echo(printable(f"{_TELLING[event.row.label]}{detail}"))
+        click.echo(printable(f"{_TELLING[event.label]}{detail}"))
 
 
 _TELLING = {

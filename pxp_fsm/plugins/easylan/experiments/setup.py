@@ -208,7 +208,7 @@ class Training:
             now = self._stopped(lan, kept)
             async with self._trainer(lan, now, on_event) as trainer:
                 yield trainer
-            if trainer.machine.ended:
+            if trainer.is_over:
                 kept.unlink(missing_ok=True)
 
     def _loaded(self) -> Lan:

@@ -215,7 +215,7 @@ class Work:
                 self.training.doing = fault or f"{strategy}{on} is tried on a copy"
             case ReplayProgress(done, total, lost):
                 self.training.doing = f"{done} of {total} earlier examples run again, {lost} lost"
-            case Moved(row) if row.label in ("BEGIN", "RESTART", "RUN_AGAIN"):
+            case Moved(label) if label in ("BEGIN", "RESTART", "RUN_AGAIN"):
                 self.training.step, self.training.doing = "", event.detail
         trainer = self._trainer
         if trainer is not None and trainer.progress.run is not None and not self.run.running:
@@ -317,7 +317,7 @@ class Work:
     async def cancel(self) -> None:
         """Stop a run; take a training over, and end one that was taken over or nobody looks at."""
         trainer = self._trainer
-        if trainer is not None and self._attended and trainer.machine.state != "HANDED":
+        if trainer is not None and self._attended and trainer.state != "HANDED":
             trainer.cancel()
         elif self.busy and self._task is not None:
             self._task.cancel()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pxp_fsm.automata.automaton import Transition
 from pxp_fsm.plugins.easylan.decisions import Facts
 from pxp_fsm.plugins.easylan.model.history import Author
 from pxp_fsm.plugins.easylan.running.events import Event
@@ -16,9 +15,14 @@ from pxp_fsm.plugins.easylan.training.supervision import StepEnded
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """The pipeline took a row of its table; `facts` are what its guard looked at."""
+    """The pipeline took a row of its table, to a `state`; `facts` are what its guard looked at.
 
-    row: Transition
+    Without a `guard` it is something that happened from outside.
+    """
+
+    label: str
+    guard: str
+    state: str
     facts: Facts | None = None
     detail: str = ""
 
