@@ -45,7 +45,6 @@ EXTRAS = {
         "pxp odds with floats, --free, --from and --published",
         ("numpy", "python-flint", "scipy"),
     ),
-    "fast": ("checks of large models, compiled", ("numba", "numpy")),
     "conformance": ("pxp.conformance: learning, and machines for tests", ("aalpy", "hypothesis")),
     "postgresql": ("databases on PostgreSQL, for several machines", ("psycopg",)),
     "parquet": ("pxp export --format parquet", ("pyarrow",)),
