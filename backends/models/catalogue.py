@@ -226,7 +226,7 @@ def warnings(models: Iterable[ModelFacts], today: date) -> tuple[str, ...]:
     read = (
         f"The price{'s' * several} of {' and '.join(names)} {'were' if several else 'was'} read on "
         f"{day}, more than {_STALE} days ago; write today's as a [[price]] into a file and give it "
-        f"as --catalogue."
+        f"as --models."
         for day, names in old.items()
         for several in (len(names) > 1,)
     )
@@ -291,15 +291,20 @@ def _read(text: str, where: str) -> Catalogue:
         raw = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise DataError(f"{where} is not TOML: {error}") from error
-    unknown = sorted(set(raw) - {"server", "price", "retirement"})
+    unknown = sorted(set(raw) - {"server", "price", "retirement", *_BESIDE})
     if unknown:
         raise DataError(
-            f"{where}: {quoted(unknown[0])} is unknown; there are: server, price, retirement"
+            f"{where}: {quoted(unknown[0])} is unknown; there are: server, price, retirement, "
+            f"{', '.join(_BESIDE)}"
         )
     servers = tuple(_server(entry, here) for entry, here in _entries(raw, "server", where))
     prices = tuple(_price(entry, here) for entry, here in _entries(raw, "price", where))
     ended = tuple(_retirement(entry, here) for entry, here in _entries(raw, "retirement", where))
     return Catalogue(servers, prices, ended)
+
+
+_BESIDE = ("models", "database")
+"""What else may stand in a file with servers and prices, for others to read."""
 
 
 def _entries(raw: dict[str, Any], kind: str, where: str) -> Iterator[tuple[dict[str, Any], str]]:

@@ -18,6 +18,7 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
+from pxp_fsm.cli import configuration
 from pxp_fsm.errors import UsageError, unknown_name
 from pxp_fsm.options import Setting, given_options, settings
 from pxp_fsm.registry import Entry, SubjectKind, load, plugins
@@ -119,6 +120,17 @@ class _FromDataclasses(click.Command):
             for setting in _common_settings(kind):
                 found.setdefault(setting.field, _parameter(setting, True, _COMMON))
         return list(found.values())
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """The context, whose defaults are those of pxp.toml where it has some."""
+        extra.setdefault("default_map", configuration.configured())
+        return super().make_context(info_name, args, parent, **extra)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         return [*self.params, *self.common, *super().get_params(ctx)[len(self.params) :]]

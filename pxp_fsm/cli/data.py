@@ -91,7 +91,7 @@ def summarize(request: options.DataSummarizeOptions) -> None:
     rows, meter = _rows(request.table, request.output), Meter()
     prompt = summaries.summary_prompt(request.prompts)
     table = own_data.table_of(request.table) or request.table
-    asked = summaries.summarized(table, rows, request.model, prompt, request.models, meter)
+    asked = summaries.summarized(table, rows, request.model, prompt, request.models.settings, meter)
     found = asyncio.run(asked)
     own_data.write_records(request.output, found)
     click.echo(

@@ -200,6 +200,6 @@ def _prices() -> Iterator[DoctorLine]:
     found, today = catalogue(), datetime.now(UTC).date()
     days = [*(one.as_of for one in found.prices), *(one.as_of for one in found.retirements)]
     old = [one.models for one in found.prices if not one.renewed_by(today)]
-    missing = f"read more than 180 days ago: {', '.join(old)}; give today's with --catalogue"
+    missing = f"read more than 180 days ago: {', '.join(old)}; give today's with --models"
     read = f"{len(found.prices)} prices, read from {min(days)} to {max(days)}"
     yield DoctorLine("base", "catalogue", "costs and caps of models", read, missing if old else "")

@@ -10,6 +10,7 @@ import click
 from backends.databases import SqlBlackboard, disclosure, transfer
 from pxp_fsm.analysis import exports
 from pxp_fsm.automata.tables import load_automaton
+from pxp_fsm.cli import configuration
 from pxp_fsm.cli.options import storage as options
 from pxp_fsm.cli.options.storage import OF_RUNS
 from pxp_fsm.cli.presentation.text import printable
@@ -50,7 +51,7 @@ def runs(request: options.ExportRuns) -> None:
     if request.archive:
         _pack(request)
         return
-    for name in ("anchor", "key", "catalogue"):
+    for name in ("anchor", "key", "models_file"):
         if getattr(request, name) is not None:
             raise UsageError("this has no effect without --archive", name)
     what, output = request.what, request.output
@@ -131,7 +132,7 @@ def _pack(request: options.ExportRuns) -> None:
             path,
             anchor=request.anchor,
             key=request.key,
-            catalogue=request.catalogue,
+            catalogue=configuration.models_file(request.models_file),
         )
         packed = [record.run for record in chosen_runs(board, request.what)]
         note_given_out(board, packed, "archive", path)

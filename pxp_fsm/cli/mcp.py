@@ -76,7 +76,7 @@ def _of_task(request: options.McpOptions) -> Opened:
     if resume is not None:
 
         def resumed(board: SqlBlackboard) -> Run[Any]:
-            run = runs.resume(resume, board, request.models, may_be_over=True)
+            run = runs.resume(resume, board, request.models.settings, may_be_over=True)
             _check_plan(run.opening.plan, request)
             if run.opening.task.name != target:
                 raise UsageError(f"run {run.name} is about {run.opening.task.name}, not {target}")
@@ -86,10 +86,12 @@ def _of_task(request: options.McpOptions) -> Opened:
     if file:
         experiment = files.load(Path(target))
         _check_plan(experiment.plan, request)
-        return lambda board: files.open_run(experiment, board, request.models, may_be_over=True)
+        return lambda board: files.open_run(
+            experiment, board, request.models.settings, may_be_over=True
+        )
     plan = _plan(request)
     _check_plan(plan, request)
-    return lambda board: runs.start(plan, board, request.models)
+    return lambda board: runs.start(plan, board, request.models.settings)
 
 
 def _of_system(request: options.McpOptions) -> Opened:
@@ -98,20 +100,20 @@ def _of_system(request: options.McpOptions) -> Opened:
     if others:
         raise UsageError(f"{', '.join(others)} applies to a task, not to a system; leave it out")
     file, resume = read_system(request.plan["task"]), request.resume
-    given = members.respondents(file, request.respondents, settings=request.models)
+    given = members.respondents(file, request.respondents, settings=request.models.settings)
     _check_members(request, given)
     opening = SystemOpening(
         file,
         given,
         sessions=request.sessions or 1,
         seed=int(request.plan.get("seed", 0)),
-        settings=request.models,
+        settings=request.models.settings,
     )
     over_stdio = request.stdio is not None
     say_proved(opening.system, file, request.output, anyway=request.anyway, err=over_stdio)
     if resume is None:
         return lambda board: runs.start(opening, board)
-    return lambda board: runs.resume(resume, board, request.models, opening)
+    return lambda board: runs.resume(resume, board, request.models.settings, opening)
 
 
 def _plan(request: options.McpOptions) -> plans.Plan:

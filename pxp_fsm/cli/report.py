@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from backends.databases import SqlBlackboard
+from pxp_fsm.cli import configuration
 from pxp_fsm.cli.exchange import note_given_out
 from pxp_fsm.cli.options import results as options
 from pxp_fsm.cli.presentation.text import console, printable
@@ -22,7 +23,7 @@ def report(request: options.ReportOptions) -> None:
             request.output,
             sessions=request.sessions,
             test_set=request.test_set,
-            catalogue=request.catalogue,
+            catalogue=configuration.models_file(request.models_file),
             figures=request.figures,
         )
         others = left_out(board, request.runs)

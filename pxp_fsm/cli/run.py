@@ -86,10 +86,10 @@ def experiment(request: options.ExperimentOptions) -> None:
     _signing_key(request)
     found = files.load(request.file, request.subject)
     _see_the_person(found.plan)
-    members.models(found.plan, found.task, found.data, request.models)
+    members.models(found.plan, found.task, found.data, request.models.settings)
 
     def begun(board: SqlBlackboard) -> Iterator[tuple[str, Run[Any]]]:
-        opened = files.open_run(found, board, request.models)
+        opened = files.open_run(found, board, request.models.settings)
         click.echo(printable(f"Experiment {found.title}, fingerprint {found.fingerprint}"))
         yield "", opened
 
@@ -193,7 +193,7 @@ def _task(request: options.RunOptions) -> tuple[Begun, TaskScreen]:
         _refuse_with_resume(request)
 
         def resumed(board: SqlBlackboard) -> Iterator[tuple[str, Run[Any]]]:
-            found = runs.resume(resume, board, request.models)
+            found = runs.resume(resume, board, request.models.settings)
             if found.opening.plan.task != task:
                 raise UsageError(f"run {resume} is about {found.opening.plan.task}, not {task}")
             _see_the_person(found.opening.plan)
@@ -203,7 +203,7 @@ def _task(request: options.RunOptions) -> tuple[Begun, TaskScreen]:
     if request.fork is not None:
         return _fork(Origin.read(request.fork), request), TaskScreen(request, monitors)
     openings = {
-        setting: TaskOpening.read(plan, settings=request.models)
+        setting: TaskOpening.read(plan, settings=request.models.settings)
         for setting, plan in _settings(request).items()
     }
     for opening in openings.values():
@@ -227,7 +227,7 @@ def _fork(origin: Origin, request: options.RunOptions) -> Begun:
     given = {name: getattr(plan, name) for name in request.plan}
 
     def begun(board: SqlBlackboard) -> Iterator[tuple[str, Run[Any]]]:
-        forked = runs.fork(origin, board, given, request.models)
+        forked = runs.fork(origin, board, given, request.models.settings)
         _see_the_person(forked.opening.plan)
         yield "", forked
 
@@ -430,7 +430,7 @@ def _system(request: options.RunOptions) -> tuple[Begun, SystemScreen]:
     system, monitors = system_in(file), Monitors(request.monitors)
     monitors.of(system)
     given = members.respondents(
-        file, request.respondents, some=bool(follow), settings=request.models
+        file, request.respondents, some=bool(follow), settings=request.models.settings
     )
     for member, who in given.items():
         if who == MCP:
@@ -451,14 +451,14 @@ def _system(request: options.RunOptions) -> tuple[Begun, SystemScreen]:
         seed=int(request.plan.get("seed", 0)),
         follow=follow,
         origin=None if request.fork is None else Origin.read(request.fork),
-        settings=request.models,
+        settings=request.models.settings,
     )
 
     def begun(board: SqlBlackboard) -> Iterator[tuple[str, Run[Any]]]:
         if request.resume is None:
             yield "", runs.start(opening, board)
         else:
-            yield "", runs.resume(request.resume, board, request.models, opening)
+            yield "", runs.resume(request.resume, board, request.models.settings, opening)
 
     return begun, SystemScreen(request, monitors)
 

@@ -25,7 +25,7 @@ def test(request: options.TestOptions) -> None:
         meter = costs.meter_of(board, run)
         board.lock(run)
         try:
-            settings = with_stored_caps(request.models, board.run(run))
+            settings = with_stored_caps(request.models.settings, board.run(run))
             asked = asyncio.run(_asked(board, run, request.rows, settings, meter))
         except KeyboardInterrupt:
             said = f"Stopped. What was replied is stored: pxp test {run} asks the rest"

@@ -225,7 +225,7 @@ def test_an_old_price_is_told_with_what_to_do_once_for_all_models_of_that_day() 
     assert said.startswith(
         f"The prices of {facts[0].name} and {facts[1].name} were read on 2026-10-24"
     )
-    assert "more than 180 days ago" in said and "--catalogue" in said
+    assert "more than 180 days ago" in said and "--models" in said
     (said,) = warnings(facts[1:], date(2027, 4, 23))
     assert said.startswith(f"The price of {facts[1].name} was read on 2026-10-24")
 

@@ -136,9 +136,9 @@ def _arguments(line: str, table: Table) -> list[str]:
     if "--per-label" in words:
         sizes = {"per-label": 1}
     if words[0] in ("run", "test", "report", "judge") or words[-2:-1] == ["--model"]:
-        sizes["catalogue"] = "servers.toml"
+        sizes["models"] = "servers.toml"
     if "--archive" in words:
-        sizes["catalogue"] = "servers.toml"
+        sizes["models"] = "servers.toml"
     return [*words, *(f"--{name}={value}" for name, value in sizes.items())]
 
 

@@ -34,7 +34,7 @@ from tests.command_line import PLACES
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
-PEX = EXAMPLES / "assistants" / "pxp.toml"
+PEX = EXAMPLES / "assistants" / "pex.toml"
 ANSWER = {"prediction": "Canberra", "explanation": "The parliament sits there."}
 PATIENCE = 600.0
 """Seconds after which what a test waits for has not come: no test is timed."""

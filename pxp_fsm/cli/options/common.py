@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from backends.models.settings import LIMITS, Settings
 from pxp_fsm import defaults
-from pxp_fsm.options import option
+from pxp_fsm.cli import configuration
+from pxp_fsm.options import given, option
+from pxp_fsm.registry import load
 
 
 def database(text: str = "The database: a file or a URL.") -> Any:
@@ -17,6 +21,32 @@ def database(text: str = "The database: a file or a URL.") -> Any:
 def database_argument() -> Any:
     """The database to read, as an argument."""
     return option("", defaults.STORED, argument=True)
+
+
+def models_file(text: str) -> Any:
+    """A file with servers, prices and settings of models."""
+    return option(
+        text, None, name="models", metavar="FILE", default="pxp.toml, where it is", group=LIMITS
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions:
+    """How models are asked: a file of settings, and the caps."""
+
+    models_file: Path | None = models_file(
+        "Servers, prices, rates, cache and recordings of models: a file (pxp help models)."
+    )
+    caps: dict[str, Any] = given(Settings)
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the file, or of pxp.toml, with the caps."""
+        path = configuration.models_file(self.models_file)
+        if path is None:
+            return Settings(**self.caps)
+        settings: Settings = load("backends.models.files:read_settings")(path)
+        return replace(settings, **self.caps)
 
 
 def mapping() -> Any:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from backends.models.settings import Settings
 from pxp_fsm.cli.command import extended
 from pxp_fsm.cli.options import common
 from pxp_fsm.options import option
@@ -68,4 +67,4 @@ class DataSummarizeOptions:
     output: Path = _output()
     model: str = option("The model that summarises: anthropic:NAME, openai:NAME[@URL].")
     prompts: Path | None = option("A file with a prompt of your own.", None)
-    models: Settings
+    models: common.ModelOptions

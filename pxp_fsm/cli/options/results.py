@@ -36,8 +36,8 @@ class ReportOptions:
         None,
         default="for runs of at most 500 sessions",
     )
-    catalogue: Path | None = option(
-        "The catalogue of your own that the models were asked with.", None
+    models_file: Path | None = common.models_file(
+        "The file with the servers and prices that the models were asked with."
     )
     figures: Path | None = option(
         "Also write every figure into this folder, as SVG and PDF.", None, path="folder"

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from backends.models.settings import Settings
 from pxp_fsm import defaults
 from pxp_fsm.cli.options import common
 from pxp_fsm.experiments.plans import Plan
@@ -33,7 +32,7 @@ class RunOptions:
         name="monitor",
         metavar="FORMULA",
     )
-    models: Settings
+    models: common.ModelOptions
     output: Path = common.output()
     database: str | None = common.new_database()
     resume: str | None = option(
@@ -89,7 +88,7 @@ class ExperimentOptions:
     anchor: Path | None = common.anchor()
     sign: Path | None = common.signing_key()
     verbose: bool = common.verbose("Print intervals, remarks, what is proved and every file, too.")
-    models: Settings
+    models: common.ModelOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +103,7 @@ class TestOptions:
     run: str = option(argument=True)
     rows: int | None = option("Ask only the first N rows of the test data.", None, least=1)
     database: str = common.database()
-    models: Settings
+    models: common.ModelOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +125,7 @@ class JudgeOptions:
     limit: int | None = option("Judge only the first N pairs.", None, least=1)
     prompts: Path | None = option("A file of prompts to use instead of those of the run.", None)
     database: str = common.database()
-    models: Settings
+    models: common.ModelOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,4 +242,4 @@ class McpOptions:
     port: int = common.port(8766)
     url: str | None = common.server_url("assistants")
     days: float = option("The days for which a token is valid.", 14.0, above=0, most=3650)
-    models: Settings
+    models: common.ModelOptions

@@ -162,9 +162,7 @@ class ExportRuns:
     key: Path | None = option(
         "The public key (Ed25519, PEM) that signed the anchor.", None, group=_ARCHIVE
     )
-    catalogue: Path | None = option(
-        "A file with your own servers and prices.", None, group=_ARCHIVE
-    )
+    models_file: Path | None = common.models_file("A file with your own servers and prices.")
     database: str = common.database("The database that holds the runs: a file or a URL.")
 
 

@@ -40,7 +40,7 @@ def run(request: options.LanRunOptions) -> None:
     on_event = _shown if request.stream else _silent
 
     async def output() -> str:
-        async with setup.model_of(request.model, request.models, waits) as opened:
+        async with setup.model_of(request.model, request.models.settings, waits) as opened:
             lan = Lan.load(request.network, opened, load_prompts(request.prompts))
             try:
                 return (await lan.run(request.text, on_event)).output
@@ -74,7 +74,7 @@ def train(request: options.LanTrainOptions) -> None:
         who,
         limits=TrainingLimits(request.iterations, request.retries),
         judge=request.judge,
-        settings=request.models,
+        settings=request.models.settings,
         database=request.database,
         on_wait=waits,
         updater=request.updater,

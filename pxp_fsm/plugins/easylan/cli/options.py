@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from backends.models.settings import Settings
 from pxp_fsm.cli.options import common
 from pxp_fsm.options import option
 
@@ -66,7 +65,7 @@ class LanRunOptions:
     model: str = _model()
     prompts: Path | None = _prompts()
     stream: bool = option("Print each agent's activation and result as they happen.", False)
-    models: Settings
+    models: common.ModelOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +98,7 @@ class LanTrainOptions:
     database: str | None = option(
         "Store the session of each step in this database, as a run.", None, metavar="URL"
     )
-    models: Settings
+    models: common.ModelOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,7 +191,7 @@ class LanTestOptions:
     prompts: Path | None = _prompts()
     judge: str | None = _judge("The model that decides the criteria that no program can check.")
     seed: int = option("The seed of the split into training and testing examples.", 1)
-    models: Settings
+    models: common.ModelOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,7 +230,7 @@ class LanCompareOptions:
         metavar="URL",
         default="in the output folder",
     )
-    models: Settings
+    models: common.ModelOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -274,4 +273,4 @@ class LanServeOptions:
     )
     port: int = common.port(0)
     browser: bool = option("Open the page in the browser.", True)
-    models: Settings
+    models: common.ModelOptions

@@ -25,7 +25,7 @@ def serve(request: options.LanServeOptions) -> None:
         prompts=request.prompts,
         limits=TrainingLimits(request.iterations, request.retries),
         database=request.database,
-        settings=request.models,
+        settings=request.models.settings,
     )
     some = () if request.examples is None else setup.examples(request.examples)
 

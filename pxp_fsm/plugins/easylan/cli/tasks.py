@@ -67,7 +67,7 @@ def test(request: options.LanTestOptions) -> None:
 async def _test_examples(request: options.LanTestOptions, examples: Path) -> None:
     """Run a network on examples and print which outputs are right, as texts."""
     some, right = setup.examples(examples), 0
-    async with open_models(request.models, waits) as opened:
+    async with open_models(request.models.settings, waits) as opened:
         judge = request.judge
         same = None if judge is None else output_judge(opened(judge))
         network = Lan.load(request.network, opened(request.model), load_prompts(request.prompts))
@@ -82,7 +82,7 @@ async def _test_examples(request: options.LanTestOptions, examples: Path) -> Non
 async def _test_handled(request: options.LanTestOptions) -> None:
     """Run a network again on what it has handled, and print what is right no more."""
     network, meter = files.load(request.network).network, Meter()
-    async with open_models(request.models, waits, meter) as opened:
+    async with open_models(request.models.settings, waits, meter) as opened:
         asker = Requester(opened(request.model), load_prompts(request.prompts))
         judge = request.judge
         same = NormalisedText() if judge is None else output_judge(opened(judge))
@@ -99,13 +99,13 @@ async def _test_task(request: options.LanTestOptions, task: str) -> None:
     """Score a network on both parts of a task's examples."""
     network, found, meter = files.load(request.network).network, load_task(task), Meter()
     split = found.split(request.seed)
-    async with open_models(request.models, waits, meter) as opened:
+    async with open_models(request.models.settings, waits, meter) as opened:
         by, runner = (
             _judge(opened, request.judge),
             NetworkRunner(Requester(opened(request.model), load_prompts(request.prompts))),
         )
         for name, part in (("train", split.train), ("test", split.test)):
-            at_once = request.models.in_flight
+            at_once = request.models.settings.in_flight
             _print_score(
                 found, name, await score(network, found, part, runner, by, at_once=at_once)
             )
@@ -126,7 +126,7 @@ def compare(request: options.LanCompareOptions) -> None:
         limits=TrainingLimits(iterations=request.iterations),
         resume=request.resume,
         database=request.database,
-        settings=request.models,
+        settings=request.models.settings,
     )
     measured = asyncio.run(comparing.measured(waits, meter))
     for sheet in comparison.sheets(comparing.task, measured):
