@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 from pxp_fsm.lazy import attach
 
 if TYPE_CHECKING:
-    from pxp_fsm.plugins.easylan.distance.costs import operations as operations
-    from pxp_fsm.plugins.easylan.distance.costs import text_cost as text_cost
     from pxp_fsm.plugins.easylan.distance.lmd import network_distance as network_distance
+    from pxp_fsm.plugins.easylan.distance.lmd import operations as operations
+    from pxp_fsm.plugins.easylan.distance.lmd import text_cost as text_cost
     from pxp_fsm.plugins.easylan.experiments.scoring import scored as scored
     from pxp_fsm.plugins.easylan.experiments.tasks import LanTask as LanTask
     from pxp_fsm.plugins.easylan.experiments.tasks import load_task as load_task
@@ -43,8 +43,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = attach(
     globals(),
     {
-        "pxp_fsm.plugins.easylan.distance.costs": "operations text_cost",
-        "pxp_fsm.plugins.easylan.distance.lmd": "network_distance",
+        "pxp_fsm.plugins.easylan.distance.lmd": "network_distance operations text_cost",
         "pxp_fsm.plugins.easylan.experiments.scoring": "scored",
         "pxp_fsm.plugins.easylan.experiments.tasks": "LanTask load_task",
         "pxp_fsm.plugins.easylan.lan": "Lan",

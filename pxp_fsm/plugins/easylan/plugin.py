@@ -56,7 +56,7 @@ PLUGIN = Plugin(
             others=("lan new", "lan test"),
         ),
     },
-    checks=(f"{_HERE}.proofs.checking:NETWORKS",),
+    checks=(f"{_HERE}.proofs:NETWORKS",),
     commands={
         "lan": Entry(
             "run and train networks of LLM agents",

@@ -28,8 +28,8 @@ from pxp_fsm.plugins.easylan.model.operations import (
     Operation,
     Split,
 )
-from pxp_fsm.plugins.easylan.proofs.models import EDIT, Pipeline, PipelineBounds
-from pxp_fsm.plugins.easylan.proofs.models import PipelineState as Abstract
+from pxp_fsm.plugins.easylan.proofs import EDIT, Pipeline, PipelineBounds
+from pxp_fsm.plugins.easylan.proofs import PipelineState as Abstract
 from pxp_fsm.plugins.easylan.running.execution import NetworkRun, NetworkRunner
 from pxp_fsm.plugins.easylan.running.requests import Requester, bundled
 from pxp_fsm.plugins.easylan.training.developer import (

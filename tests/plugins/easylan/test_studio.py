@@ -11,7 +11,7 @@ from pxp_fsm.artifacts import locked
 from pxp_fsm.errors import FileError, UsageError
 from pxp_fsm.plugins.easylan.lan import Lan
 from pxp_fsm.plugins.easylan.model.operations import AgentField, Edit
-from pxp_fsm.plugins.easylan.studio import notes
+from pxp_fsm.plugins.easylan.studio import state
 from pxp_fsm.plugins.easylan.studio.pages import studio_site
 from pxp_fsm.plugins.easylan.studio.state import Studio
 from pxp_fsm.plugins.easylan.studio.work import StudioPlan
@@ -152,7 +152,7 @@ def test_what_is_kept_beside_the_network_is_there_again(tmp_path: Path) -> None:
         assert one.parts["notes"]["examples"] == [{"input": "la nuit", "output": "night"}]
         assert one.post("tidy")[0] == 204
         one.until(lambda: not one.network["agents"][1]["moved"])
-    beside = notes.path_of(path)
+    beside = state.notes_path(path)
     beside.write_text('{"positions": 3}', "utf-8")
     with pytest.raises(FileError, match=r"positions: .*mend it, or remove the file"):
         Studio(path)
@@ -203,7 +203,7 @@ def test_a_model_that_fails_is_said_and_the_studio_goes_on(tmp_path: Path) -> No
 def test_two_servers_do_not_share_a_network(tmp_path: Path) -> None:
     path = network_file(tmp_path)
     with (
-        locked(notes.path_of(path), waits=False),
+        locked(state.notes_path(path), waits=False),
         pytest.raises(UsageError, match="another process"),
         studio_site(path, StudioPlan(), ()),
     ):

@@ -13,8 +13,7 @@ from pxp_fsm.plugins.easylan.lan import Lan
 from pxp_fsm.plugins.easylan.model.network import HandledExample
 from pxp_fsm.plugins.easylan.model.operations import AgentField, Edit, Handle
 from pxp_fsm.plugins.easylan.running import serialization
-from pxp_fsm.plugins.easylan.studio.notes import StudioEffortSpent
-from pxp_fsm.plugins.easylan.studio.state import StudioEffort
+from pxp_fsm.plugins.easylan.studio.state import StudioEffort, StudioEffortSpent
 from tests.plugins.easylan.studios import (
     ECHO,
     GAP,

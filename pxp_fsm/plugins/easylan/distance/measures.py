@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from pxp_fsm.errors import quoted
-from pxp_fsm.plugins.easylan.distance.costs import EMPTY, FIELDS, cost, form_cost, text_cost
+from pxp_fsm.plugins.easylan.distance.lmd import EMPTY, FIELDS, cost, form_cost, text_cost
 from pxp_fsm.plugins.easylan.model.history import Author, Change, History
 from pxp_fsm.plugins.easylan.model.network import LanAgent, Network
 from pxp_fsm.plugins.easylan.model.operations import (

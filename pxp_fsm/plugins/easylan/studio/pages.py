@@ -25,9 +25,7 @@ from pxp_fsm.plugins.easylan.experiments.tasks import BUNDLED, load_task
 from pxp_fsm.plugins.easylan.model import files
 from pxp_fsm.plugins.easylan.model.history import Conflict
 from pxp_fsm.plugins.easylan.model.operations import MANUAL, WORDS, Operation, Split, merging
-from pxp_fsm.plugins.easylan.studio.earlier import EarlierResults
-from pxp_fsm.plugins.easylan.studio.measures import Measuring
-from pxp_fsm.plugins.easylan.studio.notes import StudioSample, path_of
+from pxp_fsm.plugins.easylan.studio.measures import EarlierResults, Measuring
 from pxp_fsm.plugins.easylan.studio.queries import (
     ActionsQuery,
     AnswerQuery,
@@ -49,7 +47,7 @@ from pxp_fsm.plugins.easylan.studio.queries import (
     UseQuery,
     VersionQuery,
 )
-from pxp_fsm.plugins.easylan.studio.state import Message, Studio
+from pxp_fsm.plugins.easylan.studio.state import Message, Studio, StudioSample, notes_path
 from pxp_fsm.plugins.easylan.studio.views import ExamplesView, examples_of, session_automaton
 from pxp_fsm.plugins.easylan.studio.work import StudioPlan, Work
 from pxp_fsm.plugins.easylan.training.progress import Example
@@ -316,7 +314,7 @@ def studio_site(path: Path, plan: StudioPlan, some: tuple[Example, ...]) -> Iter
     `some` are noted as examples, unless they are already. Raises `UsageError` where another process
     has the studio open, and `FileError` for a file that cannot be read.
     """
-    with locked(path_of(path), waits=False):
+    with locked(notes_path(path), waits=False):
         studio = Studio(path)
         known = {one.input for one in studio.notes.examples}
         studio.note_examples(one for one in some if one.external not in known)

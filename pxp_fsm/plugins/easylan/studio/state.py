@@ -1,4 +1,9 @@
-"""A network in a file, and everybody who looks at it: edits, runs, and what is kept beside it."""
+"""A network in a file, and everybody who looks at it: edits, and what is kept beside it.
+
+Places of agents, examples, texts under way are in the file `my.lan.json.studio`, written after each
+change, so that a page that is loaded again, a server that is started again and another device go on
+with what was there.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +11,96 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from pxp_fsm.errors import PXPError, UsageError
-from pxp_fsm.plugins.easylan.distance.costs import text_cost
+from pxp_fsm.artifacts import write_atomically
+from pxp_fsm.documents import text_of
+from pxp_fsm.errors import FileError, PXPError, UsageError
+from pxp_fsm.plugins.easylan.distance.lmd import text_cost
 from pxp_fsm.plugins.easylan.distance.measures import Stopwatch, actions_of
 from pxp_fsm.plugins.easylan.experiments import setup
 from pxp_fsm.plugins.easylan.lan import Lan
 from pxp_fsm.plugins.easylan.model.network import Network, Unsound
 from pxp_fsm.plugins.easylan.model.operations import Operation
-from pxp_fsm.plugins.easylan.studio import notes as noting
-from pxp_fsm.plugins.easylan.studio.notes import Notes, StudioEffortSpent, StudioSample
 from pxp_fsm.plugins.easylan.studio.views import NetworkView, view_of, warm
 from pxp_fsm.plugins.easylan.training.progress import Example
 from pxp_fsm.web.news import News
+
+MOST_BYTES = 50_000_000
+MOST_EXAMPLES = 10_000
+MOST_DRAFTS = 1_000
+
+Coordinate = Annotated[float, Field(ge=-100_000, le=100_000)]
+Text = Annotated[str, Field(max_length=1_000_000)]
+
+
+class StudioSample(BaseModel):
+    """An input, and the output that is asked for; empty where it is not known yet."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    input: Text
+    output: Text = ""
+
+
+class StudioEffortSpent(BaseModel):
+    """A developer's effort: UED as it was done and the least, steps confirmed, seconds of use.
+
+    `total` are the seconds in which a page was open and in use, `waiting` those of them in which a
+    model was being asked.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    ued: int = 0
+    least: int = 0
+    confirmed: int = 0
+    total: float = 0.0
+    waiting: float = 0.0
+
+
+class Notes(BaseModel):
+    """What is kept beside the network; `drafts` are texts under way, by the field they are in.
+
+    `compares` says whether earlier results are compared after each change.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    format: Literal["pxp-fsm studio"] = "pxp-fsm studio"
+    version: Literal[1] = 1
+    positions: dict[str, tuple[Coordinate, Coordinate]] = {}
+    examples: Annotated[tuple[StudioSample, ...], Field(max_length=MOST_EXAMPLES)] = ()
+    effort: StudioEffortSpent = StudioEffortSpent()
+    drafts: Annotated[dict[str, Text], Field(max_length=MOST_DRAFTS)] = {}
+    compares: bool = True
+
+
+def notes_path(network: Path) -> Path:
+    """The file of the notes on the network in a file."""
+    return network.with_name(f"{network.name}.studio")
+
+
+def load_notes(path: Path) -> Notes:
+    """The notes in a file; none where there is no file. Raises `FileError`."""
+    if not path.exists():
+        return Notes()
+    text = text_of(path, "the notes of a studio", most=MOST_BYTES)
+    try:
+        return Notes.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "the file"
+        said = f"{path}: {place}: {first['msg']}; mend it, or remove the file to begin anew"
+        raise FileError((said,)) from error
+
+
+def save_notes(notes: Notes, path: Path) -> None:
+    """Write the notes, whole or not at all. Raises as `write_atomically` does."""
+    write_atomically(path, notes.model_dump_json() + "\n")
+
 
 Message = Mapping[str, Any]
 """What a page is sent: `type` says which part of it is new."""
@@ -94,7 +173,7 @@ class Studio:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.news = News()
-        self.notes = noting.load(noting.path_of(path))
+        self.notes = load_notes(notes_path(path))
         self._lan: Lan | None = None
         self._stamp: Stamp | None = None
         self._ready: asyncio.Task[None] | None = None
@@ -271,7 +350,7 @@ class Studio:
     def note(self, **changed: Any) -> None:
         """Change what is kept beside the network."""
         notes = Notes.model_validate(self.notes.model_copy(update=changed).model_dump())
-        noting.save(notes, noting.path_of(self.path))
+        save_notes(notes, notes_path(self.path))
         self.notes = notes
 
     def move(self, name: str, place: tuple[float, float]) -> None:
