@@ -22,6 +22,7 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
 from pxp_fsm.cli.main import commands
+from pxp_fsm.cli.pages import LAST
 from pxp_fsm.protocol.rules import Ending
 from tests.command_line import PLACES
 from tests.web.assistants import ROOT, connected, my_turn, printed, said
@@ -148,7 +149,7 @@ def ended(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-END = "Each link is one person's own. Ctrl-C ends the server; nothing is lost.\n"
+END = f"{LAST}\n"
 
 
 async def answers(url: str, token: str) -> str:

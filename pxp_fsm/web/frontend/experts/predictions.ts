@@ -1,0 +1,93 @@
+// How a prediction is entered: SMILES beside an editor of molecules, labels with completion, or text.
+import { useEffect, useRef, useState } from "react";
+import { html } from "../html.ts";
+import type { KeyboardEvent } from "react";
+import type { Typed } from "../html.ts";
+
+const TYPING = 400;
+/** A bundle of its own, since it is large. */
+const BUNDLE = "/molecules.js";
+type MoleculeEditor = ReturnType<typeof import("./molecules.ts").open>;
+
+interface EntryProps { value: string; onChange: (text: string) => void; form: string }
+
+/** A way to enter a prediction. */
+export function Molecules({ value, onChange, form }: EntryProps) {
+  const [drawn, setDrawn] = useState(value);
+  const [bad, setBad] = useState(false);
+  const [editing, setEditing] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => { setDrawn(value); setBad(false); }, TYPING);
+    return () => clearTimeout(timer);
+  }, [value]);
+  return html`<label htmlFor="prediction">Your prediction (SMILES)</label>
+    <div className="entry"><input id="prediction" type="text" value=${value} autoComplete="off" autoCapitalize="none"
+        spellCheck="false" maxLength="2000" aria-describedby="form" onChange=${(event: Typed) => onChange(event.target.value)} />
+      <button type="button" aria-expanded=${editing} onClick=${() => setEditing(!editing)}>
+        ${editing ? "Close the editor" : "Draw"}</button></div>
+    <p id="form" className="muted">${form}</p>
+    ${editing && html`<${Editor} value=${value} onChange=${onChange} />`}
+    <div className="preview" aria-live="polite">${drawn.trim() && (bad
+      ? html`<p className="muted">These are no molecules yet.</p>`
+      : html`<img className="structure" alt="what you have written, drawn" onError=${() => setBad(true)}
+          src=${`/api/drawing?smiles=${encodeURIComponent(drawn.trim())}`} />`)}</div>`;
+}
+
+/** The editor is large, and loaded when it is first opened. */
+function Editor({ value, onChange }: Omit<EntryProps, "form">) {
+  const place = useRef<HTMLDivElement>(null), editor = useRef<MoleculeEditor | null>(null), said = useRef(value), tell = useRef(onChange);
+  const [trouble, setTrouble] = useState("Loading the editor …");
+  tell.current = onChange;
+  useEffect(() => {
+    let wanted = true;
+    (import(BUNDLE) as Promise<typeof import("./molecules.ts")>).then(({ open }) => {
+      if (!wanted || !place.current) return;
+      setTrouble("");
+      editor.current = open(place.current, said.current, (smiles: string) => { said.current = smiles; tell.current(smiles); });
+    }).catch(() => wanted && setTrouble("The editor cannot be loaded; SMILES can be typed all the same."));
+    return () => { wanted = false; editor.current?.close(); };
+  }, []);
+  useEffect(() => {
+    if (value === said.current || !editor.current) return;
+    said.current = value;
+    editor.current.show(value);
+  }, [value]);
+  return html`<div className="editor">${trouble && html`<p role="status">${trouble}</p>`}
+    <div ref=${place} className="canvas" role="application" aria-label="editor of molecules; the field above takes SMILES" /></div>`;
+}
+
+export function Text({ value, onChange, form }: EntryProps) {
+  return html`<label htmlFor="prediction">Your prediction</label>
+    <input id="prediction" type="text" value=${value} autoComplete="off" autoCapitalize="none" maxLength="2000"
+      aria-describedby="form" onChange=${(event: Typed) => onChange(event.target.value)} />
+    <p id="form" className="muted">${form}</p>`;
+}
+
+export function Labels({ value, labels, onChange, form }: EntryProps & { labels: string[] }) {
+  const [text, setText] = useState("");
+  const single = labels.length === 2 && labels.includes("yes") && labels.includes("no");
+  const chosen = value.split(",").map((one) => one.trim()).filter(Boolean);
+  const has = (label: string) => chosen.some((one) => one.toLowerCase() === label.toLowerCase());
+  const none = (label: string) => label.toLowerCase() === "none";
+  const toggle = (label: string) => {
+    if (single || none(label)) onChange(has(label) && !single ? "" : label);
+    else onChange((has(label) ? chosen.filter((one) => one.toLowerCase() !== label.toLowerCase())
+      : [...chosen.filter((one) => !none(one)), label]).join(", "));
+    setText("");
+  };
+  const begins = text.trim().toLowerCase();
+  const fitting = labels.filter((label) => label.toLowerCase().includes(begins));
+  const press = (event: KeyboardEvent) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    if (begins && fitting.length) toggle(fitting.find((label) => label.toLowerCase().startsWith(begins)) ?? fitting[0]);
+  };
+  return html`<fieldset className="labels"><legend>Your prediction</legend>
+    <p id="form" className="muted">${form}</p>
+    <label htmlFor="label">Find a label; Enter takes the first</label>
+    <input id="label" type="text" value=${text} autoComplete="off" aria-describedby="form"
+      onChange=${(event: Typed) => setText(event.target.value)} onKeyDown=${press} />
+    <div className="chips" role="group" aria-label="labels">${fitting.map((label) => html`<button type="button" key=${label}
+      aria-pressed=${has(label)} onClick=${() => toggle(label)}>${label}</button>`)}</div>
+    <p aria-live="polite">Chosen: <strong>${value || "nothing yet"}</strong></p></fieldset>`;
+}

@@ -1,0 +1,64 @@
+// What is seen, as a file; and the address of what is seen.
+import { html } from "../html.ts";
+import type { Trouble } from "../html.ts";
+import type { TraceView } from "./app.ts";
+import type { Source } from "./sources.ts";
+
+export const PICTURES = ["svg", "png", "pdf", "tikz", "mermaid"];
+const TEXTS = ["latex", "itf"];
+const TITLES: Record<string, string> = { tikz: "TikZ", latex: "LaTeX table", mermaid: "Mermaid" };
+const ENDINGS: Record<string, string> = { tikz: "tex", latex: "table.tex", mermaid: "mmd", itf: "itf.json" };
+
+interface SaveProps {
+  forms: string[];
+  name: string;
+  write: (form: string) => Promise<Blob>;
+  setNotice: (text: string) => void;
+}
+
+/** A button for each form; `write` gives the file in a form. */
+export function Save({ forms, name, write, setNotice }: SaveProps) {
+  const save = async (form: string) => {
+    try {
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(await write(form));
+      link.download = `${name}.${ENDINGS[form] ?? form}`;
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+    } catch (error) {
+      setNotice((error as Trouble).message);
+    }
+  };
+  return forms.map((form) => html`<button key=${form} type="button" onClick=${() => save(form)}><span
+    className="unseen">save the ${name} as </span>${TITLES[form] ?? form.toUpperCase()}</button>`);
+}
+
+interface ExportProps {
+  source: Source;
+  trace: TraceView;
+  cycle: number;
+  names: string[];
+  all: boolean;
+  setNotice: (text: string) => void;
+}
+
+export function Export({ source, trace, cycle, names, all, setNotice }: ExportProps) {
+  const write = (form: string) => {
+    const upTo = trace.choices.slice(0, trace.position);
+    const whole = upTo.length === trace.choices.length;
+    return source.exported(form, { choices: upTo, cycle: whole ? cycle : 0, members: all ? [] : names });
+  };
+  const copy = async () => {
+    const text = location.href.replace(/^http:\/\/[^/]*\//, "");
+    try {
+      await navigator.clipboard.writeText(location.protocol === "file:" ? location.href : text);
+      setNotice("The trace is copied: append it to the address of the same system elsewhere.");
+    } catch {
+      setNotice(`Copy the end of the address: ${location.hash}`);
+    }
+  };
+  return html`<div className="exports" role="group" aria-label="save and share">
+    <button type="button" onClick=${copy}>Copy link</button>
+    ${source.live && html`<${Save} forms=${[...PICTURES, ...TEXTS]} name="trace" ...${{ write, setNotice }} />`}
+  </div>`;
+}
