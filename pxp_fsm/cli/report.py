@@ -11,6 +11,7 @@ from pxp_fsm.cli.options import results as options
 from pxp_fsm.cli.presentation.text import console, printable
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments import comparison, files, outcomes, summary
+from pxp_fsm.experiments.plan_data import run_title
 from pxp_fsm.experiments.reports.write import left_out, write
 
 
@@ -44,7 +45,8 @@ def compare(request: options.CompareRuns) -> None:
         raise UsageError(f"both names are the run {printable(names[0])}; give two different runs")
     with SqlBlackboard(request.database, create=False) as board:
         left, right = (outcomes.outcomes_of(board, name) for name in names)
+        titles = [run_title(board.run(name)) for name in names]
     found = outcomes.compare(left, right)
-    console().print(summary.as_rich(comparison.comparison_sheet(found, *map(printable, names))))
+    console().print(summary.as_rich(comparison.comparison_sheet(found, *map(printable, titles))))
     for line in comparison.comparison_lines(left, right, found):
         click.echo(printable(line))

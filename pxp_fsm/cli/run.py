@@ -36,6 +36,8 @@ from pxp_fsm.experiments.summary import counted
 from pxp_fsm.options import settings
 from pxp_fsm.protocol.messages import NOTHING
 from pxp_fsm.sessions.events import Event
+from pxp_fsm.sessions.learning import Gated, Keep
+from pxp_fsm.tasks.task import find_task
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -245,17 +247,25 @@ def _plan(request: options.RunOptions) -> plans.Plan:
 
 
 def _settings(request: options.RunOptions) -> Mapping[str, plans.Plan]:
-    """The plan by its setting's name: one without a name, or those of both settings."""
+    """The plan by its setting's name: one without a name, or those of the papers' two settings.
+
+    Of a machine that says how likely its answers are there are two controlled ones: by likelihood,
+    and by accuracy as in the papers. What is refused is the lesson, as in the authors' code.
+    """
     plan = _plan(request)
     if not request.both:
         return {"": plan}
     for given, option in (("learn" in request.plan, "learn"), (plan.person, "human")):
         if given:
             raise UsageError(f"this has no effect beside --{option}: it runs both settings", "both")
-    return {
-        printed.CONTROLLED: replace(plan, learn="better"),
-        printed.UNCONTROLLED: replace(plan, learn="always"),
-    }
+    gated = plan if "gate" in request.plan else replace(plan, gate=Gated.CONTEXT.value)
+    likely = find_task(plan.task).has_likelihood and plan.goes_without_model
+    both = [
+        *([replace(gated, learn=Keep.LIKELIHOOD.value)] if likely else []),
+        replace(gated, learn=Keep.BETTER.value),
+        replace(plan, learn=Keep.ALWAYS.value),
+    ]
+    return {each.setting: each for each in both}
 
 
 def of_preset(given: Mapping[str, Any]) -> Mapping[str, Any]:

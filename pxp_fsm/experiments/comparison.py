@@ -63,7 +63,8 @@ def order_lines(outcomes: Outcomes, seed: int) -> Sequence[str]:
             f"{counted(effect.instances, 'instance')} depend on the repetition"
         )
         if effect.slope is not None and effect.p is not None:
-            said += f"; {effect.slope:+.3f} a position, p = {effect.p:.3f} (permutation test)"
+            p = _p_value(effect.p, equals=True)
+            said += f"; {effect.slope:+.3f} a position, p {p} (permutation test)"
         lines.append(f"{said}.")
     return lines
 
@@ -89,11 +90,16 @@ def comparison_sheet(found: Sequence[RunComparison], first: str, second: str) ->
             _interval(each),
             str(each.only_first),
             str(each.only_second),
-            f"{float(each.p):.4f}",
+            _p_value(float(each.p)),
         )
         for each in found
     )
     return Sheet(f"{first} and {second}, paired", headings, rows)
+
+
+def _p_value(p: float, *, equals: bool = False) -> str:
+    """`p` with four digits; a smaller one is no 0."""
+    return "< 0.0001" if p < 0.0001 else f"{'= ' if equals else ''}{p:.4f}"
 
 
 def comparison_lines(

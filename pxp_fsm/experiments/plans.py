@@ -120,6 +120,27 @@ UNBOUNDED = "unbounded"
 SUBJECT = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$"
 """A pseudonym: letters, digits, `_`, `.`, `-`; what stands in reports and file names."""
 
+PRECEDENTS = r"^(few:[1-9][0-9]{0,3}|others|all)$"
+"""Which precedents a machine may use; `few:N` are at most 9,999."""
+
+SETTINGS = {
+    Keep.ALWAYS: "uncontrolled",
+    Keep.LIKELIHOOD: "controlled",
+    Keep.BETTER: "controlled by accuracy",
+    Keep.EQUAL: "controlled by equal accuracy",
+    Keep.NEVER: "without learning",
+}
+"""What a run is called by what its machine keeps."""
+
+CRITERIA = {
+    Keep.ALWAYS: "always",
+    Keep.LIKELIHOOD: "if right validation answers become likelier and no fewer are right",
+    Keep.BETTER: "if more validation answers are right",
+    Keep.EQUAL: "if no fewer validation answers are right",
+    Keep.NEVER: "never",
+}
+"""When a lesson is kept."""
+
 DEVIATIONS = "deviations"
 """Where a stored plan says what could not be as its preset's paper had it."""
 
@@ -268,12 +289,14 @@ class Plan:
         key="agents.preset",
     )
     precedents: str | None = option(
-        "What the machine of drug may cite: published reactions of other molecules (others), or "
-        "those that make the very molecule as well (all).",
+        "The precedents of drug's own machine: N published reactions, drawn anew for each "
+        "repetition (few:N), those of all other molecules (others), or those that make the very "
+        "molecule as well (all).",
         None,
-        default="others",
-        choices=("others", "all"),
+        metavar="few:N|others|all",
+        default="few:20; of pathways others",
         key="agents.precedents",
+        pattern=PRECEDENTS,
     )
     prompts: str | None = option(
         "A file with your own prompts (pxp help prompts).",
@@ -306,7 +329,8 @@ class Plan:
     )
     learn: str = option(
         "When the machine keeps a lesson: always (uncontrolled), if accuracy on the validation "
-        "set improves (better; controlled) or does not fall (equal), or never.",
+        "set improves (better; controlled, as in the papers) or does not fall (equal), if right "
+        "answers there become likelier and no fewer are right (likelihood), or never.",
         Keep.ALWAYS.value,
         choices=tuple(map(str, Keep)),
         key="learning.keep",
@@ -339,6 +363,16 @@ class Plan:
         if self.protocol == "pxp":
             return Pxp(self.k)
         raise UsageError(f"there is no protocol {self.protocol!r}; there are: interact, pxp")
+
+    @property
+    def setting(self) -> str:
+        """The experiment's setting by what the machine keeps: the papers' two, and ours between.
+
+        >>> import pxp_fsm as pxp
+        >>> pxp.Plan("drug").setting, pxp.Plan("drug", learn="likelihood").setting
+        ('uncontrolled', 'controlled')
+        """
+        return SETTINGS[Keep(self.learn)]
 
     @property
     def person(self) -> str | None:
@@ -448,6 +482,12 @@ def check_plan(plan: Plan) -> None:
         raise UsageError(
             f"a pseudonym has 1 to 40 letters, digits, '_', '.' or '-', not {quoted(plan.subject)}",
             "subject",
+        )
+    if plan.precedents is not None and re.fullmatch(PRECEDENTS, plan.precedents) is None:
+        raise UsageError(
+            f"precedents are few:N (N from 1 to 9999), others or all, not "
+            f"{quoted(plan.precedents)}",
+            "precedents",
         )
     if plan.human_model is not None and ":" not in plan.human_model:
         there = ", ".join((*PERSONS, *ASSISTANTS))

@@ -17,6 +17,7 @@ from backends.databases.verify import Mark
 from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.defaults import DATABASE
 from pxp_fsm.diagrams import state_diagram, write
+from pxp_fsm.experiments import plan_data
 from pxp_fsm.experiments.drawings import file_name, of_session
 from pxp_fsm.experiments.outcomes import estimates, outcomes_of
 from pxp_fsm.experiments.runs import Run, TaskOpening, causes
@@ -28,7 +29,7 @@ from pxp_fsm.experiments.statistics import (
     Statistics,
     published,
 )
-from pxp_fsm.protocol.messages import Message
+from pxp_fsm.tasks.task import Recorded
 
 if TYPE_CHECKING:
     from rich.console import JustifyMethod
@@ -38,7 +39,9 @@ PUBLISHED_SESSIONS = 20
 SOURCES = "2025: Table 1 of the workshop version; 2024: Figure 4 of arXiv 2410.20600."
 """Where the published columns are from."""
 
-SETTINGS = "Controlled: lessons are weighed on a validation set."
+_ROOMY = 7
+"""More columns stand closer together, so that they fit into 80 characters."""
+
 CHEMISTS = " h1 and h2: two chemists."
 
 
@@ -125,7 +128,7 @@ def as_rich(sheet: Sheet, *, spaced: bool = True) -> Table:
         title=Text(sheet.title),
         box=box.SIMPLE_HEAD,
         title_justify="left",
-        padding=(0, 1, 0, 0),
+        padding=(0, 0 if len(sheet.headings) > _ROOMY else 1, 0, 0),
         show_edge=spaced,
     )
     for place, heading in enumerate(sheet.headings):
@@ -185,7 +188,7 @@ def remarks(run: Run[TaskOpening], statistics: Statistics, board: SqlBlackboard)
     lines = [f"Tags sent: {tags}", *run.opening.notes]
     if run.opening.plan.goes_without_model:
         if run.opening.task.learned is not None:
-            lines += run.opening.task.learned(run.opening.data, _recorded(board, run.name))
+            lines += run.opening.task.learned(run.opening.data, _recorded(board, run))
         lines += run.opening.task.accuracy(run.opening.data)
     return lines
 
@@ -204,10 +207,11 @@ def endings_of(
         yield from causes(board, run.name)
 
 
-def _recorded(board: SqlBlackboard, run: str) -> Iterator[tuple[str, Sequence[Message]]]:
-    for session in board.sessions(run):
+def _recorded(board: SqlBlackboard, run: Run[TaskOpening]) -> Iterator[Recorded]:
+    for session in board.sessions(run.name):
         messages = [entry.carried for entry in board.events(session.session)]
-        yield session.instance.key, messages
+        draw = plan_data.draw_of(run.opening.plan, session.repetition)
+        yield Recorded(draw, session.instance.key, messages)
 
 
 def write_artifacts(

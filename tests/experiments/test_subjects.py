@@ -55,8 +55,8 @@ def test_two_subjects_of_one_file_are_two_runs_and_two_columns(tmp_path: Path) -
         assert {record.subject for record in board.sessions(first.name)} == {"h1"}
         assert len(board.sessions(second.name)) == 2
         headings = write.table1([gather(board, record) for record in board.runs()]).headings
-    assert f"{first.name} (h1)" in headings
-    assert f"{second.name} (h2)" in headings
+    assert f"{first.name} (uncontrolled, h1)" in headings
+    assert f"{second.name} (uncontrolled, h2)" in headings
 
 
 @pytest.mark.usefixtures("nobody_asked")

@@ -116,7 +116,7 @@ def paired(reports: Sequence[RunReport]) -> Table | None:
     if first.record.task != second.record.task:
         return None
     found = compare(first.outcomes, second.outcomes)
-    sheet = comparison_sheet(found, first.name, second.name)
+    sheet = comparison_sheet(found, first.title, second.title)
     return Table(f"paired-{first.name}-{second.name}", sheet.title, sheet.headings, sheet.rows)
 
 

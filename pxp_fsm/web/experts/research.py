@@ -16,6 +16,7 @@ from starlette.requests import Request
 from backends.databases import SqlBlackboard
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments import comparison, outcomes, summary
+from pxp_fsm.experiments.plan_data import run_title
 from pxp_fsm.experiments.reports.tallies import KINDS, RunTally, observed
 from pxp_fsm.experiments.statistics import statistics_of
 from pxp_fsm.web.experts.views import CaseStanding, QueueLine, queue_of
@@ -196,6 +197,7 @@ def differences_of(board: SqlBlackboard, first: str, second: str) -> Differences
         found = outcomes.compare(left, right)
     except UsageError as error:
         return Differences(trouble=str(error))
-    sheet = comparison.comparison_sheet(found, first, second)
+    titles = (run_title(board.run(name)) for name in (first, second))
+    sheet = comparison.comparison_sheet(found, *titles)
     notes = comparison.comparison_lines(left, right, found)
     return Differences(sheet.headings, sheet.rows, tuple(notes))
