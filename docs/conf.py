@@ -14,12 +14,15 @@ import click
 from sphinx.application import Sphinx
 
 import pxp_fsm as pxp
+from backends.models.catalogue import CATALOGUE
+from backends.models.scripts import SCRIPT
 from proofs.claims import catalogue
 from proofs.claims.catalogue import source_of
 from proofs.claims.theorems import THEOREMS
 from proofs.core.results import Status
-from pxp_fsm.analysis.recordings import conversations
-from pxp_fsm.automata import system_files, tables
+from pxp_fsm.analysis.recordings.conversations import MAPPING
+from pxp_fsm.automata import tables
+from pxp_fsm.automata.system_files import SYSTEM
 from pxp_fsm.cli.main import commands as command_line
 from pxp_fsm.experiments.files import EXPERIMENT
 from pxp_fsm.plugins.conformance import process
@@ -59,14 +62,16 @@ suppress_warnings = ["myst.header", "misc.highlighting_failure"]  # Mermaid has 
 
 SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "A table": tables.schema,
-    "A system": system_files.system_schema,
+    "A system": SYSTEM.schema,
     "An experiment": EXPERIMENT.schema,
     "A network": networks.schema,
     "A task for networks": network_tasks.schema,
     "A recorded developer": developers.schema,
     "What a training tells and is told": training.schema,
     "A study": STUDY.schema,
-    "A mapping of a recording": conversations.schema,
+    "A mapping of a recording": MAPPING.schema,
+    "A catalogue of models": CATALOGUE.schema,
+    "A script of a model": SCRIPT.schema,
     "What a program is asked, and answers": process.schema,
 }
 

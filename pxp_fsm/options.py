@@ -7,7 +7,7 @@ attaches to a field.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import reduce
 from types import MappingProxyType, NoneType, UnionType
@@ -33,7 +33,8 @@ class Option:
 
     Bounds of a text are those of its length, bounds of a list those of its elements, which are
     `unique` where they must be; a text has the `pattern`, and is not empty unless `least` is 0.
-    `problem` is said, after the value, in place of what is said of any other.
+    `problem` is said, after the value, in place of what is said of any other. `parse` makes the
+    value of a text, and raises `UsageError` where it is none; as text it is what `str` makes of it.
     """
 
     help: str = ""
@@ -56,6 +57,7 @@ class Option:
     pattern: str = ""
     unique: bool = False
     problem: str = ""
+    parse: Callable[[str], Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ from typing import (
 )
 
 from pxp_fsm.documents import MOST_BYTES, located, read, text_of
-from pxp_fsm.errors import Fault, FileError, Place, format_path, quoted
+from pxp_fsm.errors import Fault, FileError, Place, UsageError, format_path, quoted
 from pxp_fsm.options import Option, given_options, is_outside, option_of
 
 T = TypeVar("T")
@@ -158,6 +158,11 @@ class _Scalar:
             if problem is not None:
                 kind, said = problem
                 _fault(faults, at, kind, f"{quoted(value)} {option.problem or said}", value)
+            elif option.parse is not None:
+                try:
+                    return option.parse(value)
+                except UsageError as error:
+                    _fault(faults, at, "parse", str(error), value)
         elif self.kind is int or self.kind is float:
             self._check_number(value, at, faults)
             return float(value) if self.as_float else value
@@ -185,7 +190,7 @@ class _Scalar:
         return None
 
     def write(self, value: Any) -> Any:
-        return value
+        return value if self.option.parse is None else str(value)
 
     def schema(self, definitions: _Definitions) -> dict[str, Any]:
         option = self.option
@@ -241,6 +246,8 @@ def _is_list(value: Any, at: At, faults: list[Fault]) -> bool:
     if isinstance(value, list):
         return True
     said = f"{quoted(value)} is not of the type array; write one that is"
+    if isinstance(value, Mapping) and at is not None and isinstance(at[1], str):
+        said = f"this is one table, not a list of tables; in TOML write [[{at[1]}]]"
     _fault(faults, at, "type", said, value)
     return False
 
@@ -334,12 +341,13 @@ class _Mapping:
     def read(self, value: Any, at: At, faults: list[Fault]) -> Any:
         if not _is_table(value, at, faults):
             return None
-        return MappingProxyType(
-            {
-                self.key.read(key, (at, key), faults): self.inner.read(one, (at, key), faults)
-                for key, one in value.items()
-            }
-        )
+        found = {}
+        for key, one in value.items():
+            before = len(faults)
+            name = self.key.read(key, (at, key), faults)
+            if len(faults) == before:
+                found[name] = self.inner.read(one, (at, key), faults)
+        return MappingProxyType(found)
 
     def write(self, value: Any) -> Any:
         return {self.key.write(key): self.inner.write(one) for key, one in value.items()}
@@ -506,8 +514,9 @@ class _Table:
         there = [key for key in self.alternatives if key in value]
         if self.alternatives and len(there) != 1:
             *some, last = self.alternatives
-            said = f"exactly one of {', '.join(some)} and {last} stands here; there is "
-            _fault(faults, at, "oneOf", said + (" and ".join(there) or "none of them"))
+            said = f"write exactly one of {', '.join(some)} and {last}; here "
+            said += f"are {' and '.join(there)}" if there else "is none of them"
+            _fault(faults, at, "oneOf", said)
         if len(faults) > before:
             return None
         built = self.kind(**found)
@@ -679,6 +688,8 @@ def _shape(kind: Any, option: Option = NO_OPTION) -> _Shape:  # noqa: PLR0911 - 
         return _Anything()
     if option.choices:
         return _Choice({one: one for one in option.choices})
+    if option.parse is not None:
+        return _Scalar(str, option)
     if kind in _TYPES:
         return _Scalar(kind, option, as_float=kind is float)
     if origin is Literal:

@@ -14,7 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from backends.databases.session_documents import RECORDED_SESSION
 from pxp_fsm import schemas
+from pxp_fsm.automata.system_files import SYSTEM
 from pxp_fsm.errors import Fault, FileError
 from pxp_fsm.experiments.files import EXPERIMENT
 from pxp_fsm.options import Option, option
@@ -23,6 +25,8 @@ from pxp_fsm.schemas import FileKind, Tagged, read_value, value_schema, write_va
 from tests.file_faults import ROOT
 
 PUBLISHED: dict[str, FileKind[Any]] = {
+    "backends/databases/session.schema.json": RECORDED_SESSION,
+    "pxp_fsm/automata/data/system.schema.json": SYSTEM,
     "pxp_fsm/experiments/experiment.schema.json": EXPERIMENT,
     "pxp_fsm/plugins/studies/study.schema.json": STUDY,
 }

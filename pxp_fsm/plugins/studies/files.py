@@ -267,7 +267,7 @@ class Study:
     tasks: tuple[StudyTask, ...] = option(
         "What the sessions of one run are about.", least=1, most=50
     )
-    file: FileContent[Any] = outside()  # noqa: RUF009 - a field, as by `option`
+    file: FileContent[Any] = outside()
 
     @property
     def path(self) -> Path:
