@@ -29,6 +29,7 @@ from proofs.systems.reachability import reach
 from proofs.systems.replay import shown
 from pxp_fsm.errors import UsageError
 from tests.oracles.graphs import NAMES, random_branching, random_graph, random_path
+from tests.oracles.graphs import Graph as RandomGraph
 from tests.oracles.ltl import PlainChecker
 from tests.proofs.random_systems import (
     random_channel,
@@ -36,6 +37,7 @@ from tests.proofs.random_systems import (
     random_system,
     symmetric_system,
 )
+from tests.proofs.test_logic import breaks
 
 MOST = 200
 
@@ -91,6 +93,17 @@ def _leads_to(goal: int, _state: int, step: Step[int]) -> bool:
     return step.target == goal
 
 
+def is_fair(model: RandomGraph, fair: FairClass[int], found: Verdict) -> bool:
+    """Whether the cycle of a lasso is fair to the class, by the definition."""
+    assert found.trace is not None
+    states = [found.trace.start, *(step.target for step in found.trace.steps)]
+    sources, steps = states[-found.cycle - 1 : -1], found.trace.steps[-found.cycle :]
+    if any(fair.contains(state, step) for state, step in zip(sources, steps, strict=True)):
+        return True
+    can = [any(fair.contains(one, step) for step in model.successors(one)) for one in sources]
+    return not (any(can) if fair.strength is Strength.STRONG else all(can))
+
+
 def same_on_random_graphs(seeds: Iterable[int]) -> set[tuple[Status, bool]]:
     """Compare with the second checker on so many graphs; what was met, with a cycle or without."""
     met = set[tuple[Status, bool]]()
@@ -98,7 +111,7 @@ def same_on_random_graphs(seeds: Iterable[int]) -> set[tuple[Status, bool]]:
         chance = random.Random(seed)
         states = chance.choice((3, 4, 5, 7))
         model, runs = random_graph(chance, states), chance.choice(list(Runs))
-        formula = random_branching(chance, 3) if seed % 3 == 0 else random_path(chance, 2)
+        formula = random_branching(chance, 3) if seed % 3 == 0 else random_path(chance, 3)
         goals = [chance.randrange(states) for _ in range(chance.choice((0, 0, 1, 2, 20)))]
         classes = [
             FairClass[int](chance.choice(list(Strength)), partial(_leads_to, goal))
@@ -108,6 +121,9 @@ def same_on_random_graphs(seeds: Iterable[int]) -> set[tuple[Status, bool]]:
         expected = PlainChecker(model, space, runs, fairly, known).check(formula)
         for found in decided(graph_of(model, space, fairly, known), formula, runs):
             same(found, expected, fair=bool(classes))
+            if found.cycle and found.trace is not None and seed % 3:
+                assert breaks(model, formula, found.trace, found.cycle), (seed, formula, model)
+                assert all(is_fair(model, each, found) for each in classes), (seed, formula, model)
         met.add((expected.status, expected.cycle > 0))
     return met
 
