@@ -220,7 +220,7 @@ def unfolded(
 
     A cycle of the quotient may lead to a renamed state: it is taken until it comes back.
     """
-    # `here` is the state of the quotient where the trace is, and `back` the renaming that leads from
+    # `here` is the state of the quotient where the trace is, `back` the renaming that leads from
     # it to the state of the composition that the real machines are in. The quotient takes a step to
     # `target`, and stands for it by `renaming`; so the way back undoes that first.
     composition = symmetry.composition
