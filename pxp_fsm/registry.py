@@ -102,7 +102,7 @@ class Plugin:
     cannot). `formats` are files of other tools, `recordings` forms of recorded sessions
     (`analysis.recordings.forms.RecordingForm`). `relations` are relations that an agent can name
     (`match="reactants"`), `pictures` draw texts of a kind, such as molecules. `pages` are pages of
-    `pxp explore`: the path below which they stand, and a function of the
+    `pxp serve`: the path below which they stand, and a function of the
     `web.SystemSubject` that returns a `web.PageSet`. `options` further options of a
     general command: the command's name, and their dataclass. `kinds` are further kinds of what
     the general commands take (`SubjectKind`). `lists` are further kinds of `pxp list`

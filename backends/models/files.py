@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from backends.models.settings import Settings
-from pxp_fsm import options
+from pxp_fsm import documents, options
 from pxp_fsm.errors import Fault, UsageError
 from pxp_fsm.options import given, option
 from pxp_fsm.schemas import FileKind
@@ -64,12 +64,15 @@ def read_settings(path: Path) -> Settings:
         raise file.refusal(Fault(("models",), str(error))) from error
 
 
-def read_unnamed(path: Path) -> ModelsFile:
+def read_unnamed(path: Path) -> ModelsFile | None:
     """What a file says that nobody has named, such as the pxp.toml of a folder.
 
-    No server in it has a key: whoever wrote it would say which variable of the environment is sent
-    where. Raises `FileError` with every fault.
+    None where it is of another kind: all others have a `format`, as the table of PXP that pxp
+    export writes under that name. No server in it has a key: whoever wrote it would say which
+    variable of the environment is sent where. Raises `FileError` with every fault.
     """
+    if "format" in documents.read(documents.text_of(path, "a models file"), path.name):
+        return None
     file = MODELS.load(path)
     said = "a server with a key stands in a file that --models names, not here"
     faults = [

@@ -225,6 +225,7 @@ class GeneralCommand(_FromDataclasses):
                     found.setdefault(param.name, param)
                     taken.setdefault(param.name, []).append(kind.about)
         for name, param in found.items():
+            param.required = False  # of what is one, the kind decides
             if isinstance(param, GroupedOption) and param.group == _OPTIONS:
                 abouts = list(dict.fromkeys(taken[name]))
                 if len(abouts) < len(self.entries):
@@ -254,7 +255,7 @@ class GeneralCommand(_FromDataclasses):
                 raise UsageError(
                     f"{param.opts[-1]} has no effect: {subject} {kind.about}; leave it out"
                 )
-        ctx.params |= _arguments(options, what, ctx)
+        _settle(options, what, ctx)
         self.run(entry.body, options, ctx)
 
     def _refusal(self, what: str, kind: SubjectKind) -> str:
@@ -275,6 +276,30 @@ _KINDS = "pxp_fsm.cli.kinds"
 def _known_kinds() -> Mapping[str, SubjectKind]:
     found: Mapping[str, SubjectKind] = load(f"{_KINDS}:kinds")()
     return found
+
+
+def _settle(kind: type[Any], what: Sequence[str], ctx: click.Context) -> None:
+    """Let the values of the context be those of `kind`: its arguments, defaults and types.
+
+    An option of several kinds is parsed as that of the first; here each has its own.
+    """
+    arguments = _arguments(kind, what, ctx)
+    ctx.params |= arguments
+    for name in arguments:
+        ctx.set_parameter_source(name, ParameterSource.COMMANDLINE)
+    for setting, ranged in _parts(kind):
+        one = setting.option
+        if one.argument or one.only_in:
+            continue
+        parameter = _parameter(setting, ranged, _OPTIONS)
+        source = ctx.get_parameter_source(setting.field)
+        if source in (ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP):
+            value = ctx.params[setting.field]
+            ctx.params[setting.field] = parameter.type_cast_value(ctx, value)
+        elif setting.default is MISSING:
+            raise click.MissingParameter(ctx=ctx, param=parameter)
+        else:
+            ctx.params[setting.field] = setting.default
 
 
 def _arguments(kind: type[Any], what: Sequence[str], ctx: click.Context) -> dict[str, Any]:

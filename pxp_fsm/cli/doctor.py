@@ -35,7 +35,7 @@ EXTRAS = {
     "report": ("pages and figures: pxp report, pxp audit --html", ("jinja2", "matplotlib")),
     "figures": ("drawings as PDF and PNG: pxp draw -o FILE.pdf", ("typst",)),
     "web": (
-        "pages in a browser: pxp explore, pxp serve, pxp lan serve",
+        "pages in a browser: pxp serve",
         ("fastapi", "uvicorn", "websockets"),
     ),
     "mcp": ("assistants in sessions: pxp mcp", ("fastapi", "mcp", "uvicorn", "websockets")),

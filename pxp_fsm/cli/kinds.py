@@ -28,6 +28,10 @@ DATABASE, RUN, SESSION, DATA = "database", "run", "session", "data"
 _EXPORT_TABLES = _entry("in the format of another tool", "exchange:tables", "storage:ExportTables")
 _CHECK_TABLES = _entry("its properties, or a formula", "check:tables", "check:CheckTables")
 
+_SERVE_TABLES = _entry("its behaviour, step by step", "explore:tables", "serve:ServeTables")
+_SERVE_RUNS = _entry("its people and assistants", "serve:serve", "serve:ServeRuns")
+_RUN_TASK = _entry("its sessions", "run:run", "sessions:RunTask")
+
 _OWN = {
     "table": SubjectKind(
         "a table",
@@ -35,6 +39,7 @@ _OWN = {
             "check": _CHECK_TABLES,
             "draw": _entry("its automaton, or a counterexample", "draw:tables", "draw:DrawTable"),
             "export": _EXPORT_TABLES,
+            "serve": _SERVE_TABLES,
         },
         keys=("initial", "final", "states", "rows"),
         names="pxp_fsm.automata.tables:built_in_names",
@@ -46,8 +51,11 @@ _OWN = {
             "check": _CHECK_TABLES,
             "draw": _entry("its members, or a counterexample", "draw:tables", "draw:DrawSystem"),
             "export": _EXPORT_TABLES,
+            "run": _RUN_TASK,
+            "serve": _SERVE_TABLES,
         },
         keys=("members",),
+        others=("mcp",),
     ),
     "checked": SubjectKind(
         "what a plug-in checks",
@@ -61,9 +69,17 @@ _OWN = {
                 "its file and its data", "data:check_experiment", "check:CheckExperiment"
             ),
             "compare": _entry("with another", "report:compare", "results:CompareRuns"),
+            "run": _entry("what of it has not run yet", "run:experiment", "sessions:RunExperiment"),
+            "serve": _SERVE_RUNS,
         },
         keys=("task", "protocol", "instances", "repetitions", "learning"),
-        others=("experiment", "serve"),
+        others=("mcp",),
+    ),
+    "task": SubjectKind(
+        "a task",
+        {"run": _RUN_TASK},
+        names="pxp_fsm.tasks.task:task_meanings",
+        others=("mcp",),
     ),
     DATA: SubjectKind(
         "data",
@@ -90,6 +106,7 @@ _OWN = {
             "show": _entry("its sessions", "show:run", "show:ShowRun"),
             "compare": _entry("session by session", "report:compare", "results:CompareRuns"),
             "export": _entry("as files, or an archive", "exchange:runs", "storage:ExportRuns"),
+            "serve": _SERVE_RUNS,
         },
         others=("report", "monitor"),
     ),
@@ -98,6 +115,9 @@ _OWN = {
         {
             "show": _entry("its messages and why their tags", "show:session", "show:ShowSession"),
             "draw": _entry("its messages, or an agent's way", "draw:session", "draw:DrawSession"),
+            "serve": _entry(
+                "what happened, and what could have", "explore:session", "serve:ServeSession"
+            ),
         },
         others=("monitor", "erase"),
     ),
@@ -139,9 +159,10 @@ def kind_of(what: str, database: str | None = None, verb: str = "") -> SubjectKi
     path = Path(named)
     if path.exists():
         return _kind_of_file(path)
-    if SESSION_NAME.fullmatch(what):
-        return _OWN[SESSION]
-    if path.suffix or path.name != named:
+    for kind in kinds().values():
+        if kind.endings and named.endswith(kind.endings):
+            return kind  # which is not there: some commands begin one
+    if path.suffix[1:].isalpha():
         raise UsageError(f"there is no file {named}")
     # Databases take long to import, and most arguments are none of what is in one.
     is_session = load("pxp_fsm.cli.stored:find_session")
@@ -149,8 +170,6 @@ def kind_of(what: str, database: str | None = None, verb: str = "") -> SubjectKi
 
 
 _MEMBER = re.compile(r"^[A-Za-z_]\w*=(?=.)")
-SESSION_NAME = re.compile(r"[^/\s]+(/\d+)+")
-"""The name of a session of a run; another one is that of its run, where it is alone there."""
 
 
 def _kind_of_file(path: Path) -> SubjectKind:

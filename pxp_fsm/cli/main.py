@@ -49,22 +49,14 @@ SECTIONS = {
         "check": _general("check tables, systems, experiments, data", "check:CheckOptions"),
     },
     "Run sessions": {
-        "run": _entry("run sessions of a task, DRUG or RAD", "run:run", "sessions:RunOptions"),
-        "experiment": _entry(
-            "run the experiment in a file", "run:experiment", "sessions:ExperimentOptions"
-        ),
-        "serve": _entry(
-            "let experts take part in a browser", "serve:serve", "sessions:ServeOptions"
+        "run": _general("run a task, a system, an experiment, a network", "sessions:RunOptions"),
+        "serve": _general(
+            "serve systems, sessions, experiments, networks in a browser", "serve:ServeOptions"
         ),
         "mcp": _entry("let assistants take part, over MCP", "mcp:mcp", "sessions:McpOptions"),
         "data": _entry("select, split, summarise data of your own", "main:data"),
     },
     "Show results": {
-        "explore": _entry(
-            "explore a system step by step in a browser",
-            "explore:explore",
-            "sessions:ExploreOptions",
-        ),
         "show": _general("list or show sessions, show a network or a study", "show:ShowOptions"),
         "draw": _general("draw automata, sessions, counterexamples, networks", "draw:DrawOptions"),
         "report": _entry(
@@ -114,6 +106,8 @@ SECTIONS = {
 
 INSTEAD = {
     "sessions": "show",
+    "experiment": "run FILE",
+    "explore": "serve",
     "archive": "export --archive, or pxp verify ARCHIVE",
     "cost": "list costs",
     "prove": "check",

@@ -1,4 +1,4 @@
-"""`pxp run` and `pxp experiment`: the run of a task or of a system, its progress, its artifacts."""
+"""`pxp run`: the run of a task, an experiment or a system, its progress, its artifacts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from proofs.export.traces import actions_of
 from pxp_fsm.analysis.monitoring import LiveMonitors, Monitors, foregone, monitored
 from pxp_fsm.automata.actions import SystemAction
 from pxp_fsm.automata.system import System, system_in
-from pxp_fsm.automata.system_files import MCP, TERMINAL, SystemFile, read_system
+from pxp_fsm.automata.system_files import MCP, TERMINAL, SystemFile, is_system_file, read_system
 from pxp_fsm.cli.options import sessions as options
 from pxp_fsm.cli.presentation import runs as printed
 from pxp_fsm.cli.presentation.text import console, printable, program
@@ -42,7 +42,7 @@ from pxp_fsm.tasks.task import find_task
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-Request = options.RunOptions | options.ExperimentOptions
+Request = options.RunTask | options.RunExperiment
 
 _SHOWN = 20
 """Up to so many sessions of a system, each is told when it is over; of one, each action is."""
@@ -71,18 +71,18 @@ Begun = Callable[[SqlBlackboard], Iterator[tuple[str, Run[Any]]]]
 """The runs to be carried on, by setting; each is recorded when it is asked for."""
 
 
-def run(request: options.RunOptions) -> None:
+def run(request: options.RunTask) -> None:
     """Run a new plan or system, or resume or fork a run, then print and write what came of it.
 
     Whatever can be wrong with the plan, its data, its members or the output folder is found before
     the run.
     """
-    is_file = Path(request.plan["task"]).suffix in (".toml", ".json")
-    begun, screen = _system(request) if is_file else _task(request)
+    of_system = is_system_file(request.plan["task"])
+    begun, screen = _system(request) if of_system else _task(request)
     _carry_all(request, begun, screen, new=request.resume is None and request.fork is None)
 
 
-def experiment(request: options.ExperimentOptions) -> None:
+def experiment(request: options.RunExperiment) -> None:
     """Run an experiment, or what is left of it, then print and write what came of it."""
     _where(request)
     _signing_key(request)
@@ -182,7 +182,7 @@ def _say(line: str) -> None:
     click.echo(printable(line), err=True)
 
 
-def _task(request: options.RunOptions) -> tuple[Begun, TaskScreen]:
+def _task(request: options.RunTask) -> tuple[Begun, TaskScreen]:
     """The runs of a task: new ones of a plan, or the one that is resumed or forked."""
     for name in ("respondents", "sessions", "follow", "anyway"):
         if getattr(request, name):
@@ -219,7 +219,7 @@ def _task(request: options.RunOptions) -> tuple[Begun, TaskScreen]:
     return new, TaskScreen(request, monitors)
 
 
-def _fork(origin: Origin, request: options.RunOptions) -> Begun:
+def _fork(origin: Origin, request: options.RunTask) -> Begun:
     """Carry on a stored session as a new run."""
     for name in ("executor", "both"):
         if getattr(request, name):
@@ -236,7 +236,7 @@ def _fork(origin: Origin, request: options.RunOptions) -> Begun:
     return begun
 
 
-def _plan(request: options.RunOptions) -> plans.Plan:
+def _plan(request: options.RunTask) -> plans.Plan:
     """The plan that the options mean."""
     values = dict(request.plan)
     if request.unbounded:
@@ -246,7 +246,7 @@ def _plan(request: options.RunOptions) -> plans.Plan:
     return plans.build_plan({**of_preset(values), **values}, Path())
 
 
-def _settings(request: options.RunOptions) -> Mapping[str, plans.Plan]:
+def _settings(request: options.RunTask) -> Mapping[str, plans.Plan]:
     """The plan by its setting's name: one without a name, or those of the papers' two settings.
 
     Of a machine that says how likely its answers are there are two controlled ones: by likelihood,
@@ -281,7 +281,7 @@ def of_preset(given: Mapping[str, Any]) -> Mapping[str, Any]:
     return paper
 
 
-def _refuse_with_resume(request: options.RunOptions) -> None:
+def _refuse_with_resume(request: options.RunTask) -> None:
     """Refuse options that differ from the plan of a resumed run."""
     given = [
         f"--{setting.option.name or setting.field}"
@@ -431,7 +431,7 @@ def _with_a_bar(run: Run[TaskOpening], live: LiveMonitors) -> None:
         run.execute(live.beside(on_step))
 
 
-def _system(request: options.RunOptions) -> tuple[Begun, SystemScreen]:
+def _system(request: options.RunTask) -> tuple[Begun, SystemScreen]:
     """The run of a system's file, new, resumed or forked, after what is proved of it."""
     _refuse(request)
     _where(request)
@@ -494,7 +494,7 @@ def _trace(path: Path) -> tuple[SystemAction, ...]:
     return actions_of(text_of(path, "a trace in ITF"), str(path))
 
 
-def _refuse(request: options.RunOptions) -> None:
+def _refuse(request: options.RunTask) -> None:
     """Refuse what applies to tasks alone, or does not go together."""
     others = [
         f"--{name.replace('_', '-')}" for name in request.plan if name not in ("task", "seed")
@@ -519,7 +519,7 @@ def _refuse(request: options.RunOptions) -> None:
 class SystemScreen:
     """What is shown of the run of a system: what happens, then how its sessions ended."""
 
-    def __init__(self, request: options.RunOptions, monitors: Monitors) -> None:
+    def __init__(self, request: options.RunTask, monitors: Monitors) -> None:
         self._request = request
         self._monitors = monitors
         self._finished: Run[SystemOpening] | None = None

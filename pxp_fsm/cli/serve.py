@@ -1,4 +1,4 @@
-"""`pxp serve`: runs with people in browsers."""
+"""`pxp serve` of experiments and runs: people in browsers."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from backends.databases import SqlBlackboard
-from pxp_fsm import defaults, web
+from pxp_fsm import web
 from pxp_fsm.cli.help import findings
-from pxp_fsm.cli.options import sessions as options
+from pxp_fsm.cli.options import serve as options
 from pxp_fsm.cli.pages import require_mcp, require_server, show_links, with_folder
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.experiments import files, runs
@@ -21,10 +21,10 @@ EXPERT = "expert"
 """The pseudonym of a person whom neither the file nor --subject names."""
 
 
-def serve(request: options.ServeOptions) -> None:
+def serve(request: options.ServeRuns) -> None:
     """Serve the pages of experiments and runs until Ctrl-C."""
     require_server("the server of pages")
-    with SqlBlackboard(with_folder(request.database or defaults.STORED)) as board:
+    with SqlBlackboard(with_folder(request.database)) as board:
         served = [run for target in request.targets for run in _opened(target, request, board)]
         names = [run.name for run in served]
         if len(set(names)) < len(names):
@@ -40,7 +40,7 @@ def serve(request: options.ServeOptions) -> None:
 
 
 def _opened(
-    target: str, request: options.ServeOptions, board: SqlBlackboard
+    target: str, request: options.ServeRuns, board: SqlBlackboard
 ) -> Iterator[Run[TaskOpening]]:
     """The runs that a target means: one for each expert of a file, or the run of that name."""
     if Path(target).suffix not in (".toml", ".json"):

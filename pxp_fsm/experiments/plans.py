@@ -254,6 +254,7 @@ class Plan:
         "(mcp:answers).",
         None,
         metavar="MODEL|mcp[:relations|:answers]",
+        listed="models",
         default="the task's own machine",
         key="agents.machine",
     )
@@ -279,6 +280,7 @@ class Plan:
         None,
         metavar="MODEL",
         default="the task's own relation",
+        listed="models",
         key="agents.judge",
     )
     preset: str | None = option(

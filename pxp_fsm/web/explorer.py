@@ -310,7 +310,7 @@ class Explorer:
         """Take a new text of a table; where nothing is wrong with it, its system is explored."""
         editor = self.editor
         if editor is None:
-            raise UsageError("no table was opened to be edited: start pxp explore --edit TABLE")
+            raise UsageError("no table was opened to be edited: start pxp serve TABLE --edit")
         async with self.editing:
             self.check_meant(query.system)
             actions = self.views.actions(query.choices)
@@ -507,7 +507,7 @@ def explorer_pages(
             page.close()
 
     return PageSet(
-        title="pxp explore",
+        title="pxp serve",
         bundle="explorer",
         routes=routes,
         door=Door(largest=LARGEST_BODY),
@@ -618,7 +618,7 @@ def _add_editing(routes: APIRouter, explorer: Explorer) -> None:
     async def save(query: SaveQuery) -> Opened:
         """Write the latest text of a table without a fault to the file that it was read from."""
         if explorer.editor is None:
-            raise UsageError("no table was opened to be edited: start pxp explore --edit TABLE")
+            raise UsageError("no table was opened to be edited: start pxp serve TABLE --edit")
         async with explorer.editing:
             explorer.check_meant(query.system)
             await asyncio.to_thread(explorer.editor.save, query.table)

@@ -32,7 +32,7 @@ _PAGE = """<!doctype html>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>pxp explore</title>
+<title>pxp serve</title>
 <style>{style}</style>
 </head>
 <body>

@@ -143,16 +143,9 @@ class Access:
         return secrets.compare_digest(given.encode("utf-8", "replace"), self.token.encode())
 
     def opened(self, method: str, query: str, who: Who | None) -> Response | None:
-        """The redirection to `/` with the token as a cookie, where the query has it.
-
-        What the address says after # goes along.
-        """
+        """The page that goes on to `/` with the token as a cookie, where the query has it."""
         given = parse_qs(query).get("token", [""])[0]
-        if not self._knows(given):
-            return None
-        found = RedirectResponse("/", 303)
-        found.set_cookie(self.cookie, self.token, httponly=True, samesite="strict")
-        return found
+        return opening(self.cookie, self.token) if self._knows(given) else None
 
 
 _OPENED = """<!doctype html>
@@ -162,7 +155,7 @@ _OPENED = """<!doctype html>
 """
 
 
-def opening(cookie: str, token: str, *, seconds: int, tls: bool) -> Response:
+def opening(cookie: str, token: str, *, seconds: int | None = None, tls: bool = False) -> Response:
     """A page that sets a cookie and goes on to `/`.
 
     It is no redirection: a strict cookie is not sent along one that another site has begun.

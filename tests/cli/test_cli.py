@@ -90,7 +90,7 @@ def test_everything_can_be_drawn_in_every_format(ran: Path, tmp_path: Path, suff
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        ("run dragon", 2, "there is no task 'dragon'; there are: animals"),
+        ("run dragon", 2, "'dragon' is no file and no name that pxp list shows"),
         ("run animals --n 0", 2, "n is the largest number of messages"),
         ("run animals --k 0", 2, "REJECT is allowed, at least 1"),
         ("run animals --protocol pxp --k 0", 2, "it was 0"),

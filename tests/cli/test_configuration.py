@@ -51,6 +51,8 @@ def test_a_models_file_is_the_one_that_is_named_or_that_of_the_folder(
     assert models_file(None) is None
     Path("pxp.toml").write_text('database = "x.sqlite"\n')
     assert models_file(None) is None
+    Path("pxp.toml").write_text("format = 1\n[agents]\n")  # a file of another kind
+    assert models_file(None) is None
     Path("pxp.toml").write_text("[models]\nrequests = 3\n")
     assert models_file(None) == Path("pxp.toml")
     assert models_file(Path("own.toml")) == Path("own.toml")

@@ -124,7 +124,7 @@ def test_a_run_is_no_path(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (("verify", "none.sqlite"), 2, "there is no database"),
+        (("verify", "none.sqlite"), 2, "there is no file none.sqlite"),
         (("upgrade", "none.sqlite"), 2, "there is no database"),
         (("export", "b-1", "--database", DATABASE), 2, "no run 'b-1'; there are: a-1"),
         (("export", "a-1", "--database", DATABASE, "-o", "x.csv"), 2, "must end in .jsonl"),

@@ -29,7 +29,7 @@ NEEDS = {
     "drug": r"pxp (run|mcp) drug|task = \"drug\"|Plan\(\"drug\"|studies/drug\.toml",
     "rad": r"pxp run rad",
     "report": r"pxp report|--html",
-    "web": r"pxp (serve|explore|lan serve|study serve)",
+    "web": r"pxp serve",
     "mcp": r"pxp mcp ",
     "inspect": r"inspect eval ",
 }

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -12,7 +16,7 @@ from pxp_fsm.cli.kinds import kind_of
 from pxp_fsm.errors import NotThere, PXPError, UsageError
 from pxp_fsm.experiments import runs
 from pxp_fsm.experiments.plans import Plan
-from tests.command_line import pxp
+from tests.command_line import PLACES, pxp
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -35,7 +39,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("m=own_protocol/buyer.toml", "a table"),
         ("two_phase_commit/two_phase.toml", "a system"),
         ("postgresql://localhost/x", "a database"),
-        ("drug-1/1/1", "a session"),
         ("controlled.toml", "an experiment"),
         ("lan_french/examples.jsonl", "data"),
     ],
@@ -51,6 +54,7 @@ def test_what_a_database_holds_is_known(folder: Path) -> None:
     database = str(folder / "b.sqlite")
     assert kind_of(database).about == "a database"
     assert kind_of("animals-1", database).about == "a run"
+    assert kind_of("animals-1/1/1", database).about == "a session"
     with pytest.raises(NotThere, match=r"'animals-9' is no file .*there are: animals-1"):
         kind_of("animals-9", database)
     with pytest.raises(NotThere, match=r"there is no database nowhere\.sqlite"):
@@ -117,3 +121,42 @@ def test_a_word_that_is_no_command_is_answered_with_the_one_that_is(tmp_path: Pa
     )  # fmt: skip
     assert "did you mean show" in pxp("shwo", cwd=tmp_path).stderr
     assert "--limit" in pxp("show", "--limits", "3", cwd=tmp_path).stderr
+
+
+def completions(words: str, folder: Path) -> list[str]:
+    """What a shell is offered for the last of the words."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pxp_fsm.cli"],
+        env={
+            **os.environ,
+            "PYTHONPATH": PLACES,
+            "_PXP_COMPLETE": "bash_complete",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(len(words.split(" ")) - 1),
+        },
+        capture_output=True, text=True, check=True, cwd=folder,
+    )  # fmt: skip
+    return [line.partition(",")[2] for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("pxp sh", "show"),
+        ("pxp show --lim", "--limit"),
+        ("pxp show --database b.sqlite anim", "animals-1"),
+        ("pxp check --property strong-on", "strong-once"),
+        ("pxp draw inter", "interact"),
+        ("pxp run animals --machine anthropic:claude-haiku", "anthropic:claude-haiku-*"),
+    ],
+)
+def test_a_shell_completes_commands_options_and_names(
+    words: str, offered: str, folder: Path
+) -> None:
+    assert any(fnmatch(one, offered) for one in completions(words, folder))
+
+
+def test_exit_codes_are_the_last_paragraph_of_a_help(tmp_path: Path) -> None:
+    for command in ("", "check", "verify", "audit"):
+        shown = pxp(*command.split(), "--help", cwd=tmp_path).stdout
+        assert shown.rstrip().split("\n\n")[-1].strip().startswith("Exit code")

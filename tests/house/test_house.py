@@ -96,7 +96,7 @@ def check_import(package: str) -> None:
     assert not heavy, f"import {package} loads {', '.join(heavy)}"
 
 
-@pytest.mark.parametrize("name", ["", "run", "check", "show", "export", "explore"])
+@pytest.mark.parametrize("name", ["", "run", "check", "show", "export", "serve"])
 def test_the_commands_help_loads_nothing_heavy(name: str) -> None:
     check_help(name)
 

@@ -22,7 +22,6 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
 from pxp_fsm.cli.main import commands
-from pxp_fsm.cli.pages import LAST
 from pxp_fsm.protocol.rules import Ending
 from tests.command_line import PLACES
 from tests.web.assistants import ROOT, connected, my_turn, printed, said
@@ -149,7 +148,7 @@ def ended(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-END = f"{LAST}\n"
+END = "Each link is one person's own. Ctrl-C ends the server; nothing is lost.\n"
 
 
 async def answers(url: str, token: str) -> str:

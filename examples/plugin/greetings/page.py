@@ -1,4 +1,4 @@
-"""The page: `pxp explore` shows it at /greetings/."""
+"""The page: `pxp serve` shows it at /greetings/."""
 
 from __future__ import annotations
 

@@ -12,6 +12,8 @@ from pxp_fsm.cli import configuration
 from pxp_fsm.options import given, option
 from pxp_fsm.registry import load
 
+_SERVER = "Server"
+
 
 def database(text: str = "The database: a file or a URL.") -> Any:
     """The database to read: where none is named, that of pxp.toml, or that of the last runs."""
@@ -61,14 +63,38 @@ def mapping() -> Any:
 
 def port(otherwise: int) -> Any:
     """The port of a server of pages."""
-    text = "The port of the server; 0 is any free one."
-    return option(text, otherwise, least=0, most=65535, metavar="PORT")
+    return option(
+        "The port of the server; 0 is any free one.",
+        otherwise,
+        least=0,
+        most=65535,
+        metavar="PORT",
+        default="8765 where others take part (8766: assistants), else 0",
+        group=_SERVER,
+    )
+
+
+def browser() -> Any:
+    """Whether the page of whoever starts a server is opened."""
+    return option("Open the page in the browser.", True, group=_SERVER)
+
+
+def days(otherwise: float) -> Any:
+    """How long links and tokens count."""
+    return option(
+        "The days for which a link is valid.",
+        otherwise,
+        above=0,
+        most=3650,
+        default="14, of a study 90",
+        group=_SERVER,
+    )
 
 
 def server_url(whose: str) -> Any:
     """The address by which others come to a server of pages; without it there are no others."""
     text = f"Where {whose} reach the server: https://HOST of the server that terminates TLS."
-    return option(text, None, metavar="URL", default="this machine alone")
+    return option(text, None, metavar="URL", default="this machine alone", group=_SERVER)
 
 
 def new_database(default: str = "in the output folder") -> Any:

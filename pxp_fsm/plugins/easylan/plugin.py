@@ -27,6 +27,16 @@ PLUGIN = Plugin(
                     f"{_HERE}.cli.tasks:distance",
                     f"{_HERE}.cli.options:CompareNetworks",
                 ),
+                "run": Entry(
+                    "on an input, whose output is printed",
+                    f"{_HERE}.cli.network:run",
+                    f"{_HERE}.cli.options:RunNetwork",
+                ),
+                "serve": Entry(
+                    "the studio: edit, run and train it",
+                    f"{_HERE}.cli.serve:serve",
+                    f"{_HERE}.cli.options:ServeNetwork",
+                ),
                 "show": Entry(
                     "its agents, with its last run",
                     f"{_HERE}.cli.network:show",
@@ -59,7 +69,7 @@ PLUGIN = Plugin(
     checks=(f"{_HERE}.proofs:NETWORKS",),
     commands={
         "lan": Entry(
-            "run and train networks of LLM agents",
+            "train and edit networks of LLM agents",
             f"{_HERE}.cli.commands:lan",
             section="Run sessions",
         )

@@ -22,6 +22,11 @@ PLUGIN = Plugin(
                     f"{_HERE}.cli.study:export",
                     f"{_HERE}.cli.options:ExportStudy",
                 ),
+                "serve": Entry(
+                    "its people, who take part in a browser",
+                    f"{_HERE}.cli.study:serve",
+                    f"{_HERE}.cli.options:ServeStudy",
+                ),
                 "show": Entry(
                     "who takes part, how far they are, who waits for whom",
                     f"{_HERE}.cli.study:show",

@@ -199,7 +199,7 @@ def test_a_network_is_loaded_replayed_run_edited_and_saved(
     assert (again.network, again.version) == (lan.network, 17)
     again.undo()
     assert again.network == Lan.load(folder / "french.lan.json").network
-    assert "undo change 15: handled" in pxp(capsys, "lan", "log", "french.lan.json")
+    assert "undo change 15: handled" in pxp(capsys, "lan", "history", "french.lan.json")
 
 
 def test_an_earlier_certificate_is_refused_with_what_to_do_and_one_made_anew_is_named(

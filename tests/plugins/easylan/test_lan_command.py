@@ -183,7 +183,8 @@ def test_bad_input_is_told_and_nothing_is_changed(
         (("history", "my.lan.json", "undo"), "nothing is left to undo"),
         (("edit", "my.lan.json", "delete", "Solver"), "there is no agent"),
     ):
-        done = CliRunner().invoke(commands, ["lan", *arguments])
+        group = [] if arguments[0] == "run" else ["lan"]
+        done = CliRunner().invoke(commands, [*group, *arguments])
         assert done.exit_code == 2 and said in done.stderr, (arguments, done.stderr)
     done = CliRunner().invoke(commands, ["draw", "my.lan.json", "-o", "x.gif"])
     assert done.exit_code == 2 and "a diagram's file name ends in" in done.stderr

@@ -59,7 +59,7 @@ def test_a_network_is_shown_with_its_last_run_by_agent() -> None:
     lan("edit", "my.lan.json", "create", "Poet", "make it rhyme", "verse")
     lan("edit", "my.lan.json", "connect", "Solver", "Poet")
     lan("edit", "my.lan.json", "add", "Poet", "knowledge", "by sound")
-    ran = lan("run", "my.lan.json", "la nuit", "--model", "script:script.jsonl")
+    ran = pxp("run", "my.lan.json", "la nuit", "--model", "script:script.jsonl")
     assert ran.stdout == "verse\nand verse\n"
     shown = pxp("show", "my.lan.json").stdout
     assert "Last run: la nuit" in shown and "   knowledge 1: by sound" in shown
@@ -75,7 +75,7 @@ def test_a_network_is_shown_with_its_last_run_by_agent() -> None:
 
 def test_a_run_whose_record_cannot_be_written_has_its_output_still() -> None:
     Path("my.lan.json.last").mkdir()
-    ran = lan("run", "my.lan.json", "x", "--model", "script:script.jsonl")
+    ran = pxp("run", "my.lan.json", "x", "--model", "script:script.jsonl")
     assert (ran.exit_code, ran.stdout) == (0, "prose\n")
     assert "is not kept" in ran.stderr and "my.lan.json.last" in ran.stderr
 

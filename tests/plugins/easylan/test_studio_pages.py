@@ -187,7 +187,7 @@ def test_nothing_is_lost_by_a_reload_a_killed_server_or_another_device(
 ) -> None:
     """At each step something is typed, and the page is gone; the next one has it."""
     path, examples = french(tmp_path)
-    arguments = ("lan", "serve", str(path), "--model", MODEL, "--examples", str(examples))
+    arguments = ("serve", str(path), "--model", MODEL, "--examples", str(examples))
     notes = path.with_name(f"{path.name}.studio")
 
     def field_of(page: Any, stage: str) -> Any:

@@ -83,7 +83,7 @@ def study_server(study: Study, path: Path) -> Iterator[StudyServer]:
 
 
 class StudyProcess(Server):
-    """`pxp study serve` as a process that can be killed, and started again at the same port."""
+    """`pxp serve` as a process that can be killed, and started again at the same port."""
 
     def __init__(self, study: Path, *arguments: str) -> None:
         super().__init__(study.parent, *arguments)
@@ -92,7 +92,7 @@ class StudyProcess(Server):
 
     def _command(self) -> list[str]:
         where = ("--database", str(self.database), "--port", str(self.port), "--no-browser")
-        return ["pxp_fsm.cli", "study", "serve", str(self.study.path), *where, *self._arguments]
+        return ["pxp_fsm.cli", "serve", str(self.study.path), *where, *self._arguments]
 
     def address(self, who: str) -> str:
         """The address by which a panel sends somebody."""

@@ -13,9 +13,6 @@ _COMMANDS = {
     "new": Entry(
         "create a network of one agent", f"{_HERE}.network:new", f"{_HERE}.options:LanNewOptions"
     ),
-    "run": Entry(
-        "run a network on an input", f"{_HERE}.network:run", f"{_HERE}.options:LanRunOptions"
-    ),
     "train": Entry(
         "train a network on examples",
         f"{_HERE}.network:train",
@@ -31,11 +28,6 @@ _COMMANDS = {
         f"{_HERE}.network:history",
         f"{_HERE}.options:LanHistoryOptions",
     ),
-    "serve": Entry(
-        "edit, run and train a network in a browser",
-        f"{_HERE}.serve:serve",
-        f"{_HERE}.options:LanServeOptions",
-    ),
     "test": Entry(
         "score a network on a task", f"{_HERE}.tasks:test", f"{_HERE}.options:LanTestOptions"
     ),
@@ -48,6 +40,8 @@ _COMMANDS = {
 
 
 _INSTEAD = {
+    "run": "run NETWORK INPUT",
+    "serve": "serve NETWORK",
     "show": "show NETWORK",
     "draw": "draw NETWORK",
     "distance": "compare NETWORK NETWORK",
@@ -60,4 +54,4 @@ _INSTEAD = {
 
 @click.group(cls=CommandGroup, sections={"Commands": _COMMANDS}, instead=_INSTEAD)
 def lan() -> None:
-    """Run and train networks of LLM agents, kept in files such as my.lan.json."""
+    """Train and edit networks of LLM agents, kept in files such as my.lan.json."""

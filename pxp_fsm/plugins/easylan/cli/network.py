@@ -35,7 +35,7 @@ def new(request: options.LanNewOptions) -> None:
     click.echo(printable(f"Made: {request.output}, with the agent {made.network.names[0]}"))
 
 
-def run(request: options.LanRunOptions) -> None:
+def run(request: options.RunNetwork) -> None:
     """Print the output of a network."""
     on_event = _shown if request.stream else _silent
 

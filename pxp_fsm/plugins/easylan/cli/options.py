@@ -57,7 +57,7 @@ class LanNewOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LanRunOptions:
+class RunNetwork:
     """Run NETWORK on INPUT and print its output."""
 
     network: Path = _network()
@@ -156,7 +156,7 @@ class LanHistoryOptions:
 class ShowNetwork:
     """Print NETWORK, agent by agent: what it is, knows and did in the last run.
 
-    The last run is that of pxp lan run, train or serve.
+    The last run is that of pxp run, pxp lan train or pxp serve.
     """
 
     network: Path = _network()
@@ -246,7 +246,7 @@ class CompareNetworks:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LanServeOptions:
+class ServeNetwork:
     """Open the studio: edit, run and train NETWORK in a browser; a new one begins with its task.
 
     The page has four regions: the network, an agent, runs and examples, and the dialogue on each
@@ -272,5 +272,5 @@ class LanServeOptions:
         "Store the session of each step in this database, as a run.", None, metavar="URL"
     )
     port: int = common.port(0)
-    browser: bool = option("Open the page in the browser.", True)
+    browser: bool = common.browser()
     models: common.ModelOptions

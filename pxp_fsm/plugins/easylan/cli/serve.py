@@ -1,4 +1,4 @@
-"""`pxp lan serve`: a network in a browser, edited, run and trained."""
+"""`pxp serve NETWORK`: a network in a browser, edited, run and trained."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pxp_fsm.plugins.easylan.studio.work import StudioPlan
 from pxp_fsm.plugins.easylan.training.pipeline import TrainingLimits
 
 
-def serve(request: options.LanServeOptions) -> None:
+def serve(request: options.ServeNetwork) -> None:
     """Serve the studio of a network until Ctrl-C."""
     require_server("the studio's server")
     require_extra("lan", "what an edit costs in the studio", {"numpy": "NumPy"})

@@ -128,7 +128,7 @@ class Measuring:
             self._check()
             self.show(actions_report(self.studio.lan.history))
         elif self.plan.database is None:
-            raise UsageError("no steps are stored; start pxp lan serve with --database")
+            raise UsageError("no steps are stored; start pxp serve with --database")
         else:
             self._begin("Actions by hand", self._actions(self.plan.database, run))
 

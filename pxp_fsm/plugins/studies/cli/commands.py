@@ -10,11 +10,6 @@ from pxp_fsm.registry import Entry
 _HERE = __name__.rpartition(".")[0]
 
 _COMMANDS = {
-    "serve": Entry(
-        "let people take part in a browser",
-        f"{_HERE}.study:serve",
-        f"{_HERE}.options:StudyServeOptions",
-    ),
     "change": Entry(
         "open, pause, resume, close, anonymise a study",
         f"{_HERE}.study:change",
@@ -24,6 +19,7 @@ _COMMANDS = {
 
 
 _INSTEAD = {
+    "serve": "serve STUDY.toml",
     "check": "check STUDY.toml",
     "status": "show STUDY.toml",
     "export": "export STUDY.toml",

@@ -27,7 +27,7 @@ class CheckStudy:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyServeOptions:
+class ServeStudy:
     """Let people take part in a study in a browser, and conduct it, until Ctrl-C.
 
     The command prints the address that a panel is given (with its parameters), the link of whoever
@@ -40,9 +40,9 @@ class StudyServeOptions:
     database: str = common.database("The database that holds the study; created if there is none.")
     invite: int = option("Invite NUMBER people by a link for each.", 0, least=0, metavar="NUMBER")
     port: int = common.port(8765)
-    url: str | None = common.server_url("people")
-    days: float = option("The days for which a link is valid.", 90.0, above=0, most=3650)
-    browser: bool = option("Open the researcher's page in the browser.", True)
+    url: str | None = common.server_url("others")
+    days: float = common.days(90.0)
+    browser: bool = common.browser()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -51,7 +51,7 @@ def check(request: options.CheckStudy) -> int:
     return NOT_PROVED if wrong else 0
 
 
-def serve(request: options.StudyServeOptions) -> None:
+def serve(request: options.ServeStudy) -> None:
     """Serve the pages of a study until Ctrl-C."""
     require_server("the server of pages")
     study = load_study(request.file)

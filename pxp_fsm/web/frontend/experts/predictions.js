@@ -1,0 +1,85 @@
+// How a prediction is entered: SMILES beside an editor of molecules, labels with completion, or text.
+import { useEffect, useRef, useState } from "react";
+import { html } from "../html.js";
+
+const TYPING = 400;
+
+export function Molecules({ value, onChange, form }) {
+  const [drawn, setDrawn] = useState(value);
+  const [bad, setBad] = useState(false);
+  const [editing, setEditing] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => { setDrawn(value); setBad(false); }, TYPING);
+    return () => clearTimeout(timer);
+  }, [value]);
+  return html`<label htmlFor="prediction">Your prediction (SMILES)</label>
+    <div className="entry"><input id="prediction" type="text" value=${value} autoComplete="off" autoCapitalize="none"
+        spellCheck="false" maxLength="2000" aria-describedby="form" onChange=${(event) => onChange(event.target.value)} />
+      <button type="button" aria-expanded=${editing} onClick=${() => setEditing(!editing)}>
+        ${editing ? "Close the editor" : "Draw"}</button></div>
+    <p id="form" className="muted">${form}</p>
+    ${editing && html`<${Editor} value=${value} onChange=${onChange} />`}
+    <div className="preview" aria-live="polite">${drawn.trim() && (bad
+      ? html`<p className="muted">These are no molecules yet.</p>`
+      : html`<img className="structure" alt="what you have written, drawn" onError=${() => setBad(true)}
+          src=${`/api/drawing?smiles=${encodeURIComponent(drawn.trim())}`} />`)}</div>`;
+}
+
+/** The editor is large, and loaded when it is first opened. */
+function Editor({ value, onChange }) {
+  const place = useRef(null), editor = useRef(null), said = useRef(value), tell = useRef(onChange);
+  const [trouble, setTrouble] = useState("Loading the editor …");
+  tell.current = onChange;
+  useEffect(() => {
+    let wanted = true;
+    import("/molecules.js").then(({ open }) => {
+      if (!wanted) return;
+      setTrouble("");
+      editor.current = open(place.current, said.current, (smiles) => { said.current = smiles; tell.current(smiles); });
+    }).catch(() => wanted && setTrouble("The editor cannot be loaded; SMILES can be typed all the same."));
+    return () => { wanted = false; editor.current?.close(); };
+  }, []);
+  useEffect(() => {
+    if (value === said.current || !editor.current) return;
+    said.current = value;
+    editor.current.show(value);
+  }, [value]);
+  return html`<div className="editor">${trouble && html`<p role="status">${trouble}</p>`}
+    <div ref=${place} className="canvas" role="application" aria-label="editor of molecules; the field above takes SMILES" /></div>`;
+}
+
+export function Text({ value, onChange, form }) {
+  return html`<label htmlFor="prediction">Your prediction</label>
+    <input id="prediction" type="text" value=${value} autoComplete="off" autoCapitalize="none" maxLength="2000"
+      aria-describedby="form" onChange=${(event) => onChange(event.target.value)} />
+    <p id="form" className="muted">${form}</p>`;
+}
+
+export function Labels({ value, labels, onChange, form }) {
+  const [text, setText] = useState("");
+  const single = labels.length === 2 && labels.includes("yes") && labels.includes("no");
+  const chosen = value.split(",").map((one) => one.trim()).filter(Boolean);
+  const has = (label) => chosen.some((one) => one.toLowerCase() === label.toLowerCase());
+  const none = (label) => label.toLowerCase() === "none";
+  const toggle = (label) => {
+    if (single || none(label)) onChange(has(label) && !single ? "" : label);
+    else onChange((has(label) ? chosen.filter((one) => one.toLowerCase() !== label.toLowerCase())
+      : [...chosen.filter((one) => !none(one)), label]).join(", "));
+    setText("");
+  };
+  const begins = text.trim().toLowerCase();
+  const fitting = labels.filter((label) => label.toLowerCase().includes(begins));
+  const press = (event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    if (begins && fitting.length) toggle(fitting.find((label) => label.toLowerCase().startsWith(begins)) ?? fitting[0]);
+  };
+  return html`<fieldset className="labels"><legend>Your prediction</legend>
+    <p id="form" className="muted">${form}</p>
+    <label htmlFor="label">Find a label; Enter takes the first</label>
+    <input id="label" type="text" value=${text} autoComplete="off" aria-describedby="form"
+      onChange=${(event) => setText(event.target.value)} onKeyDown=${press} />
+    <div className="chips" role="group" aria-label="labels">${fitting.map((label) => html`<button type="button" key=${label}
+      aria-pressed=${has(label)} onClick=${() => toggle(label)}>${label}</button>`)}</div>
+    <p aria-live="polite">Chosen: <strong>${value || "nothing yet"}</strong></p></fieldset>`;
+}
