@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from pxp_fsm.lazy import attach
 
 if TYPE_CHECKING:
+    from proofs.check import known_properties as known_properties
     from proofs.check import prove as prove
     from proofs.claims.certificates import certify as certify
     from proofs.claims.system_certificates import certify_system as certify_system
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = attach(
     globals(),
     {
-        "proofs.check": "prove",
+        "proofs.check": "known_properties prove",
         "proofs.claims.certificates": "certify",
         "proofs.claims.system_certificates": "certify_system",
         "proofs.core.explore": "Model Space Step Trace explore",

@@ -204,6 +204,11 @@ The call itself could not be stored, or the run cannot go on now.
 """
 
 
+def counted(number: int, what: str) -> str:
+    """`1 session`, `2 sessions`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def quoted(value: object, longest: int = 60) -> str:
     """`value` as an error quotes it: what was refused may be long."""
     if isinstance(value, (str, bytes)):

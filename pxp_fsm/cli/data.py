@@ -18,7 +18,6 @@ from pxp_fsm.experiments import files, summaries
 from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.experiments.plan_data import load
 from pxp_fsm.experiments.plans import Plan
-from pxp_fsm.experiments.summary import counted
 from pxp_fsm.tasks import own_data
 from pxp_fsm.tasks.own_data import Record
 from pxp_fsm.tasks.task import DataSet, find_task

@@ -19,8 +19,7 @@ import click
 from backends.models.catalogue import catalogue
 from pxp_fsm import __version__
 from pxp_fsm.cli.options import about as options
-from pxp_fsm.cli.presentation.results import aligned
-from pxp_fsm.cli.presentation.text import printable
+from pxp_fsm.cli.presentation.text import aligned, printable
 from pxp_fsm.shadowing import BESIDE, HOME, is_ours
 
 SHADOWED = 1

@@ -6,15 +6,18 @@ from pathlib import Path
 
 import click
 
-from backends.databases import SqlBlackboard
-from pxp_fsm.analysis import counterexamples
+from backends import databases
+from pxp_fsm import analysis, experiments
+from pxp_fsm.artifacts import file_name
 from pxp_fsm.cli.options import draw as options
 from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.diagrams import SUFFIXES, Diagram, Style, write
+from pxp_fsm.diagrams.notebook import table_diagram
 from pxp_fsm.errors import UsageError
-from pxp_fsm.experiments import drawings
 
-_SUFFIXES = {**SUFFIXES, ".itf.json": "itf", ".table.tex": "latex"}
+_TABULAR = {".itf.json": "itf", ".table.tex": "latex"}
+"""Endings and formats of the steps of a counterexample: data, and a table."""
+_SUFFIXES = {**SUFFIXES, **_TABULAR}
 
 
 def tables(request: options.DrawSystem) -> None:
@@ -29,12 +32,12 @@ def tables(request: options.DrawSystem) -> None:
             if getattr(request, name) is not None:
                 raise UsageError("this requires --counterexample", name)
         state = request.state if isinstance(request, options.DrawTable) else None
-        diagram = drawings.of_tables(what[0], state)
+        diagram = table_diagram(what[0], state)
         draw_diagram(diagram, what[0], request.output, request.form, request.style)
         return
     if isinstance(request, options.DrawTable) and request.state is not None:
         raise UsageError("this marks a table; for a counterexample, give --agent", "state")
-    if request.form in counterexamples.TABULAR and request.agent is not None:
+    if request.form in _TABULAR.values() and request.agent is not None:
         raise UsageError(f"--format {request.form} takes no --agent")
     path = _path(failing, request.output, request.form, request.agent)
     form, agent, style = request.form or "svg", request.agent, request.style
@@ -42,19 +45,21 @@ def tables(request: options.DrawSystem) -> None:
         if request.relations is not None:
             raise UsageError("this applies to claims, not to tables of your own", "relations")
         channel = request.channel
-        files = counterexamples.draw_violation(what, failing, channel, path, agent, style, form)
+        files = analysis.counterexamples.draw_violation(
+            what, failing, channel, path, agent, style, form
+        )
     else:
         if request.channel is not None:
             raise UsageError("this requires tables", "channel")
         sizes = request.relations, request.n, request.k
-        files = counterexamples.draw(failing, path, *sizes, agent, style, form)
+        files = analysis.counterexamples.draw(failing, path, *sizes, agent, style, form)
     _say(files)
 
 
 def session(request: options.DrawSession) -> None:
     """Draw a stored session."""
-    with SqlBlackboard(request.database, create=False) as board:
-        diagram = drawings.of_session(board.session(request.name), request.agent)
+    with databases.SqlBlackboard(request.database, create=False) as board:
+        diagram = experiments.session_diagram(board.session(request.name), request.agent)
     name, agent = request.name, request.agent
     draw_diagram(diagram, name, request.output, request.form, request.style, agent)
 
@@ -71,7 +76,7 @@ def draw_diagram(
 
     Raises `UsageError` where `form` is none of a drawing.
     """
-    if form in counterexamples.TABULAR:
+    if form in _TABULAR.values():
         raise UsageError(f"--format {form} requires --counterexample")
     path = _path(subject, output, form, agent)
     write(diagram, path, style)
@@ -82,8 +87,8 @@ def _path(subject: str, output: Path | None, form: str | None, agent: str | None
     """The file to write; raises `UsageError` where its suffix says another format than `form`."""
     endings = [suffix for suffix, means in _SUFFIXES.items() if means == (form or "svg")]
     if output is None:
-        agents = f"-{drawings.file_name(agent)}" if agent else ""
-        return Path(f"{drawings.file_name(subject)}{agents}{endings[0]}")
+        agents = f"-{file_name(agent)}" if agent else ""
+        return Path(f"{file_name(subject)}{agents}{endings[0]}")
     if form is not None and not output.name.lower().endswith(tuple(endings)):
         listed = " or ".join(endings)
         raise UsageError(f"{output.name} does not end in {listed}; use one of them", "output")

@@ -9,6 +9,7 @@ import click
 
 from backends.databases import SqlBlackboard, disclosure, transfer
 from pxp_fsm.analysis import exports
+from pxp_fsm.artifacts import file_name
 from pxp_fsm.automata.tables import load_automaton
 from pxp_fsm.cli import configuration
 from pxp_fsm.cli.options import storage as options

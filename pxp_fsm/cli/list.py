@@ -8,15 +8,14 @@ from pathlib import Path
 
 import click
 
-from backends.databases import SqlBlackboard
+import proofs
+from backends import databases
 from backends.models.catalogue import Price, catalogue
-from proofs.check import known_properties
 from pxp_fsm.automata.system_files import is_system_file, read_system
 from pxp_fsm.automata.tables import built_in_names, builtin, load_automaton, toml_files
 from pxp_fsm.cli import costs
 from pxp_fsm.cli.options import about as options
-from pxp_fsm.cli.presentation.results import aligned
-from pxp_fsm.cli.presentation.text import printable
+from pxp_fsm.cli.presentation.text import aligned, printable
 from pxp_fsm.defaults import STORED
 from pxp_fsm.errors import FileError, UsageError
 from pxp_fsm.experiments.summary import counted
@@ -68,11 +67,11 @@ def _tasks(_database: str) -> tuple[Row, list[Row]]:
 
 
 def _claims(_database: str) -> tuple[Row, list[Row]]:
-    return ("name", "of", "meaning"), [*known_properties()]
+    return ("name", "of", "meaning"), [*proofs.known_properties()]
 
 
 def _runs(database: str) -> tuple[Row, list[Row]]:
-    with SqlBlackboard(database, create=False) as board:
+    with databases.SqlBlackboard(database, create=False) as board:
         rows: list[Row] = [
             (one.run, one.task, f"{counted(one.sessions, 'session')}, {one.over} over", one.created)
             for one in board.summaries()

@@ -22,7 +22,7 @@ from pxp_fsm.cli.presentation.text import printable, program
 from pxp_fsm.cli.run import of_preset, say_proved
 from pxp_fsm.cli.serve import EXPERT
 from pxp_fsm.defaults import DATABASE
-from pxp_fsm.errors import UsageError, quoted
+from pxp_fsm.errors import UsageError, counted, quoted
 from pxp_fsm.experiments import (
     files,
     members,
@@ -30,7 +30,6 @@ from pxp_fsm.experiments import (
     runs,
 )
 from pxp_fsm.experiments.runs import Run, SystemOpening
-from pxp_fsm.experiments.summary import counted
 
 Opened = Callable[[SqlBlackboard], Run[Any]]
 """Begins the run, or finds the one that is resumed."""

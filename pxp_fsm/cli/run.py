@@ -26,13 +26,12 @@ from pxp_fsm.cli.presentation import runs as printed
 from pxp_fsm.cli.presentation.text import console, printable, program
 from pxp_fsm.defaults import DATABASE
 from pxp_fsm.documents import text_of
-from pxp_fsm.errors import Halted, UsageError
+from pxp_fsm.errors import Halted, UsageError, counted
 from pxp_fsm.experiments import executors, files, members, plans, proved, runs, summary
 from pxp_fsm.experiments.members import unserved
 from pxp_fsm.experiments.outcomes import outcomes_of
 from pxp_fsm.experiments.runs import Progress, Run, SystemOpening, TaskOpening
 from pxp_fsm.experiments.statistics import statistics_of
-from pxp_fsm.experiments.summary import counted
 from pxp_fsm.options import settings
 from pxp_fsm.protocol.messages import NOTHING
 from pxp_fsm.sessions.events import Event

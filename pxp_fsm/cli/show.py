@@ -38,9 +38,8 @@ from backends.databases.session_documents import (
 from pxp_fsm.automata.actions import Deliver
 from pxp_fsm.cli.options import show as options
 from pxp_fsm.cli.presentation.text import console, printable
-from pxp_fsm.errors import NotThere
+from pxp_fsm.errors import NotThere, counted
 from pxp_fsm.experiments.drawings import check_table
-from pxp_fsm.experiments.summary import counted
 from pxp_fsm.protocol.decisions import category
 from pxp_fsm.protocol.intelligibility import DEFINITIONS, holds_for, two_way
 from pxp_fsm.protocol.messages import NOTHING, Message

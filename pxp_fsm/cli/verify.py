@@ -16,8 +16,8 @@ from backends.models.middleware import cache
 from backends.people.input import Drafts
 from pxp_fsm.cli.options import storage as options
 from pxp_fsm.cli.presentation.text import printable
-from pxp_fsm.errors import UsageError
-from pxp_fsm.experiments.summary import contents, counted
+from pxp_fsm.errors import UsageError, counted
+from pxp_fsm.experiments.summary import contents
 
 _NAMED = 5
 """How many sessions are named before they are erased."""

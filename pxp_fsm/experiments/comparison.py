@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pxp_fsm.errors import counted
 from pxp_fsm.experiments.outcomes import Contrast, Outcomes, RunComparison, estimates, order_effect
 from pxp_fsm.experiments.statistics import CONFIDENCE, Interval
-from pxp_fsm.experiments.summary import Sheet, counted
+from pxp_fsm.experiments.summary import Sheet
 
 _NONE = "-"
 

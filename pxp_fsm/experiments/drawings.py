@@ -1,23 +1,18 @@
-"""Drawings for `pxp draw` and reports: automata, and the rows taken in recorded sessions."""
+"""Recorded sessions as drawings and with the tables that they followed."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from pathlib import Path
 
 from backends.databases import FAULTS, RunRecord, SessionRecord, SqlBlackboard, StoredSession
 from backends.databases.recordings import RecordedSession
-from pxp_fsm.automata.system import System
-from pxp_fsm.automata.system_files import is_system_file
-from pxp_fsm.automata.tables import BUILTIN, builtin, load_automaton
+from pxp_fsm.automata.tables import BUILTIN, builtin
 from pxp_fsm.diagrams import (
     SequenceChart,
     StateDiagram,
     sequence_chart,
     state_diagram,
 )
-from pxp_fsm.diagrams.extract import system_diagram
 from pxp_fsm.errors import NotThere, UsageError, quoted
 from pxp_fsm.protocol.decisions import concluded
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
@@ -80,16 +75,9 @@ def rules_of(record: SessionRecord | RecordedSession) -> Rules:
     return Pxp(record.k, hang_up=concluded if record.automaton == "pxp_hang_up" else None)
 
 
-def of_tables(what: str, state: str | None = None) -> StateDiagram:
-    """The members of the system file `what`, or the automaton of a table, with `state` marked."""
-    if is_system_file(what):
-        if state is not None:
-            raise UsageError(f"{what} is a system; draw a member's table to mark", "state")
-        return system_diagram(System.load(what))
-    return state_diagram(load_automaton(what), marked=state)
-
-
-def of_session(stored: StoredSession, agent: str | None = None) -> StateDiagram | SequenceChart:
+def session_diagram(
+    stored: StoredSession, agent: str | None = None
+) -> StateDiagram | SequenceChart:
     """A session as a sequence chart, or the way that one `agent`'s automaton took."""
     record = stored.record
     if record.channel:
@@ -113,9 +101,3 @@ def of_session(stored: StoredSession, agent: str | None = None) -> StateDiagram 
     if agent not in paths:
         raise UsageError(f"{record.session} has no agent {agent!r}; it has {', '.join(paths)}")
     return state_diagram(automaton, marked=states[agent], path=paths[agent])
-
-
-def file_name(what: str) -> str:
-    """A file name for the drawing of `what`: letters, digits, dots, dashes, underscores."""
-    stem = Path(what).stem if what.endswith((".toml", ".json")) else what
-    return re.sub(r"[^\w.-]+", "-", stem, flags=re.ASCII).strip("-.") or "drawing"

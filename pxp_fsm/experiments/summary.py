@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from backends.databases import FAULTS, SqlBlackboard
 from backends.databases.recordings import illustrative_session
 from backends.databases.verify import Mark
-from pxp_fsm.artifacts import write_atomically
+from pxp_fsm.artifacts import file_name, write_atomically
 from pxp_fsm.defaults import DATABASE
 from pxp_fsm.diagrams import state_diagram, write
 from pxp_fsm.experiments import plan_data
@@ -167,11 +167,6 @@ def as_csv(
     return written.getvalue()
 
 
-def counted(number: int, what: str) -> str:
-    """`1 session`, `2 sessions`."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
 def contents(mark: Mark) -> str:
     """How much a run holds: `2 sessions, 6 messages`; what systems do are actions."""
     messages = mark.messages - mark.actions
@@ -235,7 +230,7 @@ def write_artifacts(
         left.append(("table", path))
     drawings = {
         "automaton": state_diagram(run.opening.plan.rules().automaton),
-        "session": of_session(board.session(illustrative_session(board, run.name))),
+        "session": session_diagram(board.session(illustrative_session(board, run.name))),
     }
     for what, diagram in drawings.items():
         for suffix in ("svg", "png"):

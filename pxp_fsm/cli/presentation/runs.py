@@ -13,7 +13,7 @@ import click
 from backends.databases import SqlBlackboard
 from proofs.claims import certificates
 from pxp_fsm.cli.presentation.text import console, paragraph, printable, program
-from pxp_fsm.errors import NoAnswer
+from pxp_fsm.errors import NoAnswer, counted
 from pxp_fsm.experiments import (
     accuracy,
     comparison,
@@ -26,7 +26,6 @@ from pxp_fsm.experiments.outcomes import Outcomes, estimates
 from pxp_fsm.experiments.plans import CRITERIA
 from pxp_fsm.experiments.runs import Run, TaskOpening
 from pxp_fsm.experiments.statistics import Published, Statistics
-from pxp_fsm.experiments.summary import counted
 from pxp_fsm.prompting.model import Capability, ModelRequest, Reply
 from pxp_fsm.sessions.learning import Keep
 from pxp_fsm.sessions.session import Session
