@@ -1,4 +1,4 @@
-"""Analysis of recordings: audits, probabilities fitted to runs, languages, findings."""
+"""Analysis of recordings: audits, monitors, counterexamples, files of other tools."""
 
 from typing import TYPE_CHECKING
 

@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import rooms
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("pxp_fsm", "guards", "backends", "proofs")
@@ -74,6 +75,11 @@ def test_a_class_name_stands_for_one_class() -> None:
     )
     twice = {name for name, count in defined.items() if count > 1}
     assert twice == set()
+
+
+def test_the_picture_of_the_rooms_is_that_of_the_contract() -> None:
+    assert rooms.PICTURE.read_text("utf-8") == rooms.svg(), "run python benchmarks/rooms.py"
+    assert ["guards", "backends", "proofs"] in rooms.layers()
 
 
 @pytest.mark.parametrize(
