@@ -21,7 +21,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], float]] = {
     "pxp list": ((*PXP, "list"), 0.4),
     "pxp list claims": ((*PXP, "list", "claims"), 0.4),
     "pxp list runs": ((*PXP, "list", "runs"), 0.4),
-    "pxp sessions": ((*PXP, "sessions"), 0.4),
+    "pxp show DATABASE": ((*PXP, "show", "runs/blackboard.sqlite"), 0.4),
     "pxp draw interact": ((*PXP, "draw", "interact"), 0.4),
     "pxp check interact": ((*PXP, "check", "interact"), 1.0),
 }

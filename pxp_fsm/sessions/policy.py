@@ -185,8 +185,8 @@ class Free:
     async def next(self, course: Course) -> Ready | Close:
         live = course.live
         while not live.stopped:
-            if self._ask(course):
-                await asyncio.sleep(0)  # whoever need not wait has answered then
+            self._ask(course)
+            await asyncio.sleep(0)  # whoever need not wait has answered then; other sessions go on
             for name, decision in self._pending.hear().items():
                 _check_payload(course, name, decision)
                 self._pending.wants[name] = decision
@@ -236,15 +236,13 @@ class Free:
     def stop(self) -> None:
         self._pending.stop()
 
-    def _ask(self, course: Course) -> bool:
-        """Ask each member that may act, and each source of an event; whether any was asked."""
-        asked = self._pending.expect(_raisable(course.live))
+    def _ask(self, course: Course) -> None:
+        """Ask each member that may act, and each source of an event."""
+        self._pending.expect(_raisable(course.live))
         for name, member in course.members.items():
             machine = course.live.machines[name]
             if not self._pending.is_asked(name) and machine.automaton.own_rows(machine.state):
                 self._pending.ask(name, member.decide(course.turn(name), machine.automaton))
-                asked = True
-        return asked
 
     def _drawn(self, course: Course) -> Ready | None:
         raised = self._pending.raised | {
@@ -315,6 +313,7 @@ class Schedule:
         return second if name == first else first
 
     async def next(self, course: Course) -> Ready | Close:
+        await asyncio.sleep(0)  # other sessions go on, and it can be stopped here
         try:
             self.before(course)
         except Refused as error:
