@@ -29,7 +29,8 @@ from pxp_fsm.experiments import (
     plans,
     runs,
 )
-from pxp_fsm.experiments.runs import Run, SystemOpening
+from pxp_fsm.experiments.openings import SystemOpening
+from pxp_fsm.experiments.runs import Run
 
 Opened = Callable[[SqlBlackboard], Run[Any]]
 """Begins the run, or finds the one that is resumed."""

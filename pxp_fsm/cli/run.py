@@ -29,8 +29,9 @@ from pxp_fsm.documents import text_of
 from pxp_fsm.errors import Halted, UsageError, counted
 from pxp_fsm.experiments import executors, files, members, plans, proved, runs, summary
 from pxp_fsm.experiments.members import unserved
+from pxp_fsm.experiments.openings import SystemOpening, TaskOpening
 from pxp_fsm.experiments.outcomes import outcomes_of
-from pxp_fsm.experiments.runs import Progress, Run, SystemOpening, TaskOpening
+from pxp_fsm.experiments.runs import Progress, Run
 from pxp_fsm.experiments.statistics import statistics_of
 from pxp_fsm.options import settings
 from pxp_fsm.protocol.messages import NOTHING

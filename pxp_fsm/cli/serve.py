@@ -15,7 +15,8 @@ from pxp_fsm.cli.options import serve as options
 from pxp_fsm.cli.pages import require_mcp, require_server, show_links, with_folder
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.experiments import files, runs
-from pxp_fsm.experiments.runs import Run, TaskOpening
+from pxp_fsm.experiments.openings import TaskOpening
+from pxp_fsm.experiments.runs import Run
 
 EXPERT = "expert"
 """The pseudonym of a person whom neither the file nor --subject names."""

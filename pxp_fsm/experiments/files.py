@@ -19,7 +19,7 @@ from backends.databases import SqlBlackboard
 from backends.models.settings import Settings
 from pxp_fsm import __version__, options
 from pxp_fsm.errors import Fault, UsageError
-from pxp_fsm.experiments import plan_data, plans, runs
+from pxp_fsm.experiments import openings, plan_data, plans, runs
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.options import given, option
 from pxp_fsm.schemas import FileKind
@@ -105,14 +105,14 @@ def open_run(
     settings: Settings | None = None,
     *,
     may_be_over: bool = False,
-) -> runs.Run[runs.TaskOpening]:
+) -> runs.Run[openings.TaskOpening]:
     """The run of `experiment` on `blackboard`: what is there of it, or a new one.
 
     `settings` are how its models are asked; `may_be_over` as for `runs.resume`.
     """
     if experiment.run in {record.run for record in blackboard.runs()}:
         return runs.resume(experiment.run, blackboard, settings, may_be_over=may_be_over)
-    opening = runs.TaskOpening(experiment.plan, experiment.task, experiment.data, settings)
+    opening = openings.TaskOpening(experiment.plan, experiment.task, experiment.data, settings)
     return runs.start(opening, blackboard, name=experiment.run)
 
 

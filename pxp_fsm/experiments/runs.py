@@ -8,19 +8,16 @@ go on together. What must stay together is a unit, which any process may carry.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import traceback
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import (
-    AbstractAsyncContextManager,
     asynccontextmanager,
     contextmanager,
-    nullcontext,
 )
-from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
@@ -28,108 +25,44 @@ from typing import Any, Generic, Protocol, TypeVar, overload
 
 from backends.databases import FAULTS as UNCOUNTED
 from backends.databases import Origin, RunRecord, SessionRecord, SqlBlackboard, origin_of
-from backends.databases.records import check_same, session_record
 from backends.models.middleware.budget import Budget
 from backends.models.registry import Serving
 from backends.models.settings import Settings
 from backends.people.browser import Desk
-from guards.judge import Scope
 from pxp_fsm import __version__, defaults
-from pxp_fsm.automata.actions import ActionRecord, SystemAction, action_of, record_of
-from pxp_fsm.automata.channels import parse_channel
-from pxp_fsm.automata.serialization import document
-from pxp_fsm.automata.system import System, system_in
 from pxp_fsm.automata.system_files import (
-    MCP,
-    TERMINAL,
-    MemberLine,
-    SystemFile,
     is_system_file,
     read_system,
 )
-from pxp_fsm.automata.tables import parse_automaton
-from pxp_fsm.errors import DataError, UsageError, quoted
+from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.experiments import costs, members
-from pxp_fsm.experiments.drawings import check_agents, check_table, rules_of
-from pxp_fsm.experiments.forks import carry_over, copies, forkable, restore
-from pxp_fsm.experiments.members import Part, check_guests, is_local
+from pxp_fsm.experiments.forks import carry_over, forkable, restore
+from pxp_fsm.experiments.members import Part
+from pxp_fsm.experiments.openings import (
+    Opening,
+    Past,
+    Slot,
+    Surroundings,
+    SystemOpening,
+    TaskOpening,
+    Unit,
+    plan_as_recorded,
+    units,
+)
 from pxp_fsm.experiments.plan_data import (
-    data_fingerprint,
-    gate_of,
     placed,
     read_plan,
-    stored_plan,
-    with_stored_caps,
 )
-from pxp_fsm.experiments.plans import CAPS, Order, Plan, ordered
-from pxp_fsm.experiments.telemetry import TracedBoard
-from pxp_fsm.prompting.model import LanguageModel
-from pxp_fsm.protocol.messages import Episode, Instance, printable
+from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.protocol.messages import printable
 from pxp_fsm.protocol.rules import FAULTS, Ending
-from pxp_fsm.sessions.agent import Members
-from pxp_fsm.sessions.events import Event, Faults
+from pxp_fsm.sessions.events import Event
 from pxp_fsm.sessions.functions import waited_for
-from pxp_fsm.sessions.learning import Keep
-from pxp_fsm.sessions.pending import Chance, EventSource
 from pxp_fsm.sessions.session import Session
-from pxp_fsm.tasks.task import MACHINE, DataRow, DataSet, Task, find_task
-
-__all__ = [
-    "Opening",
-    "Plan",
-    "Progress",
-    "Run",
-    "SystemOpening",
-    "TaskOpening",
-    "fork",
-    "resume",
-    "run",
-    "start",
-]
-
-_PARTS = 256
-"""Sessions that depend on no other are dealt out in about so many parts."""
-
-ONE_TERMINAL = "a person works at one terminal, so such a run cannot be spread over workers"
-ONE_SERVER = "assistants work with one server, so such a run cannot be spread over workers"
-ONE_BATCH = "each round of all sessions is one batch, so such a run cannot be spread over workers"
-ONE_MEMORY = (
-    "verdicts of the judge are remembered in the whole run, by one process, so such a run cannot "
-    "be spread over workers; give --judge-scope session"
-)
-ONE_MACHINE = (
-    "the limits and caps of a run with models are divided among the processes of one machine; "
-    "write processes://NUMBER"
-)
-"""Why one process has to carry a run."""
+from pxp_fsm.tasks.task import Task, find_task
 
 _MOST = 20
 """Causes of faults that are reported while a run goes on; a cause is reported once."""
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """The sessions of a repetition at the positions `first` to `last`, both included."""
-
-    repetition: int
-    first: int
-    last: int
-
-    @property
-    def name(self) -> str:
-        """What distinguishes it in its run."""
-        return f"{self.repetition}/{self.first}-{self.last}"
-
-
-def units(repetitions: int, sessions: int, carries: bool) -> Iterator[Unit]:
-    """The units of a run: whole repetitions where sessions depend on those before them.
-
-    They follow from the run alone, so that whoever carries it on has the same.
-    """
-    size = sessions if carries else min(sessions, max(1, repetitions * sessions // _PARTS))
-    for repetition in range(1, repetitions + 1):
-        for first in range(1, sessions + 1, size):
-            yield Unit(repetition, first, min(first + size - 1, sessions))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,115 +82,6 @@ class Progress:
 
 
 OnStep = Callable[[Progress], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """The place of a session in its run, by its name, and what is `stored` of it.
-
-    `on_event` is called with each message or action once it is stored.
-    """
-
-    session: str
-    repetition: int
-    position: int
-    stored: SessionRecord | None
-    on_event: Callable[[Event], None]
-
-    @property
-    def is_over(self) -> bool:
-        return self.stored is not None and self.stored.ending is not None
-
-
-@dataclass(slots=True)
-class Past:
-    """What the sessions of a unit hand on to the next: who sits in them, and their contexts."""
-
-    members: Members | None = None
-    episodes: dict[str, tuple[Episode, ...]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """Where the sessions of a run take place.
-
-    `serving` is None where no models are asked. People are asked at the desk `where`, or at the
-    terminal, and then what they look at and leave unsent is kept in the folder `where`.
-    """
-
-    run: str
-    board: SqlBlackboard
-    serving: Serving | None
-    where: Path | Desk
-
-    def model(self, name: str) -> LanguageModel:
-        """The model of that name, or of a script; raises `UsageError` where it cannot be opened."""
-        if self.serving is None:
-            raise UsageError(f"this run has no model, so it cannot use {name}")
-        return self.serving.model(name)
-
-    @property
-    def desk(self) -> Desk | None:
-        return None if isinstance(self.where, Path) else self.where
-
-
-class Opening(Protocol):
-    """What the sessions of a run are, and who sits in them: of a task, or of a system.
-
-    With an `origin` they carry a stored session on from there; `single` is the unit of a run that
-    is one session of another run, carried on at its place. `carries` says that a session depends on
-    those before it in its repetition, `asks_models` that models take part.
-    """
-
-    settings: Settings
-    origin: Origin | None
-
-    @property
-    def repetitions(self) -> int: ...
-    @property
-    def sessions(self) -> int:
-        """How many sessions a repetition has."""
-
-    @property
-    def single(self) -> Unit | None: ...
-    @property
-    def carries(self) -> bool: ...
-    @property
-    def asks_models(self) -> bool: ...
-    @property
-    def unshared(self) -> str:
-        """Why one process has to carry the run, if it has to."""
-
-    @property
-    def at_once(self) -> int:
-        """How many sessions go on at a time."""
-
-    def run_record(self, board: SqlBlackboard) -> RunRecord:
-        """What is recorded of a new run, under the first part of a numbered name.
-
-        Raises `UsageError` or `DataError` for what could not be carried out.
-        """
-
-    def sent(self) -> str:
-        """What a worker has to be sent of it besides the name of its run; `received` reads it."""
-
-    def begin(self, around: Surroundings) -> None:
-        """Get ready to open sessions there."""
-
-    def before(self, unit: Unit) -> Sequence[SessionRecord]:
-        """Sessions of another run that come before those of a unit, from which it has learned."""
-
-    def open(self, slot: Slot, past: Past) -> AbstractAsyncContextManager[Session]:
-        """The session of a slot, before its first event; nobody in it is asked after the context.
-
-        What is over is opened so that it can be replayed, and is not stored again.
-        """
-
-    def record(self, session: Any, slot: Slot) -> SessionRecord:
-        """What is recorded of a new session."""
-
-    def check(self, session: Any, slot: Slot) -> None:
-        """Raise `UsageError` where a stored session of the run would go on as another one."""
 
 
 OpeningT = TypeVar("OpeningT", bound=Opening)
@@ -933,10 +757,14 @@ def start(
     settings: Settings | None = None,
     name: str | None = None,
 ) -> Run[TaskOpening]: ...
+
+
 @overload
 def start(
     subject: OpeningT, board: SqlBlackboard, settings: None = None, name: str | None = None
 ) -> Run[OpeningT]: ...
+
+
 def start(
     subject: Plan | Opening,
     board: SqlBlackboard,
@@ -970,6 +798,8 @@ def run(
     name: str | None = None,
     settings: Settings | None = None,
 ) -> Run[TaskOpening]: ...
+
+
 @overload
 def run(
     subject: str | Path,
@@ -984,6 +814,8 @@ def run(
     name: str | None = None,
     settings: Settings | None = None,
 ) -> Run[Any]: ...
+
+
 def run(
     subject: Plan | str | Path,
     board: SqlBlackboard,
@@ -1059,10 +891,14 @@ def resume(
     *,
     may_be_over: bool = False,
 ) -> Run[TaskOpening]: ...
+
+
 @overload
 def resume(
     name: str, board: SqlBlackboard, settings: Settings | None, subject: SystemOpening
 ) -> Run[SystemOpening]: ...
+
+
 def resume(
     name: str,
     board: SqlBlackboard,
@@ -1128,7 +964,7 @@ def fork(
     stored = forkable(board, origin)
     forked = stored.record
     record = _resumable(forked.run, board)
-    plan, task, _ = _as_it_was(record, board, task)
+    plan, task, _ = plan_as_recorded(record, board, task)
     before = origin_of(record.plan)
     if before is not None:
         raise UsageError(

@@ -20,7 +20,7 @@ from pxp_fsm.diagrams import state_diagram, write
 from pxp_fsm.experiments import plan_data
 from pxp_fsm.experiments.drawings import file_name, of_session
 from pxp_fsm.experiments.outcomes import estimates, outcomes_of
-from pxp_fsm.experiments.runs import Run, TaskOpening, causes
+from pxp_fsm.experiments.runs import Run, causes
 from pxp_fsm.experiments.statistics import (
     ROWS,
     ClassCounts,

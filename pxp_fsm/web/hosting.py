@@ -24,7 +24,8 @@ from backends.databases import SqlBlackboard
 from backends.people.browser import LONGEST, Given, SeatQuestion, accepted
 from backends.people.waiting import Questions, WaitingQuestion
 from pxp_fsm.errors import PXPError, UsageError
-from pxp_fsm.experiments.runs import Progress, Run, TaskOpening, log
+from pxp_fsm.experiments.openings import TaskOpening
+from pxp_fsm.experiments.runs import Progress, Run, log
 from pxp_fsm.prompting.model import OnText
 from pxp_fsm.sessions.actors import Intent, Turn
 from pxp_fsm.web.news import News

@@ -13,7 +13,8 @@ from proofs.core.results import Status
 from proofs.systems.results import check_machine
 from pxp_fsm.automata.tables import load_automaton
 from pxp_fsm.diagrams import write
-from pxp_fsm.experiments.runs import SystemOpening, start
+from pxp_fsm.experiments.openings import SystemOpening
+from pxp_fsm.experiments.runs import start
 from tests.analysis.agent_findings import (
     DRAWN,
     HERE,

@@ -15,7 +15,7 @@ from backends.databases.erasure import erase, sessions_of
 from backends.databases.verify import verify_engine
 from pxp_fsm.automata.system_files import RANDOM
 from pxp_fsm.errors import NotThere, UsageError
-from pxp_fsm.experiments import runs
+from pxp_fsm.experiments import openings, runs
 from pxp_fsm.experiments.forks import fork
 from pxp_fsm.experiments.members import seated
 from tests.backends.test_members import SYSTEM
@@ -215,7 +215,7 @@ def test_what_a_fork_of_a_task_may_change_and_what_not() -> None:
         assert (stored.n, stored.messages, stored.ending) == (2, 2, "bound")
         with pytest.raises(UsageError, match=r"carries on whole/1/2@1"):
             runs.fork(Origin(stored.session, 1), board, task=task)
-        begun = runs.start(runs.TaskOpening.read(PLAN, task), board, name="begun")
+        begun = runs.start(openings.TaskOpening.read(PLAN, task), board, name="begun")
 
         def stop(step: runs.Progress) -> None:
             if step.position == 2:

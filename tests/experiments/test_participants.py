@@ -18,7 +18,8 @@ from pxp_fsm.cli.judge import judged_pairs
 from pxp_fsm.errors import Halted, UsageError
 from pxp_fsm.experiments import runs
 from pxp_fsm.experiments.plan_data import read_plan
-from pxp_fsm.experiments.runs import Plan, Progress
+from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.experiments.runs import Progress
 from tests.experiments.scripted_server import (
     Body,
     Table,

@@ -15,6 +15,7 @@ from pxp_fsm.errors import FileError, UsageError
 from pxp_fsm.experiments import (
     files,
     members,
+    openings,
     plans,
     runs,
 )
@@ -38,7 +39,7 @@ def nobody_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(members, "with_person", lambda human, *_: human)
 
 
-def carried(path: Path, subject: str, board: SqlBlackboard) -> runs.Run[runs.TaskOpening]:
+def carried(path: Path, subject: str, board: SqlBlackboard) -> runs.Run[openings.TaskOpening]:
     run = files.open_run(files.load(path, subject), board)
     run.execute()
     return run

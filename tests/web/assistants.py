@@ -22,7 +22,8 @@ from mcp.client.streamable_http import streamable_http_client
 from backends.databases import SqlBlackboard
 from pxp_fsm.automata.system_files import MCP, SystemFile, read_system
 from pxp_fsm.experiments import runs
-from pxp_fsm.experiments.runs import Run, SystemOpening
+from pxp_fsm.experiments.openings import SystemOpening
+from pxp_fsm.experiments.runs import Run
 from pxp_fsm.prompting.members import WAIT
 from pxp_fsm.sessions.events import Event
 from pxp_fsm.web.assistants.server import server

@@ -17,7 +17,7 @@ import httpx2
 from starlette.testclient import TestClient
 
 from backends.databases import SqlBlackboard
-from pxp_fsm.experiments import members, plan_data, runs
+from pxp_fsm.experiments import members, openings, plan_data, runs
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.runs import Run
 from pxp_fsm.protocol.messages import Answer, Question
@@ -62,7 +62,7 @@ def hosted_run(
     name = f"run-{subject}"
     if name in {record.run for record in board.runs()}:
         return runs.resume(name, board, subject=seated, may_be_over=True)
-    return runs.start(runs.TaskOpening(chosen, seated, data), board, name=name)
+    return runs.start(openings.TaskOpening(chosen, seated, data), board, name=name)
 
 
 @dataclass

@@ -18,9 +18,10 @@ from starlette.datastructures import Headers
 
 from backends.databases import SqlBlackboard, tokens
 from pxp_fsm.automata.automaton import Kind
-from pxp_fsm.experiments import members, plan_data, runs
+from pxp_fsm.experiments import members, openings, plan_data, runs
+from pxp_fsm.experiments.openings import TaskOpening
 from pxp_fsm.experiments.plans import ASSISTANTS, Plan
-from pxp_fsm.experiments.runs import Run, TaskOpening
+from pxp_fsm.experiments.runs import Run
 from pxp_fsm.protocol.messages import Message
 from pxp_fsm.protocol.rules import Ending
 from pxp_fsm.sessions.functions import AnswerFunction
@@ -70,7 +71,7 @@ async def serving(
         run = (
             runs.resume(stored[0], board, subject=found, may_be_over=True)
             if stored
-            else runs.start(runs.TaskOpening(chosen, found, data), board)
+            else runs.start(openings.TaskOpening(chosen, found, data), board)
         )
         host, news = Host(board, [run]), News()
         desk = Toolbox(TaskAssistants(host, news), {})

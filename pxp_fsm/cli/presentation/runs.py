@@ -22,6 +22,7 @@ from pxp_fsm.experiments import (
     plan_data,
     summary,
 )
+from pxp_fsm.experiments.openings import TaskOpening
 from pxp_fsm.experiments.outcomes import Outcomes, estimates
 from pxp_fsm.experiments.plans import CRITERIA
 from pxp_fsm.experiments.runs import Run, TaskOpening

@@ -26,7 +26,8 @@ from starlette.responses import PlainTextResponse
 from backends.databases import SqlBlackboard
 from pxp_fsm import __version__
 from pxp_fsm.errors import PXPError, quoted
-from pxp_fsm.experiments.runs import Run, SystemOpening
+from pxp_fsm.experiments.openings import SystemOpening
+from pxp_fsm.experiments.runs import Run
 from pxp_fsm.web.assistants.systems import SystemAssistants
 from pxp_fsm.web.assistants.tasks import TaskAssistants
 from pxp_fsm.web.assistants.tools import Toolbox, as_shown, as_text, read

@@ -21,7 +21,8 @@ from backends.databases import SqlBlackboard
 from backends.people.waiting import SessionMoved
 from pxp_fsm.defaults import RESEARCH_ONLY
 from pxp_fsm.errors import DataError
-from pxp_fsm.experiments.runs import Run, TaskOpening
+from pxp_fsm.experiments.openings import TaskOpening
+from pxp_fsm.experiments.runs import Run
 from pxp_fsm.prompting.model import Image
 from pxp_fsm.protocol.messages import Message, text_problem
 from pxp_fsm.web.experts import views

@@ -19,7 +19,8 @@ from guards import Derived, NormalisedText
 from guards.judge import Judge
 from pxp_fsm.cli import show
 from pxp_fsm.errors import NoAnswer
-from pxp_fsm.experiments.runs import Plan, start
+from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.experiments.runs import start
 from pxp_fsm.plugins.drug import Reactants
 from pxp_fsm.plugins.drug.task import PROBLEM
 from pxp_fsm.prompting.attempts import with_reason

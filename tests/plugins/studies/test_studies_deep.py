@@ -19,9 +19,10 @@ from backends.databases import SqlBlackboard
 from backends.databases.verify import verify_engine
 from pxp_fsm.experiments import runs
 from pxp_fsm.experiments.members import seated
+from pxp_fsm.experiments.openings import TaskOpening
 from pxp_fsm.experiments.plan_data import read_plan
 from pxp_fsm.experiments.plans import Plan
-from pxp_fsm.experiments.runs import Run, TaskOpening
+from pxp_fsm.experiments.runs import Run
 from pxp_fsm.plugins.studies.export import export_study
 from pxp_fsm.plugins.studies.files import SlotLengths
 from pxp_fsm.plugins.studies.pages import host
