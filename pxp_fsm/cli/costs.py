@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backends.databases import Cost, SqlBlackboard
+from backends import databases
 from pxp_fsm.errors import NotThere, quoted
 
 Row = tuple[str, ...]
@@ -28,7 +28,7 @@ _HEADINGS = (
 def rows(database: str, run: str | None) -> tuple[Row, list[Row]]:
     """The headings, and a row for each purpose and model; of several, a row of their sums too."""
     found: list[Row] = []
-    with SqlBlackboard(database, create=False) as board:
+    with databases.SqlBlackboard(database, create=False) as board:
         summaries = [one for one in board.summaries() if run in (None, one.run)]
         if not summaries and run is not None:
             raise NotThere(f"{board.shown} has no run {quoted(run)}")
@@ -42,7 +42,7 @@ def rows(database: str, run: str | None) -> tuple[Row, list[Row]]:
     return _HEADINGS, found
 
 
-def _numbers(one: Cost, sessions: int) -> tuple[str, ...]:
+def _numbers(one: databases.Cost, sessions: int) -> tuple[str, ...]:
     usage = one.usage
     return (
         f"{one.calls:,}",
@@ -59,7 +59,7 @@ def _numbers(one: Cost, sessions: int) -> tuple[str, ...]:
     )
 
 
-def _sum(costs: tuple[Cost, ...], sessions: int) -> tuple[str, ...]:
+def _sum(costs: tuple[databases.Cost, ...], sessions: int) -> tuple[str, ...]:
     """The sums of all lines; of money, only where every line has it."""
     calls = sum(one.calls for one in costs)
     used = [one.usage for one in costs]

@@ -13,7 +13,7 @@ import click
 from pxp_fsm.cli.options import check as check_options
 from pxp_fsm.cli.options import data as options
 from pxp_fsm.cli.presentation.text import printable
-from pxp_fsm.errors import DataError, UsageError, quoted
+from pxp_fsm.errors import DataError, UsageError, counted, quoted
 from pxp_fsm.experiments import files, summaries
 from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.experiments.plan_data import load

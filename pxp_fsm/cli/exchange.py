@@ -17,7 +17,7 @@ from pxp_fsm.cli.options.storage import OF_RUNS
 from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.errors import BlackboardError, UsageError
 from pxp_fsm.experiments import archives
-from pxp_fsm.experiments.drawings import chosen_runs, file_name
+from pxp_fsm.experiments.drawings import chosen_runs
 from pxp_fsm.experiments.summary import contents
 
 

@@ -17,8 +17,7 @@ from pxp_fsm.cli import costs
 from pxp_fsm.cli.options import about as options
 from pxp_fsm.cli.presentation.text import aligned, printable
 from pxp_fsm.defaults import STORED
-from pxp_fsm.errors import FileError, UsageError
-from pxp_fsm.experiments.summary import counted
+from pxp_fsm.errors import FileError, UsageError, counted
 from pxp_fsm.registry import contribution, load
 from pxp_fsm.tasks.task import task_meanings
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pxp_fsm.experiments.summary import counted
+from pxp_fsm.errors import counted
 from pxp_fsm.plugins.studies.files import Study
 from pxp_fsm.plugins.studies.lifecycles import ENDED, GUIDE, PARTNER, STUDY
 from pxp_fsm.plugins.studies.participations import Participation

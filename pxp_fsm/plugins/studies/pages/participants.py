@@ -28,8 +28,7 @@ from backends.databases import SqlBlackboard
 from backends.databases.drafts import keep_draft
 from backends.people.waiting import SessionMoved
 from pxp_fsm.defaults import RESEARCH_ONLY
-from pxp_fsm.errors import Refused, UsageError
-from pxp_fsm.experiments.summary import counted
+from pxp_fsm.errors import Refused, UsageError, counted
 from pxp_fsm.plugins.studies.conduct import Conduct
 from pxp_fsm.plugins.studies.files import Study
 from pxp_fsm.plugins.studies.lifecycles import OVER
