@@ -17,8 +17,10 @@ from backends.databases.verify import Mark
 from pxp_fsm.artifacts import file_name, write_atomically
 from pxp_fsm.defaults import DATABASE
 from pxp_fsm.diagrams import state_diagram, write
+from pxp_fsm.errors import counted
 from pxp_fsm.experiments import plan_data
-from pxp_fsm.experiments.drawings import file_name, of_session
+from pxp_fsm.experiments.drawings import session_diagram
+from pxp_fsm.experiments.openings import TaskOpening
 from pxp_fsm.experiments.outcomes import estimates, outcomes_of
 from pxp_fsm.experiments.runs import Run, causes
 from pxp_fsm.experiments.statistics import (

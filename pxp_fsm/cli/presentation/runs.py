@@ -25,7 +25,7 @@ from pxp_fsm.experiments import (
 from pxp_fsm.experiments.openings import TaskOpening
 from pxp_fsm.experiments.outcomes import Outcomes, estimates
 from pxp_fsm.experiments.plans import CRITERIA
-from pxp_fsm.experiments.runs import Run, TaskOpening
+from pxp_fsm.experiments.runs import Run
 from pxp_fsm.experiments.statistics import Published, Statistics
 from pxp_fsm.prompting.model import Capability, ModelRequest, Reply
 from pxp_fsm.sessions.learning import Keep
