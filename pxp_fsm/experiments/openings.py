@@ -481,7 +481,7 @@ class SystemOpening:
         file, lines = raw["file"], list[MemberLine]()
         for one in file.pop("members"):
             table = parse_automaton(json.dumps(one.pop("table")), "table.json")
-            lines.append(MemberLine(**one, automaton=table))
+            lines.append(MemberLine(**one, table="", automaton=table))
         channel = parse_channel(file.pop("channel"))
         described = SystemFile(**file, channel=channel, members=tuple(lines))
         return SystemOpening(
