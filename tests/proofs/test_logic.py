@@ -215,6 +215,16 @@ def test_strong_fairness_asks_for_what_is_enabled_again_and_again() -> None:
     assert checker(back, Runs.COMPLETE, out).check(parse("F p")).status is Status.HOLDS
 
 
+def test_a_fair_cycle_takes_what_it_must_and_still_waits_for_nothing() -> None:
+    """From 1 a cycle leads over 2, where p is true, and one over 3; 4 is left behind."""
+    graph = Graph(((1, 4), (3, 2), (1,), (1,), ()), tuple(map(frozenset, ("", "", "p", "", ""))))
+    classes = [entering(state, Strength.STRONG) for state in (3, 4)]
+    verdict = checker(graph, Runs.INFINITE, *classes).check(parse("F G !p"))
+    assert verdict.trace is not None
+    assert {2, 3} <= {step.target for step in verdict.trace.steps[-verdict.cycle :]}
+    assert breaks(graph, parse("F G !p"), verdict.trace, verdict.cycle)
+
+
 def test_a_fair_lasso_is_real_and_fair() -> None:
     met = 0
     for seed in range(1_500):
