@@ -144,9 +144,11 @@ class _Scalar:
     as_float: bool = False
 
     def fits(self, value: object) -> bool:
+        if self.kind is str:
+            return isinstance(value, str)
         if self.kind is float:
             return type(value) in (int, float)
-        return type(value) is self.kind
+        return type(value) is self.kind  # True is no number, a time of a day no date
 
     def read(self, value: Any, at: At, faults: list[Fault]) -> Any:
         option = self.option
@@ -218,7 +220,8 @@ class _Choice:
 
     def fits(self, value: object) -> bool:
         # 1.0 and True are equal to 1, and are no choice where 1 is one.
-        return any(value == one and type(value) is type(one) for one in self.values)
+        same = (one for one in self.values if value == one)
+        return any(isinstance(one, str) or type(value) is type(one) for one in same)
 
     def read(self, value: Any, at: At, faults: list[Fault]) -> Any:
         if self.fits(value):
@@ -381,9 +384,17 @@ class _Nullable:
         return {"anyOf": [found, {"type": "null"}]}
 
 
+def _type_name(shape: _Shape) -> str:
+    if isinstance(shape, _Scalar):
+        return _TYPES[shape.kind]
+    if isinstance(shape, _Choice):
+        return " or ".join(map(str, shape.values))
+    return "array" if isinstance(shape, _List | _Pair) else "object"
+
+
 @dataclass(frozen=True, slots=True)
 class _Union:
-    """Whichever of some types a value has in a file; `option` has in words which there are."""
+    """Whichever of some types a value has in a file."""
 
     inner: tuple[_Shape, ...]
     option: Option
@@ -395,9 +406,9 @@ class _Union:
         for shape in self.inner:
             if shape.fits(value):
                 return shape.read(value, at, faults)
-        said = self.option.problem and f"{quoted(value)} {self.option.problem}"
-        said = said or f"{quoted(value)} cannot stand here. {self.option.help}"
-        _fault(faults, at, "anyOf", said, value)
+        types = " or ".join(map(_type_name, self.inner))
+        said = self.option.problem or f"is not of the type {types}; write one that is"
+        _fault(faults, at, "anyOf", f"{quoted(value)} {said}", value)
         return None
 
     def write(self, value: Any) -> Any:

@@ -16,6 +16,7 @@ from typing import Annotated, ClassVar, Literal
 from pxp_fsm import defaults
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.channels import SYNCHRONOUS, Channel, parse_channel
+from pxp_fsm.automata.table_files import LowerName, Symbol
 from pxp_fsm.automata.tables import is_built_in, load_automaton
 from pxp_fsm.documents import located, read, text_of
 from pxp_fsm.errors import Fault, TableError, UsageError, quoted
@@ -63,10 +64,6 @@ def _event_source(source: str) -> str:
     return source
 
 
-_A_NAME = "is not a valid name; use letters, digits and _, a letter first"
-SYMBOL = Annotated[str, Option(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,63}$(?!\n)", problem=_A_NAME)]
-"""The name of a member, a state, a guard, a tag: letters, digits and _, a letter first."""
-
 _EventSource = Annotated[
     str,
     Option(
@@ -85,9 +82,9 @@ class MemberLine:
     Once it is read, `table` is "" for a built-in one, and `automaton` has the partners renamed.
     """
 
-    name: SYMBOL
+    name: Symbol
     table: str = option("The member's table: a file, relative to this one, or a built-in name.")
-    partners: Mapping[SYMBOL, SYMBOL] = option(
+    partners: Mapping[Symbol, Symbol] = option(
         "Which members the partners are that the table's rows name, so that one table fits several "
         'systems: { client = "agent" }. A partner that is left out is the member of that name.',
         {},
@@ -130,7 +127,7 @@ class SystemFile:
     `located` finds file and line of faults at paths of the file.
     """
 
-    name: Annotated[str, Option(pattern=r"^[a-z][a-z0-9_]{0,63}$(?!\n)", problem=_A_NAME)] = option(
+    name: LowerName = option(
         "A short name: lower-case letters, digits and underscores. Runs are called NAME-1, NAME-2, "
         "..."
     )
@@ -156,12 +153,12 @@ class SystemFile:
         least=2,
         problem="a system has two members or more; add another [[members]]",
     )
-    events: Mapping[SYMBOL, str] = option(
+    events: Mapping[Symbol, str] = option(
         "Who raises an event from outside, by its label: after:SECONDS is a timer; chance:P "
         "happens with the probability P before each action. An event that is left out is raised by "
         "nobody.",
         {},
-        written=Mapping[SYMBOL, _EventSource],
+        written=Mapping[Symbol, _EventSource],
     )
     properties: tuple[Property, ...] = option(
         "Formulas of temporal logic and standard checks, with the expected verdict; pxp check "

@@ -1,8 +1,7 @@
 """Reading automaton tables: from a TOML (or JSON) file to a validated `Automaton`.
 
-The structure of the file is what `automata/schema.json` says, and this loader uses that very
-schema. What a schema cannot say is in `pxp_fsm.automata.soundness`. Nothing in a file is ever
-imported or run.
+The structure of the file is that of `pxp_fsm.automata.table_files`. What it cannot say is in
+`pxp_fsm.automata.soundness`. Nothing in a file is ever imported or run.
 """
 
 from __future__ import annotations
@@ -24,7 +23,8 @@ from pxp_fsm import registry
 from pxp_fsm.automata.automaton import Automaton, Kind, State, Transition
 from pxp_fsm.automata.rules import RuleReader
 from pxp_fsm.automata.soundness import UNRECEIVED, faults_of
-from pxp_fsm.documents import faults, located, read, text_of
+from pxp_fsm.automata.table_files import TABLE
+from pxp_fsm.documents import located, read, text_of
 from pxp_fsm.errors import Fault, TableError, format_path, quoted
 
 _MOST, _LARGEST = 200, 1_000_000
@@ -120,13 +120,6 @@ VALIDATED = {
 
 A file that is still that very file is not validated again, which takes most of the time of a short
 command; any other is. A test validates them all."""
-
-
-def schema() -> dict[str, Any]:
-    """The JSON Schema of the table format, as published with the package."""
-    text = resources.files("pxp_fsm.automata").joinpath("data", "schema.json").read_text("utf-8")
-    loaded: dict[str, Any] = json.loads(text)
-    return loaded
 
 
 def built_in_names() -> tuple[str, ...]:
@@ -291,7 +284,7 @@ def automaton_from(
 
     `located` finds file and line of faults at paths of `raw`, for the `TableError`.
     """
-    found = faults(raw, schema(), _in_words) or _size_faults(raw)
+    found = list(TABLE.read(raw)[1]) or _size_faults(raw)
     if not found:
         automaton, found = _build(raw)
         found = found or faults_of(automaton, raw)
@@ -307,7 +300,7 @@ def stored_automaton(text: str) -> Automaton:
     Raises `TableError` where it is none in its form.
     """
     raw = read(text, "table.json", error=TableError)
-    found = faults(raw, schema(), _in_words)
+    found = list(TABLE.read(raw)[1])
     if not found:
         automaton, found = _build(raw)
         if not found:
@@ -328,24 +321,6 @@ def _size_faults(raw: Mapping[str, Any]) -> list[Fault]:
             said = f"the rows up to this one are {count:,} transitions; a table has at most "
             return [Fault(("rows", index), f"{said}{MOST_TRANSITIONS:,}")]
     return []
-
-
-def _in_words(error: Any) -> str | None:
-    """What a violation means to somebody who edits a table, where that is something special."""
-    if error.validator == "oneOf" and "required" in error.validator_value[0]:
-        row = error.instance if isinstance(error.instance, dict) else {}
-        there = [key for key in ("send", "receive", "event") if key in row]
-        return (
-            f"a row has exactly one of send, receive and event; this one has "
-            f"{_listed(there) or 'none of them'}"
-        )
-    if error.validator == "oneOf":
-        return f"{error.instance!r} is neither a name nor a list of names"
-    if error.validator == "const":
-        return f"format {error.instance!r} is not one that this version reads; write format = 1"
-    if error.validator == "pattern":
-        return f"{error.instance!r} is not a valid name; use letters, digits and _, a letter first"
-    return None
 
 
 def _build(raw: Mapping[str, Any]) -> tuple[Automaton, list[Fault]]:

@@ -133,8 +133,8 @@ REFUSALS = {
         "states[1]: unknown key final",
         "known here: name, about",
     ),
-    "wrong format version": ("format = 1", "format = 2", 1, "format 2 is not", "write format = 1"),
-    "format is no truth value": ("= 1", "= true", 1, "format True is not", "write format = 1"),
+    "wrong format version": ("format = 1", "format = 2", 1, "format: 2 is not", "write 1"),
+    "format is no truth value": ("= 1", "= true", 1, "format: True is not", "write 1"),
     "name that is none": (
         '"mine"',
         '"My own"',
@@ -147,7 +147,7 @@ REFUSALS = {
         'send = "BYE"',
         'send = "BYE", receive = "ASK"',
         14,
-        "a row has exactly one of",
+        "write exactly one of",
         "send, receive and event",
     ),
     "from that is not a valid name": (

@@ -17,17 +17,23 @@ from jsonschema import Draft202012Validator
 from backends.databases.session_documents import RECORDED_SESSION
 from pxp_fsm import schemas
 from pxp_fsm.automata.system_files import SYSTEM
+from pxp_fsm.automata.table_files import TABLE
 from pxp_fsm.errors import Fault, FileError
 from pxp_fsm.experiments.files import EXPERIMENT
 from pxp_fsm.options import Option, option
+from pxp_fsm.plugins.easylan.experiments.tasks import NETWORK_TASK
+from pxp_fsm.plugins.easylan.model.files import NETWORK
 from pxp_fsm.plugins.studies.files import STUDY
 from pxp_fsm.schemas import FileKind, Tagged, read_value, value_schema, write_value
 from tests.file_faults import ROOT
 
 PUBLISHED: dict[str, FileKind[Any]] = {
     "backends/databases/session.schema.json": RECORDED_SESSION,
+    "pxp_fsm/automata/data/schema.json": TABLE,
     "pxp_fsm/automata/data/system.schema.json": SYSTEM,
     "pxp_fsm/experiments/experiment.schema.json": EXPERIMENT,
+    "pxp_fsm/plugins/easylan/experiments/task.schema.json": NETWORK_TASK,
+    "pxp_fsm/plugins/easylan/model/schema.json": NETWORK,
     "pxp_fsm/plugins/studies/study.schema.json": STUDY,
 }
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from pxp_fsm.errors import DataError, UsageError
+from pxp_fsm.options import option
 from pxp_fsm.plugins.easylan.model.network import LanAgent, Network
 from pxp_fsm.plugins.easylan.model.operations import (
     Begin,
@@ -18,6 +19,7 @@ from pxp_fsm.plugins.easylan.model.operations import (
     Create,
     Handle,
     Learn,
+    LoggedOperation,
     Operation,
     applied,
 )
@@ -46,11 +48,15 @@ class Change:
 
     by: Author
     about: str
-    operations: tuple[Operation, ...] = ()
-    undoes: int | None = None
-    restores: int | None = None
-    ued: int | None = None
-    completes: int | None = None
+    operations: tuple[LoggedOperation, ...] = ()
+    undoes: int | None = option("The change that this one undoes.", None, least=2)
+    restores: int | None = option("The version in which the network is again.", None, least=1)
+    ued: int | None = option(
+        "What it took the developer, in interactions, where that was counted.", None, least=0
+    )
+    completes: int | None = option(
+        "The update that made the recorded example right; both are undone at once.", None, least=2
+    )
 
     @property
     def is_update(self) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.plugins.easylan.model.network import (
@@ -27,6 +27,7 @@ from pxp_fsm.plugins.easylan.model.network import (
     Piece,
     check_network,
 )
+from pxp_fsm.schemas import Tagged
 
 
 class AgentField(StrEnum):
@@ -180,6 +181,9 @@ WORDS: Mapping[type, str] = {
     Forget: "forget",
 }
 """The word of each operation in files and for people."""
+
+LoggedOperation = Annotated[Operation, Tagged("do", WORDS)]
+"""An operation as a file has it: `do` says which."""
 
 MANUAL = (ChangeTask, Create, Delete, Connect, Disconnect, Edit, Forget)
 AUTOMATIC = (Create, Connect, Teach, Split, Learn, Handle)

@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import asdict
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +17,19 @@ from fastapi.responses import Response
 
 from pxp_fsm.artifacts import locked
 from pxp_fsm.diagrams import render
-from pxp_fsm.documents import faults
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.plugins.easylan.experiments.setup import examples_in
 from pxp_fsm.plugins.easylan.experiments.tasks import BUNDLED, load_task
 from pxp_fsm.plugins.easylan.model import files
 from pxp_fsm.plugins.easylan.model.history import Conflict
-from pxp_fsm.plugins.easylan.model.operations import MANUAL, WORDS, Operation, Split, merging
+from pxp_fsm.plugins.easylan.model.operations import (
+    MANUAL,
+    WORDS,
+    LoggedOperation,
+    Operation,
+    Split,
+    merging,
+)
 from pxp_fsm.plugins.easylan.studio.measures import EarlierResults, Measuring
 from pxp_fsm.plugins.easylan.studio.queries import (
     ActionsQuery,
@@ -52,6 +57,7 @@ from pxp_fsm.plugins.easylan.studio.views import ExamplesView, examples_of, sess
 from pxp_fsm.plugins.easylan.studio.work import StudioPlan, Work
 from pxp_fsm.plugins.easylan.training.progress import Example
 from pxp_fsm.plugins.easylan.training.questions import NotAsked
+from pxp_fsm.schemas import read_value
 from pxp_fsm.web.guard import Access, Door
 from pxp_fsm.web.news import push
 from pxp_fsm.web.pages import PageSet
@@ -329,22 +335,11 @@ def studio_site(path: Path, plan: StudioPlan, some: tuple[Example, ...]) -> Iter
 
 def operations_of(raw: Sequence[Mapping[str, Any]]) -> tuple[Operation, ...]:
     """The operations that JSON means, of the form of those in a log. Raises `UsageError`."""
-    found = faults({"operations": list(raw)}, _schema())
+    operations: tuple[Operation, ...]
+    operations, found = read_value(tuple[LoggedOperation, ...], list(raw))
     if found:
         raise UsageError(f"{found[0].message}; the schema of network files has the form")
-    operations = tuple(map(files.operation, raw))
     for one in operations:
         if not isinstance(one, BY_HAND):
             raise UsageError(f"{quoted(WORDS[type(one)])} is no operation by hand")
     return operations
-
-
-@cache
-def _schema() -> Mapping[str, Any]:
-    network = files.schema()
-    return {
-        "$schema": network["$schema"],
-        "type": "object",
-        "properties": {"operations": {"type": "array", "items": {"$ref": "#/$defs/operation"}}},
-        "$defs": network["$defs"],
-    }
