@@ -272,7 +272,10 @@ def test_two_runs_are_compared_as_pxp_compare_does(place: Path) -> None:
         told = researcher.ask("GET", path).json()
         left, right = (outcomes.outcomes_of(found.host.board, f"run-{x}") for x in ("ann", "bea"))
         rows = outcomes.compare(left, right)
-        assert told["headings"][1:3] == ["run-ann", "run-bea"]
+        assert told["headings"][1:3] == [
+            "run-ann (uncontrolled, ann)",
+            "run-bea (uncontrolled, bea)",
+        ]
         assert [one[0] for one in told["table"]] == [one.row for one in rows]
         assert told["table"][2][1:4] == ["1.00", "0.00", "-1.00"]
         assert told["notes"][0] == "Sessions are paired by repetition and instance: 1 pair."
