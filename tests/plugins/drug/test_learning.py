@@ -115,15 +115,15 @@ def test_the_likelihoods_of_all_candidates_sum_to_one() -> None:
         assert asyncio.run(machine.log_likelihood(nothing, "CCO")) == UNDERIVED
 
 
-def test_every_precedent_is_left_out_for_its_own_product() -> None:
+@pytest.mark.parametrize("every", [97, pytest.param(1, marks=pytest.mark.deep)])
+def test_every_precedent_is_left_out_for_its_own_product(every: int) -> None:
     """Whatever the installed version of RDKit writes: 335 of them it writes otherwise today."""
     known = precedents.builtin()
-    texts = map(known.products.__getitem__, range(len(known)))
-    otherwise = [n for n, text in enumerate(texts) if canonical_set(text) != (text,)]
-    for number in [*otherwise, *range(0, len(known), 97)]:
+    for number in range(0, len(known), every):
         written = canonical_set(known.products[number])
         assert written is not None
-        assert number in known.of_product(".".join(written))
+        if every > 1 or written != (known.products[number],):
+            assert number in known.of_product(".".join(written))
 
 
 def test_molecules_of_one_composition_are_not_one_molecule() -> None:

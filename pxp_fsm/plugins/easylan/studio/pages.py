@@ -338,7 +338,7 @@ def operations_of(raw: Sequence[Mapping[str, Any]]) -> tuple[Operation, ...]:
     operations: tuple[Operation, ...]
     operations, found = read_value(tuple[LoggedOperation, ...], list(raw))
     if found:
-        raise UsageError(f"{found[0].message}; the schema of network files has the form")
+        raise UsageError(f"operations{found[0].message}; the schema of network files has the form")
     for one in operations:
         if not isinstance(one, BY_HAND):
             raise UsageError(f"{quoted(WORDS[type(one)])} is no operation by hand")
