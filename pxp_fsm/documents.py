@@ -178,8 +178,8 @@ def text_of(
         said = f"{path}: cannot be read ({why}); give the path of {what}{otherwise}"
         raise _refused(error, Fault((), said)) from reason
     if len(data) > most:
-        bytes_there = size if size > most else f"more than {most}"
-        said = f"{path}: {bytes_there} bytes; {what} has at most {most}"
+        bytes_there = f"{size:,}" if size > most else f"more than {most:,}"
+        said = f"{path}: {bytes_there} bytes; {what} has at most {most:,}: take a part of it"
         raise _refused(error, Fault((), said))
     try:
         return data.decode("utf-8-sig")

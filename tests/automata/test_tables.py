@@ -207,7 +207,7 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b'format = 1\nname = "caf\xe9"\n')
     assert "line 2: not UTF-8; save the file as UTF-8" in refusal(path)
     path.write_bytes(b"#" * 1_000_001)
-    assert "1000001 bytes; a table has at most 1000000" in refusal(path)
+    assert "1,000,001 bytes; a table has at most 1,000,000: take a part of it" in refusal(path)
     path.write_bytes(TABLE.encode() + b"#" * (1_000_000 - len(TABLE)))
     assert load_automaton(path).name == "mine"
     path.write_text("n = " + "1" * 5000)
