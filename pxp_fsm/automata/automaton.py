@@ -18,7 +18,7 @@ from typing import Any
 
 from pxp_fsm.automata.expressions import Expression
 from pxp_fsm.automata.rules import Rules, meaning_of
-from pxp_fsm.errors import GuardError, NotEnabled, TableError
+from pxp_fsm.errors import GuardError, NotEnabled, TableError, UsageError
 
 Valuation = Mapping[str, bool]
 """The truth of every guard that a state declares: exactly one is true."""
@@ -286,6 +286,18 @@ class Automaton:
             raise TableError((f"two partners of {self.name} cannot both be {twice[0]}",))
         rows = tuple(replace(t, partner=names.get(t.partner, t.partner)) for t in self.transitions)
         return replace(self, transitions=rows)
+
+    def refuse_rules(self) -> None:
+        """Raise `UsageError` where rules of the table decide: systems do not carry them out yet.
+
+        A table that was checked or run as if it had none would be another one.
+        """
+        if self.rules or any(row.when is not None for row in self.transitions):
+            raise UsageError(
+                f"table {self.name} decides by rules (when, do, parameters, registers), which "
+                f"neither checks nor sessions of systems carry out yet; leave them out, or use "
+                f"Automaton.rules by itself"
+            )
 
     @cached_property
     def fingerprint(self) -> str:

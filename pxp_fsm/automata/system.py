@@ -101,6 +101,8 @@ class System:
                 "a system is made of tables by System.load: System.load(client, server), or "
                 'System.load("author.toml", "hub=hub.toml")'
             )
+        for member in self.members:
+            member.automaton.refuse_rules()
         if self.free_names:
             for left, right in pairwise(self.members):
                 check_peers(left.automaton, right.automaton)

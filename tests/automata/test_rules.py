@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from pxp_fsm.automata.rules import Oracle, Rules
 from pxp_fsm.automata.serialization import to_json, to_toml
 from pxp_fsm.automata.tables import parse_automaton
 from pxp_fsm.errors import TableError, UsageError
+from tests.command_line import pxp as command
 
 TABLE = """
 format = 1
@@ -307,3 +309,17 @@ def test_the_column_is_that_of_the_word_in_the_file(quotes: str) -> None:
     with pytest.raises(TableError) as refused:
         courier(('"tries < most"', written))
     assert f"line 14, column {line.index('mst') + 1}: " in str(refused.value)
+
+
+def test_what_does_not_carry_out_rules_refuses_them(tmp_path: Path) -> None:
+    """Checked or run without its rules, the table would be another one."""
+    refused = pytest.raises(UsageError, match=r"table courier decides by rules .* carry out yet")
+    with refused:
+        pxp.System.load(courier())
+    with refused:
+        pxp.Machine(courier())
+    with refused:
+        list(pxp.check(courier()))
+    (tmp_path / "courier.toml").write_text(TABLE, "utf-8")
+    done = command("check", "courier.toml", cwd=tmp_path)
+    assert (done.returncode, "table courier decides by rules" in done.stderr) == (2, True)
