@@ -268,6 +268,7 @@ class _List:
         if not _is_list(value, at, faults):
             return None
         option, read, count = self.option, self.inner.read, len(value)
+        faults_before = len(faults)
         if option.least is not None and count < option.least:
             said = f"{quoted(value)} has too few elements; write {option.least} at least"
             _fault(faults, at, "minItems", option.problem or said, value)
@@ -279,7 +280,8 @@ class _List:
             for index, one in enumerate(found):
                 if one in found[:index]:
                     _fault(faults, (at, index), "unique", f"{quoted(one)} stands there twice", one)
-        return self.build(found)
+        # Elements with faults need not be what `build` takes, such as elements of a set.
+        return self.build(found) if len(faults) == faults_before else None
 
     def write(self, value: Any) -> Any:
         found = list(map(self.inner.write, value))

@@ -113,13 +113,14 @@ def _studies(folder: Path) -> Iterator[Guarded]:
 
 @contextmanager
 def _studio(folder: Path) -> Iterator[Guarded]:
-    pytest.importorskip("pxp_fsm.plugins.easylan")
+    views = pytest.importorskip("pxp_fsm.plugins.easylan.studio.views")
     from tests.plugins.easylan.studios import network_file, studio
 
     with studio(network_file(folder)) as client:
         reads = "/api/examples?agent=Poet"
         body: Any = {"operations": []}
         yield Guarded(client, "secret", "pxp-8000", "/api/faults", reads, body)
+    views.session_automaton.cache_clear()  # it was laid out nowhere here
 
 
 SETS: dict[str, Callable[[Path], AbstractContextManager[Guarded]]] = {
