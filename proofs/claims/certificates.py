@@ -50,14 +50,14 @@ class Certificate:
     @property
     def filename(self) -> str:
         """A name that tells protocol and table."""
-        return f"{self.protocol}-{self.automaton.fingerprint[:12]}.json"
+        return f"{self.protocol}-{self.automaton.without_rules().fingerprint[:12]}.json"
 
     def document(self) -> dict[str, Any]:
         """The certificate as JSON data; the same for the same table and code, always."""
         return {
             "format": FORMAT,
             "protocol": self.protocol,
-            "fingerprint": self.automaton.fingerprint,
+            "fingerprint": self.automaton.without_rules().fingerprint,
             "decisions": read(decisions).digest,
             "parts": [_part(part) for part in self.parts],
         }
@@ -212,7 +212,9 @@ def _certificates(rules: Rules, folders: Iterable[Path]) -> Iterator[tuple[Path,
     except Unknown:
         return
     for folder in folders:
-        for path in sorted(folder.glob(f"{rules.name}-{rules.automaton.fingerprint[:12]}.json")):
+        for path in sorted(
+            folder.glob(f"{rules.name}-{rules.automaton.without_rules().fingerprint[:12]}.json")
+        ):
             document = _accepted(path, rules.automaton)
             if document and (document["protocol"], document["decisions"]) == (rules.name, digest):
                 yield path, document

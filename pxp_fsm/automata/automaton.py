@@ -287,6 +287,16 @@ class Automaton:
         rows = tuple(replace(t, partner=names.get(t.partner, t.partner)) for t in self.transitions)
         return replace(self, transitions=rows)
 
+    def without_rules(self) -> Automaton:
+        """The same states and rows, whoever decides: guards are free, and so are events."""
+        if not self.rules and not any(row.when for row in self.transitions):
+            return self
+        rows = (
+            Transition(t.row, t.source, t.target, t.guard, t.kind, t.label, t.partner)
+            for t in self.transitions
+        )
+        return replace(self, transitions=tuple(rows), rules=Rules())
+
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 (hex) of what the table means: prose, row numbers and order do not count.

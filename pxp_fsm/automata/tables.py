@@ -112,9 +112,9 @@ BUILTIN = ("interact", "pxp", "pxp_hang_up")
 """The protocols' automata that come with the package."""
 
 VALIDATED = {
-    "interact": "4fb901ad2789c2e189fefd93f19cbc49971306e01bd3c382b35d779966686ca3",
-    "pxp": "2cbbc8cb45ad3590a595db824965cd16d7600ad500b90652b99cb3c931806952",
-    "pxp_hang_up": "4ac43ed086f217e8026e45afbf60a7510053313ed6bfc613b5aef7e455930d7c",
+    "interact": "7e48b824a15430fcc3d174e6f947ce488661f2b0d9b96d35372b28dbbc412ab4",
+    "pxp": "96d4ec6c2af86a768357ff6fc31371b43243dcfe1b66cb6d22d6253525487af0",
+    "pxp_hang_up": "18eed1dcbc270bb915a3b6d2db283768093bca9d7d973e11bdcab7ff0b142346",
 }
 """SHA-256 (hex) of the files that come with the package and were found to be without a fault.
 

@@ -349,7 +349,7 @@ def _check_certificate(
             said = f"its automaton {session.automaton} is not the one of this version"
             checked.unknown.append(IntegrityProblem(where, f"certificate: {said}"))
             return
-        draft = place / f"{rules.name}-{rules.automaton.fingerprint[:12]}.json"
+        draft = place / f"{rules.name}-{rules.automaton.without_rules().fingerprint[:12]}.json"
         draft.write_bytes(certificate)
         found = certificates.coverage(rules, session.assumptions, [place])
         if found is None:

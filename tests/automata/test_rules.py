@@ -81,7 +81,7 @@ def test_what_a_table_declares() -> None:
     assert rules.initial == (0, 0, "NOTHING", "")
     assert rules.oracles[1] == Oracle("offer", rules.types["tries"], 0)
     assert rules.deciding == {"ASKED": ("YES", "NO", "LATER")}
-    assert not pxp.load_automaton("interact").rules.parameters
+    assert [one.name for one in pxp.load_automaton("interact").rules.parameters] == ["n", "k"]
     assert not Rules()
 
 
