@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -122,6 +123,8 @@ class SystemSubjects:
 
     def _results(self, request: Request) -> Iterator[Result]:
         system, properties = _system(request)
+        if request.parameters:
+            system = system.with_parameters(parameters_in(request.parameters))
         unbounded = UNBOUNDED in request.channels
         channels = [text for text in dict.fromkeys(request.channels) if text != UNBOUNDED]
         if unbounded:
@@ -155,6 +158,7 @@ def is_about_system(request: Request) -> bool:
     return bool(
         len([one for one in request.subjects if not PROTOCOLS.accepts(one)]) > 2
         or request.channels
+        or request.parameters
         or request.formulas
         or request.termination
         or request.fair
@@ -189,6 +193,22 @@ def _system(request: Request) -> tuple[System, tuple[Property, ...]]:
         return whole[0], request.properties
     own = read_system(whole[0]).properties if whole else ()
     return System.load(*subjects), (*own, *request.properties)
+
+
+def parameters_in(texts: Iterable[str]) -> dict[str, object]:
+    """The parameters that texts like "n=4,k=2" give: numbers, true or false, and names.
+
+    Raises `UsageError` for a text that gives none.
+    """
+    found = dict[str, object]()
+    for text in ",".join(texts).split(","):
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not name or not equals or not value:
+            said = f"{quoted(text)} is no parameter; write NAME=VALUE, as in n=4,k=2"
+            raise UsageError(said, "parameters")
+        number = re.fullmatch(r"-?[0-9]{1,18}", value)
+        found[name] = int(value) if number else {"true": True, "false": False}.get(value, value)
+    return found
 
 
 def _effort(request: Request) -> Effort:
@@ -626,6 +646,7 @@ def _refuse_with_rules(request: Request) -> None:
         "n": request.n != defaults.N,
         "k": request.k != defaults.K,
         "channels": bool(request.channels),
+        "parameters": bool(request.parameters),
         "limit": request.limit is not None,
         "memory": request.memory is not None,
         "reduction": request.reduction is not None,

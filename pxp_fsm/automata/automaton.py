@@ -16,7 +16,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-from pxp_fsm.automata.expressions import Expression
+from pxp_fsm.automata.expressions import Expression, Value
 from pxp_fsm.automata.rules import Rules, meaning_of
 from pxp_fsm.errors import GuardError, NotEnabled, TableError
 
@@ -70,11 +70,17 @@ def happening(name: str) -> Trigger:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A state; where guards leave it, exactly one of `guards` is true when it must decide."""
+    """A state; where guards leave it, exactly one of `guards` is true when it must decide.
+
+    In an unfolded table (`unfolding`) `base` is the state of the table as it is written, and
+    `values` what parameters and registers hold here.
+    """
 
     name: str
     about: str = ""
     guards: tuple[str, ...] = ()
+    base: str = ""
+    values: tuple[tuple[str, Value], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

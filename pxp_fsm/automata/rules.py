@@ -228,16 +228,11 @@ class Rules:
         return lru_cache(maxsize=1024)(self._found_question)
 
     def _found_question(self, state: str, known: tuple[tuple[str, Value], ...]) -> Oracle | str:
-        choices, rest = self._choices(self.deciding[state])
         values = dict(known)
-
-        def chosen(case: Case) -> str:
-            names = (guard for guard, when in choices if value_in(when, case, values) is True)
-            return next(names, rest)
-
-        guards = {guard for _, guard in cases(chosen, self.bounds)}
+        guards = self.possible(state, values)
         if len(guards) == 1:
-            return guards.pop()
+            return guards[0]
+        choices, _ = self._choices(self.deciding[state])
         try:
             for _, when in choices:
                 evaluate(when, values)
@@ -247,6 +242,17 @@ class Rules:
                 return oracle
         missing_names = ", ".join(name for name in self.stored if name not in values)
         raise GuardError(f"what is decided in state {state} depends on {missing_names}; set it")
+
+    def possible(self, state: str, known: Mapping[str, Value]) -> tuple[str, ...]:
+        """The guards that may be true in `state`, of what is not `known` whatever it is."""
+        choices, rest = self._choices(self.deciding[state])
+
+        def chosen(case: Case) -> str:
+            names = (guard for guard, when in choices if value_in(when, case, known) is True)
+            return next(names, rest)
+
+        found = {guard for _, guard in cases(chosen, self.bounds)}
+        return tuple(guard for guard in self.deciding[state] if guard in found)
 
     def when(self, row: RuledRow, values: Values) -> bool:
         """Whether an unguarded row may be taken; `values` are those of `stored`, or of `names`."""
@@ -303,7 +309,7 @@ class Rules:
     def meaning(self) -> list[str]:
         """What the rules mean, one line each, with definitions replaced by what they mean.
 
-        The order of oracles counts, for it is that in which they are asked.
+        The orders of oracles and of a state's guards count: by them it is asked.
         """
         lines = [f"asks {self.asks}"] if self.oracles and self.asks != "each" else []
         for one in self._declared:
@@ -315,6 +321,7 @@ class Rules:
             elif isinstance(one, Oracle):
                 more = f" {self.oracles.index(one)} {one.relation} {' '.join(one.roles)}"
             lines.append(f"{kind} {one.name}: {one.type}{bound}{more}".rstrip())
+        lines += [f"decides {state}: {' '.join(some)}" for state, some in self.deciding.items()]
         lines += [
             f"guard {name}: {ELSE if when is None else str_of(when, expanded=True)}"
             for name, when in self.whens.items()

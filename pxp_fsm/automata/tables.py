@@ -204,18 +204,20 @@ def build_automaton(
     final: Iterable[str],
     initial: str | None = None,
     states: Mapping[str, str] = MappingProxyType({}),
-    guards: Mapping[str, str] = MappingProxyType({}),
+    guards: Mapping[str, str | Mapping[str, str]] = MappingProxyType({}),
     title: str = "",
     note: str = "",
     peer: str = "",
     payloads: Mapping[str, Any] = MappingProxyType({}),
+    **rules: Mapping[str, Any],
 ) -> Automaton:
     """An automaton from rows in Python, checked as a file is.
 
     A row has the keys of a file's: `from`, `to`, one of `send`, `receive` and `event`, and where
     they apply `guard`, `partner` and `number`. The states are those of the rows, in their order;
     `initial` is the first of them unless it is named. `states` and `guards` say what they mean,
-    `payloads` which JSON Schema fits what a tag carries.
+    `payloads` which JSON Schema fits what a tag carries. `rules` are the sections of a file by
+    which a table decides and counts: `parameters`, `registers`, `oracles`, `let`, `each`.
 
     >>> import pxp_fsm as pxp
     >>> pxp.build_automaton(
@@ -256,6 +258,7 @@ def build_automaton(
         "guards": dict.fromkeys(used, "") | dict(guards),
         "note": note,
         "payloads": dict(payloads),
+        **rules,
     }
     if peer:
         raw["peer"] = peer
