@@ -332,14 +332,13 @@ class SessionModel:
     def _close(self, state: SessionState, tag: str, previous: str) -> SessionState:
         if isinstance(self.rules, Pxp):
             return state._replace(over="term") if tag == Tag.TERM else state
-        stopped = self.rules.functions.stops(tag, previous or Tag.INIT)
-        if not self.rules.functions.done(state.sent, self.rules.n, stopped):
+        ending = self.rules.ending_after(state.sent, tag, previous)
+        if ending is None:
             return state
         after = self._closing(state.at)
-        if after is None:
-            return state._replace(over="stuck")
-        why = "bound" if not stopped else "rejected" if tag == Tag.REJECT else "ratified"
-        return state._replace(at=after, over=why)
+        return (
+            state._replace(over="stuck") if after is None else state._replace(at=after, over=ending)
+        )
 
     @cached_property
     def _closing(self) -> Callable[[tuple[str, str]], tuple[str, str] | None]:

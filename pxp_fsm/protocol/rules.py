@@ -162,13 +162,16 @@ class Interact:
 
     def ending(self, history: Sequence[Message]) -> Ending | None:
         """Why the schedule closes the session after `history`, or None if it goes on."""
-        tag = history[-1].tag
         previous = history[-2].tag if len(history) > 1 else ""
-        if not self.closes(len(history), tag, previous):
+        return self.ending_after(len(history), history[-1].tag, previous)
+
+    def ending_after(self, sent: int, tag: str, previous: str) -> Ending | None:
+        """The same after `sent` messages, the last two with these tags; "" is no message."""
+        if not self.closes(sent, tag, previous):
             return None
         if tag == Tag.REJECT:
             return Ending.REJECTED
-        stopped = tag == Tag.RATIFY and (previous == Tag.RATIFY or len(history) < self.n)
+        stopped = tag == Tag.RATIFY and (previous == Tag.RATIFY or sent < self.n)
         return Ending.RATIFIED if stopped else Ending.BOUND
 
     def closes(self, sent: int, tag: str, previous: str) -> bool:

@@ -78,7 +78,12 @@ def test_the_traceback_of_a_users_function_is_kept() -> None:
 
 
 def test_the_command_shows_the_traceback_and_says_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decisions, "interact_guard", raises)
+    def closes(_rules: pxp.Interact, sent: int, _tag: str, _previous: str) -> bool:
+        if sent == 3:
+            raise ZeroDivisionError("three")
+        return False
+
+    monkeypatch.setattr(pxp.Interact, "closes", closes)
     done = CliRunner().invoke(
         commands, ["check", "interact", "--relations", "noisy", "--property", "never-stuck"]
     )
