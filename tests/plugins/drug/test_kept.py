@@ -224,7 +224,7 @@ def test_an_earlier_certificate_is_refused_with_what_to_do_and_one_made_anew_is_
     assert found.path == certificate
     printed = pxp(capsys, "run", "drug", "-v", "--instances", "1", "--protocol", "pxp").splitlines()
     first = next(i for i, line in enumerate(printed) if line.startswith("Certificate: "))
-    assert printed[first].endswith("pxp-d794fbf2247c.json (table pxp d794fbf2247c)")
+    assert printed[first].endswith("pxp-d794fbf2247c.json (table pxp 9718d010705c)")
     assert printed[first + 1 : first + 3] == [
         "Assumed of MATCH and AGREE: deterministic, reflexive, shared, symmetric",
         f"Proved of these sessions: {', '.join(found.claims)}",
