@@ -132,7 +132,7 @@ def test_what_runs_a_line_of_a_change_is_what_tries_it() -> None:
         rules.derive(rules.Interact(), 2, [True])
     cost = Cost(0, {name: frozenset(lines) for name, lines in ran.items()})
     tried = {mutant for mutant in found if runs(cost, mutant)}
-    assert not any("Guard(question)" in mutant.change for mutant in tried)
+    assert not any(mutant.change.startswith("`return Guard(question)`") for mutant in tried)
     assert len(tried) > 5
     with lines_run({str(rules.__file__): file}) as ran:
         rules.derive(rules.Interact(), 2, [True, True])
