@@ -85,7 +85,7 @@ def test_the_command_shows_the_traceback_and_says_unknown(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(pxp.Interact, "closes", closes)
     done = CliRunner().invoke(
-        commands, ["check", "interact", "--relations", "noisy", "--property", "never-stuck"]
+        commands, ["check", "interact", "--relations", "noisy", "--formula", "F ended"]
     )
     assert done.exit_code == 4
     assert "UNKNOWN" in done.stdout
