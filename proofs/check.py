@@ -15,6 +15,7 @@ from proofs.claims.theorems import prove as prove_theorems
 from proofs.core.results import Bound, Result, Status, Verdict, stopped, table
 from proofs.induction.numbers import Unknown
 from proofs.requests import NamedProperty, Request
+from proofs.rules.certificates import RulesCertificate
 from proofs.subjects import (
     NAMES,
     PROTOCOLS,
@@ -51,7 +52,7 @@ class Results(Sequence[Result]):
         self._answers = answers
         self._found = list[Result]()
         self._error: Exception | None = None
-        self.certificates: tuple[Certificate | SystemCertificate, ...] = ()
+        self.certificates: tuple[Certificate | RulesCertificate | SystemCertificate, ...] = ()
 
     def _has(self, count: int | None) -> bool:
         """Compute until there are so many results, or all; whether there are so many."""

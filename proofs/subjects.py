@@ -28,6 +28,7 @@ from proofs.logic.sessions import check as check_sessions
 from proofs.logic.sessions import is_of_sessions
 from proofs.logic.termination import TERMINATION
 from proofs.requests import NamedProperty, Request
+from proofs.rules.certificates import RulesCertificate, name_of_claim, prove_system
 from proofs.sessions.explicit import check_explicit
 from proofs.sessions.running import check_running
 from proofs.systems import (
@@ -54,7 +55,7 @@ from pxp_fsm.automata.tables import BUILTIN, load_automaton
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 
-Answer = Result | Certificate | SystemCertificate
+Answer = Result | Certificate | SystemCertificate | RulesCertificate
 """What comes of a request: results, and the certificates that were made on the way."""
 
 
@@ -117,10 +118,14 @@ class SystemSubjects:
 
         With `certificate` what holds is in the certificate that comes last, or UNKNOWN.
         """
-        found = self._results(request)
+        _, properties = _system(request)
+        if any(one.claim for one in properties) and not request.formulas:
+            return _proved_from_rules(request)
+        found = self.checked(request)
         return found if request.certificate is None else _certified(request, found)
 
-    def _results(self, request: Request) -> Iterator[Result]:
+    def checked(self, request: Request) -> Iterator[Result]:
+        """What is checked of the tables, with free guards."""
         system, properties = _system(request)
         unbounded = UNBOUNDED in request.channels
         channels = [text for text in dict.fromkeys(request.channels) if text != UNBOUNDED]
@@ -191,6 +196,22 @@ def _system(request: Request) -> tuple[System, tuple[Property, ...]]:
     return System.load(*subjects), (*own, *request.properties)
 
 
+def _proved_from_rules(request: Request) -> Iterator[Answer]:
+    """What is checked of the tables, then what is proved for all values of parameters.
+
+    With `certificate` only what is proved is asked for; the certificate comes last.
+    """
+    system, properties = _system(request)
+    wanted = [one for one in properties if one.claim and request.wants(name_of_claim(one))]
+    others = tuple(name for name in request.names if name not in map(name_of_claim, wanted))
+    if request.certificate is None and (others or not request.names):
+        yield from SYSTEMS.checked(replace(request, names=others))
+    results, certificate = prove_system(system, wanted)
+    yield from results
+    if certificate is not None and request.certificate is not None:
+        yield certificate
+
+
 def _effort(request: Request) -> Effort:
     return Effort(request.limit or UNLIMITED, request.memory or half_of_memory())
 
@@ -247,7 +268,9 @@ def _bounded(
     parsed = asked | {one.formula: parse(one.formula) for one in demanded}
     for text, formula in parsed.items():
         _check_about_tables(text, formula)
-    expected = {one.check: Status(one.expected) for one in properties if one.check}
+    expected = {
+        one.check: Status(one.expected) for one in properties if one.check and not one.claim
+    }
     _check_names(tuple(expected), TITLES, "a system", "")
     if everything or request.names:
         for result in standard(over, request.names, effort, reduction):

@@ -56,8 +56,9 @@ This archive was written by pxp-fsm {version}. Check it with
 
 manifest.json lists every file with its SHA-256, each run with its mark, and the versions that made
 it. For each run there are: the recorded sessions (sessions.jsonl; pxp import reads them), the plan,
-the prompts, the automaton, its certificate (python -m proofs.recheck certificate.json
-automaton.toml), what is known of the data, and Table 1. report/ has the page, tables and figures.
+the prompts, the automaton, its certificate (python -I -S PATH certificate.json
+automaton.toml; pxp doctor says the path of the checker), what is known of the data, and Table 1.
+report/ has the page, tables and figures.
 """
 
 

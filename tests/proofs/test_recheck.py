@@ -26,7 +26,7 @@ def test_the_real_certificate_is_accepted(protocol: str, tmp_path: Path) -> None
     table = tmp_path / "table.toml"
     table.write_text(TABLES[protocol], "utf-8")
     done = subprocess.run(
-        [sys.executable, "-m", "proofs.recheck", FILES[protocol], table],
+        [sys.executable, "-I", "-S", recheck.__file__, FILES[protocol], table],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     lines = done.stdout.splitlines()
@@ -162,7 +162,7 @@ def test_a_file_that_is_no_certificate_is_told_so(text: str, tmp_path: Path) -> 
     certificate.write_text(text, "utf-8")
     table.write_text(TABLES["pxp"], "utf-8")
     done = subprocess.run(
-        [sys.executable, "-m", "proofs.recheck", certificate, table],
+        [sys.executable, "-I", "-S", recheck.__file__, certificate, table],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (1, "")

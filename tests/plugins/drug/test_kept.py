@@ -16,6 +16,7 @@ from backends.databases import SqlBlackboard
 from backends.databases.verify import verify
 from backends.models.scripts import read_script
 from backends.models.settings import Settings
+from proofs import recheck
 from proofs.claims.certificates import coverage
 from pxp_fsm.cli.main import main
 from pxp_fsm.errors import DataError, UsageError
@@ -209,7 +210,7 @@ def test_an_earlier_certificate_is_refused_with_what_to_do_and_one_made_anew_is_
     certificate = folder / "pxp-d794fbf2247c.json"
     with resources.as_file(resources.files("pxp_fsm.automata") / "data" / "pxp.toml") as table:
         done = subprocess.run(
-            [sys.executable, "-m", "proofs.recheck", certificate, table],
+            [sys.executable, "-I", "-S", recheck.__file__, certificate, table],
             capture_output=True, text=True, check=False, cwd=ROOT,
         )  # fmt: skip
     assert (done.returncode, done.stderr) == (1, "")
