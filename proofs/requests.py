@@ -32,11 +32,7 @@ class Request:
 
     subjects: tuple[Any, ...] = option("", (), argument=True, metavar="[TABLE...]")
     names: tuple[str, ...] = option(
-        "Check only the property or claim NAME; repeatable.",
-        (),
-        name="property",
-        metavar="NAME",
-        listed="claims",
+        "Check only the property or claim NAME; repeatable.", (), name="property", metavar="NAME"
     )
     relations: str | None = option(
         "Check only under these assumptions on MATCH and AGREE: equivalence, tolerance, noisy, "

@@ -16,8 +16,7 @@ from pxp_fsm.automata.tables import load_automaton
 from pxp_fsm.errors import PXPError
 from pxp_fsm.experiments import files as experiments
 
-ROOT = Path(__file__).parents[1]
-FOLDER = ROOT / "tests" / "kept" / "faults"
+FOLDER = Path(__file__).parent / "kept" / "faults"
 
 Loader = Callable[[Path], object]
 LOADERS: dict[str, Loader] = {

@@ -59,8 +59,9 @@ as_of = 2026-01-01
 
 @pytest.fixture
 def pxp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
-    """The command in a folder of its own; what it prints."""
+    """The command in a folder of its own, which has a catalogue; what it prints."""
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.toml").write_text(CATALOGUE, "utf-8")
 
     def called(*arguments: str) -> str:
         done = CliRunner().invoke(commands, arguments)
@@ -68,12 +69,6 @@ def pxp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..
         return done.output
 
     yield called
-
-
-def with_models(name: str, settings: str) -> str:
-    """A models file of the current folder: the catalogue and settings; its name."""
-    Path(name).write_text(f"{CATALOGUE}\n[models]\n{settings}\n", "utf-8")
-    return name
 
 
 def played(task: str) -> list[dict[str, Any]]:
@@ -144,7 +139,7 @@ def spoken(output: str) -> dict[str, list[Any]]:
 
 
 def told(pxp: Callable[..., str], database: str) -> dict[str, list[str]]:
-    lines = [line.split() for line in pxp("list", "costs", "--database", database).splitlines()]
+    lines = [line.split() for line in pxp("cost", database).splitlines()]
     return {words[1]: words[2:] for words in lines if words and words[0][-2:] == "-1"}
 
 
@@ -162,10 +157,9 @@ def run_against_others(
     address = others(task)
     before = len(journal(address))
     model = f"{kind}:model@{address}" + ("/v1" if kind == "openai" else "")
-    asked = ("--machine", model, "--judge", model, "--seed", "1")
+    asked = ("--machine", model, "--judge", model, "--catalogue", "mine.toml", "--seed", "1")
     common = ("run", task, "--instances", "6", "--repetitions", "2", *asked)
-    live = with_models("live.toml", 'cache = "calls.jsonl"')
-    said = pxp(*common, "--models", live, "--output", "live")
+    said = pxp(*common, "--cache", "calls.jsonl", "--output", "live")
     assert f"Models: machine {model}, judge {model}" in said
     calls = journal(address)[before:]
     assert {call["response"]["status"] for call in calls} == {200}
@@ -176,8 +170,7 @@ def run_against_others(
     tags = [[message.tag for message, _ in found[2]] for found in spoken("live").values()]
     assert tags == [SESSION] * 12
 
-    recorded = with_models("again.toml", 'replay = "calls.jsonl"')
-    replay = ("--models", recorded, "--output", "again")
+    replay = ("--replay", "calls.jsonl", "--output", "again")
     assert "from the cache" in pxp(*common, *replay)
     assert len(journal(address)) == before + len(calls)
     again = told(pxp, "again/blackboard.sqlite")
@@ -265,10 +258,9 @@ def test_a_run_in_batches_sends_each_round_of_all_sessions_as_one(
 ) -> None:
     office = Office(httpserver)
     model = f"anthropic:many@{httpserver.url_for('')}"
-    asked = ("--machine", model, "--judge", model)
+    asked = ("--machine", model, "--judge", model, "--catalogue", "mine.toml")
     common = ("run", "animals", "--instances", "5", *asked)
-    batches = with_models("live.toml", 'batches = true\ncache = "calls.jsonl"')
-    pxp(*common, "--models", batches, "--output", "live")
+    pxp(*common, "--batches", "--cache", "calls.jsonl", "--output", "live")
     sizes = [len(batch) for batch in office.batches]
     answers = [batch for batch in office.batches if not judging(flat(batch[0]["params"]))]
     assert [len(batch) for batch in answers] == [5] * 4
@@ -279,8 +271,7 @@ def test_a_run_in_batches_sends_each_round_of_all_sessions_as_one(
     assert f"{dollars:.4f}" in cost["all"]
     tags = [[message.tag for message, _ in found[2]] for found in spoken("live").values()]
     assert tags == [SESSION] * 5
-    recorded = with_models("again.toml", 'replay = "calls.jsonl"')
-    pxp(*common, "--models", recorded, "--output", "again")
+    pxp(*common, "--replay", "calls.jsonl", "--output", "again")
     assert len(office.batches) == len(sizes)
     assert spoken("again") == spoken("live")
 
@@ -290,8 +281,7 @@ def test_a_terminal_of_80_columns_shows_how_far_a_run_of_models_is(
     httpserver: HTTPServer, tmp_path: Path
 ) -> None:
     table = Table(httpserver, stubborn_then_convinced, agrees_when_convinced)
-    asked = ["--machine", table.model, "--judge", table.model, "--models", "one.toml"]
-    (tmp_path / "one.toml").write_text("[models]\nin_flight = 1\n")
+    asked = ["--machine", table.model, "--judge", table.model, "--in-flight", "1"]
     child = pexpect.spawn(
         sys.executable,
         ["-m", "pxp_fsm.cli", "run", "animals", "--instances", "3", *asked],

@@ -8,6 +8,6 @@ PLUGIN = Plugin(
     tasks={"greetings": "greetings.task:GREETINGS"},
     checks=("greetings.check:PHRASES",),
     formats={"phrasebook": Format(".phrases", table="greetings.phrasebook:to_phrasebook")},
-    pages={"greetings": "greetings.page:pages"},
+    pages={"greetings": "greetings.page:router"},
     commands={"greet": Entry("greet in a language", "greetings.cli:greet")},
 )

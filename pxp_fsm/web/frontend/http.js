@@ -26,7 +26,7 @@ export const post = sent("POST"), put = sent("PUT");
 
 /** Events by WebSocket; `send` of what is returned sends one, `close` ends it. Of those sent before
  * the connection stands the last of each type is kept. */
-export function socket(path, tell, lost) {
+export function socket(path, tell, lost, stands = () => {}) {
   const scheme = location.protocol === "https:" ? "wss" : "ws";
   const connection = new WebSocket(`${scheme}://${location.host}${path}`);
   const waiting = new Map();
@@ -34,6 +34,7 @@ export function socket(path, tell, lost) {
   connection.onopen = () => {
     waiting.forEach((one) => connection.send(one));
     waiting.clear();
+    stands();
   };
   connection.onclose = () => lost();
   const send = (message) => {

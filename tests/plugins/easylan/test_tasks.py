@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pxp_fsm.errors import FileError, NoAnswer
-from pxp_fsm.plugins.easylan.experiments import tasks
 from pxp_fsm.plugins.easylan.experiments.scoring import (
     RULES,
     CriterionJudge,
@@ -29,6 +28,7 @@ from pxp_fsm.plugins.easylan.experiments.tasks import (
     TaskExample,
     load_task,
     parse,
+    schema,
 )
 from tests.plugins.easylan.scripted_models import Speaking
 
@@ -141,7 +141,8 @@ def test_a_rule_tells_good_from_bad(
 
 
 def test_the_schema_names_exactly_the_rules_that_there_are() -> None:
-    assert set(tasks.RULES) == set(RULES)
+    rules = schema()["properties"]["criteria"]["items"]["properties"]["rule"]["enum"]
+    assert set(rules) == set(RULES)
 
 
 def test_what_is_no_list_of_labels_meets_nothing() -> None:

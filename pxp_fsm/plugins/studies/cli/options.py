@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from pxp_fsm.cli.options import common
-from pxp_fsm.cli.options.storage import output_path
 from pxp_fsm.options import option
 
 
@@ -16,18 +15,17 @@ def _study() -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckStudy:
+class StudyCheckOptions:
     """Check the study in a file, and prove the lifecycles that it is run by.
 
     The JSON Schema of the file is pxp_fsm/plugins/studies/study.schema.json.
     """
 
     file: Path = _study()
-    as_json: bool = common.as_json()
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServeStudy:
+class StudyServeOptions:
     """Let people take part in a study in a browser, and conduct it, until Ctrl-C.
 
     The command prints the address that a panel is given (with its parameters), the link of whoever
@@ -40,18 +38,17 @@ class ServeStudy:
     database: str = common.database("The database that holds the study; created if there is none.")
     invite: int = option("Invite NUMBER people by a link for each.", 0, least=0, metavar="NUMBER")
     port: int = common.port(8765)
-    url: str | None = common.server_url("others")
-    days: float = common.days(90.0)
-    browser: bool = common.browser()
+    url: str | None = common.server_url("people")
+    days: float = option("The days for which a link is valid.", 90.0, above=0, most=3650)
+    browser: bool = option("Open the researcher's page in the browser.", True)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowStudy:
+class StudyStatusOptions:
     """Print who takes part in a study, how far they are, and who waits for whom."""
 
     file: Path = _study()
     database: str = common.database("The database that holds the study: a file or a URL.")
-    as_json: bool = common.as_json()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,13 +71,19 @@ class StudyChangeOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExportStudy:
+class StudyExportOptions:
     """Export a study without names, as CSV with a data dictionary.
 
     Who the participants are is written to a file of its own, and only where one is named.
     """
 
     file: Path = _study()
-    output: Path | None = output_path()
+    output: Path | None = option(
+        "The folder to write; it must not exist.",
+        None,
+        short="-o",
+        path="folder",
+        default="named after the study",
+    )
     identifiers: Path | None = option("Write who the participants are to this file.", None)
     database: str = common.database("The database that holds the study: a file or a URL.")

@@ -3,7 +3,7 @@
 
 import { get, post, socket } from "../http.js";
 
-/** The server of `pxp serve`. */
+/** The server of `pxp explore`. */
 export class ServerSource {
   live = true;
   system = "";

@@ -1,0 +1,1 @@
+"""The tables of networks of LLM agents as models, and the claims about them."""
