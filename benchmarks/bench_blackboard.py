@@ -266,7 +266,7 @@ def listing(folder: Path, sessions: int = 100_000) -> None:
             times.append(time.perf_counter() - started)
             computed.append(time.process_time() - worked)
         print(f"| {what} | {min(times):.3f} | {min(computed):.3f} |", flush=True)
-    command = [sys.executable, "-m", "pxp_fsm.cli", "sessions", "--database", str(path)]
+    command = [sys.executable, "-m", "pxp_fsm.cli", "show", "--database", str(path)]
     for limit in (200, sessions):
         times, before = [], os.times()
         for _ in range(3):

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from backends.databases import SqlBlackboard
 from guards import Exact
-from pxp_fsm.experiments import executors, runs
+from pxp_fsm.experiments import executors, openings, runs
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.protocol.messages import Answer, Instance, Question
 from pxp_fsm.protocol.relations import NOISY, Outcome
@@ -124,7 +124,7 @@ def sessions_against(server: Server, database: str, carry: bool) -> tuple[float,
     server.calls = 0
     server.idle.clear()
     with SqlBlackboard(database) as board:
-        run = runs.start(runs.TaskOpening(plan, task, data), board)
+        run = runs.start(openings.TaskOpening(plan, task, data), board)
         started = time.perf_counter()
         run.execute()
         taken = time.perf_counter() - started

@@ -22,9 +22,10 @@ from pxp_fsm.automata.tables import load_automaton
 from pxp_fsm.protocol.relations import Assumption
 from pxp_fsm.web import checks
 from pxp_fsm.web.editing import Editor
+from pxp_fsm.web.explorer import explorer_pages
 from pxp_fsm.web.files import explorer_file
-from pxp_fsm.web.server import application
-from pxp_fsm.web.serving import Access, GuardedApp, static
+from pxp_fsm.web.guard import Access
+from pxp_fsm.web.pages import application, static
 from pxp_fsm.web.subjects import SystemSubject, subject_in, subject_of
 from pxp_fsm.web.views import Views
 
@@ -56,9 +57,8 @@ def of_server(subject: SystemSubject) -> list[float]:
     """CPU milliseconds of each step of a random walk."""
     access = Access(8000)
     headers = {"authorization": f"Bearer {access.token}"}
-    client = TestClient(
-        GuardedApp(application(subject), access), base_url="http://127.0.0.1:8000", headers=headers
-    )
+    app = application(access, explorer_pages(subject))
+    client = TestClient(app, base_url=access.address, headers=headers)
     chance, choices, found = random.Random(1), list[int](), list[float]()
     (state,) = client.post("/api/trace", json={"choices": []}).json()
     for _ in range(STEPS):

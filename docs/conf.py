@@ -14,20 +14,23 @@ import click
 from sphinx.application import Sphinx
 
 import pxp_fsm as pxp
+from backends.models.catalogue import CATALOGUE
+from backends.models.scripts import SCRIPT
 from proofs.claims import catalogue
 from proofs.claims.catalogue import source_of
 from proofs.claims.theorems import THEOREMS
 from proofs.core.results import Status
-from pxp_fsm.analysis.recordings import conversations
-from pxp_fsm.automata import system_files, tables
+from pxp_fsm.analysis.recordings.conversations import MAPPING
+from pxp_fsm.automata.system_files import SYSTEM
+from pxp_fsm.automata.table_files import TABLE
 from pxp_fsm.cli.main import commands as command_line
-from pxp_fsm.experiments import files as experiments
+from pxp_fsm.experiments.files import EXPERIMENT
 from pxp_fsm.plugins.conformance import process
 from pxp_fsm.plugins.easylan import serialization as training
-from pxp_fsm.plugins.easylan.experiments import developers
-from pxp_fsm.plugins.easylan.experiments import tasks as network_tasks
-from pxp_fsm.plugins.easylan.model import files as networks
-from pxp_fsm.plugins.studies import schema as studies
+from pxp_fsm.plugins.easylan.experiments.developers import FOLLOWED
+from pxp_fsm.plugins.easylan.experiments.tasks import NETWORK_TASK
+from pxp_fsm.plugins.easylan.model.files import NETWORK
+from pxp_fsm.plugins.studies.files import STUDY
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -58,15 +61,17 @@ exclude_patterns = ["conf.py"]
 suppress_warnings = ["myst.header", "misc.highlighting_failure"]  # Mermaid has no highlighter
 
 SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
-    "A table": tables.schema,
-    "A system": system_files.system_schema,
-    "An experiment": experiments.schema,
-    "A network": networks.schema,
-    "A task for networks": network_tasks.schema,
-    "A recorded developer": developers.schema,
+    "A table": TABLE.schema,
+    "A system": SYSTEM.schema,
+    "An experiment": EXPERIMENT.schema,
+    "A network": NETWORK.schema,
+    "A task for networks": NETWORK_TASK.schema,
+    "A recorded developer": FOLLOWED.schema,
     "What a training tells and is told": training.schema,
-    "A study": studies.schema,
-    "A mapping of a recording": conversations.schema,
+    "A study": STUDY.schema,
+    "A mapping of a recording": MAPPING.schema,
+    "A catalogue of models": CATALOGUE.schema,
+    "A script of a model": SCRIPT.schema,
     "What a program is asked, and answers": process.schema,
 }
 

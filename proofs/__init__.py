@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from pxp_fsm.doors import door
+from pxp_fsm.lazy import attach
 
 if TYPE_CHECKING:
+    from proofs.check import known_properties as known_properties
     from proofs.check import prove as prove
     from proofs.claims.certificates import certify as certify
     from proofs.claims.system_certificates import certify_system as certify_system
@@ -28,6 +29,22 @@ if TYPE_CHECKING:
     from pxp_fsm.protocol.relations import TOLERANCE as TOLERANCE
     from pxp_fsm.protocol.relations import Assumption as Assumption
 
-__getattr__, __dir__ = door(globals())
+__getattr__, __dir__ = attach(
+    globals(),
+    {
+        "proofs.check": "known_properties prove",
+        "proofs.claims.certificates": "certify",
+        "proofs.claims.system_certificates": "certify_system",
+        "proofs.core.explore": "Model Space Step Trace explore",
+        "proofs.core.results": "Bound Result Status Verdict",
+        "proofs.monitor": "EventMonitor",
+        "proofs.requests": "NamedProperty Request",
+        "proofs.sessions.amalgamation": "amalgamates",
+        "proofs.sessions.model": "SessionModel",
+        "proofs.sessions.relational": "Theory",
+        "proofs.subjects": "Checkable",
+        "pxp_fsm.protocol.relations": "EQUIVALENCE TOLERANCE Assumption",
+    },
+)
 
 __distribution__ = "pxp-fsm"

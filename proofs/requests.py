@@ -32,7 +32,11 @@ class Request:
 
     subjects: tuple[Any, ...] = option("", (), argument=True, metavar="[TABLE...]")
     names: tuple[str, ...] = option(
-        "Check only the property or claim NAME; repeatable.", (), name="property", metavar="NAME"
+        "Check only the property or claim NAME; repeatable.",
+        (),
+        name="property",
+        metavar="NAME",
+        listed="claims",
     )
     relations: str | None = option(
         "Check only under these assumptions on MATCH and AGREE: equivalence, tolerance, noisy, "

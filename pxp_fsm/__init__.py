@@ -5,11 +5,11 @@ is each of the rooms behind it (`pxp.guards`, `pxp.models`, ...), which have fur
 """
 
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from pxp_fsm.doors import door
-from pxp_fsm.registry import contribution, contributions, load
+from pxp_fsm.lazy import attach
+
+__version__ = "0.1.0"
 
 if TYPE_CHECKING:
     import guards as guards
@@ -55,11 +55,6 @@ if TYPE_CHECKING:
     from pxp_fsm.sessions.machine import Machine as Machine
     from pxp_fsm.sessions.session import Session as Session
 
-try:
-    __version__ = version("pxp-fsm")
-except PackageNotFoundError:  # a source tree that was never installed
-    __version__ = "0+unknown"
-
 if TYPE_CHECKING:  # the names of our plug-ins, which the registry loads
     from pxp_fsm.plugins import conformance as conformance
     from pxp_fsm.plugins import drug as drug
@@ -70,22 +65,70 @@ if TYPE_CHECKING:  # the names of our plug-ins, which the registry loads
     from pxp_fsm.plugins.languages.operands import language as language
     from pxp_fsm.plugins.odds.rationals import odds as odds
 
-_load, _names = door(globals())
+_load, _names = attach(
+    globals(),
+    {
+        "backends.databases.blackboard": "open_blackboard",
+        "guards.text": "exact normalised_text",
+        "proofs.check": "check prove",
+        "proofs.core.results": "Result",
+        "pxp_fsm.automata.automaton": "Automaton",
+        "pxp_fsm.automata.system": "System",
+        "pxp_fsm.automata.tables": "build_automaton load_automaton",
+        "pxp_fsm.diagrams.notebook": "draw",
+        "pxp_fsm.errors": "NoAnswer PXPError",
+        "pxp_fsm.experiments.plans": "Plan",
+        "pxp_fsm.experiments.runs": "run",
+        "pxp_fsm.protocol.intelligibility": "classify",
+        "pxp_fsm.protocol.messages": "Answer Instance Message Question",
+        "pxp_fsm.protocol.rules": "Interact Pxp",
+        "pxp_fsm.protocol.situation": "Derived",
+        "pxp_fsm.sessions.actors": "Actor Intent Turn",
+        "pxp_fsm.sessions.agent": "Agent",
+        "pxp_fsm.sessions.events": "Event Faults",
+        "pxp_fsm.sessions.functions": "respondent",
+        "pxp_fsm.sessions.machine": "Machine",
+        "pxp_fsm.sessions.session": "Session",
+    },
+    {
+        "guards": "guards",
+        "proofs": "proofs",
+        "databases": "backends.databases",
+        "models": "backends.models",
+        "logic": "proofs.logic",
+        "diagrams": "pxp_fsm.diagrams",
+        "experiments": "pxp_fsm.experiments",
+        "registry": "pxp_fsm.registry",
+        "tasks": "pxp_fsm.tasks",
+        "audits": "pxp_fsm.analysis.audits",
+    },
+)
 
 
 def __dir__() -> list[str]:
-    return sorted({*_names(), *contributions("names")})
+    return sorted({*_names(), *_plugged()})
 
 
 def __getattr__(name: str) -> Any:
     if name == "__all__":
-        return [*_load(name), *contributions("names")]
-    where = None
-    if not name.startswith("_") and name not in _names():
-        where = contribution("names", name)
-    if where is None:
+        return [*_load(name), *_plugged()]
+    if name.startswith("_") or name in _names():
         value = _load(name)
+    elif where := _registry().contribution("names", name):
+        value = globals()[name] = _registry().load(where)
     else:
-        value = globals()[name] = load(where)
-    import_module("pxp_fsm.diagrams.notebook")  # automata and sessions can show themselves
+        value = _load(name)
+    if name != "registry":  # which what is imported there imports
+        import_module("pxp_fsm.diagrams.notebook")  # automata and sessions can show themselves
     return value
+
+
+def _plugged() -> dict[str, str]:
+    """Where the names are that plug-ins add."""
+    found: dict[str, str] = _registry().contributions("names")
+    return found
+
+
+def _registry() -> Any:
+    """The registry, which takes longer to import than all else here."""
+    return import_module("pxp_fsm.registry")

@@ -149,3 +149,9 @@ def package_fingerprint(package: str, names: tuple[str, ...], also: str = "") ->
 def cache_folder() -> Path:
     """The user's folder of what is compiled once, in `$XDG_CACHE_HOME` or `~/.cache`."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pxp-fsm"
+
+
+def file_name(what: str) -> str:
+    """A file name for the drawing of `what`: letters, digits, dots, dashes, underscores."""
+    stem = Path(what).stem if what.endswith((".toml", ".json")) else what
+    return re.sub(r"[^\w.-]+", "-", stem, flags=re.ASCII).strip("-.") or "drawing"

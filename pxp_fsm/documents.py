@@ -28,15 +28,42 @@ def line_of(text: str, path: Location) -> int:
 
     A path that leads nowhere (a missing key) gives the line of its longest part that exists.
     """
+    node = _node_at(text, path)
+    return 1 if node is None else node.start_point.row + 1
+
+
+def position_in(text: str, path: Location, offset: int) -> tuple[int, int]:
+    """Line and column, from 1, of the character `offset` of the text at `path` in the TOML `text`.
+
+    Where escapes stand before it, or another value, the column is that at which the value begins.
+    """
+    node = _node_at(text, path)
+    if node is None:
+        return 1, 1
+    value = node.named_children[1] if node.type == "pair" else node
+    data = text.encode()
+    start = data[: value.start_byte].decode()
+    written = data[value.start_byte : value.end_byte].decode()
+    quotes = 3 if written[:3] in ('"""', "'''") else 1
+    begins = quotes + (written[quotes : quotes + 1] == "\n") * (quotes == 3)
+    before = written[: begins + offset]
+    if value.type != "string" or ("\\" in before and before[0] == '"'):
+        before = ""
+    at = start + before
+    return at.count("\n") + 1, len(at) - at.rfind("\n")
+
+
+def _node_at(text: str, path: Location) -> Node | None:
+    """The key or list element at `path`, or at its longest part that exists; None for the root."""
     import tree_sitter_toml
     from tree_sitter import Language, Parser
 
     root = Parser(Language(tree_sitter_toml.language())).parse(text.encode()).root_node
-    places: dict[Location, int] = {(): 1}
+    places: dict[Location, Node] = {}
     _collect(root, (), places, {})
-    while path not in places:
+    while path and path not in places:
         path = path[:-1]
-    return places[path]
+    return places.get(path)
 
 
 _BLANK = re.compile(r"[ \t\r\n]*")
@@ -82,37 +109,36 @@ def _after_blank(text: str, at: int) -> int:
 
 
 def _collect(
-    node: Node, at: Location, places: dict[Location, int], lengths: dict[Location, int]
+    node: Node, at: Location, places: dict[Location, Node], lengths: dict[Location, int]
 ) -> None:
-    """Note the line of every key and list element below `node`, whose own path is `at`."""
+    """Note every key and list element below `node`, whose own path is `at`."""
     for child in node.named_children:
-        line = child.start_point.row + 1
         if child.type in {"table", "table_array_element"}:
             here = _keys(child.named_children[0])
             if child.type == "table_array_element":
-                places.setdefault(here, line)
+                places.setdefault(here, child)
                 lengths[here] = lengths.get(here, -1) + 1
                 here = (*here, lengths[here])
-            places[here] = line
+            places[here] = child
             _collect(child, here, places, lengths)
         elif child.type == "pair":
             keys = _keys(child.named_children[0])
             for length in range(1, len(keys)):
-                places.setdefault((*at, *keys[:length]), line)
+                places.setdefault((*at, *keys[:length]), child)
             here = (*at, *keys)
-            places[here] = line
+            places[here] = child
             _value(child.named_children[1], here, places, lengths)
 
 
 def _value(
-    node: Node, at: Location, places: dict[Location, int], lengths: dict[Location, int]
+    node: Node, at: Location, places: dict[Location, Node], lengths: dict[Location, int]
 ) -> None:
     if node.type == "inline_table":
         _collect(node, at, places, lengths)
     elif node.type == "array":
         items = [child for child in node.named_children if child.type != "comment"]
         for index, item in enumerate(items):
-            places[*at, index] = item.start_point.row + 1
+            places[*at, index] = item
             _value(item, (*at, index), places, lengths)
 
 
@@ -152,8 +178,8 @@ def text_of(
         said = f"{path}: cannot be read ({why}); give the path of {what}{otherwise}"
         raise _refused(error, Fault((), said)) from reason
     if len(data) > most:
-        bytes_there = size if size > most else f"more than {most}"
-        said = f"{path}: {bytes_there} bytes; {what} has at most {most}"
+        bytes_there = f"{size:,}" if size > most else f"more than {most:,}"
+        said = f"{path}: {bytes_there} bytes; {what} has at most {most:,}: take a part of it"
         raise _refused(error, Fault((), said))
     try:
         return data.decode("utf-8-sig")
@@ -257,10 +283,18 @@ def _is_valid(raw: object, schema: Mapping[str, Any]) -> bool:
 
 
 def located(found: Iterable[Fault], text: str, filename: str) -> tuple[Fault, ...]:
-    """Each fault with file and line; of a JSON file, whose lines say little, with the file."""
+    """Each fault with file, line and column; of a JSON file, whose lines say little, the file."""
     if filename.endswith(".json"):
         return tuple(replace(fault, file=filename) for fault in found)
-    return tuple(replace(one, file=filename, line=line_of(text, one.path)) for one in found)
+    placed = [_located(one, text, filename) for one in found]
+    return tuple(sorted(placed, key=lambda fault: (fault.line or 0, fault.column or 0)))
+
+
+def _located(fault: Fault, text: str, filename: str) -> Fault:
+    if fault.offset is None:
+        return replace(fault, file=filename, line=line_of(text, fault.path))
+    line, column = position_in(text, fault.path, fault.offset)
+    return replace(fault, file=filename, line=line, column=column)
 
 
 def _fault(error: Any, said: str | None) -> Fault:

@@ -34,8 +34,9 @@ class Fault:
     """A fault of a file: where, which `value` stands there, and a message with the remedy.
 
     `kind` is the keyword of JSON Schema that is violated, or a name of its own; `allowed` are the
-    values that may stand there, where they can be listed. `file` and `line` (from 1) are known once
-    it has been located; of a JSON file `path` says more than a line.
+    values that may stand there, where they can be listed. `offset` (from 0) is where in a text the
+    fault is. `file`, `line` and, with an offset, `column` (from 1) are known once it has been
+    located; of a JSON file `path` says more than a line.
     """
 
     path: Place
@@ -45,11 +46,15 @@ class Fault:
     allowed: tuple[str, ...] = ()
     file: str = ""
     line: int | None = None
+    column: int | None = None
+    offset: int | None = None
 
     def __str__(self) -> str:
         if not self.file:
             return self.message
         where = f", at {format_path(self.path)}" if self.line is None else f", line {self.line}"
+        if self.column is not None:
+            where += f", column {self.column}"
         return f"{self.file}{where}: {self.message}"
 
 
@@ -197,6 +202,11 @@ NOT_THEIRS = (Halted, BlackboardError)
 
 The call itself could not be stored, or the run cannot go on now.
 """
+
+
+def counted(number: int, what: str) -> str:
+    """`1 session`, `2 sessions`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def quoted(value: object, longest: int = 60) -> str:

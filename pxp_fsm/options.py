@@ -7,15 +7,15 @@ attaches to a field.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import reduce
-from types import NoneType, UnionType
+from types import MappingProxyType, NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from pxp_fsm.errors import UsageError, quoted
 
-_KEY = "option"
+_KEY, _GIVEN, _OUTSIDE = "option", "given", "outside"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +24,20 @@ class Option:
 
     A value is one of `choices`, at least `least` (or more than `above`) and at most `most`.
     `default` is shown in place of the field's own. On the command line it is called `name` (and
-    `short`), or is an `argument`; a `path` is that of a file or a folder. In a file it stands at
-    `key` (`learning.keep`), and `schema` is put in place of what follows from its type.
+    `short`), or is an `argument`; a `path` is that of a file or a folder. Help shows it below the
+    heading `group`; a `common` option is one of those that many commands share, and one that stands
+    `only_in` a kind of file has no place on the command line. Its values are completed from what
+    `pxp list LISTED` shows.
+    In a file it stands at `key` (`learning.keep`), and is of the type `written` where that is not
+    the field's own.
+
+    Bounds of a text are those of its length, bounds of a list those of its elements, which are
+    `unique` where they must be; a text has the `pattern`, and is not empty unless `least` is 0.
+    `problem` is said, after the value, in place of what is said of any other. `parse` makes the
+    value of a text, and raises `UsageError` where it is none; as text it is what `str` makes of it.
     """
 
-    help: str
+    help: str = ""
     default: str = ""
     metavar: str | None = None
     choices: tuple[str, ...] = ()
@@ -39,8 +48,16 @@ class Option:
     short: str = ""
     argument: bool = False
     path: Literal["file", "folder", "any"] = "file"
+    group: str = ""
+    common: bool = False
+    only_in: str = ""
+    listed: str = ""
     key: str = ""
-    schema: Mapping[str, Any] | None = None
+    written: Any = None
+    pattern: str = ""
+    unique: bool = False
+    problem: str = ""
+    parse: Callable[[str], Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +78,37 @@ class Setting:
 
 def option(help: str = "", value: Any = MISSING, **described: Any) -> Any:  # noqa: A002 - as in click
     """A field of a dataclass that is an option (`Option`); without `value` it must be given."""
-    return field(default=value, metadata={_KEY: Option(help, **described)})
+    about = {_KEY: Option(help, **described)}
+    if isinstance(value, Mapping):  # a dataclass takes no default that may be changed
+        return field(default_factory=lambda: MappingProxyType(value), metadata=about)
+    return field(default=value, metadata=about)
+
+
+def given(kind: type[Any], *names: str) -> Any:
+    """A field for what was set of the options of `kind` (of those that are named): a dictionary."""
+    return field(default_factory=dict, metadata={_GIVEN: (kind, names)})
+
+
+def outside(value: Any = None) -> Any:
+    """A field that no file sets."""
+    return field(default=value, repr=False, metadata={_OUTSIDE: True})
+
+
+def option_of(one: Field[Any]) -> Option | None:
+    """The option of a field, where it is one."""
+    found: Option | None = one.metadata.get(_KEY)
+    return found
+
+
+def given_options(one: Field[Any]) -> tuple[type[Any], tuple[str, ...]] | None:
+    """Of which dataclass, and of which of its options, a field has what was set, where it does."""
+    found: tuple[type[Any], tuple[str, ...]] | None = one.metadata.get(_GIVEN)
+    return found
+
+
+def is_outside(one: Field[Any]) -> bool:
+    """Whether no file sets a field."""
+    return _OUTSIDE in one.metadata
 
 
 def settings(kind: type[Any]) -> Iterator[Setting]:
@@ -113,59 +160,9 @@ def _check_range(setting: Setting, value: Any) -> None:
             raise UsageError(f"{name} is {words} {bound}; it was {value}", name)
 
 
-def schema(kind: type[Any], tables: Mapping[str, str]) -> dict[str, Any]:
-    """The properties of a JSON Schema for files that set the options of `kind`.
-
-    A key `table.key` is a property of the object `table`, which `tables` describes.
-    """
-    found: dict[str, Any] = {}
-    for setting in settings(kind):
-        table, _, key = setting.key.rpartition(".")
-        at = found
-        if table:
-            new = {"type": "object", "additionalProperties": False, "description": tables[table]}
-            at = at.setdefault(table, new | {"properties": {}})["properties"]
-        at[key] = _property(setting)
-    return found
-
-
-_TYPES = {bool: "boolean", int: "integer", str: "string", float: "number", float | int: "number"}
-_RANGE = (("least", "minimum"), ("above", "exclusiveMinimum"), ("most", "maximum"))
-
-
-def _property(setting: Setting) -> dict[str, Any]:
-    one = setting.option
-    shown = one.default or _shown(setting.default)
-    told = {"description": one.help + (f" Left out, {shown}." if shown else "")}
-    if one.schema is not None:
-        return told | dict(one.schema)
-    if one.choices:
-        return {"enum": list(one.choices)} | told
-    ranges = {word: getattr(one, name) for name, word in _RANGE if getattr(one, name) is not None}
-    least = {"minLength": 1} if setting.kind is str else {}
-    return {"type": _TYPES[setting.kind]} | least | ranges | told
-
-
-def _shown(default: Any) -> str:
-    if default is None or default is MISSING:
-        return ""
-    return str(default).lower() if isinstance(default, bool) else str(default)
-
-
 def _without_none(kind: Any) -> tuple[Any, bool]:
     """A type without its None, and whether it had one."""
     if get_origin(kind) not in (Union, UnionType):
         return kind, False
     inner = [one for one in get_args(kind) if one is not NoneType]
     return reduce(operator.or_, inner), len(inner) < len(get_args(kind))
-
-
-def values_of(kind: type[Any], raw: Mapping[str, Any]) -> dict[str, Any]:
-    """What a file sets of the options of `kind`, by their fields."""
-    found: dict[str, Any] = {}
-    for setting in settings(kind):
-        table, _, key = setting.key.rpartition(".")
-        at = raw.get(table, {}) if table else raw
-        if key in at:
-            found[setting.field] = at[key]
-    return found

@@ -20,7 +20,7 @@ from pxp_fsm.errors import PXPWarning
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["Entry", "Format", "Plugin"]
+__all__ = ["Entry", "Format", "Plugin", "SubjectKind"]
 
 GROUP = "pxp_fsm.plugins"
 
@@ -54,6 +54,26 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class SubjectKind:
+    """What the argument of a general command (`pxp check`, `run`, `show`, …) can be.
+
+    A file is of this kind by its ending, one of `endings`, or because more of these `keys` stand at
+    its top than of any other kind. `names` is a function without arguments that returns the names
+    of what is of this kind. `about` says what it is ("a network"). `verbs` are the commands that
+    take it, each with what it does with one: `short` in words, `body`, and the dataclass of its
+    `options`.
+    `others` are further commands for it, in words, for whom a verb cannot help.
+    """
+
+    about: str
+    verbs: Mapping[str, Entry]
+    endings: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    names: str = ""
+    others: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Format:
     """A format of files of other tools: the ending of a file, and who writes and reads it.
 
@@ -82,10 +102,11 @@ class Plugin:
     cannot). `formats` are files of other tools, `recordings` forms of recorded sessions
     (`analysis.recordings.forms.RecordingForm`). `relations` are relations that an agent can name
     (`match="reactants"`), `pictures` draw texts of a kind, such as molecules. `pages` are pages of
-    `pxp explore`: the path below which they stand, and a function of the
-    `web.subjects.SystemSubject` that returns FastAPI's router. `options` further options of a
-    general command: the command's name, and their dataclass. `lists` are further kinds of
-    `pxp list` (entries whose body is a function that returns each name with its meaning), `help`
+    `pxp serve`: the path below which they stand, and a function of the
+    `web.SystemSubject` that returns a `web.PageSet`. `options` further options of a
+    general command: the command's name, and their dataclass. `kinds` are further kinds of what
+    the general commands take (`SubjectKind`). `lists` are further kinds of `pxp list`
+    (entries whose body is a function that returns each name with its meaning), `help`
     pages of the documentation: a package and the name of a file in it.
 
     >>> import pxp_fsm as pxp
@@ -112,6 +133,7 @@ class Plugin:
     pictures: Mapping[str, str] = field(default_factory=dict)
     pages: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
+    kinds: Mapping[str, SubjectKind] = field(default_factory=dict)
     lists: Mapping[str, Entry] = field(default_factory=dict)
     help: Mapping[str, str] = field(default_factory=dict)
 

@@ -4,7 +4,9 @@ where it is interrupted.
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -50,6 +52,40 @@ def pxp(*arguments: str, cwd: Path, **environment: str) -> CompletedProcess[str]
         out.seek(0)
         err.seek(0)
         return CompletedProcess(["pxp", *arguments], code, out.read(), err.read())
+
+
+APART = """
+import contextlib, io, json, sys
+from pxp_fsm.cli import main
+ran = []
+for arguments in json.load(sys.stdin):
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main(arguments, "pxp")
+        except SystemExit as ended:
+            code = ended.code
+    ran.append([code, out.getvalue(), err.getvalue()])
+json.dump(ran, sys.stdout)
+"""
+
+
+def pxp_apart(*commands: str, cwd: Path, path: str) -> list[tuple[int, str, str]]:
+    """The exit code, output and errors of each of several `pxp` commands.
+
+    One process of its own runs them, in the folder `cwd` with the packages of `path` alone.
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", APART],
+        input=json.dumps([shlex.split(command) for command in commands]),
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return [(code, out, err) for code, out, err in json.loads(done.stdout)]
 
 
 def take_sigint() -> None:

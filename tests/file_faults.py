@@ -16,7 +16,8 @@ from pxp_fsm.automata.tables import load_automaton
 from pxp_fsm.errors import PXPError
 from pxp_fsm.experiments import files as experiments
 
-FOLDER = Path(__file__).parent / "kept" / "faults"
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "tests" / "kept" / "faults"
 
 Loader = Callable[[Path], object]
 LOADERS: dict[str, Loader] = {

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -98,12 +99,16 @@ class SqlBlackboard:
         self.shown = self.engine.url.render_as_string(hide_password=True)
         self._place = Place(file_of(self.engine.url), self.shown)
         self._writing = self.engine.execution_options(writes=True)
-        self.sql = rows.prepared(self.engine.dialect.name)
         self.patience = patience
         self._heads: dict[tuple[str, str], Head] = {}
         self._salts: dict[str, str] = {}
         self._locks = Locks(self.engine, self.shown, patience)
         self._started: set[str] = set()
+
+    @cached_property
+    def sql(self) -> rows.Prepared:
+        """The statements that write; who only reads does not wait for them."""
+        return rows.prepared(self.engine.dialect.name)
 
     def __enter__(self) -> SqlBlackboard:
         return self

@@ -5,20 +5,18 @@ A blackboard that keeps the parts of a document while the session runs is a `Tra
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import cache
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 from backends.databases import chain
 from backends.databases.blackboard import SqlBlackboard
 from backends.databases.records import SessionRecord
-from pxp_fsm.documents import faults
 from pxp_fsm.errors import BlackboardError, DataError
+from pxp_fsm.options import Option, option
 from pxp_fsm.protocol.messages import Answer, Instance, Message
 from pxp_fsm.protocol.relations import Judgement, Outcome
+from pxp_fsm.schemas import FileKind
 from pxp_fsm.sessions.events import Event
 from pxp_fsm.sessions.policy import update_context
 from pxp_fsm.sessions.session import Session, Store
@@ -167,75 +165,173 @@ class Transcript:
         self.closing = closing_part(ending, cause, judgements)
 
 
-@cache
-def _schema() -> dict[str, Any]:
-    path = Path(__file__).with_name("session.schema.json")
-    schema: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    return schema
+_MOST = 2**31 - 1
+Name = Annotated[str, Option(least=1, most=300)]
+Word = Annotated[str, Option(pattern="^[a-z]{1,40}$")]
+Digest = Annotated[str, Option(pattern="^[0-9a-f]{64}$")]
+Number = Annotated[int, Option(least=1, most=_MOST)]
+Description = tuple[Name, str]
 
 
-def check_document(document: object, source: str) -> dict[str, Any]:
-    """`document`, if it is one; raises `DataError` with `source` and the first faults."""
+@dataclass(frozen=True)
+class InstancePart:
+    """What a recorded session is about."""
+
+    key: str
+    x: str
+
+
+@dataclass(frozen=True)
+class JudgementPart:
+    """A question that was put to a relation; `left` and `right` are SHA-256 digests, in hex."""
+
+    relation: Name
+    left: Digest
+    right: Digest
+    outcome: Outcome
+    asked: bool
+    seconds: Annotated[float, Option(least=0)]
+    detail: str = ""
+
+    @property
+    def judgement(self) -> Judgement:
+        """It as sessions have it."""
+        return Judgement(
+            self.relation,
+            self.left,
+            self.right,
+            self.outcome,
+            self.asked,
+            self.seconds,
+            self.detail,
+        )
+
+
+@dataclass(frozen=True)
+class SessionPart:
+    """What is known of a recorded session before its first message.
+
+    In `position` 0 it is the next one of its run; `agents` are the names and the descriptions of
+    initiator and responder.
+    """
+
+    name: Name
+    repetition: Number
+    position: Annotated[int, Option(least=0, most=_MOST)]
+    instance: InstancePart
+    protocol: Word
+    n: Number | None
+    k: Number | None
+    automaton: Name
+    fingerprint: Digest
+    memo: bool
+    assumptions: tuple[Word, ...]
+    agents: tuple[Description, Description]
+
+
+@dataclass(frozen=True)
+class MessagePart:
+    """A message; `context` is what it adds to the context, if that is more than the message."""
+
+    number: Number
+    sender: Name
+    receiver: str
+    tag: Name
+    prediction: str
+    explanation: str
+    judgements: tuple[JudgementPart, ...]
+    context: str | None = None
+    guard: str = option("The guard that was true for the message, where one decided it.", "")
+
+
+@dataclass(frozen=True)
+class ClosingPart:
+    """How a session ended; the judgements are those of a message that was never sent."""
+
+    ending: Name
+    cause: str
+    judgements: tuple[JudgementPart, ...]
+
+
+@dataclass(frozen=True)
+class SessionDocument:
+    """A recorded session; it is not over where `closing` is null."""
+
+    session: SessionPart
+    messages: tuple[MessagePart, ...]
+    closing: ClosingPart | None
+
+
+RECORDED_SESSION = FileKind(
+    SessionDocument,
+    "a recorded session",
+    "A recorded session of PXP or INTERACT",
+    header={"format": FORMAT, "version": VERSION},
+)
+
+
+def read_document(document: object, source: str) -> SessionDocument:
+    """What a document says; raises `DataError` with `source` and the first faults."""
     if not isinstance(document, dict):
         raise DataError(f"{source}: a recorded session is a JSON object")
-    found = faults(document, _schema())
+    read, found = RECORDED_SESSION.read(document)
     if found:
         raise DataError(f"{source}: {'; '.join(map(str, found[:3]))}")
-    return document
+    return read
 
 
-def store_document(board: SqlBlackboard, document: object, run: str, source: str) -> str:
+def store_document(board: SqlBlackboard, document: SessionDocument, run: str, source: str) -> str:
     """Store a document as a session of `run`, which must be there; the session's name.
 
-    Raises `DataError`, which names `source`, where the document is not valid, a message is missing,
+    Raises `DataError`, which names `source`, where a message is missing, a text cannot be stored,
     or the session is there already.
     """
-    checked = check_document(document, source)
-    about, closing = checked["session"], checked["closing"]
-    name = str(about["name"])
-    numbers = [part["number"] for part in checked["messages"]]
+    about, closing = document.session, document.closing
+    numbers = [message.number for message in document.messages]
     missing = sorted(set(range(1, max(numbers, default=0) + 1)) - set(numbers))
     if missing or len(set(numbers)) != len(numbers):
         what = f"message {missing[0]} is missing" if missing else "a message is there twice"
         raise DataError(f"{source}: {what}")
     try:
         board.start_session(_record(about, run))
-        for part in sorted(checked["messages"], key=lambda one: int(one["number"])):
-            message = _message(part, name)
-            context = part.get("context", update_context(message))
-            judged = _read_judgements(part["judgements"])
-            event = Event.of_message(message, context, judged)
-            board.append(name, replace(event, guard=part.get("guard", "")))
+        for recorded in sorted(document.messages, key=lambda one: one.number):
+            answer = Answer(recorded.prediction, recorded.explanation)
+            message = Message(
+                about.name,
+                recorded.number,
+                recorded.sender,
+                recorded.tag,
+                answer,
+                recorded.receiver,
+            )
+            context = update_context(message) if recorded.context is None else recorded.context
+            event = Event.of_message(message, context, _read_judgements(recorded.judgements))
+            board.append(about.name, replace(event, guard=recorded.guard))
         if closing is not None:
-            judged = _read_judgements(closing["judgements"])
-            board.close(name, closing["ending"], closing["cause"], judged)
+            judged = _read_judgements(closing.judgements)
+            board.close(about.name, closing.ending, closing.cause, judged)
     except BlackboardError as error:
         raise DataError(f"{source}: {error}") from error
-    return name
+    return about.name
 
 
-def _record(about: Mapping[str, Any], run: str) -> SessionRecord:
+def _record(about: SessionPart, run: str) -> SessionRecord:
     return SessionRecord(
-        session=about["name"],
+        session=about.name,
         run=run,
-        repetition=about["repetition"],
-        position=about["position"],
-        instance=Instance(**about["instance"]),
-        protocol=about["protocol"],
-        n=about["n"],
-        k=about["k"],
-        automaton=about["automaton"],
-        fingerprint=about["fingerprint"],
-        memo=about["memo"],
-        assumptions=tuple(about["assumptions"]),
-        agents=tuple((name, description) for name, description in about["agents"]),
+        repetition=about.repetition,
+        position=about.position,
+        instance=Instance(about.instance.key, about.instance.x),
+        protocol=about.protocol,
+        n=about.n,
+        k=about.k,
+        automaton=about.automaton,
+        fingerprint=about.fingerprint,
+        memo=about.memo,
+        assumptions=about.assumptions,
+        agents=about.agents,
     )
 
 
-def _message(part: Mapping[str, Any], session: str) -> Message:
-    answer = Answer(part["prediction"], part["explanation"])
-    return Message(session, part["number"], part["sender"], part["tag"], answer, part["receiver"])
-
-
-def _read_judgements(parts: Sequence[Mapping[str, Any]]) -> tuple[Judgement, ...]:
-    return tuple(Judgement(**{**part, "outcome": Outcome(part["outcome"])}) for part in parts)
+def _read_judgements(recorded: Iterable[JudgementPart]) -> tuple[Judgement, ...]:
+    return tuple(one.judgement for one in recorded)

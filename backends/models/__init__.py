@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from pxp_fsm.doors import door
+from pxp_fsm.lazy import attach
 
 if TYPE_CHECKING:
     from backends.models.catalogue import ModelFacts as ModelFacts
@@ -37,4 +37,21 @@ if TYPE_CHECKING:
     from pxp_fsm.prompting.prompts import Prompts as Prompts
     from pxp_fsm.prompting.prompts import read_prompts as read_prompts
 
-__getattr__, __dir__ = door(globals())
+__getattr__, __dir__ = attach(
+    globals(),
+    {
+        "backends.models.catalogue": "ModelFacts Price Rates Server parse_model_name",
+        "backends.models.member": "ModelMember",
+        "backends.models.middleware.budget": "Budget capped",
+        "backends.models.middleware.cache": "CallCache",
+        "backends.models.paper_settings": "adapted presets",
+        "backends.models.registry": "Serving check_model open_model",
+        "backends.models.respondent": "ModelRespondent assemble",
+        "backends.models.scripts": "ScriptedModel read_script",
+        "backends.models.settings": "Settings",
+        "pxp_fsm.prompting.framing": "unframed",
+        "pxp_fsm.prompting.model": "Call Capability ChatRole ChatTurn ModelRequest "
+        "Reply Usage fingerprint layered",
+        "pxp_fsm.prompting.prompts": "Prompts read_prompts",
+    },
+)

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date, timedelta
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pxp_fsm.documents import text_of
-from pxp_fsm.errors import DataError, UsageError, quoted
+from pxp_fsm.errors import Fault, UsageError, quoted
+from pxp_fsm.options import Option, option
 from pxp_fsm.prompting.model import Capability, ModelRequest, Usage
+from pxp_fsm.schemas import FileKind
 
 HOMES = {"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com/v1"}
 """The kinds of models there are, each with the server that is meant where no URL is given."""
@@ -79,22 +78,46 @@ _TURN = 16
 """Tokens, at most, that a server adds to each turn."""
 
 
+Pattern = Annotated[str, Option(least=1)]
+"""Names of models: * and ? as in file names."""
+
+
 @dataclass(frozen=True, slots=True)
 class Server:
-    """What a server can do (`can`), where its key is, and how it is spoken to.
+    """What a server can do (`can`), where its key is, and how it is spoken to."""
 
-    `thinking` is how many tokens a model may think before its answer, beside the answer's own
-    bound; `effort` are the levels of effort that it takes.
-    """
+    models: Pattern = option("Names of models: * and ? as in file names.")
+    can: frozenset[Capability] = option("What the server can do.")
+    key: str = option(
+        "The environment variable that holds its key; empty where it takes none.", "", least=0
+    )
+    limit: str = option(
+        "openai only: how it calls the bound of a reply.",
+        "max_tokens",
+        choices=("max_tokens", "max_completion_tokens"),
+    )
+    image_tokens: int = option(
+        "The most tokens that it counts for one image.", 5000, least=0, most=_MILLION
+    )
+    thinking: int = option(
+        "Tokens that a model may think before its answer, beside the answer's own bound.",
+        0,
+        least=0,
+        most=_MILLION,
+    )
+    effort: tuple[Annotated[str, Option(least=1)], ...] = option(
+        "The levels of effort that it takes.", ()
+    )
+    extra: Mapping[str, object] = option(
+        "What else is sent with every request, as the server's API calls it; an object is merged "
+        "into what is sent anyway.",
+        {},
+    )
 
-    models: str
-    can: frozenset[Capability] = frozenset()
-    key: str = ""
-    limit: str = "max_tokens"
-    image_tokens: int = 5000
-    thinking: int = 0
-    effort: tuple[str, ...] = ()
-    extra: Mapping[str, object] = field(default_factory=dict)
+    def problems(self) -> Iterator[Fault]:
+        """Batches where none can be sent."""
+        if Capability.BATCHES in self.can and not self.models.startswith("anthropic:"):
+            yield Fault(("can",), "batches require an anthropic model")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +194,50 @@ def most_sent(request: ModelRequest, server: Server) -> int:
     return said + schema + images * server.image_tokens + _FRAME + _TURN * len(request.turns)
 
 
+Dollars = Annotated[float, Option(least=0, most=_MILLION, problem="is no price: dollars from 0")]
+
+
+@dataclass(frozen=True, slots=True)
+class LongRates:
+    """The rates of a request whose prompt has more than `above` tokens."""
+
+    above: int
+    input: Dollars
+    output: Dollars
+    cache_read: Dollars | None = None
+    cache_written: Dollars | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PriceEntry:
+    """A price as a file says it: dollars for a million tokens."""
+
+    models: Pattern = option("Names of models: * and ? as in file names.")
+    input: Dollars = option("Dollars for a million tokens that are sent.")
+    output: Dollars = option("Dollars for a million tokens that are received.")
+    as_of: date = option("The day on which this was read.")
+    cache_read: Dollars | None = option("Of what is cached.", None, default="as input")
+    cache_written: Dollars | None = option(
+        "Of what is put into the cache.", None, default="as input"
+    )
+    batch: Dollars = option("The part of the price that a batch costs.", 1.0)
+    long: LongRates | None = option("The rates of a request with a long prompt.", None)
+    source: str = option("Where this was read.", "", least=0)
+
+    @property
+    def price(self) -> Price:
+        """It as it is computed with."""
+        above, long = (0, None) if self.long is None else (self.long.above, _rates(self.long))
+        return Price(self.models, _rates(self), self.batch, self.as_of, self.source, above, long)
+
+
+def _rates(entry: PriceEntry | LongRates) -> Rates:
+    """Rates; where nothing is said of caching, it changes nothing."""
+    read = entry.input if entry.cache_read is None else entry.cache_read
+    written = entry.input if entry.cache_written is None else entry.cache_written
+    return Rates(entry.input, entry.output, read, written)
+
+
 @dataclass(frozen=True, slots=True)
 class Retirement:
     """The day from which a vendor serves a model no longer, and what it names in its place.
@@ -178,11 +245,34 @@ class Retirement:
     `as_of` is when that was read: by then it had happened, or was announced.
     """
 
-    models: str
+    models: Pattern
     on: date
     as_of: date
     replacement: str = ""
     source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogueFile:
+    """A catalogue as a file says it."""
+
+    server: tuple[Server, ...] = option("What servers can do.", ())
+    price: tuple[PriceEntry, ...] = option("What models cost.", ())
+    retirement: tuple[Retirement, ...] = option(
+        "From which day a vendor serves a model no longer.", ()
+    )
+    models: Any = option("How models are asked, for others to read.", None)
+    database: Any = option("Where sessions are stored, for others to read.", None)
+
+
+CATALOGUE = FileKind(
+    CatalogueFile,
+    "a catalogue of models",
+    "A catalogue of models",
+    "What servers can do, and what models cost. The first entry whose pattern fits a model's name "
+    "counts.",
+    header={},
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +316,7 @@ def warnings(models: Iterable[ModelFacts], today: date) -> tuple[str, ...]:
     read = (
         f"The price{'s' * several} of {' and '.join(names)} {'were' if several else 'was'} read on "
         f"{day}, more than {_STALE} days ago; write today's as a [[price]] into a file and give it "
-        f"as --catalogue."
+        f"as --models."
         for day, names in old.items()
         for several in (len(names) > 1,)
     )
@@ -267,12 +357,12 @@ def _fits(pattern: str, name: ModelName) -> bool:
 def catalogue(path: Path | None = None) -> Catalogue:
     """The bundled catalogue, after that in the file `path`.
 
-    Raises `DataError`, naming the file and the entry, where something in it cannot be used.
+    Raises `FileError` with every fault, each with its line.
     """
     bundled = _bundled()
     if path is None:
         return bundled
-    own = _read(text_of(path, "a catalogue of models", error=DataError), str(path))
+    own = _catalogue(CATALOGUE.load(path).value)
     return Catalogue(
         own.servers + bundled.servers,
         own.prices + bundled.prices,
@@ -283,106 +373,8 @@ def catalogue(path: Path | None = None) -> Catalogue:
 @cache
 def _bundled() -> Catalogue:
     text = files("backends.models").joinpath("catalogue.toml").read_text("utf-8")
-    return _read(text, "the bundled catalogue")
+    return _catalogue(CATALOGUE.parse(text, "catalogue.toml").value)
 
 
-def _read(text: str, where: str) -> Catalogue:
-    try:
-        raw = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise DataError(f"{where} is not TOML: {error}") from error
-    unknown = sorted(set(raw) - {"server", "price", "retirement"})
-    if unknown:
-        raise DataError(
-            f"{where}: {quoted(unknown[0])} is unknown; there are: server, price, retirement"
-        )
-    servers = tuple(_server(entry, here) for entry, here in _entries(raw, "server", where))
-    prices = tuple(_price(entry, here) for entry, here in _entries(raw, "price", where))
-    ended = tuple(_retirement(entry, here) for entry, here in _entries(raw, "retirement", where))
-    return Catalogue(servers, prices, ended)
-
-
-def _entries(raw: dict[str, Any], kind: str, where: str) -> Iterator[tuple[dict[str, Any], str]]:
-    entries = raw.get(kind, [])
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise DataError(f"{where}: write [[{kind}]], with two brackets")
-    for number, entry in enumerate(entries, start=1):
-        yield entry, f"{where}, {kind} {number}"
-
-
-def _server(entry: dict[str, Any], where: str) -> Server:
-    names: dict[str, Any] = {"models": str, "can": list, "key": str, "limit": str}
-    names |= {"image_tokens": int, "thinking": int, "effort": list, "extra": dict}
-    _check(entry, names, {"models", "can"}, where)
-    known = {str(one) for one in Capability}
-    for said in entry["can"]:
-        if said not in known:
-            raise DataError(
-                f"{where}: can has {quoted(said)}; there are: {', '.join(sorted(known))}"
-            )
-    can = frozenset(Capability(one) for one in entry["can"])
-    limit = entry.get("limit", "max_tokens")
-    if limit not in ("max_tokens", "max_completion_tokens"):
-        raise DataError(f"{where}: limit is max_tokens or max_completion_tokens")
-    if Capability.BATCHES in can and not entry["models"].startswith("anthropic:"):
-        raise DataError(f"{where}: batches require an anthropic model")
-    effort = tuple(entry.get("effort", ()))
-    if not all(isinstance(level, str) and level.isprintable() for level in effort):
-        raise DataError(f"{where}: effort lists the names of levels")
-    for tokens in ("thinking", "image_tokens"):
-        if not 0 <= entry.get(tokens, 0) <= _MILLION:
-            raise DataError(f"{where}: {tokens} is a number of tokens, from 0 to {_MILLION:,}")
-    return Server(**{**entry, "can": can, "effort": effort})
-
-
-def _price(entry: dict[str, Any], where: str) -> Price:
-    own: dict[str, Any] = {"models": str, "as_of": date, "source": str, "long": dict}
-    own["batch"] = (int, float)
-    rates = {name: value for name, value in entry.items() if name not in own}
-    rest = {"batch": 1.0} | {name: value for name, value in entry.items() if name in own}
-    _check(entry, own | dict.fromkeys(_RATES, (int, float)), set(), where)
-    _check(rest, own, {"models", "as_of"}, where)
-    _check_dollars({"batch": rest["batch"]}, where)
-    longer = rest.pop("long", None)
-    if longer is not None:
-        kinds: dict[str, Any] = {"above": int, **dict.fromkeys(_RATES, (int, float))}
-        _check(longer, kinds, {"above"}, f"{where}, long")
-        rest["above"] = longer["above"]
-        priced = {name: value for name, value in longer.items() if name != "above"}
-        rest["long"] = _rates(priced, f"{where}, long")
-    return Price(rates=_rates(rates, where), **rest)
-
-
-_RATES = ("input", "output", "cache_read", "cache_written")
-
-
-def _rates(entry: dict[str, Any], where: str) -> Rates:
-    """Rates; where nothing is said of caching, it changes nothing."""
-    _check(entry, dict.fromkeys(_RATES, (int, float)), {"input", "output"}, where)
-    cached = dict.fromkeys(("cache_read", "cache_written"), entry["input"])
-    _check_dollars(entry, where)
-    return Rates(**(cached | entry))
-
-
-def _check_dollars(entry: Mapping[str, Any], where: str) -> None:
-    for name, value in entry.items():
-        if not (math.isfinite(value) and 0 <= value <= _MILLION):
-            raise DataError(f"{where}: {name} is dollars for a million tokens, from 0")
-
-
-def _retirement(entry: dict[str, Any], where: str) -> Retirement:
-    kinds = {"models": str, "on": date, "as_of": date, "replacement": str, "source": str}
-    _check(entry, kinds, {"models", "on", "as_of"}, where)
-    return Retirement(**entry)
-
-
-def _check(entry: dict[str, Any], kinds: dict[str, Any], needed: set[str], where: str) -> None:
-    unknown = sorted(set(entry) - set(kinds))
-    if unknown:
-        raise DataError(f"{where}: {quoted(unknown[0])} is unknown; there are: {', '.join(kinds)}")
-    missing = sorted(needed - set(entry))
-    if missing:
-        raise DataError(f"{where} lacks {missing[0]}")
-    for name, value in entry.items():
-        if not isinstance(value, kinds[name]) or isinstance(value, bool):
-            raise DataError(f"{where}: {name} cannot be {quoted(value)}")
+def _catalogue(file: CatalogueFile) -> Catalogue:
+    return Catalogue(file.server, tuple(entry.price for entry in file.price), file.retirement)

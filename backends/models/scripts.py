@@ -11,56 +11,38 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from pxp_fsm import documents
+from pxp_fsm.documents import text_of
 from pxp_fsm.errors import Fault, FileError, NoAnswer, quoted
+from pxp_fsm.options import option
 from pxp_fsm.prompting.framing import unframed
 from pxp_fsm.prompting.model import Capability, ModelRequest, Reply
+from pxp_fsm.schemas import FileKind, read_value
 
 PREFIX = "script:"
 """What the name of such a model begins with; the path of its file follows."""
-
-LINE: Mapping[str, Any] = {
-    "type": "object",
-    "required": ["purpose", "reply"],
-    "additionalProperties": False,
-    "properties": {
-        "purpose": {"type": "string", "minLength": 1},
-        "when": {"type": "object", "additionalProperties": {"type": "string"}},
-        "where": {"type": "object"},
-        "reply": {},
-        "times": {"type": "integer", "minimum": 1},
-    },
-}
-"""The JSON Schema of a line."""
-
-SCHEMA: Mapping[str, Any] = {
-    "$schema": "https://json-schema.org/draft/2020-12/schema",
-    "title": "A script for a model",
-    "type": "object",
-    "required": ["format", "line"],
-    "additionalProperties": False,
-    "properties": {
-        "format": {"const": 1},
-        "title": {"type": "string"},
-        "line": {"type": "array", "minItems": 1, "items": LINE},
-    },
-}
-"""The JSON Schema of a script in TOML or JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScriptLine:
     """What is said to which requests, and how often (None: always)."""
 
-    purpose: str
-    reply: str
-    when: Mapping[str, str] = field(default_factory=dict)
-    where: Mapping[str, object] = field(default_factory=dict)
-    times: int | None = None
+    purpose: str = option("What is asked: answer, judge, ...")
+    reply: str = option("What is said: a text, or an object.", written=object)
+    when: Mapping[str, str] = option(
+        "By key of what is asked: a text that stands in its value.", {}
+    )
+    where: Mapping[str, object] = option("By key of what is asked: the whole of its value.", {})
+    times: int | None = option(
+        "How often it is said.", None, default="any number of times", least=1
+    )
+
+    def __post_init__(self) -> None:
+        reply: object = self.reply
+        if not isinstance(reply, str):
+            object.__setattr__(self, "reply", json.dumps(reply, ensure_ascii=False))
 
     def fits(self, purpose: str, told: Mapping[str, object]) -> bool:
         """Whether it answers a request of that purpose which holds these data."""
@@ -69,6 +51,17 @@ class ScriptLine:
             and all(_holds(told.get(key), text) for key, text in self.when.items())
             and all(key in told and told[key] == value for key, value in self.where.items())
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptFile:
+    """A script in TOML or JSON."""
+
+    line: tuple[ScriptLine, ...] = option("The first one that fits answers.", least=1)
+    title: str = option("What people call it.", "", least=0)
+
+
+SCRIPT = FileKind(ScriptFile, "a script", "A script for a model")
 
 
 class Script:
@@ -113,35 +106,23 @@ def read_script(path: str | Path) -> Script:
     Raises `FileError`, with every fault and its line.
     """
     path = Path(path)
-    text = documents.text_of(path, "a script")
-    raw = documents.read(text, path.name) if path.suffix in (".toml", ".json") else None
     name = f"{PREFIX}{path.name}"
-    if raw is None:
-        written = enumerate(text.splitlines(), start=1)
-        return Script((_line(path, at, said) for at, said in written if said.strip()), name)
-    found = documents.faults(raw, SCHEMA)
-    if found:
-        raise FileError(documents.located(found, text, str(path)))
-    return Script(map(_line_of, raw["line"]), name)
+    if path.suffix in (".toml", ".json"):
+        return Script(SCRIPT.load(path).value.line, name)
+    written = enumerate(text_of(path, SCRIPT.what).splitlines(), start=1)
+    return Script((_line(path, at, said) for at, said in written if said.strip()), name)
 
 
 def _line(path: Path, number: int, text: str) -> ScriptLine:
     try:
-        raw: Any = json.loads(text)
+        raw: object = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise _at(path, number, f"this is not JSON: {error}") from error
-    found = documents.faults(raw, LINE)
+    line: ScriptLine
+    line, found = read_value(ScriptLine, raw)
     if found:
         raise _at(path, number, "; ".join(fault.message for fault in found))
-    return _line_of(raw)
-
-
-def _line_of(raw: Mapping[str, Any]) -> ScriptLine:
-    reply = raw["reply"]
-    said = reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False)
-    return ScriptLine(
-        raw["purpose"], said, raw.get("when", {}), raw.get("where", {}), raw.get("times")
-    )
+    return line
 
 
 def _holds(value: object, text: str) -> bool:

@@ -13,36 +13,60 @@ from pxp_fsm.errors import UsageError
 from pxp_fsm.options import option
 from pxp_fsm.prompting.model import Spending
 
+LIMITS = "Limits"
+"""The group of options that bound what models may cost."""
+
+
+_FILE = "a models file (pxp help models)"
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Limits on the models of a run, and how their calls are made; None is no bound.
 
-    Rate limits are per server, caps per run. `timeout` is in seconds. Raises `UsageError` for
+    Rate limits are per server, caps per run. `timeout` is in seconds. `catalogue` is a file of
+    one's own with servers and prices, which come before the bundled ones. Raises `UsageError` for
     values that are out of range or exclude each other.
     """
 
-    requests: int | None = option("Models: send at most N requests per minute to a server.", None)
-    tokens: int | None = option("Models: send at most N tokens per minute to a server.", None)
+    requests: int | None = option(
+        "The most requests per minute to a server.", None, least=1, only_in=_FILE
+    )
+    tokens: int | None = option(
+        "The most tokens per minute to a server.", None, least=1, only_in=_FILE
+    )
     in_flight: int = option(
-        "Models: at most N concurrent requests per server, and N concurrent sessions.",
+        "The most concurrent requests per server, and concurrent sessions.",
         defaults.IN_FLIGHT,
         least=1,
+        only_in=_FILE,
     )
     dollars: float | None = option(
-        "Models: stop before the cost exceeds X dollars.", None, name="max-dollars", metavar="X"
+        "Stop before the cost exceeds X dollars.",
+        None,
+        name="max-dollars",
+        metavar="X",
+        group=LIMITS,
     )
-    calls: int | None = option("Models: stop before call N+1.", None, name="max-calls")
+    calls: int | None = option("Stop before call N+1.", None, name="max-calls", group=LIMITS)
     attempts: int = ATTEMPTS
     timeout: float = 600.0
     cache: Path | None = option(
-        "Models: cache calls in this file, to share them between runs.", None
+        "The file in which calls are cached, to share them between runs.",
+        None,
+        written=str,
+        only_in=_FILE,
     )
     replay: Path | None = option(
-        "Models: replay the replies of a recording instead of calling a model.", None
+        "A recording whose replies are replayed; no model is called.",
+        None,
+        written=str,
+        only_in=_FILE,
     )
-    batches: bool = option("Models: send each round of all open sessions as one batch.", False)
-    catalogue: Path | None = option("Models: a file with your own servers and prices.", None)
+    batches: bool = option(
+        "Whether each round of all open sessions is sent as one batch.", False, only_in=_FILE
+    )
+    catalogue: Path | None = None
 
     def __post_init__(self) -> None:
         options.check_ranges(self)

@@ -28,10 +28,9 @@ from proofs.systems import Composition, System
 from pxp_fsm import defaults
 from pxp_fsm.analysis.counterexamples import bounds_of, chart
 from pxp_fsm.diagrams import Diagram, sequence_chart, write
+from pxp_fsm.plugins.easylan import proofs as networks
 from pxp_fsm.plugins.easylan.decisions import AGENT, PIPELINE
-from pxp_fsm.plugins.easylan.proofs import checking
-from pxp_fsm.plugins.easylan.proofs import checking as update_claims
-from pxp_fsm.plugins.easylan.proofs.models import Pipeline
+from pxp_fsm.plugins.easylan.proofs import Pipeline
 from pxp_fsm.protocol.relations import EQUIVALENCE, Assumption
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 
@@ -40,29 +39,27 @@ _NETWORKS_TEMPLATE = Path(__file__).with_name("networks_page.md")
 
 def section() -> str:
     """The section as Markdown."""
-    results = [result for table in (AGENT, PIPELINE) for result in checking.checked(table)]
-    agent, pipeline = (explore(model) for model in checking.models().values())
+    results = [result for table in (AGENT, PIPELINE) for result in networks.checked(table)]
+    agent, pipeline = (explore(model) for model in networks.models().values())
     words = {
         "claims": str(_network_claims(results)),
         "race": _told(_network_without(results, "no-stale-commit").verdict),
         "loop": _told(_generous()),
         "agent_size": f"{agent.states} states and {agent.transitions} transitions",
         "pipeline_size": f"{pipeline.states} states and {pipeline.transitions} transitions",
-        "bounds": f"{checking.BOUNDS.iterations} iterations and {checking.BOUNDS.retries} retries",
+        "bounds": f"{networks.BOUNDS.iterations} iterations and {networks.BOUNDS.retries} retries",
     }
     return Template(_NETWORKS_TEMPLATE.read_text("utf-8")).substitute(words)
 
 
 def _generous() -> Verdict:
     """What happens where agreement gives retries back, and no proposal has a hole."""
-    model = checking.models()[PIPELINE]
+    model = networks.models()[PIPELINE]
     if not isinstance(model, Pipeline):
         raise AssertionError("the pipeline's model is one")
-    generous = replace(
-        model, count=update_claims.resets_on_agreement, assumed=frozenset({"complete"})
-    )
-    claim = next(one for one in update_claims.CLAIMS if one.name == "unattended-ends")
-    return checking.check(claim, generous).verdict
+    generous = replace(model, count=networks.resets_on_agreement, assumed=frozenset({"complete"}))
+    claim = next(one for one in networks.CLAIMS if one.name == "unattended-ends")
+    return networks.check(claim, generous).verdict
 
 
 def _network_without(results: list[Result], name: str) -> Result:
@@ -82,7 +79,7 @@ def _told(verdict: Verdict) -> str:
     trace = verdict.trace
     if trace is None:
         return verdict.detail
-    labels = [update_claims.label_of(step) for step in trace.steps]
+    labels = [networks.label_of(step) for step in trace.steps]
     if not verdict.cycle:
         return ", ".join(labels)
     return f"{', '.join(labels)} … (the last {verdict.cycle} for ever)"

@@ -1,90 +1,71 @@
-"""Questions about a graph in arrays: the edges of node i go to `targets[offsets[i]:offsets[i+1]]`.
-
-The loops are plain functions: Python runs them on arrays of its own, Numba on those of NumPy.
-"""
+"""Graphs in arrays: the edges of node i go to `targets[offsets[i]:offsets[i + 1]]`."""
 
 from __future__ import annotations
 
-from array import array
-from functools import cache
-from typing import Any
+from proofs.core.kernels import Array, Runner
+from proofs.core.webassembly import I32, U8
 
-from proofs.core.compiling import cached_by_numba
-
-Arrays = tuple[Any, Any]
+Arrays = tuple[Array, Array]
 """For each node where its entries begin in the second array, and where they end: one more."""
 
 
-def leading_to(offsets: Any, targets: Any, found: bytearray) -> None:
+def leading_to(runner: Runner, offsets: Array, targets: Array, found: Array) -> None:
     """Spread the 1s of `found`, a byte for each node, to all nodes from which one is reached."""
-    spread(turned_round(offsets, targets, len(found)), found)
+    spread(runner, turned_round(runner, offsets, targets, len(found)), found)
 
 
-def turned_round(offsets: Any, targets: Any, nodes: int) -> Arrays:
+def turned_round(runner: Runner, offsets: Array, targets: Array, nodes: int) -> Arrays:
     """The edges of so many nodes turned round: from each node where its edges come from."""
-    if isinstance(targets, array):
-        plain = array("q", bytes(8 * (nodes + 1))), array("q", bytes(8 * len(targets)))
-        turn(offsets, targets, *plain)
-        return plain
-    import numpy as np
-
-    found = np.zeros(nodes + 1, np.int64), np.empty(len(targets), np.int32)
-    compiled_turning()(offsets, targets, *found)
+    found = runner.new("i", nodes + 1), runner.new("i", len(targets))
+    runner.run(turn, offsets, targets, *found)
     return found
 
 
-def spread(backwards: Arrays, found: bytearray) -> None:
+def spread(runner: Runner, backwards: Arrays, found: Array) -> None:
     """Spread the 1s of `found` along edges that are turned round."""
-    starts, sources = backwards
-    if isinstance(sources, array):
-        follow(starts, sources, found, array("q", bytes(8 * len(found))))
-        return
-    import numpy as np
-
-    marks, left = np.frombuffer(found, np.uint8), np.empty(len(found), np.int32)
-    compiled_following()(starts, sources, marks, left)
+    left = runner.new("i", len(found))
+    runner.run(follow, *backwards, found, left)
+    runner.release(left)
 
 
-def turn(offsets: Any, targets: Any, starts: Any, sources: Any) -> None:
-    """Fill `starts`, which is 0, and `sources` with the edges turned round."""
+def turn(offsets: I32, targets: I32, starts: I32, sources: I32) -> int:
+    """Fill `starts`, which is 0, and `sources` with the edges turned round.
+
+    First `starts[n]` counts the edges to n, then it is where those of n end. Each edge takes the
+    last free place there, so that at the end it is where they begin, and the order is that of the
+    sources.
+    """
     nodes = len(starts) - 1
     for place in range(len(targets)):
         starts[targets[place]] += 1
-    for number in range(nodes):
-        starts[number + 1] += starts[number]
-    for number in range(len(offsets) - 2, -1, -1):
-        for place in range(offsets[number], offsets[number + 1]):
+    for node in range(nodes):
+        starts[node + 1] += starts[node]
+    for node in range(len(offsets) - 2, -1, -1):
+        for place in range(offsets[node], offsets[node + 1]):
             target = targets[place]
             starts[target] -= 1
-            sources[starts[target]] = number
+            sources[starts[target]] = node
+    return 0
 
 
-def follow(starts: Any, sources: Any, found: Any, left: Any) -> None:
-    """Spread the 1s of `found`; `left` has room for every node."""
+def follow(starts: I32, sources: I32, found: U8, left: I32) -> int:
+    """Spread the 1s of `found`; `left` has room for every node. How many nodes have a 1 then.
+
+    Each node is put into `left` once, when it gets its 1.
+    """
     waiting = 0
-    for number in range(len(found)):
-        if found[number]:
-            left[waiting] = number
+    for node in range(len(found)):
+        if found[node]:
+            left[waiting] = node
             waiting += 1
     done = 0
     while done < waiting:
-        number = left[done]
+        node_left = left[done]
         done += 1
-        for place in range(starts[number], starts[number + 1]):
+        for place in range(starts[node_left], starts[node_left + 1]):
             source = sources[place]
             if not found[source]:
                 found[source] = 1
                 left[waiting] = source
                 waiting += 1
-
-
-@cache
-def compiled_turning() -> Any:
-    """`turn`, compiled when first called, or loaded from the user's cache folder."""
-    return cached_by_numba(turn)
-
-
-@cache
-def compiled_following() -> Any:
-    """`follow`, compiled in the same way."""
-    return cached_by_numba(follow)
+    return waiting

@@ -1,4 +1,4 @@
-"""The compiled search of a model that is laid out in tables, breadth first, by one core or two.
+"""The compiled search of a model that is laid out in tables, breadth first.
 
 A state is an integer of at most `WIDEST` bits, and each move adds a difference to it. Visited
 states stand in an open-addressing table, eight bytes a slot. States are expanded in batches: all
@@ -6,27 +6,23 @@ targets of a batch are computed and hashed before the first is looked up, so tha
 fetched from memory at the same time. The order is that of a queue, one state after another: the
 numbers of the states, their parents and every count are those of the interpreter.
 
-Two cores share a wide level. The first expands the states in its first half, the second those in
-its other half; both enter what they meet in the one table, the second with a mark. What the first
-meets with a mark, it takes over: in a queue it would have been met there. What still has a mark at
-the end is the second's, and follows. So the order does not depend on who is faster.
-
-Numba compiles `search` once and keeps it in the user's cache folder. Between its runs the arrays
-grow, and the limits are kept. For each state there are eight bytes of its own, one that says how
-many were met first from it, and eight for each slot of the table, of which a quarter, and from
-2^23 slots on three quarters, are filled.
+For each state there are eight bytes of its own, two that say how many were met first from it, and
+eight for each slot of the table, of which a quarter, and from 2^23 slots on three quarters, are
+filled. The table is the last array of the memory: it grows where it is, and is filled again from
+the states. Between runs of the kernels it grows, and the limits are kept.
 """
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
+from array import array
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
-from typing import Any
+from functools import cached_property
 
-from proofs.core.compiling import cached_by_numba, exchange, prefetch
-from proofs.core.limits import UNLIMITED, Effort
+from proofs.core.explore import TooLarge
+from proofs.core.kernels import Array, Compiled, Runner
+from proofs.core.limits import Effort
+from proofs.core.webassembly import I32, I64, U16, prefetch, wrapping_product
 
 WIDEST = 62
 """How many bits a state may have."""
@@ -34,275 +30,344 @@ WIDEST = 62
 BATCH = 32
 """How many states are expanded before their targets are looked up."""
 
-COUNT, DONE, STEPS, ENDS, DEPTH, LEVEL = range(6)
-"""What `progress` counts: states, states that are expanded, their steps, those without a step;
-the depth of the next state, and the number of the first state of the next level."""
+ENDED = (1 << 16) - 1
+"""What `children` has of a state without a step."""
 
-ALONE, FIRST, SECOND = range(3)
-"""Who searches: one, or each of two."""
-
-POSITIVE = (1 << 63) - 1
-"""A mask that changes no index, and takes the second's mark from an entry of the table."""
+COUNT, DONE, STEPS, DEPTH, LEVEL = range(5)
+"""What `progress` counts: states, states that are expanded, their steps; the depth of the next
+state, and the number of the first state of the next level."""
 
 
 @dataclass(frozen=True)
 class Tables:
-    """A model as arrays of 64-bit integers; `keep` are the bits on which moves depend.
+    """A model as lists of integers; `keep` are the bits of a state on which moves depend.
 
-    A unit is a row (shift, mask, shift, mask, base, more): two parts of the state with their masks,
-    which number an entry from `base` on. `first[entry]` is the first move there: twice its
-    difference, plus one; 0 where there is none. Where `more` is not negative, the other moves are
-    `rest[starts[more + own]:starts[more + own + 1]]`, by the entry's place in the unit.
+    A unit is six entries of `units` (shift, mask, shift, mask, base, more): two parts of the state
+    with their masks, which number an entry from `base` on. `first[entry]` is the first move there:
+    twice its difference, plus one; 0 where there is none. Where `more` is not negative, the other
+    moves are `rest[starts[more + own]:starts[more + own + 1]]`, by the entry's place in the unit.
 
-    What depends on more parts is joint: `joint[j]` says where its `parts` begin, how many must be
-    ready, and what is added besides. A part is a row (shift, mask, base); `ready[base + number]`
-    says whether it is ready with this number, and what it adds. A joint move that needs two parts
-    or more needs all.
+    What depends on more parts is joint, three entries of `joint` and at the end one more: where its
+    parts begin, how many must be ready, and what is added besides. A part is three entries of
+    `parts` (shift, mask, base); `ready` has two for `base` + number: whether it is ready with this
+    number, and what it adds. A joint move that needs two parts or more needs all.
+
+    Nothing else is known of how a state is packed. No state has more than `widest` moves.
     """
 
     start: int
     keep: int
     widest: int
-    units: Any
-    first: Any
-    starts: Any
-    rest: Any
-    joint: Any
-    parts: Any
-    ready: Any
+    units: Sequence[int]
+    first: Sequence[int]
+    starts: Sequence[int]
+    rest: Sequence[int]
+    joint: Sequence[int]
+    parts: Sequence[int]
+    ready: Sequence[int]
 
-    @property
-    def arrays(self) -> tuple[Any, ...]:
-        """What `search` looks up."""
-        return (self.units, self.first, self.starts, self.rest, self.joint, self.parts, self.ready)
+    def arrays(self, runner: Runner) -> tuple[Array, ...]:
+        """What `expand` looks up."""
+        looked_up = self.units, self.first, self.starts, self.rest, self.joint, self.parts
+        return tuple(runner.put("q", each) for each in (*looked_up, self.ready))
 
 
-def search(  # noqa: PLR0912, PLR0915 - one loop: what it calls with arrays is not inlined
-    states: Any,
-    children: Any,
-    ends: Any,
-    slots: Any,
-    old: Any,
-    index: Any,
-    offsets: Any,
-    targets: Any,
-    met: Any,
-    spots: Any,
-    keys: Any,
-    places: Any,
-    begins: Any,
-    progress: Any,
-    who: int,
+def expand(
+    state: int,
     base: int,
+    values: I64,
+    found: int,
+    units: I64,
+    first: I64,
+    starts: I64,
+    rest: I64,
+    joint: I64,
+    parts: I64,
+    ready: I64,
+) -> int:
+    """Put `base` and what is added by each move of `state` into `values`, from place `found` on.
+
+    The order is that of `Composition.moves`: the units, then what is joint. The result is the first
+    place that is free. One more place is written to, so `values` has one more than there are moves.
+    """
+    for at in range(0, len(units), 6):
+        own, other = units[at + 1], units[at + 3]
+        entry = (state >> units[at] & own) * (other + 1) + (state >> units[at + 2] & other)
+        move = first[units[at + 4] + entry]
+        # Written whether there is a move or not: to see that would cost more than to write.
+        values[found] = base + (move >> 1)
+        found += move & 1
+        more = units[at + 5]
+        if more >= 0:
+            for k in range(starts[more + entry], starts[more + entry + 1]):
+                values[found] = base + rest[k]
+                found += 1
+    for j in range(0, len(joint) - 3, 3):
+        target, there = base + joint[j + 2], 0
+        for p in range(3 * joint[j], 3 * joint[j + 3], 3):
+            place = 2 * (parts[p + 2] + (state >> parts[p] & parts[p + 1]))
+            there += ready[place]
+            target += ready[place + 1]
+            if joint[j + 1] > 1 and ready[place] == 0:
+                break
+        if there >= joint[j + 1]:
+            values[found] = target
+            found += 1
+    return found
+
+
+def place_of(state: int, shift: int, mask: int) -> int:
+    """The slot where the search for a state begins: the high bits of a hash.
+
+    Two rounds of a product and a shift spread every bit of the state over the high bits.
+    """
+    mixed = wrapping_product(state, -7046029254386353131)
+    mixed ^= mixed >> 32 & 0xFFFFFFFF
+    return wrapping_product(mixed, -2965442102133645933) >> shift & mask
+
+
+def shift_for(slots: int) -> int:
+    """By how much a hash is shifted for a table of so many slots, a power of two."""
+    shift = 64
+    while 1 << (64 - shift) < slots:
+        shift -= 1
+    return shift
+
+
+def search(
+    states: I64,
+    children: U16,
+    slots: I64,
+    keys: I64,
+    places: I64,
+    begins: I64,
+    progress: I64,
     room: int,
     limit: int,
     until: int,
     keep: int,
-    units: Any,
-    first: Any,
-    starts: Any,
-    rest: Any,
-    joint: Any,
-    parts: Any,
-    ready: Any,
-) -> None:
-    """Expand states up to number `until`, as long as there is room and at most `limit` are met.
+    units: I64,
+    first: I64,
+    starts: I64,
+    rest: I64,
+    joint: I64,
+    parts: I64,
+    ready: I64,
+) -> int:
+    """Expand states up to number `until`, as long as there is `room` and at most `limit` are met.
 
-    The slots `old` are entered before. What is new is put into `met`, from number `base` on; the
-    `SECOND` of two notes the slots of what it meets in `spots`. With an `index`, a number for each
-    slot, nothing new is met: then `offsets` and `targets` are filled. (Numba leaves out the test
-    for a negative index where the index is seen to be none: hence `& POSITIVE`.)
+    A slot holds a state plus one, so that 0 is a free slot; what is in it stays there. A state is
+    in the first free slot from its place on, so a search for it ends where it is or belongs. The
+    states of a batch are looked up one after another in the order of a queue: only computing and
+    fetching are done for all of them before.
     """
-    mask, shift = len(slots) - 1, 64
-    while (1 << (64 - shift)) < len(slots):
-        shift -= 1
-    for o in range(len(old)):
-        if old[o] != 0:
-            slot = _hash(old[o] - 1) >> shift & mask & POSITIVE
-            while slots[slot] != 0:
-                slot = (slot + 1) & mask & POSITIVE
-            slots[slot] = old[o]
-    count, done, steps, ended = progress[0], progress[1], progress[2], progress[3]
-    depth, level = progress[4], progress[5]
-    numbering, most, wide = len(index) > 0, len(keys), len(units) // 6
-    mark = -POSITIVE - 1 if who == SECOND else 0
-    if numbering:
-        offsets[0] = 0
-        for begin in range(0, count, most):
-            size = min(most, count - begin)
-            for k in range(size):
-                places[k] = _hash(states[begin + k]) >> shift & mask
-                prefetch(slots, places[k])
-            for k in range(size):
-                slot = places[k] & POSITIVE
-                while slots[slot] != 0:
-                    slot = (slot + 1) & mask & POSITIVE
-                slots[slot] = states[begin + k] + 1
-                index[slot] = begin + k
-    while done < count and done < until:
-        batch = min(len(begins) - 1, count - done)
-        if numbering:
-            batch = min(batch, until - done)
-        elif count + most > room or ended + batch > len(ends):
-            break
-        elif who != ALONE:
-            batch = min(batch, until - done)
-        found = 0
+    mask, shift = len(slots) - 1, shift_for(len(slots))
+    count, done, steps = progress[0], progress[1], progress[2]
+    depth, level = progress[3], progress[4]
+    while done < count and done < until and count + len(keys) <= room:
+        batch, found = min(len(begins) - 1, count - done), 0
         for b in range(batch):
             begins[b] = found
-            state, at = states[done + b] & keep, 0
-            for _ in range(wide):
-                own, other = units[at + 1], units[at + 3]
-                place = (state >> units[at] & own) * (other + 1) + (state >> units[at + 2] & other)
-                move = first[(units[at + 4] + place) & POSITIVE]
-                keys[found & POSITIVE] = state + (move >> 1)
-                found += move & 1
-                more = units[at + 5]
-                if more >= 0:
-                    for k in range(starts[more + place], starts[more + place + 1]):
-                        keys[found] = state + rest[k]
-                        found += 1
-                at += 6
-            for j in range(len(joint) - 1):
-                target, there = state + joint[j, 2], 0
-                for p in range(joint[j, 0], joint[j + 1, 0]):
-                    at = parts[p, 2] + (state >> parts[p, 0] & parts[p, 1])
-                    there += ready[at, 0]
-                    target += ready[at, 1]
-                    if joint[j, 1] > 1 and not ready[at, 0]:
-                        break
-                if there >= joint[j, 1]:
-                    keys[found] = target
-                    found += 1
+            state = states[done + b] & keep
+            found = expand(
+                state, state, keys, found, units, first, starts, rest, joint, parts, ready
+            )
         begins[batch] = found
         for k in range(found):
-            slot = _hash(keys[k]) >> shift & mask & POSITIVE
-            places[k] = slot
-            prefetch(slots, slot)
-            if numbering:
-                prefetch(index, slot)
+            places[k] = place_of(keys[k], shift, mask)
+            prefetch(slots, places[k])
         for b in range(batch):
-            here, beyond = begins[b] & POSITIVE, begins[b + 1]
+            here, beyond, known = begins[b], begins[b + 1], count
             steps += beyond - here
-            if numbering:
-                for k in range(here, beyond):
-                    key, slot = keys[k] + 1, places[k] & POSITIVE
-                    while slots[slot] != key:
-                        slot = (slot + 1) & mask & POSITIVE
-                    targets[steps - beyond + k] = index[slot]
-                done += 1
-                offsets[done] = steps
-                continue
-            known = count
             for k in range(here, beyond):
-                key, slot = keys[k] + 1, places[k] & POSITIVE
-                there = slots[slot]
-                while there & POSITIVE != key:
-                    if there != 0:
-                        slot = (slot + 1) & mask & POSITIVE
-                    elif who == ALONE or exchange(slots, slot, 0, key | mark) == 0:
-                        break
-                    there = slots[slot]
-                if there == 0 or (there < 0 and who == FIRST):
-                    if who == SECOND:
-                        spots[(count - base) & POSITIVE] = slot
-                    else:
-                        slots[slot] = key
-                    met[(count - base) & POSITIVE] = keys[k]
+                key, slot = keys[k] + 1, places[k]
+                while slots[slot] != 0 and slots[slot] != key:
+                    slot = (slot + 1) & mask
+                if slots[slot] == 0:
+                    slots[slot] = key
+                    states[count] = keys[k]
                     count += 1
-            children[done & POSITIVE] = count - known
-            if here == beyond:
-                ends[ended] = done
-                ended += 1
+            children[done] = ENDED if here == beyond else count - known
             done += 1
             if done == level and done < count:
                 depth, level = depth + 1, count
             if count > limit:
                 until = done
                 break
-    progress[0], progress[1], progress[2], progress[3] = count, done, steps, ended
-    progress[4], progress[5] = depth, level
+    progress[0], progress[1], progress[2] = count, done, steps
+    progress[3], progress[4] = depth, level
+    return 0
 
 
-def _hash(state: Any) -> Any:
-    """A hash whose high bits are the place of a state in a table of any size.
+def enter(states: I64, slots: I64, places: I64, count: int) -> int:
+    """Enter the first `count` states, all different, into slots that are free."""
+    mask, shift = len(slots) - 1, shift_for(len(slots))
+    begin = 0
+    while begin < count:
+        size = min(len(places), count - begin)
+        for k in range(size):
+            places[k] = place_of(states[begin + k], shift, mask)
+            prefetch(slots, places[k])
+        for k in range(size):
+            slot = places[k]
+            while slots[slot] != 0:
+                slot = (slot + 1) & mask
+            slots[slot] = states[begin + k] + 1
+        begin += size
+    return 0
 
-    So a table of twice the size has the states in the same order, and is filled in one pass.
-    """
-    mixed = state * -7046029254386353131
-    mixed ^= mixed >> 32 & 0xFFFFFFFF
-    return mixed * -2965442102133645933
+
+def number(states: I64, slots: I64, index: I32, places: I64) -> int:
+    """Put the number of each state into `index`, at the slot in which it is."""
+    mask, shift = len(slots) - 1, shift_for(len(slots))
+    begin = 0
+    while begin < len(states):
+        size = min(len(places), len(states) - begin)
+        for k in range(size):
+            places[k] = place_of(states[begin + k], shift, mask)
+            prefetch(slots, places[k])
+        for k in range(size):
+            slot = places[k]
+            while slots[slot] != states[begin + k] + 1:
+                slot = (slot + 1) & mask
+            index[slot] = begin + k
+        begin += size
+    return 0
 
 
-def settle(
-    states: Any,
-    children: Any,
-    slots: Any,
-    met: Any,
-    spots: Any,
-    begin: int,
-    end: int,
-    count: int,
+def follow_steps(
+    states: I64,
+    slots: I64,
+    index: I32,
+    offsets: I32,
+    targets: I32,
+    keys: I64,
+    places: I64,
+    keep: int,
+    units: I64,
+    first: I64,
+    starts: I64,
+    rest: I64,
+    joint: I64,
+    parts: I64,
+    ready: I64,
 ) -> int:
-    """Put what the second has met, and the first has not, behind the others; how many there are.
+    """Put the numbers of the targets of each state that is expanded into `targets`.
 
-    The second has expanded the states from number `begin` to `end`.
+    Each of them is in the table, so that every search in it ends.
     """
-    at = 0
-    for number in range(begin, end):
-        kept = 0
-        for k in range(at, at + children[number]):
-            if k + BATCH < len(spots):
-                prefetch(slots, spots[k + BATCH] & len(slots) - 1)
-            slot = spots[k] & POSITIVE
-            if slots[slot] < 0:
-                slots[slot] &= POSITIVE
-                states[count + kept] = met[k]
-                kept += 1
-        at += children[number]
-        children[number] = kept
-        count += kept
+    mask, shift = len(slots) - 1, shift_for(len(slots))
+    expanded, done, steps = len(offsets) - 1, 0, 0
+    while done < expanded:
+        batch, found = min(BATCH, expanded - done), 0
+        for b in range(batch):
+            state = states[done + b] & keep
+            found = expand(
+                state, state, keys, found, units, first, starts, rest, joint, parts, ready
+            )
+            offsets[done + b + 1] = steps + found
+        for k in range(found):
+            places[k] = place_of(keys[k], shift, mask)
+            prefetch(slots, places[k])
+            prefetch(index, places[k])
+        for k in range(found):
+            key, slot = keys[k] + 1, places[k]
+            while slots[slot] != key:
+                slot = (slot + 1) & mask
+            targets[steps + k] = index[slot]
+        steps += found
+        done += batch
+    return steps
+
+
+def label_steps(
+    states: I64,
+    labels: U16,
+    values: I64,
+    keep: int,
+    expanded: int,
+    units: I64,
+    first: I64,
+    starts: I64,
+    rest: I64,
+    joint: I64,
+    parts: I64,
+    ready: I64,
+) -> int:
+    """Put what is added by each move of each state that is expanded into `labels`, in their order.
+
+    The tables are laid out as those of `expand`, with bits of labels in place of differences.
+    """
+    steps = 0
+    for done in range(expanded):
+        found = expand(
+            states[done] & keep, 0, values, 0, units, first, starts, rest, joint, parts, ready
+        )
+        for k in range(found):
+            labels[steps + k] = values[k]
+        steps += found
+    return steps
+
+
+def parents_of(children: U16, parents: I32) -> int:
+    """The number of the state from which each was met first; -1 of the first state.
+
+    States are numbered as they are met, so those that were met first from a state follow those that
+    were met first from the states before it.
+    """
+    count = 1
+    parents[0] = -1
+    for source in range(len(children)):
+        many = 0 if children[source] == ENDED else children[source]
+        for target in range(count, count + many):
+            parents[target] = source
+        count += many
     return count
 
 
-@cache
-def compiled_search() -> Any:
-    """`search`, compiled when first called, or loaded from the user's cache folder."""
-    return cached_by_numba(search, (_hash,))
-
-
-@cache
-def compiled_settling() -> Any:
-    """`settle`, compiled in the same way."""
-    return cached_by_numba(settle)
+def ends_of(children: U16, ends: I32) -> int:
+    """The numbers of the states without a step, as far as there is room; how many there are."""
+    count = 0
+    for source in range(len(children)):
+        if children[source] == ENDED:
+            if count < len(ends):
+                ends[count] = source
+            count += 1
+    return count
 
 
 _CHUNK = 1 << 19
-"""After how many states the loop returns, so that limits and interrupts are seen."""
-
-_SHARED = 1 << 12
-"""From how many states of a level on two share it."""
-
-_TARGETS = 1 << 21
-"""How many states two may meet before what they have met is put together."""
+"""After how many states the kernel returns, so that limits and interrupts are seen."""
 
 _FIRST_SLOTS = 1 << 16
 """How many slots a search begins with: a page of them that holds no state is not touched."""
 
 _LARGE = 1 << 19
-"""From how many entries on an array is in huge pages and grows where it stands."""
+"""Up to how many slots the table grows by four."""
 
 _HUGE = 1 << 23
 """From how many slots on memory counts for more than the length of searches in them."""
 
-_PIECE = 1 << 22
-"""How many slots are moved to a larger table before their memory is given back."""
-
 _MOST = (1 << 31) - 1
 """How many states can be numbered."""
 
-_BLOCK = 1 << 20
-"""How many states are looked at together."""
+_BYTES_OF_STATE = 21.5
+"""How many bytes of addresses there are for each state: ten of its own, and the slots."""
+
+
+@dataclass(frozen=True)
+class Begun:
+    """What another search has found so far: its states, the first `expanded` of them expanded.
+
+    `children` says of these how many were met first from each, or `ENDED`. `level` is the number of
+    the first state of the level after that of the next one, which is at `depth`.
+    """
+
+    states: Sequence[int]
+    children: Sequence[int]
+    transitions: int = 0
+    depth: int = 0
+    level: int = 1
 
 
 @dataclass(frozen=True)
@@ -314,190 +379,131 @@ class Visited:
     `cut` for this reason.
     """
 
+    runner: Compiled
     tables: Tables
-    states: Any
-    children: Any
-    ends: Any
+    states: Array
+    children: Array
     expanded: int
     transitions: int
     depth: int
     cut: str
 
     @cached_property
-    def parents(self) -> Any:
+    def parents(self) -> Array:
         """The number of the state from which each was met first; -1 for the first state."""
-        import numpy as np
-
-        parents, count = np.full(len(self.states), -1, np.int32), 1
-        for begin in range(0, self.expanded, _BLOCK):
-            children = self.children[begin : begin + _BLOCK]
-            found = np.repeat(np.arange(begin, begin + len(children), dtype=np.int32), children)
-            parents[count : count + len(found)] = found
-            count += len(found)
+        parents = self.runner.new("i", len(self.states))
+        self.runner.run(parents_of, self.children, parents)
         return parents
 
-    def edges(self) -> tuple[Any, Any]:
+    @cached_property
+    def ends(self) -> Array:
+        """The numbers of the states without a step."""
+        none = self.runner.new("i", 0)
+        ends = self.runner.new("i", self.runner.run(ends_of, self.children, none))
+        self.runner.run(ends_of, self.children, ends)
+        return ends
+
+    def edges(self) -> tuple[Array, Array]:
         """Where each step leads: the targets of state i are `targets[offsets[i]:offsets[i + 1]]`.
 
         They are computed again, since few questions need them.
         """
-        import numpy as np
-
-        offsets = np.empty(self.expanded + 1, np.int64)
-        targets = np.empty(self.transitions + BATCH * (self.tables.widest + 1), np.int32)
-        progress = np.array([len(self.states), 0, 0, 0, 0, 0], np.int64)
-        slots, nothing = np.zeros(_slots_for(len(self.states)), np.int64), np.empty(0, np.int64)
-        index = np.empty(len(slots), np.int32)
-        compiled_search()(
-            self.states, self.children, self.ends, slots, nothing, index, offsets, targets,
-            nothing, nothing, *_room(self.tables), progress, ALONE, 0, 0, UNLIMITED, self.expanded,
-            self.tables.keep, *self.tables.arrays,
+        runner = self.runner
+        offsets = runner.new("i", self.expanded + 1)
+        targets = runner.new("i", self.transitions)
+        keys, places, _ = _room(runner, self.tables)
+        arrays = self.tables.arrays(runner)
+        # Nothing more is entered: three quarters full it is small enough to be as fast.
+        slots = runner.new("q", 1 << (len(self.states) * 4 // 3).bit_length())
+        index = runner.new("i", len(slots))
+        runner.run(enter, self.states, slots, places, len(self.states))
+        runner.run(number, self.states, slots, index, places)
+        runner.run(
+            follow_steps, self.states, slots, index, offsets, targets, keys, places,
+            self.tables.keep, *arrays,
         )  # fmt: skip
-        return offsets, targets[: self.transitions]
+        runner.release(slots)
+        runner.release(index)
+        return offsets, targets
+
+    def labels(self, tables: Tables) -> Array:
+        """For each step what `tables` have in place of its difference, a number of 16 bits."""
+        labels = self.runner.new("H", self.transitions)
+        values = self.runner.new("q", tables.widest + 1)
+        self.runner.run(
+            label_steps, self.states, labels, values, tables.keep, self.expanded,
+            *tables.arrays(self.runner),
+        )  # fmt: skip
+        return labels
 
 
-def cores() -> int:
-    """How many cores a search uses: those that this process may use, at most two."""
-    allowed = getattr(os, "sched_getaffinity", None)
-    return min(2, len(allowed(0)) if allowed else os.cpu_count() or 1)
-
-
-def explore_tables(tables: Tables, effort: Effort, workers: int | None = None) -> Visited:
+def explore_tables(tables: Tables, effort: Effort, begun: Begun | None = None) -> Visited:
     """Every state that can be reached, breadth first, or as many as `effort` allows.
 
-    `workers` are one or two; by default `cores()`. The answer is the same.
+    The search goes on from what was `begun`. Raises `TooLarge` where there is no memory for it.
     """
-    with ThreadPoolExecutor(1) as second:
-        search = _Search(tables, second if (workers or cores()) > 1 else None)
-        return search.run(effort)
+    return _Search(tables, begun or Begun((tables.start,), ())).run(effort)
 
 
 class _Search:
-    """The arrays of a search, which grow."""
+    """The arrays of a search, of which the table of visited states grows."""
 
-    def __init__(self, tables: Tables, second: ThreadPoolExecutor | None) -> None:
-        import numpy as np
-
-        self._tables, self._second, self._most = tables, second, BATCH * (tables.widest + 1)
-        self._scratch, self._nothing = _room(tables), np.empty(0, np.int64)
-        self._others = _room(tables)
-        self._unused = np.empty(0, np.int32)
-        self._slots = np.zeros(_slots_for(2 * self._most), np.int64)
-        room = _holds(len(self._slots))
-        self._states = np.empty(room, np.int64)
-        self._children = np.empty(room, np.uint8 if tables.widest < 256 else np.int32)
-        self._ends = np.empty(2 * BATCH, np.int32)
-        self._states[0] = tables.start
-        self._slots[_place(tables.start, len(self._slots))] = tables.start + 1
-        self._progress = np.array([1, 0, 0, 0, 0, 1], np.int64)
-        self._share = _TARGETS // (tables.widest + 1)
-        self._met, self._spots, self._ended = self._nothing, self._nothing, self._unused
+    def __init__(self, tables: Tables, begun: Begun) -> None:
+        runner = Compiled()
+        self._runner, self._tables = runner, tables
+        self._arrays, self._scratch = tables.arrays(runner), _room(runner, tables)
+        self._progress = runner.new("q", 5)
+        # Addresses for as many states as there can be: memory is taken where they are touched.
+        room = min(_MOST, int(runner.most / _BYTES_OF_STATE))
+        self._states, self._children = runner.new("q", room), runner.new("H", room)
+        count, done = len(begun.states), len(begun.children)
+        self._states[:count] = _packed("q", begun.states)
+        self._children[:done] = _packed("H", begun.children)
+        self._progress[:] = _packed("q", (count, done, begun.transitions, begun.depth, begun.level))
+        self._most = BATCH * (tables.widest + 1)
+        self._slots = runner.new("q", _slots_for(count + 2 * self._most))
+        runner.run(enter, self._states, self._slots, self._scratch[1], count)
 
     def run(self, effort: Effort) -> Visited:
         progress, cut = self._progress, ""
         while progress[DONE] < progress[COUNT]:
-            count, done = int(progress[COUNT]), int(progress[DONE])
-            cut = effort.spent(count, int(progress[DEPTH]), count - done)
+            count, done = progress[COUNT], progress[DONE]
+            cut = effort.spent(count, progress[DEPTH], count - done) or self._grow()
             if cut:
                 break
-            if self._second is None or not self._both(self._second, effort.states):
-                until = done + (_CHUNK if self._second is None else 4 * _SHARED)
-                room = min(len(self._states), _holds(len(self._slots)))
-                whole = self._states, self._ends, self._scratch, progress, ALONE, 0
-                self._search(whole, room, effort.states, until)
-            cut = self._grow()
-            if cut:
-                break
-        count, ended = int(progress[COUNT]), int(progress[ENDS])
-        done, steps, depth = int(progress[DONE]), int(progress[STEPS]), int(progress[DEPTH])
-        found = self._states[:count], self._children[:done], self._ends[:ended]
-        return Visited(self._tables, *found, done, steps, depth, cut)
-
-    def _both(self, second: ThreadPoolExecutor, limit: int) -> bool:
-        """Expand a part of a level, each a half; False where it is narrow, or room is scarce."""
-        import numpy as np
-
-        progress, most = self._progress, self._most
-        count, done, steps, ended, _, level = map(int, progress)
-        room = min(len(self._states), _holds(len(self._slots)), limit) - count - 2 * most
-        size = min(level - done, self._share, room // (self._tables.widest + 1))
-        if size < _SHARED:
-            return False
-        if not len(self._met):
-            self._met = np.empty(_TARGETS // 2 + most, np.int64)
-            self._spots, self._ended = np.empty_like(self._met), np.empty(self._share, np.int32)
-        if ended + size > len(self._ends):
-            self._ends.resize(2 * (ended + size), refcheck=False)
-        middle, beyond = done + size // 2, done + size
-        mine = np.array([count, done, steps, ended, 0, -1], np.int64)
-        others = np.array([count, middle, 0, 0, 0, -1], np.int64)
-        theirs = self._met, self._ended, self._others, others, SECOND, count
-        job = second.submit(self._search, theirs, UNLIMITED, UNLIMITED, beyond)
-        own = self._states, self._ends, self._scratch, mine, FIRST, 0
-        self._search(own, UNLIMITED, UNLIMITED, middle)
-        job.result()
-        count = compiled_settling()(
-            self._states, self._children, self._slots, self._met, self._spots, middle, beyond,
-            int(mine[COUNT]),
-        )  # fmt: skip
-        ended, more = int(mine[ENDS]), int(others[ENDS])
-        self._ends[ended : ended + more] = self._ended[:more]
-        progress[:4] = count, beyond, mine[STEPS] + others[STEPS], ended + more
-        if beyond == level and beyond < count:
-            progress[DEPTH], progress[LEVEL] = progress[DEPTH] + 1, count
-        return True
-
-    def _search(
-        self, which: tuple[Any, ...], room: int, limit: int, until: int, old: Any = None
-    ) -> None:
-        found, ends, scratch, progress, who, base = which
-        compiled_search()(
-            self._states, self._children, ends, self._slots, self._nothing if old is None else old,
-            self._unused, self._nothing, self._unused, found, self._spots, *scratch, progress, who,
-            base, room, limit, until, self._tables.keep, *self._tables.arrays,
-        )  # fmt: skip
+            room = min(len(self._states), _holds(len(self._slots)))
+            self._runner.run(
+                search, self._states, self._children, self._slots, *self._scratch, progress, room,
+                effort.states, done + _CHUNK, self._tables.keep, *self._arrays,
+            )  # fmt: skip
+        self._runner.release(self._slots)
+        count, done, steps, depth, _ = progress
+        found = self._states[:count], self._children[:done]
+        return Visited(self._runner, self._tables, *found, done, steps, depth, cut)
 
     def _grow(self) -> str:
-        """Make room for a batch; why it cannot be, where the states cannot be numbered."""
-        import numpy as np
-
-        count, holds = int(self._progress[COUNT]), _holds(len(self._slots))
-        needed = count + self._most
-        if self._progress[ENDS] + BATCH > len(self._ends):
-            self._ends.resize(2 * len(self._ends), refcheck=False)
-        if needed > holds:
-            wide = len(self._slots) << (2 if len(self._slots) < _LARGE else 1)
-            old = self._slots
-            self._slots = np.zeros(max(wide, _slots_for(needed)), np.int64)
-            holds = _holds(len(self._slots))
-            while len(old):
-                self._move(old[-_PIECE:])
-                old.resize(max(0, len(old) - _PIECE), refcheck=False)
-        if needed > _MOST:
-            return f"more than {_MOST:,} states, which is all that can be numbered"
-        needed = min(needed if self._second is None else count + _TARGETS, holds)
+        """Make room for a batch; why it cannot be, where there are too many states."""
+        needed = self._progress[COUNT] + self._most
         if needed > len(self._states):
-            size = min(_MOST, holds, needed + self._most + (len(self._states) >> 2))
-            self._states = _larger(self._states, size)
-            self._children = _larger(self._children, size)
+            return f"more than {len(self._states):,} states, which is all there is room for"
+        if needed > _holds(len(self._slots)):
+            wide = len(self._slots) << (2 if len(self._slots) < _LARGE else 1)
+            size = max(wide, _slots_for(needed))
+            try:
+                slots = self._runner.enlarged(self._slots, size)
+            except TooLarge as error:
+                return str(error)
+            self._runner.clear(self._slots)
+            self._slots = slots
+            self._runner.run(
+                enter, self._states, self._slots, self._scratch[1], self._progress[COUNT]
+            )
         return ""
 
-    def _move(self, old: Any) -> None:
-        """Enter these slots of a smaller table, on one core: two wait for each other's pages."""
-        nobody = self._states, self._ends, self._scratch, self._progress, ALONE, 0
-        self._search(nobody, 0, 0, 0, old)
 
-
-def _larger(array: Any, size: int) -> Any:
-    """The array with room for so many entries."""
-    import numpy as np
-
-    if len(array) >= 2 * _LARGE:
-        array.resize(size, refcheck=False)
-        return array
-    larger = np.empty(max(size, 2 * len(array)), array.dtype)
-    larger[: len(array)] = array
-    return larger
+def _packed(kind: str, values: Iterable[int]) -> memoryview:
+    """Numbers as what is copied into an array at once."""
+    return memoryview(array(kind, values))
 
 
 def _holds(slots: int) -> int:
@@ -513,18 +519,7 @@ def _slots_for(states: int) -> int:
     return slots
 
 
-def _room(tables: Tables) -> tuple[Any, Any, Any]:
+def _room(runner: Runner, tables: Tables) -> tuple[Array, Array, Array]:
     """Where a batch puts its targets, their places, and where those of each state begin."""
-    import numpy as np
-
     most = BATCH * (tables.widest + 1)
-    return np.empty(most, np.int64), np.empty(most, np.int64), np.empty(BATCH + 1, np.int64)
-
-
-def _place(state: int, slots: int) -> int:
-    """Where a state belongs among so many slots: `_hash` for Python's integers."""
-    most = (1 << 64) - 1
-    mixed = state * 0x9E3779B97F4A7C15 & most
-    mixed ^= mixed >> 32
-    mixed = mixed * 0xD6E8FEB86659FD93 & most
-    return mixed >> 65 - slots.bit_length()
+    return runner.new("q", most), runner.new("q", most), runner.new("q", BATCH + 1)

@@ -3,6 +3,17 @@
 from proofs.logic.checking import FormulaChecker, Runs
 from proofs.logic.fairness import FairClass, Fairness, Strength
 from proofs.logic.formulas import Formula
+from proofs.logic.graph import Graph, graph_of
 from proofs.logic.parsing import parse
 
-__all__ = ["FairClass", "Fairness", "Formula", "FormulaChecker", "Runs", "Strength", "parse"]
+__all__ = [
+    "FairClass",
+    "Fairness",
+    "Formula",
+    "FormulaChecker",
+    "Graph",
+    "Runs",
+    "Strength",
+    "graph_of",
+    "parse",
+]

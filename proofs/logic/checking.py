@@ -6,15 +6,14 @@ are kept apart: `Runs` says which of them count.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
-from typing import Generic, TypeVar
+from typing import TypedDict
 
-from proofs.core.explore import Model, Space, Step, Trace
+from proofs.core.kernels import Array, Interpreter, Runner
 from proofs.core.results import Status, Verdict
+from proofs.core.webassembly import I32, I64, U8
 from proofs.logic import parsing
-from proofs.logic.fairness import Fairness
 from proofs.logic.formulas import (
     TRUE,
     And,
@@ -32,13 +31,12 @@ from proofs.logic.formulas import (
     negated,
     negation_normal,
 )
-from proofs.logic.product import Lasso, Node, Product, ReachedPart, leading_to, reach
+from proofs.logic.graph import Graph
+from proofs.logic.product import FoundRun, Product, StateKind
 from proofs.logic.tableau import Tableau, path_parts
 from pxp_fsm.errors import UsageError
 
-S = TypeVar("S", bound=Hashable)
 Duties = frozenset[Formula]
-Holds = Callable[[Formula, S], bool]
 
 
 def is_co_safety(formula: Formula) -> bool:
@@ -47,42 +45,6 @@ def is_co_safety(formula: Formula) -> bool:
     A condition on how it is written: in negation normal form it has no R (and so no G).
     """
     return not any(isinstance(p, Release) for p in path_parts(negation_normal(formula)))
-
-
-def earliest(
-    space: Space[S], starts: tuple[S, ...], formula: Formula, holds: Holds[S], among: frozenset[S]
-) -> Trace[S] | None:
-    """A shortest trace, through states in `among`, after which `formula` is shown; None if none."""
-    first = frozenset({negation_normal(formula)})
-    parents: dict[tuple[S, Duties], tuple[tuple[S, Duties], Step[S]] | None] = {
-        (state, first): None for state in starts if state in among
-    }
-    queue = deque(parents)
-    while queue:
-        place = queue.popleft()
-        state, duties = place
-        for strong, weak in ways_to_meet(duties, lambda atom: holds(atom, state)):  # noqa: B023 - used up before the loop goes on
-            if not strong and (not weak or not space.steps[state]):
-                return _back(parents, place)
-            for step in space.steps[state]:
-                reached = (step.target, strong | weak)
-                if step.target in among and reached not in parents:
-                    parents[reached] = (place, step)
-                    queue.append(reached)
-    return None
-
-
-def _back(
-    parents: dict[tuple[S, Duties], tuple[tuple[S, Duties], Step[S]] | None],
-    place: tuple[S, Duties],
-) -> Trace[S]:
-    steps: list[Step[S]] = []
-    parent = parents[place]
-    while parent is not None:
-        place, step = parent
-        steps.append(step)
-        parent = parents[place]
-    return Trace(place[0], tuple(reversed(steps)))
 
 
 def ways_to_meet(
@@ -139,28 +101,78 @@ class Runs(StrEnum):
     INFINITE = "infinite"
 
 
-class FormulaChecker(Generic[S]):
-    """Checks formulas of an explored model; what an E quantifies is worked out once.
+def earliest(
+    offsets: I32,
+    targets: I32,
+    kinds: I32,
+    among: U8,
+    many: int,
+    firsts: I32,
+    thens: I32,
+    shown: U8,
+    came: I32,
+    states: I32,
+    duties: I32,
+    progress: I64,
+) -> int:
+    """The first place in breadth-first order that shows a formula; -1 if none does.
 
-    `fairness` restricts infinite runs; it says nothing of finite ones. `vocabulary` are
-    propositions that may be asked for although no reachable state has them.
+    A place is a state, of `states`, with the number of what is to be met there, of `duties`. The
+    ways to meet it in a state of a kind begin at `firsts[number * (many + 1) + kind] - 1`: what
+    `thens` has to be met in the next state, and whether that shows the formula at once. Where 0
+    stands instead, they are not known yet: then the result is -2, and the search goes on when they
+    are. `came` is, for each number and state, the place before plus one; 0 where it was not met.
+    `progress` counts places, and those from which the search has gone on.
+    """
+    size = len(offsets) - 1
+    count, done = progress[0], progress[1]
+    found = -1
+    while done < count and found == -1:
+        state = states[done]
+        at = duties[done] * (many + 1) + kinds[state]
+        if firsts[at] == 0:
+            found = -2
+            break
+        for way in range(firsts[at] - 1, firsts[at + 1] - 1):
+            if shown[way]:
+                found = done
+                break
+            for edge in range(offsets[state], offsets[state + 1]):
+                target = targets[edge]
+                code = thens[way] * size + target
+                if among[target] and came[code] == 0:
+                    came[code] = done + 1
+                    states[count], duties[count] = target, thens[way]
+                    count += 1
+        done += 1
+    progress[0], progress[1] = count, done
+    return found
+
+
+class _Counting(TypedDict):
+    """Which runs count."""
+
+    finite: bool
+    infinite: bool
+
+
+COMPILE_FROM = 100_000
+"""From how many edges on, times the valuations of a formula, compiling the kernels pays."""
+
+
+class FormulaChecker:
+    """Checks formulas of a graph; what an E quantifies is worked out once.
+
+    Where the product of graph and formula is large, the kernels are compiled.
     """
 
-    def __init__(
-        self,
-        model: Model[S],
-        space: Space[S],
-        runs: Runs = Runs.COMPLETE,
-        fairness: Fairness[S] | None = None,
-        vocabulary: frozenset[str] = frozenset(),
-    ) -> None:
-        self._space = space
+    def __init__(self, graph: Graph, runs: Runs = Runs.COMPLETE) -> None:
+        self.graph = graph
         self._runs = runs
-        self._fairness: Fairness[S] = fairness or Fairness()
-        self._true = {state: model.propositions(state) for state in space.steps}
-        self.vocabulary = vocabulary.union(*self._true.values())
-        self._where: dict[Formula, frozenset[S]] = {}
-        self._starts = tuple(state for state, parent in space.parents.items() if parent is None)
+        self._counting = _Counting(
+            finite=runs is not Runs.INFINITE, infinite=runs is not Runs.FINITE
+        )
+        self._truth: dict[Formula, Array] = {}
 
     def check(self, formula: Formula) -> Verdict:
         """Whether every run that counts satisfies `formula`, from every initial state.
@@ -168,69 +180,179 @@ class FormulaChecker(Generic[S]):
         The trace of FAILS is a shortest one for a formula without an F, U or M that could be waited
         for (for ever safe, as it is written); else a run that ends, or a lasso with a shortest stem
         and then a shortest cycle, or with fairness a short one. VACUOUS: there is no such run.
-        Raises `UsageError` for a proposition that no state has, or too many temporal operators.
+        Raises `UsageError` for a proposition that no state has, or too many temporal operators, and
+        `TooLarge` where there is no memory for the product.
         """
-        unknown = sorted(set(atoms(formula)) - self.vocabulary)
+        unknown = sorted(set(atoms(formula)) - self.graph.vocabulary)
         if unknown:
-            raise parsing.unknown(unknown, self.vocabulary, "no reachable state has")
-        path = of_all_runs(formula)
-        if not any(state in self.continuing for state in self._starts):
-            return Verdict(Status.VACUOUS, f"there is no {self._runs.value} run")
-        bad = negated(path)
+            raise parsing.unknown(unknown, self.graph.vocabulary, "no reachable state has")
+        if self._runs is not Runs.COMPLETE:
+            continuing = self.holds(TRUE)
+            if not any(continuing[start] for start in self.graph.starts):
+                return Verdict(Status.VACUOUS, f"there is no {self._runs.value} run")
+        bad = negated(of_all_runs(formula))
         if is_co_safety(bad):
-            trace = earliest(self._space, self._starts, bad, self.holds, self.continuing)
-            return Verdict(Status.HOLDS) if trace is None else Verdict(Status.FAILS, trace=trace)
-        found = self.run_with(bad)
+            found = self._earliest(bad)
+        else:
+            found = self._product(bad).run_of(self.graph.starts, **self._counting)
         if found is None:
             return Verdict(Status.HOLDS)
-        return Verdict(Status.FAILS, trace=found.trace, cycle=found.cycle)
+        trace = self.graph.trace(found.start, found.edges)
+        return Verdict(Status.FAILS, trace=trace, cycle=found.cycle)
 
-    def run_with(self, path: Formula) -> Lasso[S] | None:
-        """A complete run from an initial state that counts and satisfies `path`, or None."""
+    def holds(self, formula: Formula) -> Array:
+        """For each state a 1 where a proposition, or a formula that begins with E, holds.
+
+        For any other it says from which states some run that counts satisfies it.
+        """
+        if formula not in self._truth:
+            if isinstance(formula, Atom):
+                truth = self.graph.runner.put("B", self.graph.truth(formula.name))
+            else:
+                path = formula.path if isinstance(formula, Exists) else formula
+                truth = self._product(path).satisfying(**self._counting)
+            self._truth[formula] = truth
+        return self._truth[formula]
+
+    def live(self, path: Formula) -> list[frozenset[int]]:
+        """For each state the valuations of the tableau of `path` whose promises a run keeps.
+
+        Where a run ends there is no promise, and no valuation.
+        """
         product = self._product(path)
-        reached = reach(product, (n for state in self._starts for n in product.starting(state)))
-        ends = reached.finite() if self._runs is not Runs.INFINITE else None
-        if ends is not None or self._runs is Runs.FINITE:
-            return ends
-        return reached.infinite(self._fairness)
+        nodes = self.graph.runner.put("i", range(product.nodes))
+        live = product.live(nodes, **self._counting)
+        many, offsets = len(product.tableau.valuations), self.graph.offsets
+        return [
+            frozenset(valuation for valuation in range(many) if live[state * many + valuation])
+            if offsets[state] < offsets[state + 1]
+            else frozenset()
+            for state in range(self.graph.states)
+        ]
 
-    def holds(self, formula: Formula, state: S) -> bool:
-        """Whether a proposition, or a formula that begins with E, holds in `state`."""
-        if isinstance(formula, Atom):
-            return formula.name in self._true[state]
-        if formula not in self._where:
-            self._where[formula] = self.satisfying(formula)
-        return state in self._where[formula]
+    def _product(self, path: Formula) -> Product:
+        tableau = tableau_of(path)
+        for atom in tableau.atoms:
+            self.holds(atom)  # these may be what is large
+        self._prepare(len(self.graph.targets) << len(tableau.promised))
+        return Product(self.graph, tableau, *self._kinds(tableau.atoms))
 
-    def satisfying(self, formula: Formula) -> frozenset[S]:
-        """The states from which some run that counts satisfies what `formula` (an E) quantifies."""
-        product = self._product(formula.path if isinstance(formula, Exists) else formula)
-        starting = {state: tuple(product.starting(state)) for state in self._space.steps}
-        reached = reach(product, (node for nodes in starting.values() for node in nodes))
-        good = leading_to(reached, self._good(reached))
-        return frozenset(state for state, nodes in starting.items() if not good.isdisjoint(nodes))
+    def _prepare(self, edges: int) -> None:
+        """Compile the kernels for a search that follows so many edges, where that pays."""
+        if edges >= COMPILE_FROM and isinstance(self.graph.runner, Interpreter):
+            self.graph = self.graph.compiled()
+            put = self.graph.runner.put
+            self._truth = {part: put("B", truth) for part, truth in self._truth.items()}
 
-    @property
-    def continuing(self) -> frozenset[S]:
-        """The states from which there is a run that counts at all."""
-        if TRUE not in self._where:
-            self._where[TRUE] = (
-                frozenset(self._space.steps)
-                if self._runs is Runs.COMPLETE
-                else self.satisfying(TRUE)
-            )
-        return self._where[TRUE]
+    def _kinds(self, atoms: Sequence[Formula]) -> tuple[Array, list[StateKind]]:
+        """For each state the number of its kind, and what each kind is."""
+        runner, graph = self.graph.runner, self.graph
+        kinds, known = runner.new("i", graph.states), [StateKind(False, ()), StateKind(True, ())]
+        runner.run(mark_ends, graph.offsets, kinds)
+        for atom in atoms:
+            numbers = runner.new("i", 2 * len(known))
+            count = runner.run(refine, kinds, self.holds(atom), numbers)
+            finer = {
+                numbers[place]: StateKind(
+                    known[place // 2].ended, (*known[place // 2].known, place % 2 > 0)
+                )
+                for place in range(len(numbers))
+            }
+            known = [finer[number] for number in range(1, count + 1)]
+        return kinds, known
 
-    def _product(self, path: Formula) -> Product[S]:
-        return Product(self._space, tableau_of(path), self.holds)
+    def _earliest(self, bad: Formula) -> FoundRun | None:
+        """A shortest path, through states from which some run counts, after which `bad` is shown;
+        None if there is none.
+        """
+        first = frozenset({negation_normal(bad)})
+        atoms = [part for part in path_parts(next(iter(first))) if isinstance(part, (Atom, Exists))]
+        for atom in atoms:
+            self.holds(atom)
+        self._prepare(len(self.graph.targets))
+        runner, graph = self.graph.runner, self.graph
+        kinds, known = self._kinds(atoms)
+        among = self._continuing()
+        starts = [start for start in graph.starts if among[start]]
+        numbers: dict[Duties, int] = {first: 0}
+        sets, ways = [first], list[tuple[int, int]]()
+        firsts = [0] * (len(known) + 1)
+        room = (
+            runner.new("i", graph.states),
+            runner.new("i", graph.states),
+            runner.new("i", graph.states),
+        )
+        came, states, duties = room
+        states[: len(starts)] = runner.put("i", starts)
+        for start in starts:
+            came[start] = -1
+        progress, found = runner.put("q", (len(starts), 0)), -2 if starts else -1
+        while found == -2:
+            number = duties[progress[1]]
+            for kind, (ended, values) in enumerate(known):
+                firsts[number * (len(known) + 1) + kind] = len(ways) + 1
+                true: dict[Formula, bool] = dict(zip(atoms, values, strict=True))
+                for strong, weak in ways_to_meet(sets[number], true.__getitem__):
+                    then = strong | weak
+                    if then not in numbers:
+                        numbers[then] = len(sets)
+                        sets.append(then)
+                        firsts += [0] * (len(known) + 1)
+                    ways.append((numbers[then], int(not strong and (ended or not weak))))
+            firsts[number * (len(known) + 1) + len(known)] = len(ways) + 1
+            if len(sets) * graph.states > len(came):
+                size = 2 * len(sets) * graph.states
+                came, states, duties = (
+                    _larger(runner, each, size) for each in (came, states, duties)
+                )
+            found = runner.run(
+                earliest, graph.offsets, graph.targets, kinds, among, len(known),
+                runner.put("i", firsts), runner.put("i", (then for then, _ in ways)),
+                runner.put("B", (shows for _, shows in ways)), came, states, duties, progress,
+            )  # fmt: skip
+        if found < 0:
+            return None
+        path = [states[found]]
+        while (found := came[duties[found] * graph.states + states[found]] - 1) >= 0:
+            path.append(states[found])
+        return FoundRun(path[-1], tuple(graph.edges_along(path[::-1])), 0)
 
-    def _good(self, reached: ReachedPart[S]) -> Iterable[Node[S]]:
-        """Nodes at which, or from which on, a run is all that it has to be."""
-        if self._runs is not Runs.INFINITE:
-            yield from (node for node in reached.edges if node[1] is None)
-        if self._runs is not Runs.FINITE:
-            for component in reached.recurring(self._fairness):
-                yield from component
+    def _continuing(self) -> Array:
+        """For each state a 1 where there is a run from it that counts."""
+        if self._runs is Runs.COMPLETE:
+            return self.graph.runner.put("B", b"\1" * self.graph.states)
+        return self.holds(TRUE)
+
+
+def _larger(runner: Runner, entries: Array, count: int) -> Array:
+    """The entries in an array with room for so many."""
+    larger = runner.new("i", count)
+    larger[: len(entries)] = entries
+    return larger
+
+
+def mark_ends(offsets: I32, kinds: I32) -> int:
+    """Give states without an edge the kind 1."""
+    for state in range(len(kinds)):
+        if offsets[state] == offsets[state + 1]:
+            kinds[state] = 1
+    return 0
+
+
+def refine(kinds: I32, truth: U8, numbers: I32) -> int:
+    """Tell states of each kind apart by the truth of one more atom; how many kinds there are.
+
+    Kinds that are met are numbered anew; `numbers` has for each old one, twice, the new one plus
+    one: first where the atom is false.
+    """
+    count = 0
+    for state in range(len(kinds)):
+        place = 2 * kinds[state] + truth[state]
+        if numbers[place] == 0:
+            count += 1
+            numbers[place] = count
+        kinds[state] = numbers[place] - 1
+    return count
 
 
 def tableau_of(path: Formula) -> Tableau:

@@ -16,10 +16,9 @@ from itertools import product
 from typing import Generic, TypeVar
 
 from proofs.core.explore import Model, explore
-from proofs.logic.checking import MOST_PROMISES
-from proofs.logic.fairness import Fairness
-from proofs.logic.formulas import Exists, Formula
-from proofs.logic.product import Node, Product, leading_to, reach
+from proofs.logic.checking import MOST_PROMISES, FormulaChecker
+from proofs.logic.formulas import Exists, Formula, atoms
+from proofs.logic.graph import graph_of
 from proofs.logic.tableau import Tableau, path_parts
 from pxp_fsm.errors import Refused, UsageError
 
@@ -181,13 +180,16 @@ def over(formula: Formula, model: Model[S], limit: int = _NODES) -> Deterministi
     tableau = tracking.tableau
     space = explore(model, limit // len(tableau.valuations))
     true = {state: model.propositions(state) for state in space.steps}
-    walked = Product(space, tableau, lambda atom, state: getattr(atom, "name", None) in true[state])
-    live = _live(walked)
+    checker = FormulaChecker(graph_of(model, space, vocabulary=frozenset(atoms(formula))))
+    live = dict(zip(space.steps, checker.live(formula), strict=True))
     every = frozenset(tableau.valuations)
 
     def entered(states: Iterable[S], before: _Open | None) -> tuple[frozenset[S], _Open]:
         found = frozenset(states)
-        letters = {walked.known(state) for state in found}
+        letters = {
+            tuple(getattr(atom, "name", None) in true[state] for atom in tableau.atoms)
+            for state in found
+        }
         if len(letters) != 1:
             raise UsageError(
                 f"the steps of {model.name} do not tell what is true after them, so that the "
@@ -224,23 +226,6 @@ def _outlook(now: bool, can_hold: bool, can_fail: bool) -> MonitorVerdict:
     if not can_hold:
         return MonitorVerdict.FALSE
     return MonitorVerdict.PRESUMABLY_TRUE if now else MonitorVerdict.PRESUMABLY_FALSE
-
-
-def _live(walked: Product[S]) -> dict[S, frozenset[int]]:
-    """For each state, the valuations whose promises some way on in the model keeps."""
-    nodes: list[Node[S]] = [
-        (state, valuation)
-        for state, steps in walked.space.steps.items()
-        for valuation in (walked.tableau.valuations if steps else (None,))
-    ]
-    reached = reach(walked, nodes)
-    good = [node for node in reached.edges if node[1] is None]
-    good += [node for component in reached.recurring(Fairness()) for node in component]
-    found: dict[S, set[int]] = {}
-    for state, valuation in leading_to(reached, good):
-        if valuation is not None:
-            found.setdefault(state, set()).add(valuation)
-    return {state: frozenset(valuations) for state, valuations in found.items()}
 
 
 def _satisfiable(tableau: Tableau) -> frozenset[int]:

@@ -24,6 +24,7 @@ from proofs.logic import parsing
 from proofs.logic.checking import FormulaChecker, Runs
 from proofs.logic.fairness import Demand, fairness
 from proofs.logic.formulas import Formula, atoms
+from proofs.logic.graph import graph_of
 from proofs.sessions.model import SessionModel, SessionState, action_of, speaker_of, tag_of
 from proofs.sessions.relational import Theory
 from proofs.sessions.replay import replay
@@ -285,7 +286,7 @@ def check(
     known = frozenset(names)
     there = known | frozenset(vocabulary(sessions.both))
     fairly = fairness(wanted, model, space, there, model.rows, model.agents)
-    verdict = FormulaChecker(model, space, runs, fairly, known).check(formula)
+    verdict = FormulaChecker(graph_of(model, space, fairly, known), runs).check(formula)
     try:
         messages = () if verdict.trace is None else replay(sessions, verdict.trace.map(_state))
     except NotReplayed as error:

@@ -18,6 +18,7 @@ from proofs.core.results import Status, Verdict
 from proofs.logic.checking import FormulaChecker
 from proofs.logic.fairness import Fairness, Keys, Strength, each
 from proofs.logic.formulas import Atom, eventually
+from proofs.logic.graph import graph_of
 
 S = TypeVar("S", bound=Hashable)
 
@@ -74,7 +75,7 @@ def questions(
             strength, whose = FAIR_ENDS[name]
             fairness = Fairness(tuple(each(strength, rows if whose == "row" else agents, space)))
         vocabulary = frozenset({ENDED})
-        checker = FormulaChecker(model, space, fairness=fairness, vocabulary=vocabulary)
+        checker = FormulaChecker(graph_of(model, space, fairness, vocabulary))
         return checker.check(eventually(Atom(ENDED)))
 
     answers: dict[str, Callable[[], Verdict]] = {

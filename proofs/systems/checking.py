@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from enum import StrEnum
 from functools import partial
-from typing import Any
 
-from proofs.core.explore import Space, Step, TooLarge, Trace, explore
+from proofs.core.explore import Space, TooLarge, Trace, explore
+from proofs.core.kernels import Array
 from proofs.core.limits import Effort
 from proofs.core.results import Status, Verdict
-from proofs.core.table_search import WIDEST, Visited, explore_tables
 from proofs.logic import parsing
 from proofs.logic.checking import FormulaChecker, Runs
 from proofs.logic.fairness import AGENTS, ROWS, Demand, Strength, fairness
-from proofs.logic.formulas import FALSE, Exists, Formula, Not, Release, Truth, Until, atoms
-from proofs.logic.graph_checking import EdgeClass, Graph, GraphChecker, TooWide
+from proofs.logic.formulas import (
+    FALSE,
+    And,
+    Atom,
+    Exists,
+    Formula,
+    Not,
+    Or,
+    Release,
+    Truth,
+    Until,
+    atoms,
+)
+from proofs.logic.graph import WORD, EdgeClass, Graph, edge_classes, graph_of, label_edges_to
 from proofs.systems import partial_order, symmetry
 from proofs.systems.fairness import acting, agent_of, asked, taking
 from proofs.systems.partial_order import PartialOrder, is_branching
-from proofs.systems.product import Composition, Move
+from proofs.systems.product import Action, Composition, Move
 from proofs.systems.propositions import (
     AllEnded,
     NotedState,
@@ -30,150 +40,112 @@ from proofs.systems.propositions import (
     is_propositional,
     named,
     test_of,
-    value,
     vocabulary,
 )
 from proofs.systems.reachability import Reached, reach
 from proofs.systems.replay import shown
 from proofs.systems.standard_checks import STANDARD, StandardChecks
 from proofs.systems.symmetry import Quotient, Symmetry, unfolded
-from proofs.systems.tables import fits, labelled, projected, tables_of
 from pxp_fsm.errors import UsageError
-
-WORD = 31
-"""How many classes of steps have a bit in one word."""
 
 Key = tuple[int, Hashable]
 """A class of steps: the number of the demand, and a row with its member, or an agent."""
 
 
-def check_graph(
-    noting: Noting,
-    formula: Formula,
-    runs: Runs,
-    effort: Effort,
-    demands: Sequence[Demand],
-    vocabulary: frozenset[str],
-) -> Verdict | None:
-    """Whether the composition satisfies `formula`, as `proofs.systems.checking.check` says it.
-
-    UNKNOWN where `effort` does not suffice; None where states or product are too wide for arrays.
-    """
-    adds = _Adding(noting)
-    tables = tables_of(noting.composition, adds)
-    if adds.shift + (len(adds.latest) - 1).bit_length() > WIDEST:
-        return None
-    unknown = sorted(set(atoms(formula)) - vocabulary)
-    if unknown:
-        raise parsing.unknown(unknown, vocabulary, "no reachable state has")
-    visited = explore_tables(tables, effort)
-    if visited.cut:
-        return Verdict(Status.UNKNOWN, visited.cut)
-    offsets, targets = visited.edges()
-    truth = partial(_truth, adds, visited)
-    classes, labels = _labels(adds, visited, offsets, targets, truth, demands, vocabulary)
-    checker = GraphChecker(Graph(offsets, targets, truth, classes, labels), (0,), runs)
-    try:
-        found = checker.check(formula)
-    except TooWide:
-        return None
-    trace = None
-    if found.status is Status.FAILS:
-        start = int(visited.states[found.start]) & tables.keep
-        steps = tuple(_steps(noting.composition, visited, offsets, targets, found.edges))
-        trace = shown(noting.composition, Trace(start, steps))
-    return Verdict(found.status, found.detail, trace, found.cycle)
+def _graph(reached: Reached, demands: Sequence[Demand], vocabulary: frozenset[str]) -> Graph:
+    """The graph of what was reached, with the steps to which runs are fair as `demands` ask."""
+    offsets, targets = reached.edges
+    classes, labels = _labels(reached, demands, vocabulary)
+    return Graph(
+        reached.runner,
+        offsets,
+        targets,
+        (0,),
+        partial(_truth, reached),
+        reached.along,
+        vocabulary,
+        classes,
+        labels,
+    )
 
 
-class _Adding:
-    """What a move adds to a state that also says what is true of the latest step."""
-
-    def __init__(self, noting: Noting) -> None:
-        self.noting = noting
-        self.composition = noting.composition
-        self.shift = self.composition.encoding.bits
-        self.latest: dict[frozenset[OfStep], int] = {frozenset(): 0}
-
-    def __call__(self, move: Move) -> int:
-        number = self.latest.setdefault(self.noting.latest(move), len(self.latest))
-        return move.difference + (number << self.shift)
-
-
-def _truth(adds: _Adding, visited: Visited, name: str) -> Any:
-    """For each state whether the proposition with this name holds there."""
-    import numpy as np
-
-    composition, states = adds.composition, visited.states
+def _truth(reached: Reached, name: str) -> bytearray:
+    """For each state a 1 where the proposition with this name holds."""
+    composition, noted = reached.composition, reached.noted
     meant = named(composition)[name]
     if isinstance(meant, OfStep):
-        told = np.array([meant in latest for latest in adds.latest])
-        return told[states >> adds.shift]
-    if isinstance(meant, AllEnded):
-        ended = np.ones(len(states), np.bool_)
-        for place, field in enumerate(composition.encoding.fields):
-            final = np.array([n in composition.finals[place] for n in range(field.mask + 1)])
-            ended &= final[states >> field.shift & field.mask]
-        return ended
-    met, places = projected(states, bits_of(composition, meant))
-    holds = test_of(composition, meant)
-    return np.array([holds(part) for part in met])[places]
+        latest = noted.latest
+        return reached.marks(~noted.keep, lambda part: meant in latest[part >> noted.shift])
+    if isinstance(meant, AllEnded):  # member by member: together they have too many states
+        return reached.all_marks(
+            (field.bits, lambda part, field=field, final=final: field.of(part) in final)  # type: ignore[misc] # mypy sees no default in a lambda
+            for field, final in zip(composition.encoding.fields, composition.finals, strict=True)
+        )
+    return reached.marks(bits_of(composition, meant), test_of(composition, meant))
+
+
+def _holds(reached: Reached, formula: Formula) -> bytearray:
+    """For each state a 1 where a propositional formula holds."""
+    every = int.from_bytes(b"\1" * len(reached.states))
+
+    def holds(part: Formula) -> int:
+        match part:
+            case Truth(constant):
+                return every if constant else 0
+            case Atom(name):
+                return int.from_bytes(_truth(reached, name))
+            case Not(of):
+                return holds(of) ^ every
+            case And(left, right):
+                return holds(left) & holds(right)
+            case Or(left, right):
+                return holds(left) | holds(right)
+        raise AssertionError(f"not propositional: {part}")
+
+    return bytearray(holds(formula).to_bytes(len(reached.states)))
 
 
 def _labels(
-    adds: _Adding,
-    visited: Visited,
-    offsets: Any,
-    targets: Any,
-    truth: Callable[[str], Any],
-    demands: Sequence[Demand],
-    vocabulary: frozenset[str],
-) -> tuple[tuple[EdgeClass, ...], tuple[Any, ...]]:
+    reached: Reached, demands: Sequence[Demand], vocabulary: frozenset[str]
+) -> tuple[tuple[EdgeClass, ...], tuple[Array, ...]]:
     """The classes that `demands` mean, and for each step those to which it belongs."""
     keys = list[Key]()
     for number, demand in enumerate(demands):
-        keys += ((number, key) for key in _keys(adds.composition, demand))
+        keys += ((number, key) for key in _keys(reached.composition, demand))
     places = {key: place for place, key in enumerate(keys)}
-    classes = tuple(
-        EdgeClass(demands[key[0]].strength, place // WORD, 1 << place % WORD)
-        for place, key in enumerate(keys)
-    )
-    whose = [n for n, demand in enumerate(demands) if isinstance(demand.of, str)]
-
-    def word(which: int, move: Move) -> int:
-        bits = 0
-        for number in whose:
-            for key in _keys_of(demands[number], move):
-                place = places[number, key]
-                bits |= 1 << place % WORD if place // WORD == which else 0
-        return bits
-
+    classes = edge_classes([demands[number].strength for number, _ in keys])
     labels = []
-    for which in range(-(-len(keys) // WORD)):
-        found = labelled(adds.composition, visited.states, offsets, partial(word, which), adds)
-        for number, demand in enumerate(demands):
-            place = places.get((number, None), -1)
-            if number in whose or place // WORD != which or isinstance(demand.of, str):
-                continue
-            unknown = set(atoms(demand.of)) - vocabulary
-            if unknown:
-                raise parsing.unknown(unknown, vocabulary, "no step leads to")
-            holds = _holds(demand.of, truth, len(visited.states))
-            found |= holds[targets].astype(found.dtype) << place % WORD
-        labels.append(found)
+    for word in range(-(-len(keys) // WORD)):
+
+        def bits(move: Move, word: int = word) -> int:
+            found = 0
+            for number, demand in enumerate(demands):
+                for key in _keys_of(demand, move):
+                    place = classes[places[number, key]]
+                    found |= place.bit if place.word == word else 0
+            return found
+
+        def label(moves: Sequence[Move], bits: Callable[[Move], int] = bits) -> list[int]:
+            """Moves with one action to one state are one step, with the bits of all of them."""
+            together: dict[tuple[Action, int], int] = {}
+            steps = list(
+                zip((move.action for move in moves), reached.noted.differences(moves), strict=True)
+            )
+            for step, move in zip(steps, moves, strict=True):
+                together[step] = together.get(step, 0) | bits(move)
+            return [together[step] for step in steps]
+
+        labels.append(reached.labels(label))
+    for (number, _), place in zip(keys, classes, strict=True):
+        asked_of = demands[number].of
+        if isinstance(asked_of, str):
+            continue
+        unknown = set(atoms(asked_of)) - vocabulary
+        if unknown:
+            raise parsing.unknown(unknown, vocabulary, "no step leads to")
+        truth = reached.runner.put("B", _holds(reached, asked_of))
+        reached.runner.run(label_edges_to, reached.edges[1], truth, place.bit, labels[place.word])
     return classes, tuple(labels)
-
-
-def _holds(formula: Formula, truth: Callable[[str], Any], states: int) -> Any:
-    """For each state whether a propositional formula holds there."""
-    import numpy as np
-
-    names = sorted(set(atoms(formula)))
-    known = np.zeros(states, np.int64)
-    for bit, name in enumerate(names):
-        known |= truth(name).astype(np.int64) << bit
-    met, places = np.unique(known, return_inverse=True)
-    told = [{name: bool(one >> bit & 1) for bit, name in enumerate(names)} for one in met.tolist()]
-    return np.array([value(formula, true) for true in told])[places]
 
 
 def _keys(composition: Composition, demand: Demand) -> Iterator[Hashable]:
@@ -189,23 +161,10 @@ def _keys(composition: Composition, demand: Demand) -> Iterator[Hashable]:
 
 
 def _keys_of(demand: Demand, move: Move) -> Iterable[Hashable]:
+    """The classes to which a move belongs by its rows, or by whose it is."""
+    if not isinstance(demand.of, str):
+        return ()
     return move.rows if demand.of == ROWS else (agent_of(move.action),)
-
-
-def _steps(
-    composition: Composition, visited: Visited, offsets: Any, targets: Any, edges: Sequence[int]
-) -> Iterator[Step[int]]:
-    """The steps of the composition that these edges are."""
-    keep = visited.tables.keep
-    for edge in edges:
-        source = int(offsets.searchsorted(edge, "right")) - 1
-        moves = composition.moves(int(visited.states[source]) & keep)
-        move = moves[edge - int(offsets[source])]
-        yield Step(move.action, int(visited.states[targets[edge]]) & keep)
-
-
-GRAPH_FROM = 5_000
-"""From how many states on formulas are checked on a graph in arrays."""
 
 
 class Reduction(StrEnum):
@@ -286,35 +245,33 @@ def check(
 
     UNKNOWN where `effort` does not suffice. Runs that count are as fair as `demands` ask, which go
     without a reduction. Raises `UsageError` for a proposition that there is none of, and where the
-    reduction cannot be used. `compiled` says whether Numba compiles the loops; by default where it
-    can, and there are many states.
+    reduction cannot be used. `compiled` is that of `reach`.
     """
     if demands and reduction is not None:
         demands = _fair(composition, formula, demands, reduction)
     wanted = vocabulary(composition)
+    unknown = sorted(set(atoms(formula)) - wanted)
+    if unknown:
+        raise parsing.unknown(unknown, wanted, "no reachable state has")
     model = Noting(composition, {*atoms(formula), *asked(demands)})
-    quotient = None
-    if wanted.issuperset(atoms(formula)):
-        quotient = _quotient(model, formula, reduction)
-        answered = _of_reached(composition, formula)
-        if answered is not None and runs is Runs.COMPLETE and not demands:
-            chosen = quotient.symmetry if quotient else _order(composition, formula, reduction)
-            how = compiled if reduction is None else None
-            return answered(reach(composition, effort, chosen, how))
-    space, large = None, reduction is None and compiled is not False and fits(composition)
-    if large and not compiled:
-        with suppress(TooLarge):
-            space = explore(model, GRAPH_FROM, effort)
-    if large and space is None and (effort is None or effort.states > GRAPH_FROM):
-        answer = check_graph(model, formula, runs, effort or Effort(), demands, wanted)
-        if answer is not None:
-            return answer
+    quotient = _quotient(model, formula, reduction)
+    answered = _of_reached(composition, formula)
+    if answered is not None and runs is Runs.COMPLETE and not demands:
+        chosen = quotient.symmetry if quotient else _order(composition, formula, reduction)
+        return answered(reach(composition, effort, chosen, compiled if reduction is None else None))
     try:
-        space = space or _space(model, formula, quotient, effort, reduction)
+        if reduction is None:
+            reached = reach(composition, effort, compiled=compiled, noting=model)
+            if reached.cut:
+                return Verdict(Status.UNKNOWN, reached.cut)
+            graph = _graph(reached, demands, wanted)
+        else:
+            space = _space(model, formula, quotient, effort, reduction)
+            fairly = fairness(demands, model, space, wanted, taking(composition), acting)
+            graph = graph_of(quotient or model, space, fairly, wanted)
+        verdict = FormulaChecker(graph, runs).check(formula)
     except TooLarge as error:
         return Verdict(Status.UNKNOWN, str(error))
-    fairly = fairness(demands, model, space, wanted, taking(composition), acting)
-    verdict = FormulaChecker(quotient or model, space, runs, fairly, wanted).check(formula)
     if verdict.trace is None:
         return verdict
     trace, cycle = verdict.trace, verdict.cycle
@@ -417,14 +374,14 @@ def _is_of_states(composition: Composition, formula: Formula) -> bool:
 
 def _always(reached: Reached, formula: Formula) -> Verdict:
     """Whether a propositional formula holds in every state; UNKNOWN where not all were reached."""
-    return _first(reached, _marks(reached, Not(formula)).find(1))
+    return _first(reached, _holds(reached, formula).find(0))
 
 
 def _again(reached: Reached, formula: Formula) -> Verdict:
     """Whether from every state one is reached in which a propositional formula holds."""
     if reached.cut:
         return Verdict(Status.UNKNOWN, reached.cut)
-    return _first(reached, reached.leading_to(_marks(reached, formula)).find(0))
+    return _first(reached, reached.leading_to(_holds(reached, formula)).find(0))
 
 
 def _first(reached: Reached, number: int) -> Verdict:
@@ -433,18 +390,3 @@ def _first(reached: Reached, number: int) -> Verdict:
         trace = shown(reached.composition, reached.trace_to(number))
         return Verdict(Status.FAILS, trace=trace)
     return Verdict(Status.UNKNOWN, reached.cut) if reached.cut else Verdict(Status.HOLDS)
-
-
-def _marks(reached: Reached, formula: Formula) -> bytearray:
-    """For each state a 1 if a propositional formula holds there."""
-    composition, known = reached.composition, named(reached.composition)
-    meant = {name: known[name] for name in sorted(set(atoms(formula)))}
-    about = {name: one for name, one in meant.items() if not isinstance(one, OfStep)}
-    tests, mask = {name: test_of(composition, one) for name, one in about.items()}, 0
-    for one in about.values():
-        mask |= bits_of(composition, one)
-
-    def holds(state: int) -> bool:
-        return value(formula, {name: test(state) for name, test in tests.items()})
-
-    return reached.marks(mask, holds)

@@ -26,6 +26,7 @@ from proofs.logic.formulas import (
     atoms,
     parts,
 )
+from proofs.logic.graph import graph_of
 from proofs.logic.parsing import unknown
 from proofs.logic.tableau import path_parts
 from proofs.systems.paths import check_cycle
@@ -166,16 +167,19 @@ def color(
     noting = Noting(composition, names)
     run = _noted(noting, choices)
     check_cycle([one.state for one in run], cycle)
-    checker, nodes = None, sum(map(_nodes, parts(formula)))
+    checker, numbers = None, dict[NotedState, int]()
+    nodes = sum(map(_nodes, parts(formula)))
     if nodes:
         less = replace(effort, states=effort.states // nodes)
-        checker = FormulaChecker(noting, explore(noting, effort=less), vocabulary=known)
+        space = explore(noting, effort=less)
+        numbers = {state: number for number, state in enumerate(space.steps)}
+        checker = FormulaChecker(graph_of(noting, space, vocabulary=known))
 
     def holds(part: Formula, place: int) -> bool:
         if isinstance(part, Atom):
             return part.name in noting.propositions(run[place])
         assert checker is not None  # noqa: S101 - there is one where a part begins with E
-        return checker.holds(part, run[place])
+        return bool(checker.holds(part)[numbers[run[place]]])
 
     found = values_along(formula, len(run), cycle, holds)
     shown = [part for part in reversed(found) if not isinstance(part, Truth)]

@@ -96,6 +96,8 @@ class Symmetry:
 
     def standing_for(self, state: int) -> tuple[int, Renaming]:
         """The state that stands for `state`, and the renaming that leads to it."""
+        # Any choice is sound that is the same for all renamings of a state, or for fewer of them:
+        # then a class has more than one state, which costs memory and no verdict.
         if not self._all:
             renaming = self._sorted(state)
             return self.renamed(state, renaming), renaming
@@ -131,7 +133,12 @@ class Symmetry:
                 return replace(action, sender=sender, receiver=receiver)
 
     def _sorted(self, state: int) -> Renaming:
-        """The renaming that sorts the members of each class by what is seen of each."""
+        """The renaming that sorts the members of each class by what is seen of each.
+
+        Where no link joins two members of a class, what is seen of each moves with it as a whole:
+        its state and its buffers. Then two renamings of a state are sorted alike, up to members of
+        which the same is seen, and those may stand in any order.
+        """
         found = list(self._same)
         for one in self.classes:
             order = sorted(one, key=lambda place: self._seen_of(state, place))
@@ -213,6 +220,9 @@ def unfolded(
 
     A cycle of the quotient may lead to a renamed state: it is taken until it comes back.
     """
+    # `here` is the state of the quotient where the trace is, `back` the renaming that leads from
+    # it to the state of the composition that the real machines are in. The quotient takes a step to
+    # `target`, and stands for it by `renaming`; so the way back undoes that first.
     composition = symmetry.composition
     here, back = start, tuple(range(len(composition.system.members)))
     found: list[Step[int]] = []
@@ -231,6 +241,8 @@ def unfolded(
 
     for action, reached in steps[: len(steps) - cycle]:
         take(action, reached)
+    # Each round renames the members once more in the same way. Renamings are finitely many, so one
+    # round leads back to the very state; before, the states on it are equal to those of the first.
     stem, first = len(found), symmetry.renamed(here, back)
     while cycle:
         for action, reached in steps[len(steps) - cycle :]:

@@ -19,7 +19,7 @@ from proofs.requests import Request
 from proofs.sessions.model import AGENTS, SessionModel, SessionState
 from proofs.subjects import SYSTEMS
 from proofs.systems import compatibility
-from pxp_fsm.artifacts import write_atomically
+from pxp_fsm.artifacts import file_name, write_atomically
 from pxp_fsm.diagrams import (
     Diagram,
     SequenceChart,
@@ -31,7 +31,6 @@ from pxp_fsm.diagrams import (
 )
 from pxp_fsm.diagrams.style import PLAIN
 from pxp_fsm.errors import UsageError
-from pxp_fsm.experiments import drawings
 from pxp_fsm.protocol.messages import Answer
 from pxp_fsm.protocol.rules import Interact
 from pxp_fsm.sessions.replay import trace
@@ -115,7 +114,7 @@ def _written(
     if agent is not None:
         files = {path: ways[agent]}
     else:
-        named = ((drawings.file_name(name), diagram) for name, diagram in ways.items())
+        named = ((file_name(name), diagram) for name, diagram in ways.items())
         files |= {path.with_stem(f"{path.stem}-{name}"): diagram for name, diagram in named}
     for file, diagram in files.items():
         of_chart = isinstance(diagram, SequenceChart)  # which has no direction to choose

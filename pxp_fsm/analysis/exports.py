@@ -10,12 +10,11 @@ from pathlib import Path
 from proofs.logic import parse
 from proofs.systems import Composition, System
 from pxp_fsm import registry
-from pxp_fsm.artifacts import write_atomically
+from pxp_fsm.artifacts import file_name, write_atomically
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.tables import is_built_in, load_automaton
 from pxp_fsm.diagrams import render, state_diagram
 from pxp_fsm.errors import UsageError
-from pxp_fsm.experiments.drawings import file_name
 from pxp_fsm.registry import Format
 
 _TABLES = "pxp_fsm.automata.tables:parse_automaton"

@@ -1,1 +1,1 @@
-"""The built-in automaton tables, as TOML, and the JSON Schema of their format."""
+"""Automata and systems: tables, their validation, channels and actions; the built-in tables."""

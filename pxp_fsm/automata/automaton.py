@@ -16,7 +16,9 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-from pxp_fsm.errors import GuardError, NotEnabled, TableError
+from pxp_fsm.automata.expressions import Expression
+from pxp_fsm.automata.rules import Rules, meaning_of
+from pxp_fsm.errors import GuardError, NotEnabled, TableError, UsageError
 
 Valuation = Mapping[str, bool]
 """The truth of every guard that a state declares: exactly one is true."""
@@ -82,6 +84,11 @@ class Transition:
     `row` is the number of the written row, as in the paper's table; a written row that lists
     several tags or sources is several transitions with the same number. `partner` names the member
     of a system to which the row sends or from which it receives; "" is whoever is at the other end.
+
+    By rule, an unguarded row may be taken only `when` that is true, and while an `urgent` one may
+    be taken its member does nothing else. `do` are the updates of registers, `carry` is which of
+    its answers an agent sends ("new" or "own"), and `by` who raises an event: the member ("self"),
+    a "clock" or the "world".
     """
 
     row: int
@@ -91,6 +98,11 @@ class Transition:
     kind: Kind
     label: str
     partner: str = ""
+    when: Expression | None = None
+    urgent: bool = False
+    do: tuple[tuple[str, Expression], ...] = ()
+    carry: str = "new"
+    by: str = "world"
 
     @property
     def trigger(self) -> Trigger:
@@ -109,7 +121,7 @@ class Automaton:
 
     `peer` names the automaton at the other end of a channel (by default this very one);
     `note` is shown wherever the automaton is shown. `payloads` gives the JSON Schema of what a tag
-    carries, in a system whose messages are no `Answer`s.
+    carries, in a system whose messages are no `Answer`s. `rules` are what it decides and counts by.
 
     >>> import pxp_fsm as pxp
     >>> interact = pxp.load_automaton("interact")
@@ -128,6 +140,7 @@ class Automaton:
     note: str = ""
     peer: str = ""
     payloads: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    rules: Rules = field(default_factory=Rules)
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)  # equal tables mean the same
@@ -274,17 +287,34 @@ class Automaton:
         rows = tuple(replace(t, partner=names.get(t.partner, t.partner)) for t in self.transitions)
         return replace(self, transitions=rows)
 
+    def refuse_rules(self) -> None:
+        """Raise `UsageError` where rules of the table decide: systems do not carry them out yet.
+
+        A table that was checked or run as if it had none would be another one.
+        """
+        if self.rules or any(row.when is not None for row in self.transitions):
+            raise UsageError(
+                f"table {self.name} decides by rules (when, do, parameters, registers), which "
+                f"neither checks nor sessions of systems carry out yet; leave them out, or use "
+                f"Automaton.rules by itself"
+            )
+
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 (hex) of what the table means: prose, row numbers and order do not count.
 
         The hashed text is UTF-8: `initial STATE`, one `final STATE` a final state, one
         `SOURCE TARGET GUARD ACTION` a transition (⊤ for no guard; one that names its partner
-        says so: `+TASK to left`), one `payload TAG SCHEMA` a payload (as JSON, its keys sorted),
-        the lines sorted, each ended by a newline.
+        says so: `+TASK to left`; then what its rules say), one `payload TAG SCHEMA` a payload (as
+        JSON, its keys sorted), the lines of `Rules.meaning`, the lines sorted, each ended by a
+        newline.
         """
         lines = [f"initial {self.initial}", *(f"final {state}" for state in self.final)]
-        lines += [f"{t.source} {t.target} {t.guard or '⊤'} {t.action}" for t in self.transitions]
+        lines += [
+            f"{t.source} {t.target} {t.guard or '⊤'} {t.action}{meaning_of(t)}"
+            for t in self.transitions
+        ]
+        lines += self.rules.meaning
         lines += [
             f"payload {tag} {json.dumps(schema, sort_keys=True, ensure_ascii=False)}"
             for tag, schema in self.payloads.items()

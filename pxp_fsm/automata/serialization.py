@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product, takewhile
 from typing import Any
 
 from pxp_fsm.automata.automaton import Automaton, Kind, State, Transition
+from pxp_fsm.automata.expressions import ID, INT, Expression, str_of
+from pxp_fsm.automata.rules import ELSE, Declared, Oracle, Register, Rules
 from pxp_fsm.errors import UsageError
 
 KEYS = {Kind.SEND: "send", Kind.RECEIVE: "receive", Kind.EVENT: "event"}
@@ -22,7 +24,11 @@ KEYS = {Kind.SEND: "send", Kind.RECEIVE: "receive", Kind.EVENT: "event"}
 def document(automaton: Automaton) -> dict[str, Any]:
     """What a table's file says of `automaton`, in the order in which tables are written."""
     shown = {"source": automaton.source, "note": automaton.note, "peer": automaton.peer}
-    guards = dict(automaton.guards)
+    whens = automaton.rules.whens
+    guards = {
+        name: _guard(whens[name], about) if name in whens else about
+        for name, about in automaton.guards.items()
+    }
     return {
         "format": 1,
         "name": automaton.name,
@@ -30,11 +36,51 @@ def document(automaton: Automaton) -> dict[str, Any]:
         **{key: text for key, text in shown.items() if text},
         "initial": automaton.initial,
         "final": [state.name for state in automaton.states if state.name in automaton.final],
+        **_declarations(automaton.rules),
         "states": [_state(state) for state in automaton.states],
         "rows": [row for _, row in rows(automaton.transitions)],
         **({"guards": guards} if guards else {}),
         **({"payloads": dict(automaton.payloads)} if automaton.payloads else {}),
     }
+
+
+def _guard(when: Expression | None, about: str) -> dict[str, str]:
+    written = ELSE if when is None else str_of(when)
+    return {"when": written, **({"about": about} if about else {})}
+
+
+def _declarations(rules: Rules) -> dict[str, Any]:
+    """What a table's file declares: every section that is not empty."""
+    found: dict[str, Any] = {
+        "parameters": {one.name: _typed(one) for one in rules.parameters},
+        "registers": {one.name: _typed(one) for one in rules.registers},
+        "enums": {name: list(members) for name, members in rules.enums.items()},
+        "oracles": {one.name: _typed(one) for one in rules.oracles},
+        "answers": {"ask": rules.asks} if rules.asks != "each" else {},
+        "let": {name: str_of(one) for name, one in rules.definitions.items()},
+        "each": {"message": _updates(rules.on_message)} if rules.on_message else {},
+    }
+    return {section: declared for section, declared in found.items() if declared}
+
+
+def _typed(one: Declared) -> dict[str, Any]:
+    """A parameter, register or oracle as the file declares it."""
+    if isinstance(one, Oracle) and one.relation:
+        return {"relation": one.relation, "of": list(one.roles)}
+    found: dict[str, Any] = {}
+    if one.type.members:
+        found["of"] = sorted(one.type.members)
+    elif one.type == INT:
+        found |= {"type": "int"} if isinstance(one, Oracle) or one.minimum is None else {}
+    elif one.type == ID or not isinstance(one, Oracle):
+        found["type"] = one.type.name
+    if isinstance(one, Register) and one.type != ID:
+        found["init"] = one.initial
+    return found if one.minimum is None else {**found, "min": one.minimum}
+
+
+def _updates(updates: Mapping[str, Expression]) -> dict[str, str]:
+    return {name: str_of(one) for name, one in updates.items()}
 
 
 def to_json(automaton: Automaton) -> str:
@@ -113,6 +159,11 @@ def rows(transitions: Sequence[Transition]) -> list[tuple[int, dict[str, Any]]]:
             **({"guard": first.guard} if first.guard is not None else {}),
             KEYS[first.kind]: _one_or_many(labels),
             **({"partner": first.partner} if first.partner else {}),
+            **({"when": str_of(first.when)} if first.when is not None else {}),
+            **({"urgent": True} if first.urgent else {}),
+            **({"do": _updates(dict(first.do))} if first.do else {}),
+            **({"carry": first.carry} if first.carry != "new" else {}),
+            **({"by": first.by} if first.by != "world" else {}),
         }
         found.append((start, row))
         start += len(sources) * len(labels)

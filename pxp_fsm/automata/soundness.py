@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pxp_fsm.automata.automaton import Automaton, Kind, Transition
 from pxp_fsm.automata.payloads import schema_problems
+from pxp_fsm.automata.rules import static_faults
 from pxp_fsm.errors import Fault, Place, TableError
 
 
@@ -23,6 +25,7 @@ def faults_of(automaton: Automaton, raw: Mapping[str, Any]) -> list[Fault]:
     for checks in (
         (_names(automaton, raw),),
         (_guards(automaton, raw), _determinism(automaton, rows), _payloads(automaton)),
+        (_rules(automaton, rows),),
         (_reachability(automaton), _reception(automaton, rows)),
     ):
         found = [fault for check in checks for fault in check]
@@ -230,7 +233,8 @@ def _determinism(automaton: Automaton, places: list[Place]) -> Iterator[Fault]:
         twin = by_tag.setdefault(
             (transition.source, transition.label, transition.partner), transition
         )
-        if twin is not transition:
+        free_and_guarded = (twin.guard is None) is not (transition.guard is None)
+        if twin is not transition and not (free_and_guarded and _same_effect(twin, transition)):
             yield Fault(
                 place,
                 f"a second row sends {transition.label} from {transition.source} (row {twin.row} "
@@ -238,6 +242,19 @@ def _determinism(automaton: Automaton, places: list[Place]) -> Iterator[Fault]:
                 "duplicate-tag",
                 transition.label,
             )
+
+
+def _same_effect(one: Transition, other: Transition) -> bool:
+    """Whether two rows do the same, under whatever guard."""
+    return replace(one, row=other.row, guard=other.guard, when=other.when) == other
+
+
+def _rules(automaton: Automaton, places: list[Place]) -> Iterator[Fault]:
+    states: dict[str, Place] = {
+        state.name: ("states", index) for index, state in enumerate(automaton.states)
+    }
+    rows = list(zip(automaton.transitions, places, strict=True))
+    return static_faults(automaton.rules, rows, states)
 
 
 def _payloads(automaton: Automaton) -> Iterator[Fault]:

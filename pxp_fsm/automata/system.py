@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain, groupby
+from itertools import chain, groupby, pairwise
 from pathlib import Path
 
 from pxp_fsm.automata.automaton import Automaton, Kind, Transition
@@ -47,8 +47,9 @@ class System:
     A row that sends and names no partner goes to any member that can take its tag in some state;
     one that receives and names none takes the tag from whoever sends it. Raises `TableError` with
     every fault: names that are used twice, partners that are no members, tags that nobody takes.
-    With `free_names` the two members may be called by any text, for no row names them and nothing
-    of the system is exported: two agents of a session, whose rows may name partners elsewhere.
+    With `free_names` the members, two or one, may be called by any text, for no row names them and
+    nothing of the system is exported: two agents of a session, whose rows may name partners
+    elsewhere; a table that is carried out alone, by what happens from outside.
     """
 
     members: tuple[Member, ...]
@@ -100,9 +101,11 @@ class System:
                 "a system is made of tables by System.load: System.load(client, server), or "
                 'System.load("author.toml", "hub=hub.toml")'
             )
+        for member in self.members:
+            member.automaton.refuse_rules()
         if self.free_names:
-            left, right = self.members
-            check_peers(left.automaton, right.automaton)
+            for left, right in pairwise(self.members):
+                check_peers(left.automaton, right.automaton)
             return
         found = _once(_problems_of_names(self)) or _once(_problems_of_rows(self))
         found = found or tuple(_problems_of_links(self))

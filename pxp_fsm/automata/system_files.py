@@ -1,27 +1,27 @@
 """System files: members, channel, formulas to hold and who answers, as a file names them.
 
-The structure is what `data/system.schema.json` says, and this loader uses that very schema. Nothing
-in a file is ever imported or run: a respondent is named by a word, a function is passed in code.
+Nothing in a file is ever imported or run: a respondent is named by a word, a function is passed in
+code.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from importlib import resources
+from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
+from typing import Annotated, ClassVar, Literal
 
 from pxp_fsm import defaults
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.channels import SYNCHRONOUS, Channel, parse_channel
+from pxp_fsm.automata.table_files import LowerName, Symbol
 from pxp_fsm.automata.tables import is_built_in, load_automaton
-from pxp_fsm.documents import faults, located, read, text_of
+from pxp_fsm.documents import located, read, text_of
 from pxp_fsm.errors import Fault, TableError, UsageError, quoted
+from pxp_fsm.options import Option, option, outside
+from pxp_fsm.schemas import FileKind
 
 PYTHON, TERMINAL, RANDOM, MCP = "python", "terminal", "random", "mcp"
 """Who answers: a function that is passed in code, a person, random choices from a seed, and an
@@ -36,50 +36,147 @@ RESPONDENTS = (
 """The respondents that can be named, in words."""
 
 
+def respondent_problem(name: str) -> str | None:
+    """Why `name` names no respondent, with the remedy; None where it names one."""
+    if name in (PYTHON, TERMINAL, RANDOM, MCP) or any(
+        name.startswith(prefix) and len(name) > len(prefix) for prefix in PREFIXES
+    ):
+        return None
+    if re.fullmatch(r"[A-Za-z_][\w.]*[:.][A-Za-z_][\w.]*(\(.*\))?", name) or name.endswith(".py"):
+        return (
+            f"{quoted(name)} looks like a Python function, and a file names no code; write "
+            f'"{PYTHON}", and pass the function in code: pxp.Session(system, {{name: function}})'
+        )
+    return f"{quoted(name)} is no respondent; write {RESPONDENTS}, or {PYTHON} for a function"
+
+
+def _respondent(name: str) -> str:
+    problem = respondent_problem(name)
+    if problem is not None:
+        raise UsageError(problem)
+    return name
+
+
+def _event_source(source: str) -> str:
+    kind, _, number = source.partition(":")
+    if kind == "chance" and float(number) > 1:
+        raise UsageError(f"{number} is no probability; write chance:P with P from 0 to 1")
+    return source
+
+
+_EventSource = Annotated[
+    str,
+    Option(
+        pattern=r"^(after|chance):[0-9]+([.][0-9]+)?$(?!\n)",
+        problem="raises no event; write after:SECONDS or chance:P",
+        parse=_event_source,
+    ),
+]
+_Probability = Annotated[float, Option(least=0, most=1)]
+
+
 @dataclass(frozen=True, slots=True)
 class MemberLine:
     """A member as a file names it; `respondent` is "" where the file names none.
 
-    `partners` says which members the partners are that its table names; `automaton` has them so.
+    Once it is read, `table` is "" for a built-in one, and `automaton` has the partners renamed.
     """
 
-    name: str
-    automaton: Automaton
-    table: str = ""
-    respondent: str = ""
-    instructions: str = ""
-    timeout: float | None = None
-    partners: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    name: Symbol
+    table: str = option("The member's table: a file, relative to this one, or a built-in name.")
+    partners: Mapping[Symbol, Symbol] = option(
+        "Which members the partners are that the table's rows name, so that one table fits several "
+        'systems: { client = "agent" }. A partner that is left out is the member of that name.',
+        {},
+    )
+    respondent: str = option(
+        "Who answers: a model (anthropic:NAME, openai:NAME[@URL], script:FILE), terminal (a "
+        "person), program:COMMAND, random, mcp (an assistant, by pxp mcp), or python (a function "
+        "that is passed in code). A command line can replace it.",
+        "",
+        problem=f"is no respondent; write {RESPONDENTS}, or {PYTHON} for a function",
+        parse=_respondent,
+    )
+    instructions: str = option("What a model or a person is told about the member's part.", "")
+    timeout: float | int | None = option(
+        "The seconds allowed for each answer.", None, default="there is no limit", above=0
+    )
+    automaton: Automaton = outside()
 
 
 @dataclass(frozen=True, slots=True)
 class Property:
     """A formula of the file, or a standard `check`, with the expected verdict: HOLDS or FAILS."""
 
-    formula: str
-    expected: str = "HOLDS"
-    about: str = ""
-    check: str = ""
+    one_of: ClassVar[tuple[str, ...]] = ("formula", "check")
+
+    formula: str = option("A formula of temporal logic.", "")
+    expected: str = option("The verdict.", "HOLDS", choices=("HOLDS", "FAILS"))
+    about: str = option("What it means, in words.", "", least=0)
+    check: str = option(
+        "The name of a standard check (no-deadlock, ...), where its verdict is expected to be "
+        "another than HOLDS.",
+        "",
+    )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SystemFile:
     """What a system file says. `faults` are the channel's probabilities, `events` who raises them.
 
     `located` finds file and line of faults at paths of the file.
     """
 
-    path: str
-    name: str
-    title: str
-    about: str
-    channel: Channel
-    members: tuple[MemberLine, ...]
-    properties: tuple[Property, ...] = ()
-    events: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    faults: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
-    limit: int = defaults.LIMIT
-    text: str = field(default="", repr=False)
+    name: LowerName = option(
+        "A short name: lower-case letters, digits and underscores. Runs are called NAME-1, NAME-2, "
+        "..."
+    )
+    title: str = option("The name as people write it.", "", default="the name")
+    about: str = option("What the sessions are about; every member reads it.", "", least=0)
+    channel: Channel = option(
+        "The channel between members: sync, fifo:C, lossy:C, duplicating:C, reordering:C, or "
+        "several faults joined by +. Another one for a link follows a comma: fifo:1, "
+        "far:hub=lossy:1.",
+        SYNCHRONOUS,
+        default="sync",
+        parse=parse_channel,
+    )
+    limit: int = option("A session ends after so many actions.", defaults.LIMIT, least=1)
+    faults: Mapping[str, float] = option(
+        "How often a faulty channel loses a message, or delivers it again: probabilities.",
+        {},
+        default="0.1 each",
+        written=Mapping[Literal["loss", "duplication"], _Probability],
+    )
+    members: tuple[MemberLine, ...] = option(
+        "Who takes part.",
+        least=2,
+        problem="a system has two members or more; add another [[members]]",
+    )
+    events: Mapping[Symbol, str] = option(
+        "Who raises an event from outside, by its label: after:SECONDS is a timer; chance:P "
+        "happens with the probability P before each action. An event that is left out is raised by "
+        "nobody.",
+        {},
+        written=Mapping[Symbol, _EventSource],
+    )
+    properties: tuple[Property, ...] = option(
+        "Formulas of temporal logic and standard checks, with the expected verdict; pxp check "
+        "checks them, and pxp run before each run.",
+        (),
+    )
+    path: str = outside("")
+    text: str = outside("")
+
+    def problems(self) -> Iterator[Fault]:
+        """Members of one name."""
+        names = Counter(line.name for line in self.members)
+        seen = set[str]()
+        for place, line in enumerate(self.members):
+            if line.name in seen:
+                said = f"{names[line.name]} members are called {line.name}; give each its own name"
+                yield Fault(("members", place, "name"), said, "unique", line.name)
+            seen.add(line.name)
 
     def located(self, found: Iterable[Fault]) -> Iterator[Fault]:
         """Each fault with its file and line; one of a row, with those of the member's table."""
@@ -94,11 +191,16 @@ class SystemFile:
             yield from located((replace(fault, path=at),), self.text, self.path)
 
 
-def system_schema() -> dict[str, Any]:
-    """The JSON Schema of system files, as published with the package."""
-    file = resources.files("pxp_fsm.automata").joinpath("data", "system.schema.json")
-    loaded: dict[str, Any] = json.loads(file.read_text("utf-8"))
-    return loaded
+SYSTEM = FileKind(
+    SystemFile,
+    "a system",
+    "A system file of pxp-fsm",
+    "Members with their tables, the channel between them, formulas that must hold, and who "
+    "answers. Written as TOML; the same structure as JSON is accepted too. What a schema cannot "
+    "say (partners, tags that nobody receives, names of respondents) is checked by the loader.",
+    name="system",
+    error=TableError,
+)
 
 
 def is_system_file(name: object) -> bool:
@@ -127,12 +229,10 @@ def read_system(path: str | Path) -> SystemFile:
     if "rows" in raw and "members" not in raw:
         said = "this is a table of one member; write a system file with [[members]] that name it"
         raise TableError(located((Fault(("rows",), said),), text, str(path)))
-    found = faults(raw, system_schema(), _in_words) or list(_named_faults(raw))
-    if found:
-        raise TableError(located(found, text, str(path)))
+    file = SYSTEM.parse(text, str(path))
     members, problems = list[MemberLine](), list[Fault]()
-    for place, line in enumerate(raw["members"]):
-        table = line["table"]
+    for place, line in enumerate(file.value.members):
+        table = line.table
         if not is_built_in(table):
             table = str(Path(path).parent / table)
         try:
@@ -140,52 +240,23 @@ def read_system(path: str | Path) -> SystemFile:
         except TableError as error:
             if not Path(table).is_file():
                 said = f"{error}; the path is relative to the system file"
-                at = Fault(("members", place, "table"), said)
-                problems += located((at,), text, str(path))
+                problems += file.located((Fault(("members", place, "table"), said),))
             else:
                 problems += [one for one in error.faults if one not in problems]
             continue
-        partners = line.get("partners", {})
         try:
-            automaton = automaton.with_partners(partners)
+            automaton = automaton.with_partners(line.partners)
         except TableError as error:
             at = Fault(("members", place, "partners"), str(error), "partners")
-            problems += located((at,), text, str(path))
+            problems += file.located((at,))
             continue
-        members.append(
-            MemberLine(
-                line["name"],
-                automaton,
-                "" if is_built_in(table) else table,
-                _resolved(line.get("respondent", ""), Path(path).parent),
-                line.get("instructions", ""),
-                line.get("timeout"),
-                MappingProxyType(dict(partners)),
-            )
-        )
+        table = "" if is_built_in(table) else table
+        respondent = _resolved(line.respondent, Path(path).parent)
+        members.append(replace(line, automaton=automaton, table=table, respondent=respondent))
     if problems:
         raise TableError(problems)
-    return SystemFile(
-        path=str(path),
-        name=raw["name"],
-        title=raw.get("title", raw["name"]),
-        about=raw.get("about", ""),
-        channel=parse_channel(raw["channel"]) if "channel" in raw else SYNCHRONOUS,
-        members=tuple(members),
-        properties=tuple(
-            Property(
-                one.get("formula", ""),
-                one.get("expected", "HOLDS"),
-                one.get("about", ""),
-                one.get("check", ""),
-            )
-            for one in raw.get("properties", ())
-        ),
-        events=MappingProxyType(dict(raw.get("events", {}))),
-        faults=MappingProxyType(dict(raw.get("faults", {}))),
-        limit=raw.get("limit", 1000),
-        text=text,
-    )
+    title = file.value.title or file.value.name
+    return replace(file.value, title=title, members=tuple(members), path=str(path), text=text)
 
 
 def _resolved(respondent: str, folder: Path) -> str:
@@ -194,60 +265,6 @@ def _resolved(respondent: str, folder: Path) -> str:
     if kind != "script" or Path(rest).is_absolute():
         return respondent
     return f"{kind}{colon}{folder / rest}"
-
-
-def respondent_problem(name: str) -> str | None:
-    """Why `name` names no respondent, with the remedy; None where it names one."""
-    if name in (PYTHON, TERMINAL, RANDOM, MCP) or any(
-        name.startswith(prefix) and len(name) > len(prefix) for prefix in PREFIXES
-    ):
-        return None
-    if re.fullmatch(r"[A-Za-z_][\w.]*[:.][A-Za-z_][\w.]*(\(.*\))?", name) or name.endswith(".py"):
-        return (
-            f"{quoted(name)} looks like a Python function, and a file names no code; write "
-            f'"{PYTHON}", and pass the function in code: pxp.Session(system, {{name: function}})'
-        )
-    return f"{quoted(name)} is no respondent; write {RESPONDENTS}, or {PYTHON} for a function"
-
-
-def _named_faults(raw: Mapping[str, Any]) -> Iterator[Fault]:
-    """What a schema cannot say of the file alone: names, the channel, who answers."""
-    names = Counter(line["name"] for line in raw["members"])
-    seen = set[str]()
-    for place, line in enumerate(raw["members"]):
-        name = line["name"]
-        if name in seen:
-            said = f"{names[name]} members are called {name}; give each a name of its own"
-            yield Fault(("members", place, "name"), said, "unique", name)
-        seen.add(name)
-        problem = respondent_problem(line["respondent"]) if "respondent" in line else None
-        if problem is not None:
-            yield Fault(("members", place, "respondent"), problem, "respondent")
-    try:
-        parse_channel(raw.get("channel", "sync"))
-    except UsageError as error:
-        yield Fault(("channel",), str(error), "channel", raw.get("channel"))
-    for label, source in raw.get("events", {}).items():
-        kind, _, number = source.partition(":")
-        if kind == "chance" and float(number) > 1:
-            said = f"{number} is no probability; write chance:P with P from 0 to 1"
-            yield Fault(("events", label), said, "maximum", source)
-
-
-def _in_words(error: Any) -> str | None:
-    """What a violation means to somebody who edits a system file."""
-    path = tuple(error.absolute_path)
-    if error.validator == "type" and path[:1] == ("members",) and path[-1:] == ("respondent",):
-        return f"{quoted(error.instance)} is no name; write {RESPONDENTS}, or {PYTHON}"
-    if error.validator == "pattern" and path[:1] == ("events",):
-        return f"{quoted(error.instance)} raises no event; write after:SECONDS or chance:P"
-    if error.validator == "oneOf" and path[:1] == ("properties",):
-        return "a property has either a formula or a check, and not both; write one of them"
-    if error.validator == "minItems" and path == ("members",):
-        return "a system has two members or more; add another [[members]]"
-    if error.validator == "pattern":
-        return f"{error.instance!r} is not a valid name; use letters, digits and _, a letter first"
-    return None
 
 
 def in_table(table: Path, fault: Fault, number: int) -> Iterator[Fault]:

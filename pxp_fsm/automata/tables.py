@@ -1,8 +1,7 @@
 """Reading automaton tables: from a TOML (or JSON) file to a validated `Automaton`.
 
-The structure of the file is what `automata/schema.json` says, and this loader uses that very
-schema. What a schema cannot say is in `pxp_fsm.automata.soundness`. Nothing in a file is ever
-imported or run.
+The structure of the file is that of `pxp_fsm.automata.table_files`. What it cannot say is in
+`pxp_fsm.automata.soundness`. Nothing in a file is ever imported or run.
 """
 
 from __future__ import annotations
@@ -22,8 +21,10 @@ from typing import Any
 
 from pxp_fsm import registry
 from pxp_fsm.automata.automaton import Automaton, Kind, State, Transition
+from pxp_fsm.automata.rules import RuleReader
 from pxp_fsm.automata.soundness import UNRECEIVED, faults_of
-from pxp_fsm.documents import faults, located, read, text_of
+from pxp_fsm.automata.table_files import TABLE
+from pxp_fsm.documents import located, read, text_of
 from pxp_fsm.errors import Fault, TableError, format_path, quoted
 
 _MOST, _LARGEST = 200, 1_000_000
@@ -121,13 +122,6 @@ A file that is still that very file is not validated again, which takes most of 
 command; any other is. A test validates them all."""
 
 
-def schema() -> dict[str, Any]:
-    """The JSON Schema of the table format, as published with the package."""
-    text = resources.files("pxp_fsm.automata").joinpath("data", "schema.json").read_text("utf-8")
-    loaded: dict[str, Any] = json.loads(text)
-    return loaded
-
-
 def built_in_names() -> tuple[str, ...]:
     """The names of every table that comes with the package or a plug-in."""
     return tuple(dict.fromkeys((*BUILTIN, *registry.contributions("tables"))))
@@ -151,7 +145,7 @@ def builtin(name: str) -> Automaton:
     data = resources.files(package).joinpath(*file.split("/")).read_bytes()
     text = data.decode("utf-8").replace("\r\n", "\n")
     if hashlib.sha256(text.encode()).hexdigest() == VALIDATED.get(name):
-        return _build(tomllib.loads(text))
+        return _build(tomllib.loads(text))[0]
     return parse_automaton(text, f"{name}.toml")
 
 
@@ -290,10 +284,10 @@ def automaton_from(
 
     `located` finds file and line of faults at paths of `raw`, for the `TableError`.
     """
-    found = faults(raw, schema(), _in_words) or _size_faults(raw)
+    found = list(TABLE.read(raw)[1]) or _size_faults(raw)
     if not found:
-        automaton = _build(raw)
-        found = faults_of(automaton, raw)
+        automaton, found = _build(raw)
+        found = found or faults_of(automaton, raw)
         if not found:
             return automaton
     raise TableError(located(found))
@@ -306,10 +300,12 @@ def stored_automaton(text: str) -> Automaton:
     Raises `TableError` where it is none in its form.
     """
     raw = read(text, "table.json", error=TableError)
-    found = faults(raw, schema(), _in_words)
-    if found:
-        raise TableError(found)
-    return _build(raw)
+    found = list(TABLE.read(raw)[1])
+    if not found:
+        automaton, found = _build(raw)
+        if not found:
+            return automaton
+    raise TableError(found)
 
 
 MOST_TRANSITIONS = 10_000
@@ -327,25 +323,12 @@ def _size_faults(raw: Mapping[str, Any]) -> list[Fault]:
     return []
 
 
-def _in_words(error: Any) -> str | None:
-    """What a violation means to somebody who edits a table, where that is something special."""
-    if error.validator == "oneOf" and "required" in error.validator_value[0]:
-        row = error.instance if isinstance(error.instance, dict) else {}
-        there = [key for key in ("send", "receive", "event") if key in row]
-        return (
-            f"a row has exactly one of send, receive and event; this one has "
-            f"{_listed(there) or 'none of them'}"
-        )
-    if error.validator == "oneOf":
-        return f"{error.instance!r} is neither a name nor a list of names"
-    if error.validator == "const":
-        return f"format {error.instance!r} is not one that this version reads; write format = 1"
-    if error.validator == "pattern":
-        return f"{error.instance!r} is not a valid name; use letters, digits and _, a letter first"
-    return None
+def _build(raw: Mapping[str, Any]) -> tuple[Automaton, list[Fault]]:
+    """The automaton of a file whose structure is right, and the faults of its expressions.
 
-
-def _build(raw: Mapping[str, Any]) -> Automaton:
+    With any, what is built is of no use.
+    """
+    reader, guards = RuleReader(raw), raw.get("guards", {})
     states = tuple(
         State(item["name"], item.get("about", ""), tuple(item.get("guards", ())))
         for item in raw["states"]
@@ -359,25 +342,33 @@ def _build(raw: Mapping[str, Any]) -> Automaton:
             kind,
             label,
             row.get("partner", ""),
+            **rules,
         )
         for place, row in enumerate(raw["rows"], start=1)
+        for rules in (reader.row(place - 1),)
         for source in _many(row["from"])
         for kind, key in ((Kind.SEND, "send"), (Kind.RECEIVE, "receive"), (Kind.EVENT, "event"))
         for label in _many(row.get(key, ()))
     )
-    return Automaton(
+    automaton = Automaton(
         name=raw["name"],
         title=raw["title"],
         states=states,
         initial=raw["initial"],
         final=frozenset(raw["final"]),
-        guards=MappingProxyType(dict(raw.get("guards", {}))),
+        guards=MappingProxyType({name: _about(one) for name, one in guards.items()}),
         transitions=transitions,
         source=raw.get("source", ""),
         note=raw.get("note", ""),
         peer=raw.get("peer", ""),
         payloads=MappingProxyType(dict(raw.get("payloads", {}))),
+        rules=reader.rules,
     )
+    return automaton, reader.faults
+
+
+def _about(guard: str | Mapping[str, str]) -> str:
+    return guard if isinstance(guard, str) else guard.get("about", "")
 
 
 def _many(value: Any) -> tuple[str, ...]:

@@ -12,12 +12,12 @@ from proofs.check import answer
 from proofs.claims.certificates import Certificate
 from proofs.claims.system_certificates import SystemCertificate
 from proofs.core.results import table
-from pxp_fsm.cli.options import proofs as options
+from pxp_fsm.cli.options import check as options
 from pxp_fsm.cli.presentation import results
 from pxp_fsm.cli.presentation.text import printable
 
 
-def check(request: options.CheckOptions) -> int:
+def tables(request: options.CheckTables) -> int:
     """Check what is asked for, and show the results."""
     checked, interrupt = answer(request), None
     try:
@@ -48,7 +48,7 @@ def check(request: options.CheckOptions) -> int:
 
 
 def _written(
-    certificates: Iterable[Certificate | SystemCertificate], request: options.CheckOptions
+    certificates: Iterable[Certificate | SystemCertificate], request: options.CheckTables
 ) -> Iterator[Path]:
     """Write the certificates to where they are wanted; gives the files."""
     for one in certificates:

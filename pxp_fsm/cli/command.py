@@ -1,25 +1,30 @@
 """Commands built from dataclasses; each loads its body when it is run.
 
 A command's options are a dataclass (`pxp_fsm.options`), in a light module that its help needs; its
-body is a function of that dataclass, in a module that may load whatever it needs.
+body is a function of that dataclass, in a module that may load whatever it needs. A general command
+(`pxp show X`) has one of each for every kind of X (`registry.SubjectKind`).
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, field, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 import click
 from click.core import ParameterSource
+from click.shell_completion import CompletionItem
 
-from pxp_fsm.errors import UsageError
-from pxp_fsm.options import Setting, settings
-from pxp_fsm.registry import Entry, load, plugins
+from pxp_fsm.cli import configuration
+from pxp_fsm.errors import UsageError, unknown_name
+from pxp_fsm.options import Setting, given_options, settings
+from pxp_fsm.registry import Entry, SubjectKind, load, plugins
 
-_GIVEN, _EXTENDED = "given", "extended"
+_EXTENDED = "extended"
+_OPTIONS, _COMMON = "Options", "Common options"
 
 
 def load_command(name: str, entry: Entry) -> click.Command:
@@ -27,15 +32,27 @@ def load_command(name: str, entry: Entry) -> click.Command:
     if not entry.options:
         command: click.Command = load(entry.body)
         return command
+    if not entry.body:
+        return GeneralCommand(name, load(entry.options))
     return Command(name, load(entry.options), entry.body)
 
 
 class CommandGroup(click.Group):
-    """A group that knows its commands by name, and loads the one that is run."""
+    """A group that knows its commands by name, and loads the one that is run.
 
-    def __init__(self, *args: Any, sections: Mapping[str, Mapping[str, Entry]], **kw: Any) -> None:
+    `instead` says what to type in place of words that are no command of it.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        sections: Mapping[str, Mapping[str, Entry]],
+        instead: Mapping[str, str] | None = None,
+        **kw: Any,
+    ) -> None:
         super().__init__(*args, **kw)
         self.own = sections
+        self.instead = instead or {}
 
     @property
     def sections(self) -> Mapping[str, Mapping[str, Entry]]:
@@ -56,6 +73,17 @@ class CommandGroup(click.Group):
         entry = self.entries.get(cmd_name)
         return None if entry is None else load_command(cmd_name, entry)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if self.get_command(ctx, name) is None and not ctx.resilient_parsing:
+            if name in self.instead:
+                raise UsageError(f"there is no command {name}; use pxp {self.instead[name]}")
+            shorts = {known: entry.short for known, entry in self.entries.items()}
+            raise unknown_name("command", name, shorts)
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The commands by what they are for."""
         for title, section in self.sections.items():
@@ -63,38 +91,237 @@ class CommandGroup(click.Group):
                 formatter.write_dl([(name, entry.short) for name, entry in section.items()])
 
 
-class Command(click.Command):
-    """A command whose options are those of the dataclass `kind`.
+class GroupedOption(click.Option):
+    """An option that help shows below the heading `group`."""
 
-    Its body returns an exit code, or None for 0.
-    """
+    def __init__(self, *args: Any, group: str = _OPTIONS, **kw: Any) -> None:
+        super().__init__(*args, **kw)
+        self.group = group
 
-    def __init__(self, name: str, kind: type[Any], body: str) -> None:
-        text = inspect.cleandoc(kind.__doc__ or "")
-        super().__init__(name, params=list(parameters(kind)), help=text)
-        self.kind = kind
-        self.body = body
 
-    def invoke(self, ctx: click.Context) -> None:
+class _FromDataclasses(click.Command):
+    """What a command has whose options are those of dataclasses."""
+
+    def __init__(self, name: str, text: type[Any], params: Sequence[click.Parameter]) -> None:
+        about, *rest = inspect.cleandoc(text.__doc__ or "").split("\n\nExit code", 1)
+        codes = " ".join(f"Exit code{rest[0]}".split()) if rest else None
+        super().__init__(name, params=list(params), help=about, epilog=codes)
+
+    @property
+    def kinds(self) -> Sequence[type[Any]]:
+        """The dataclasses of its options."""
+        raise NotImplementedError
+
+    @cached_property
+    def common(self) -> Sequence[click.Parameter]:
+        """Those of its options that many commands share, as all share --help."""
+        found: dict[str, click.Parameter] = {}
+        for kind in self.kinds:
+            for setting in _common_settings(kind):
+                found.setdefault(setting.field, _parameter(setting, True, _COMMON))
+        return list(found.values())
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """The context, whose defaults are those of pxp.toml where it has some."""
+        extra.setdefault("default_map", configuration.configured())
+        return super().make_context(info_name, args, parent, **extra)
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        return [*self.params, *self.common, *super().get_params(ctx)[len(self.params) :]]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
-            code = load(self.body)(_built(self.kind, ctx))
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            place = _places(self.kinds).get(error.option_name)
+            if place is None:
+                raise
+            raise UsageError(f"{error.option_name} is no option: {place}") from None
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The options by their groups; those that many commands share, and --help, come last."""
+        groups: dict[str, list[tuple[str, str]]] = {_OPTIONS: []}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+            if record is not None:
+                group = param.group if isinstance(param, GroupedOption) else _COMMON
+                groups.setdefault(group, []).append(record)
+        groups[_COMMON] = groups.pop(_COMMON)
+        for title, records in groups.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+    def run(self, body: str, kind: type[Any], ctx: click.Context) -> None:
+        """Call `body` with the options of `kind`; faults of an option are told with its name."""
+        try:
+            code = load(body)(_built(kind, ctx))
         except UsageError as error:
-            option = self._option(error.field)
+            option = self._option(error.field, ctx)
             if option is None:
                 raise
             raise UsageError(f"{option}: {error}", error.field) from error
         if code:
             ctx.exit(code)
 
-    def _option(self, field: str | None) -> str | None:
+    def _option(self, field: str | None, ctx: click.Context) -> str | None:
         """The option that sets `field`, as it is written on the command line."""
-        found = (one for one in self.params if one.name == field)
+        found = (one for one in self.get_params(ctx) if one.name == field)
         return next((one.opts[-1] for one in found if isinstance(one, click.Option)), None)
 
 
-def given(kind: type[Any]) -> Any:
-    """A field for what was set, on the command line, of the options of `kind`: a dictionary."""
-    return field(metadata={_GIVEN: kind})
+class Command(_FromDataclasses):
+    """A command whose options are those of the dataclass `kind`.
+
+    Its body returns an exit code, or None for 0.
+    """
+
+    def __init__(self, name: str, kind: type[Any], body: str) -> None:
+        super().__init__(name, kind, list(parameters(kind)))
+        self.kind = kind
+        self.body = body
+
+    @property
+    def kinds(self) -> Sequence[type[Any]]:
+        return (self.kind,)
+
+    def invoke(self, ctx: click.Context) -> None:
+        self.run(self.body, self.kind, ctx)
+
+
+class GeneralCommand(_FromDataclasses):
+    """A command whose first argument decides, by its kind, what is done and which options count.
+
+    `face` is the dataclass of its help and arguments, whose field `what` has all of them; without
+    one, the kind is that which `face.without` names.
+    """
+
+    def __init__(self, name: str, face: type[Any]) -> None:
+        self.face, self.verb = face, name
+        self.entries: dict[str, tuple[SubjectKind, Entry]] = {
+            kind_name: (kind, kind.verbs[name])
+            for kind_name, kind in _known_kinds().items()
+            if name in kind.verbs
+        }
+        super().__init__(name, face, [*parameters(face), *self._options()])
+
+    @cached_property
+    def kinds(self) -> Sequence[type[Any]]:
+        return [load(entry.options) for _kind, entry in self.entries.values()]
+
+    def _options(self) -> Iterator[click.Parameter]:
+        """The options of every kind, each once; help says of which kinds it is one."""
+        taken: dict[str, list[str]] = {}
+        found: dict[str, click.Parameter] = {}
+        for (kind, _entry), options in zip(self.entries.values(), self.kinds, strict=True):
+            for param in parameters(options):
+                if isinstance(param, GroupedOption) and param.name is not None:
+                    found.setdefault(param.name, param)
+                    taken.setdefault(param.name, []).append(kind.about)
+        for name, param in found.items():
+            param.required = False  # of what is one, the kind decides
+            if isinstance(param, GroupedOption) and param.group == _OPTIONS:
+                abouts = list(dict.fromkeys(taken[name]))
+                if len(abouts) < len(self.entries):
+                    param.group = f"For {_listed(abouts)}"
+            yield param
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_help_text(ctx, formatter)
+        with formatter.section("X can be"):
+            formatter.write_dl([(kind.about, entry.short) for kind, entry in self.entries.values()])
+
+    def invoke(self, ctx: click.Context) -> None:
+        what: tuple[str, ...] = ctx.params.pop("what")
+        if what:
+            kind = load(f"{_KINDS}:kind_of")(what[0], ctx.params.get("database"), self.verb)
+            if self.verb not in kind.verbs:
+                raise UsageError(self._refusal(what[0], kind))
+            entry = kind.verbs[self.verb]
+        else:
+            kind, entry = self.entries[self.face.without]
+        options: type[Any] = load(entry.options)
+        known = {setting.field for setting in _every_setting(options)}
+        for param in self.get_params(ctx):
+            name = param.name or ""
+            if isinstance(param, GroupedOption) and _is_given(ctx, name) and name not in known:
+                subject = f"{what[0]} is" if what else "without X this is about"
+                raise UsageError(
+                    f"{param.opts[-1]} has no effect: {subject} {kind.about}; leave it out"
+                )
+        _settle(options, what, ctx)
+        self.run(entry.body, options, ctx)
+
+    def _refusal(self, what: str, kind: SubjectKind) -> str:
+        """What is said where this command does not take a `kind`."""
+        takes = _listed([one.about for one, _entry in self.entries.values()])
+        others = [*(f"pxp {verb}" for verb in kind.verbs), *(f"pxp {one}" for one in kind.others)]
+        said = f"{what} is {kind.about}; pxp {self.verb} takes {takes}"
+        return f"{said}. For {kind.about} there are {', '.join(others)}" if others else said
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " or ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else names[0]
+
+
+_KINDS = "pxp_fsm.cli.kinds"
+
+
+def _known_kinds() -> Mapping[str, SubjectKind]:
+    found: Mapping[str, SubjectKind] = load(f"{_KINDS}:kinds")()
+    return found
+
+
+def _settle(kind: type[Any], what: Sequence[str], ctx: click.Context) -> None:
+    """Let the values of the context be those of `kind`: its arguments, defaults and types.
+
+    An option of several kinds is parsed as that of the first; here each has its own.
+    """
+    arguments = _arguments(kind, what, ctx)
+    ctx.params |= arguments
+    for name in arguments:
+        ctx.set_parameter_source(name, ParameterSource.COMMANDLINE)
+    for setting, ranged in _parts(kind):
+        one = setting.option
+        if one.argument or one.only_in:
+            continue
+        parameter = _parameter(setting, ranged, _OPTIONS)
+        source = ctx.get_parameter_source(setting.field)
+        if source in (ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP):
+            value = ctx.params[setting.field]
+            ctx.params[setting.field] = parameter.type_cast_value(ctx, value)
+        elif setting.default is MISSING:
+            raise click.MissingParameter(ctx=ctx, param=parameter)
+        else:
+            ctx.params[setting.field] = setting.default
+
+
+def _arguments(kind: type[Any], what: Sequence[str], ctx: click.Context) -> dict[str, Any]:
+    """The values of the arguments of `kind`; the last one may take all that are left."""
+    left, values = list(what), dict[str, Any]()
+    for setting in _every_setting(kind):
+        if not setting.option.argument:
+            continue
+        argument = _argument(setting, True)
+        several = argument.nargs == -1
+        taken = tuple(left) if several else left[:1]
+        left = left[len(taken) :]
+        if taken:
+            value = taken if several else taken[0]
+            values[setting.field] = argument.type_cast_value(ctx, value)
+        elif setting.default is MISSING:
+            raise click.MissingParameter(ctx=ctx, param=argument)
+        else:
+            values[setting.field] = setting.default
+    if left:
+        raise click.UsageError(f"Got unexpected extra argument ({' '.join(left)})", ctx=ctx)
+    return values
 
 
 def extended(command: str) -> Any:
@@ -109,22 +336,51 @@ def _extensions(command: str) -> Iterator[type[Any]]:
             yield load(plugin.options[command])
 
 
-def parameters(kind: type[Any], ranged: bool = True) -> Iterator[click.Parameter]:
-    """The parameters of a command, in the order of its fields.
+def _parts(kind: type[Any], ranged: bool = True) -> Iterator[tuple[Setting, bool]]:
+    """Every setting of a command, in the order of its fields, and whether its range is checked.
 
     A dataclass inside another checks its own ranges, since files set it too.
     """
     own = {setting.field: setting for setting in settings(kind)}
     kinds = get_type_hints(kind)
     for one in fields(kind):
-        inner: type[Any] = one.metadata.get(_GIVEN) or kinds[one.name]
+        set_of = given_options(one)
+        inner: type[Any] = kinds[one.name] if set_of is None else set_of[0]
         if _EXTENDED in one.metadata:
             for extension in _extensions(one.metadata[_EXTENDED]):
-                yield from parameters(extension)
+                yield from _parts(extension)
         elif one.name in own:
-            yield _parameter(own[one.name], ranged)
+            yield own[one.name], ranged
         elif _is_dataclass(inner):
-            yield from parameters(inner, ranged=False)
+            yield from _parts(inner, ranged=False)
+
+
+def _every_setting(kind: type[Any]) -> Iterator[Setting]:
+    """Every setting that the command line has of `kind`, common ones and arguments too."""
+    return (setting for setting, _ranged in _parts(kind) if not setting.option.only_in)
+
+
+def _common_settings(kind: type[Any]) -> Iterator[Setting]:
+    return (setting for setting in _every_setting(kind) if setting.option.common)
+
+
+def _places(kinds: Iterable[type[Any]]) -> Mapping[str, str]:
+    """Where a file sets what is no option, by the option that somebody might look for."""
+    return {
+        f"--{setting.option.name or setting.field.replace('_', '-')}": (
+            f"{setting.option.only_in} sets {setting.key}"
+        )
+        for kind in kinds
+        for setting, _ranged in _parts(kind)
+        if setting.option.only_in
+    }
+
+
+def parameters(kind: type[Any]) -> Iterator[click.Parameter]:
+    """The parameters of a command, in the order of its fields, without the common ones."""
+    for setting, ranged in _parts(kind):
+        if not (setting.option.only_in or setting.option.common):
+            yield _parameter(setting, ranged, setting.option.group or _OPTIONS)
 
 
 def _is_dataclass(kind: type[Any]) -> bool:
@@ -136,8 +392,9 @@ def _built(kind: type[Any], context: click.Context) -> Any:
     kinds, values = get_type_hints(kind), dict[str, Any]()
     own = {setting.field for setting in settings(kind)}
     for one in fields(kind):
-        if _GIVEN in one.metadata:
-            names = [setting.field for setting in settings(one.metadata[_GIVEN])]
+        set_of = given_options(one)
+        if set_of is not None:
+            names = [setting.field for setting in settings(set_of[0])]
             values[one.name] = {
                 name: context.params[name] for name in names if _is_given(context, name)
             }
@@ -155,16 +412,29 @@ def _is_given(context: click.Context, name: str) -> bool:
     return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
-def _parameter(setting: Setting, ranged: bool) -> click.Parameter:
+def _known(setting: Setting) -> dict[str, Any]:
+    if setting.default is MISSING:
+        return {"required": True}
+    return {"required": False, "default": setting.default}
+
+
+def _argument(setting: Setting, ranged: bool) -> click.Argument:
+    one, count = setting.option, -1 if get_origin(setting.kind) is tuple else 1
+    return click.Argument(
+        [setting.field],
+        type=_type(setting, ranged),
+        nargs=count,
+        metavar=one.metavar,
+        shell_complete=_completion(one.listed),
+        **_known(setting),
+    )
+
+
+def _parameter(setting: Setting, ranged: bool, group: str) -> click.Parameter:
     one = setting.option
-    known: dict[str, Any] = {"required": setting.default is MISSING}
-    if not known["required"]:
-        known["default"] = setting.default
     if one.argument:
-        count = -1 if get_origin(setting.kind) is tuple else 1
-        return click.Argument(
-            [setting.field], type=_type(setting, ranged), nargs=count, metavar=one.metavar, **known
-        )
+        return _argument(setting, ranged)
+    known = _known(setting) | {"group": group, "shell_complete": _completion(one.listed)}
     name = one.name or setting.field.replace("_", "-")
     text = f"{one.help}  [default: {one.default}]" if one.default else one.help
     empty = setting.default is MISSING or setting.default in (None, ()) or setting.default is False
@@ -173,11 +443,11 @@ def _parameter(setting: Setting, ranged: bool) -> click.Parameter:
         if "/" not in name and (setting.optional or setting.default is True):
             name = f"{name}/--no-{name}"
         flag = [setting.field, *([one.short] if one.short else []), f"--{name}"]
-        return click.Option(flag, is_flag=True, help=text, show_default=shown, **known)
+        return GroupedOption(flag, is_flag=True, help=text, show_default=shown, **known)
     if get_origin(setting.kind) is tuple:
         every = get_args(setting.kind)
         known |= {"multiple": True} if every[-1] is Ellipsis else {"nargs": len(every)}
-    return click.Option(
+    return GroupedOption(
         [setting.field, *([one.short] if one.short else []), f"--{name}"],
         type=_type(setting, ranged),
         metavar=_metavar(setting),
@@ -185,6 +455,19 @@ def _parameter(setting: Setting, ranged: bool) -> click.Parameter:
         show_default=shown,
         **known,
     )
+
+
+def _completion(listed: str) -> Any:
+    """What completes a value from the names of `pxp list LISTED`; None for the type's own way."""
+    if not listed:
+        return None
+
+    def complete(ctx: click.Context, _param: click.Parameter, text: str) -> list[CompletionItem]:
+        completed = load("pxp_fsm.cli.completion:completed")
+        found: list[CompletionItem] = completed(listed, text, ctx.params.get("database"))
+        return found
+
+    return complete
 
 
 def _metavar(setting: Setting) -> str | None:

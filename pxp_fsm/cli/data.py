@@ -1,45 +1,65 @@
-"""`pxp data`: data of one's own, checked, selected, split and summarised."""
+"""`pxp data` and `pxp check DATA`: data of one's own, checked, selected, split, summarised."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
 
+from pxp_fsm.cli.options import check as check_options
 from pxp_fsm.cli.options import data as options
 from pxp_fsm.cli.presentation.text import printable
-from pxp_fsm.errors import DataError, UsageError, quoted
-from pxp_fsm.experiments import summaries
+from pxp_fsm.errors import DataError, UsageError, counted, quoted
+from pxp_fsm.experiments import files, summaries
 from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.experiments.plan_data import load
 from pxp_fsm.experiments.plans import Plan
-from pxp_fsm.experiments.summary import counted
 from pxp_fsm.tasks import own_data
 from pxp_fsm.tasks.own_data import Record
-from pxp_fsm.tasks.task import find_task
+from pxp_fsm.tasks.task import DataSet, find_task
 
 _SHOWN = 12
 """Predictions that are counted one by one."""
 
 
-def check(request: options.DataCheckOptions) -> None:
+def check(request: check_options.CheckData) -> None:
     """Read the data as the task would, and say what is in them."""
-    materials = None if request.materials is None else str(request.materials)
-    plan = Plan(request.task, data=str(request.table), materials=materials)
+    if request.task is None:
+        raise UsageError("name the task that is to read these data, such as --task drug", "task")
+    plan = Plan(request.task, data=str(request.table))
     _, found = load(plan, find_task(request.task))
-    click.echo(printable(f"{request.table}: {found.origin}"))
-    sets = (("sessions", found.sessions), ("validation", found.validation), ("test", found.test))
-    for name, rows in sets:
-        if not rows:
+    _print_sets(str(request.table), found, as_json=request.as_json)
+
+
+def check_experiment(request: check_options.CheckExperiment) -> None:
+    """Read the file of an experiment and its data, and say what is in them."""
+    found = files.load(request.file)
+    if not request.as_json:
+        said = f"{request.file}: {found.title}, fingerprint {found.fingerprint}"
+        click.echo(printable(f"{said}; {found.task.about}, {found.plan.rules()}"))
+    _print_sets(found.plan.data or found.task.name, found.data, as_json=request.as_json)
+
+
+def _print_sets(what: str, data: DataSet, *, as_json: bool) -> None:
+    """How many rows are in each set of the data, and what they predict."""
+    sets = {"sessions": data.sessions, "validation": data.validation, "test": data.test}
+    counts = {name: Counter(row.answer.prediction for row in rows) for name, rows in sets.items()}
+    if as_json:
+        document = {"data": what, "origin": data.origin, "sets": counts}
+        click.echo(json.dumps(document, indent=1, sort_keys=True))
+        return
+    click.echo(printable(f"{what}: {data.origin}"))
+    for name, predicted in counts.items():
+        if not predicted:
             click.echo(f"  {name}: none")
             continue
-        counts = Counter(row.answer.prediction for row in rows)
-        shown = ", ".join(f"{what} {many}" for what, many in sorted(counts.items()))
-        each = f": {shown}" if len(counts) <= _SHOWN else ""
-        click.echo(printable(f"  {name}: {counted(len(rows), 'row')}{each}"))
+        shown = ", ".join(f"{what} {many}" for what, many in sorted(predicted.items()))
+        each = f": {shown}" if len(predicted) <= _SHOWN else ""
+        click.echo(printable(f"  {name}: {counted(predicted.total(), 'row')}{each}"))
 
 
 def select(request: options.DataSelectOptions) -> None:
@@ -70,7 +90,7 @@ def summarize(request: options.DataSummarizeOptions) -> None:
     rows, meter = _rows(request.table, request.output), Meter()
     prompt = summaries.summary_prompt(request.prompts)
     table = own_data.table_of(request.table) or request.table
-    asked = summaries.summarized(table, rows, request.model, prompt, request.models, meter)
+    asked = summaries.summarized(table, rows, request.model, prompt, request.models.settings, meter)
     found = asyncio.run(asked)
     own_data.write_records(request.output, found)
     click.echo(

@@ -19,9 +19,8 @@ import click
 from backends.models.catalogue import catalogue
 from pxp_fsm import __version__
 from pxp_fsm.cli.options import about as options
-from pxp_fsm.cli.presentation.results import aligned
-from pxp_fsm.cli.presentation.text import printable
-from pxp_fsm.doors import BESIDE, HOME, is_ours
+from pxp_fsm.cli.presentation.text import aligned, printable
+from pxp_fsm.shadowing import BESIDE, HOME, is_ours
 
 SHADOWED = 1
 """The exit code where a package of ours is shadowed or was replaced."""
@@ -35,17 +34,16 @@ EXTRAS = {
     "report": ("pages and figures: pxp report, pxp audit --html", ("jinja2", "matplotlib")),
     "figures": ("drawings as PDF and PNG: pxp draw -o FILE.pdf", ("typst",)),
     "web": (
-        "pages in a browser: pxp explore, pxp serve, pxp lan serve",
+        "pages in a browser: pxp serve",
         ("fastapi", "uvicorn", "websockets"),
     ),
     "mcp": ("assistants in sessions: pxp mcp", ("fastapi", "mcp", "uvicorn", "websockets")),
     "openai": ("models at OpenAI and at servers of its protocol", ("openai",)),
-    "lan": ("distances between networks: pxp lan distance, compare, actions", ("numpy",)),
+    "lan": ("distances between networks: pxp compare, lan compare, lan history", ("numpy",)),
     "odds": (
         "pxp odds with floats, --free, --from and --published",
         ("numpy", "python-flint", "scipy"),
     ),
-    "fast": ("checks of large models, compiled", ("numba", "numpy")),
     "conformance": ("pxp.conformance: learning, and machines for tests", ("aalpy", "hypothesis")),
     "postgresql": ("databases on PostgreSQL, for several machines", ("psycopg",)),
     "parquet": ("pxp export --format parquet", ("pyarrow",)),
@@ -201,6 +199,6 @@ def _prices() -> Iterator[DoctorLine]:
     found, today = catalogue(), datetime.now(UTC).date()
     days = [*(one.as_of for one in found.prices), *(one.as_of for one in found.retirements)]
     old = [one.models for one in found.prices if not one.renewed_by(today)]
-    missing = f"read more than 180 days ago: {', '.join(old)}; give today's with --catalogue"
+    missing = f"read more than 180 days ago: {', '.join(old)}; give today's with --models"
     read = f"{len(found.prices)} prices, read from {min(days)} to {max(days)}"
     yield DoctorLine("base", "catalogue", "costs and caps of models", read, missing if old else "")

@@ -1,4 +1,4 @@
-"""`pxp draw`: an automaton, a session or a counterexample, for screens and papers."""
+"""`pxp draw`: an automaton, a system, a session or a counterexample, for screens and papers."""
 
 from __future__ import annotations
 
@@ -6,54 +6,95 @@ from pathlib import Path
 
 import click
 
-from pxp_fsm.analysis import counterexamples
-from pxp_fsm.cli.options import results as options
+from backends import databases
+from pxp_fsm import analysis, experiments
+from pxp_fsm.artifacts import file_name
+from pxp_fsm.cli.options import draw as options
 from pxp_fsm.cli.presentation.text import printable
-from pxp_fsm.diagrams import SUFFIXES
+from pxp_fsm.diagrams import SUFFIXES, Diagram, Style, write
+from pxp_fsm.diagrams.notebook import table_diagram
 from pxp_fsm.errors import UsageError
-from pxp_fsm.experiments import drawings
 
-_SUFFIXES = {**SUFFIXES, ".itf.json": "itf", ".table.tex": "latex"}
+_TABULAR = {".itf.json": "itf", ".table.tex": "latex"}
+"""Endings and formats of the steps of a counterexample: data, and a table."""
+_SUFFIXES = {**SUFFIXES, **_TABULAR}
 
 
-def draw(request: options.DrawOptions) -> None:
-    """Draw what is named, or a counterexample."""
-    _check(request)
-    what, agent, style = request.what, request.agent, request.style
-    subject = request.counterexample or what[0]
-    name = drawings.file_name(subject) + (f"-{drawings.file_name(agent)}" if agent else "")
-    form = request.form or "svg"
-    suffix = next(suffix for suffix, means in _SUFFIXES.items() if means == form)
-    path = request.output or Path(name + suffix)
-    files: tuple[Path, ...]
-    if request.counterexample is None:
-        files = (drawings.draw(subject, path, request.state, agent, request.database, style),)
-    elif what:
+def tables(request: options.DrawSystem) -> None:
+    """Draw a table or a system, or a counterexample of tables or of a claim."""
+    what, failing = request.what, request.counterexample
+    if failing is None:
+        if len(what) != 1:
+            raise UsageError("give one X to draw, or --counterexample CLAIM")
+        if request.agent is not None:
+            raise UsageError("only a session or a --counterexample has agents", "agent")
+        for name in ("channel", "relations"):
+            if getattr(request, name) is not None:
+                raise UsageError("this requires --counterexample", name)
+        state = request.state if isinstance(request, options.DrawTable) else None
+        diagram = table_diagram(what[0], state)
+        draw_diagram(diagram, what[0], request.output, request.form, request.style)
+        return
+    if isinstance(request, options.DrawTable) and request.state is not None:
+        raise UsageError("this marks a table; for a counterexample, give --agent", "state")
+    if request.form in _TABULAR.values() and request.agent is not None:
+        raise UsageError(f"--format {request.form} takes no --agent")
+    path = _path(failing, request.output, request.form, request.agent)
+    form, agent, style = request.form or "svg", request.agent, request.style
+    if what:
+        if request.relations is not None:
+            raise UsageError("this applies to claims, not to tables of your own", "relations")
         channel = request.channel
-        files = counterexamples.draw_violation(what, subject, channel, path, agent, style, form)
+        files = analysis.counterexamples.draw_violation(
+            what, failing, channel, path, agent, style, form
+        )
     else:
+        if request.channel is not None:
+            raise UsageError("this requires tables", "channel")
         sizes = request.relations, request.n, request.k
-        files = counterexamples.draw(subject, path, *sizes, agent, style, form)
+        files = analysis.counterexamples.draw(failing, path, *sizes, agent, style, form)
+    _say(files)
+
+
+def session(request: options.DrawSession) -> None:
+    """Draw a stored session."""
+    with databases.SqlBlackboard(request.database, create=False) as board:
+        diagram = experiments.session_diagram(board.session(request.name), request.agent)
+    name, agent = request.name, request.agent
+    draw_diagram(diagram, name, request.output, request.form, request.style, agent)
+
+
+def draw_diagram(
+    diagram: Diagram,
+    subject: str,
+    output: Path | None,
+    form: str | None,
+    style: Style,
+    agent: str | None = None,
+) -> None:
+    """Draw a diagram of `subject`, or of an `agent` of it, into `output` or a file named after it.
+
+    Raises `UsageError` where `form` is none of a drawing.
+    """
+    if form in _TABULAR.values():
+        raise UsageError(f"--format {form} requires --counterexample")
+    path = _path(subject, output, form, agent)
+    write(diagram, path, style)
+    _say([path])
+
+
+def _path(subject: str, output: Path | None, form: str | None, agent: str | None) -> Path:
+    """The file to write; raises `UsageError` where its suffix says another format than `form`."""
+    endings = [suffix for suffix, means in _SUFFIXES.items() if means == (form or "svg")]
+    if output is None:
+        agents = f"-{file_name(agent)}" if agent else ""
+        return Path(f"{file_name(subject)}{agents}{endings[0]}")
+    if form is not None and not output.name.lower().endswith(tuple(endings)):
+        listed = " or ".join(endings)
+        raise UsageError(f"{output.name} does not end in {listed}; use one of them", "output")
+    return output
+
+
+def _say(files: tuple[Path, ...] | list[Path]) -> None:
     for file in files:
         click.echo(printable(f"Drawn: {file}"))
-
-
-def _check(request: options.DrawOptions) -> None:
-    """Raise `UsageError` for options that do not go together."""
-    output, form, failing = request.output, request.form, request.counterexample
-    endings = [suffix for suffix, means in _SUFFIXES.items() if means == form]
-    if output is not None and form is not None and not output.name.lower().endswith(tuple(endings)):
-        listed = " or ".join(endings)
-        raise UsageError(f"{output.name} does not end in {listed}; use one of them")
-    if form in counterexamples.TABULAR and (failing is None or request.agent is not None):
-        raise UsageError(f"--format {form} requires --counterexample, and takes no --agent")
-    if failing is None and len(request.what) != 1:
-        raise UsageError("give one WHAT to draw, or --counterexample CLAIM")
-    if request.channel is not None and not (request.what and failing):
-        raise UsageError("--channel requires tables and --counterexample")
-    if failing is None and request.relations is not None:
-        raise UsageError("--relations requires --counterexample")
-    if failing is not None and request.what and request.relations:
-        raise UsageError("--relations applies to claims, not to tables of your own")
-    if failing is not None and request.state is not None:
-        raise UsageError("--state applies to a table; for a counterexample, give --agent")

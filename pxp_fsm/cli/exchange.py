@@ -1,45 +1,40 @@
-"""`pxp export`, `import` and `archive`: runs as files and back, and tables in others' formats."""
+"""`pxp export`, `import`, `verify ARCHIVE`: runs as files and back, tables in other formats."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
 
 from backends.databases import SqlBlackboard, disclosure, transfer
 from pxp_fsm.analysis import exports
+from pxp_fsm.artifacts import file_name
 from pxp_fsm.automata.tables import load_automaton
+from pxp_fsm.cli import configuration
 from pxp_fsm.cli.options import storage as options
 from pxp_fsm.cli.options.storage import OF_RUNS
 from pxp_fsm.cli.presentation.text import printable
-from pxp_fsm.defaults import STORED
 from pxp_fsm.errors import BlackboardError, UsageError
-from pxp_fsm.experiments import archives, drawings
-from pxp_fsm.experiments.drawings import chosen_runs, file_name
+from pxp_fsm.experiments import archives
+from pxp_fsm.experiments.drawings import chosen_runs
 from pxp_fsm.experiments.summary import contents
 
 
-def _endings() -> dict[str, str]:
-    """The format that a file name's ending says."""
-    runs = {ending: name for name, ending in OF_RUNS.items()}
-    tables = {form.ending: name for name, form in exports.formats().items()}
-    return runs | tables | {".gv": "dot"}
-
-
-def export(request: options.ExportOptions) -> None:
-    """Write a run, or tables, in the format that is asked for."""
+def tables(request: options.ExportTables) -> None:
+    """Write tables in the format that is asked for."""
     what, output = request.what, request.output
-    form = _format(what, output, request.form)
+    if output is None and request.form is None:
+        named = ", ".join((*exports.of_tables(), *exports.of_systems()))
+        raise UsageError(f"{what[0]} is a table, which requires --format: {named}")
+    endings = {form.ending: name for name, form in exports.formats().items()} | {".gv": "dot"}
+    form = _format(output, request.form, endings)
+    if form in OF_RUNS:
+        raise UsageError(f"{form} is a format of runs, and {what[0]} is a table", "form")
     of_systems = exports.of_systems()
     if form not in of_systems and (request.channel or request.formulas):
         told = ", ".join(of_systems) or "another model checker, which only a plug-in adds"
         raise UsageError(f"--channel and --formula require a format of {told}")
-    if form in OF_RUNS:
-        _export_run(what, output, form, request.database or STORED)
-        return
-    if request.database is not None:
-        raise UsageError("--database applies to a run, which is exported as jsonl or parquet")
     path = output or exports.default_path(what, form)
     if form in of_systems:
         left = exports.export_system(what, path, form, request.channel or "sync", request.formulas)
@@ -52,32 +47,43 @@ def export(request: options.ExportOptions) -> None:
         click.echo(f"Exported: {file}")
 
 
-def _format(what: tuple[str, ...], output: Path | None, form: str | None) -> str:
-    """The format that is meant; where a name says nothing, a run's."""
-    if output is None:
-        if form is None and (len(what) > 1 or exports.is_table(what[0])):
-            named = ", ".join((*exports.of_tables(), *exports.of_systems()))
-            raise UsageError(f"{what[0]} is a table, which requires --format: {named}")
-        return form or "jsonl"
-    endings = _endings()
-    meant = endings.get(output.suffix)
-    if meant is None or (form is not None and meant != form):
-        fits = [ending for ending, name in endings.items() if form in (None, name)]
-        raise UsageError(f"{output.name} must end in {' or '.join(fits)}")
-    return meant
-
-
-def _export_run(what: tuple[str, ...], output: Path | None, form: str, database: str) -> None:
+def runs(request: options.ExportRuns) -> None:
+    """Write a run as files, or pack runs into an archive."""
+    if request.archive:
+        _pack(request)
+        return
+    for name in ("anchor", "key", "models_file"):
+        if getattr(request, name) is not None:
+            raise UsageError("this has no effect without --archive", name)
+    what, output = request.what, request.output
+    form = _format(output, request.form, {ending: name for name, ending in OF_RUNS.items()})
+    if form not in OF_RUNS:
+        raise UsageError(f"{form} is a format of tables, and {what[0]} is a run", "form")
     if len(what) > 1:
-        raise UsageError("one run is exported at a time")
-    path = output or Path(drawings.file_name(what[0]) + OF_RUNS[form])
-    if path.exists():
-        raise UsageError(f"{path} already exists; give another name, or remove it")
-    with SqlBlackboard(database, create=False) as board:
+        raise UsageError("one run is exported at a time; --archive packs several")
+    path = output or Path(file_name(what[0]) + OF_RUNS[form])
+    _check_new(path)
+    with SqlBlackboard(request.database, create=False) as board:
         write = transfer.write_jsonl if form == "jsonl" else transfer.write_parquet
         write(transfer.export_rows(board.engine, what[0]), path)
         note_given_out(board, what, form, path)
     click.echo(f"Exported: {path}")
+
+
+def _format(output: Path | None, form: str | None, endings: Mapping[str, str]) -> str:
+    """The format that is meant, one of those by `endings`; where a name says nothing, a run's."""
+    if output is None:
+        return form or "jsonl"
+    meant = endings.get(output.suffix)
+    if meant is None or (form is not None and meant != form):
+        fits = [ending for ending, name in endings.items() if form in (None, name)]
+        raise UsageError(f"{output.name} must end in {' or '.join(fits or endings)}")
+    return meant
+
+
+def _check_new(path: Path) -> None:
+    if path.exists():
+        raise UsageError(f"{path} already exists; give another name, or remove it", "output")
 
 
 def note_given_out(board: SqlBlackboard, runs: Sequence[str], kind: str, path: Path) -> None:
@@ -112,17 +118,14 @@ CHANGED = 1
 """Exit code where an archive is not as it was written."""
 
 
-def archive(request: options.ArchiveOptions) -> int:
-    """Write an archive, or check one."""
-    return _check(request) if request.check else _write(request)
-
-
-def _write(request: options.ArchiveOptions) -> int:
+def _pack(request: options.ExportRuns) -> None:
+    """Pack runs into an archive."""
+    if request.form is not None:
+        raise UsageError("an archive has its own format; leave this out", "form")
     if (request.anchor is None) is not (request.key is None):
         raise UsageError("--anchor and --key, the public key that signed it, require each other")
     path = request.output or Path(f"{file_name(request.what[0])}{archives.SUFFIX}")
-    if path.exists():
-        raise UsageError(f"{path} already exists; give another name, or remove it", "output")
+    _check_new(path)
     with SqlBlackboard(request.database, create=False) as board:
         files = archives.write_archive(
             board,
@@ -130,20 +133,16 @@ def _write(request: options.ArchiveOptions) -> int:
             path,
             anchor=request.anchor,
             key=request.key,
-            catalogue=request.catalogue,
+            catalogue=configuration.models_file(request.models_file),
         )
-        runs = [record.run for record in chosen_runs(board, request.what)]
-        note_given_out(board, runs, "archive", path)
+        packed = [record.run for record in chosen_runs(board, request.what)]
+        note_given_out(board, packed, "archive", path)
     click.echo(printable(f"Written: {path}, {len(files)} files"))
-    return 0
 
 
-def _check(request: options.ArchiveOptions) -> int:
-    if len(request.what) != 1:
-        raise UsageError("one archive is checked at a time")
-    if request.output is not None or request.anchor is not None:
-        raise UsageError("--output and --anchor have no effect beside --check")
-    checked = archives.check_archive(Path(request.what[0]), request.key)
+def verify(request: options.VerifyArchive) -> int:
+    """Print what an archive holds, and what in it was changed."""
+    checked = archives.check_archive(request.file, request.key)
     for line in checked.found:
         click.echo(printable(line))
     for label, listed in (("Changed", checked.problems), ("Not compared", checked.unknown)):

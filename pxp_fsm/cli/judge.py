@@ -31,9 +31,9 @@ def judge(request: options.JudgeOptions) -> None:
     model, meter = request.model, Meter()
     with SqlBlackboard(request.database, create=False) as board:
         pairs = judged_pairs(board, request.run)[: request.limit]
-        found = _named(board, request.run, model, request.prompts, request.models)
+        found = _named(board, request.run, model, request.prompts, request.models.settings)
     measured = asyncio.run(
-        _measured(found, model, pairs, request.consistency, request.models, meter)
+        _measured(found, model, pairs, request.consistency, request.models.settings, meter)
     )
     click.echo(
         printable(

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import click
 
-from backends.databases import SqlBlackboard
+import proofs
+from backends import databases
 from backends.models.catalogue import Price, catalogue
-from proofs.check import known_properties
 from pxp_fsm.automata.system_files import is_system_file, read_system
 from pxp_fsm.automata.tables import built_in_names, builtin, load_automaton, toml_files
+from pxp_fsm.cli import costs
 from pxp_fsm.cli.options import about as options
-from pxp_fsm.cli.presentation.results import aligned
-from pxp_fsm.cli.presentation.text import printable
-from pxp_fsm.errors import FileError
-from pxp_fsm.experiments.summary import counted
+from pxp_fsm.cli.presentation.text import aligned, printable
+from pxp_fsm.defaults import STORED
+from pxp_fsm.errors import FileError, UsageError, counted
 from pxp_fsm.registry import contribution, load
 from pxp_fsm.tasks.task import task_meanings
 
@@ -26,9 +26,10 @@ Row = tuple[str, ...]
 
 def list_(request: options.ListOptions) -> None:
     """Print a table of the names, or JSON."""
-    headings, rows = (
-        _named(options.KINDS) if request.kind is None else _listed(request.kind, request)
-    )
+    if request.kind is None:
+        headings, rows = _named(options.KINDS)
+    else:
+        headings, rows = rows_of(request.kind, request.database, request.run)
     if request.as_json:
         click.echo(json.dumps([dict(zip(headings, row, strict=True)) for row in rows], indent=1))
         return
@@ -43,23 +44,33 @@ def _named(found: Mapping[str, str]) -> tuple[Row, list[Row]]:
     return ("name", "meaning"), list(found.items())
 
 
-def _listed(kind: str, request: options.ListOptions) -> tuple[Row, list[Row]]:
+def rows_of(
+    kind: str, database: str | None = None, run: str | None = None
+) -> tuple[Row, list[Row]]:
+    """The headings and the rows of what is of this kind, the name first.
+
+    Of costs, those of one `run` where it is given.
+    """
+    if kind == "costs":
+        return costs.rows(database or STORED, run)
+    if run is not None:
+        raise UsageError("this applies to costs", "run")
     own = _KINDS.get(kind)
     if own is not None:
-        return own(request)
+        return own(database or STORED)
     return _named(load(contribution("lists", kind).body)())
 
 
-def _tasks(_request: options.ListOptions) -> tuple[Row, list[Row]]:
+def _tasks(_database: str) -> tuple[Row, list[Row]]:
     return _named(task_meanings())
 
 
-def _claims(_request: options.ListOptions) -> tuple[Row, list[Row]]:
-    return ("name", "of", "meaning"), [*known_properties()]
+def _claims(_database: str) -> tuple[Row, list[Row]]:
+    return ("name", "of", "meaning"), [*proofs.known_properties()]
 
 
-def _runs(request: options.ListOptions) -> tuple[Row, list[Row]]:
-    with SqlBlackboard(request.database, create=False) as board:
+def _runs(database: str) -> tuple[Row, list[Row]]:
+    with databases.SqlBlackboard(database, create=False) as board:
         rows: list[Row] = [
             (one.run, one.task, f"{counted(one.sessions, 'session')}, {one.over} over", one.created)
             for one in board.summaries()
@@ -67,7 +78,7 @@ def _runs(request: options.ListOptions) -> tuple[Row, list[Row]]:
     return ("name", "task", "sessions", "created"), rows
 
 
-def _models(_request: options.ListOptions) -> tuple[Row, list[Row]]:
+def _models(_database: str) -> tuple[Row, list[Row]]:
     """The prices of the catalogue: dollars for a million tokens, and when they were read."""
     found = catalogue()
     retired = {one.models: f"retired {one.on}" for one in found.retirements}
@@ -82,7 +93,7 @@ def _price(price: Price) -> Row:
     return f"{price.rates.input:g}", f"{price.rates.output:g}", str(price.as_of)
 
 
-def _systems(_request: options.ListOptions) -> tuple[Row, list[Row]]:
+def _systems(_database: str) -> tuple[Row, list[Row]]:
     rows: list[Row] = [(name, "built-in table", builtin(name).title) for name in built_in_names()]
     rows += filter(None, map(_in_file, toml_files(Path())))
     return ("name", "kind", "title"), rows
@@ -99,7 +110,7 @@ def _in_file(path: Path) -> Row | None:
         return None
 
 
-_KINDS: Mapping[str, Callable[[options.ListOptions], tuple[Row, list[Row]]]] = {
+_KINDS: Mapping[str, Callable[[str], tuple[Row, list[Row]]]] = {
     "tasks": _tasks,
     "claims": _claims,
     "runs": _runs,

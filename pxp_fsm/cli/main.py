@@ -16,7 +16,6 @@ import click
 from pxp_fsm import __version__
 from pxp_fsm.cli.command import CommandGroup, load_command
 from pxp_fsm.cli.presentation.text import printable
-from pxp_fsm.doors import shadowed
 from pxp_fsm.errors import (
     BlackboardError,
     FileError,
@@ -27,6 +26,7 @@ from pxp_fsm.errors import (
     quoted,
 )
 from pxp_fsm.registry import Entry, plugins
+from pxp_fsm.shadowing import shadowed
 
 BAD_INPUT, FAULT, INTERRUPTED, NO_READER = 2, 3, 130, 141
 """Exit codes besides 0: a request that cannot be met, a database or disk failure, Ctrl-C, and a
@@ -39,39 +39,30 @@ def _entry(short: str, body: str, options: str = "") -> Entry:
     return Entry(short, f"{here}.{body}", f"{here}.options.{options}" if options else "")
 
 
+def _general(short: str, face: str) -> Entry:
+    """A command whose argument's kind decides what is done (`cli.kinds`)."""
+    return Entry(short, "", f"pxp_fsm.cli.options.{face}")
+
+
 SECTIONS = {
     "Verify tables": {
-        "check": _entry(
-            "check properties of tables, protocols, systems", "check:check", "proofs:CheckOptions"
-        ),
+        "check": _general("check tables, systems, experiments, data", "check:CheckOptions"),
     },
     "Run sessions": {
-        "run": _entry("run sessions of a task, DRUG or RAD", "run:run", "sessions:RunOptions"),
-        "experiment": _entry(
-            "run the experiment in a file", "run:experiment", "sessions:ExperimentOptions"
-        ),
-        "serve": _entry(
-            "let experts take part in a browser", "serve:serve", "sessions:ServeOptions"
+        "run": _general("run a task, a system, an experiment, a network", "sessions:RunOptions"),
+        "serve": _general(
+            "serve systems, sessions, experiments, networks in a browser", "serve:ServeOptions"
         ),
         "mcp": _entry("let assistants take part, over MCP", "mcp:mcp", "sessions:McpOptions"),
-        "data": _entry("check, select, split, summarise data of your own", "main:data"),
+        "data": _entry("select, split, summarise data of your own", "main:data"),
     },
     "Show results": {
-        "explore": _entry(
-            "explore a system step by step in a browser",
-            "explore:explore",
-            "sessions:ExploreOptions",
-        ),
-        "sessions": _entry("list or show sessions", "sessions:sessions", "results:SessionsOptions"),
-        "draw": _entry(
-            "draw automata, sessions, counterexamples", "draw:draw", "results:DrawOptions"
-        ),
+        "show": _general("list or show sessions, show a network or a study", "show:ShowOptions"),
+        "draw": _general("draw automata, sessions, counterexamples, networks", "draw:DrawOptions"),
         "report": _entry(
             "report tables and figures of runs", "report:report", "results:ReportOptions"
         ),
-        "compare": _entry(
-            "compare two runs, session by session", "report:compare", "results:CompareOptions"
-        ),
+        "compare": _general("compare two runs, experiments or networks", "results:CompareOptions"),
         "monitor": _entry(
             "evaluate temporal formulas on recorded sessions",
             "monitor:monitor",
@@ -88,29 +79,19 @@ SECTIONS = {
         "judge": _entry(
             "submit the pairs of a run to a judge again", "judge:judge", "sessions:JudgeOptions"
         ),
-        "cost": _entry("show model costs", "cost:cost", "results:CostOptions"),
     },
     "Store and exchange": {
-        "verify": _entry("report changes to stored runs", "verify:verify", "storage:VerifyOptions"),
+        "verify": _general("report changes to stored runs or an archive", "storage:VerifyOptions"),
         "upgrade": _entry("upgrade an older database", "verify:upgrade", "storage:UpgradeOptions"),
-        "export": _entry(
-            "export runs as files, tables for other tools",
-            "exchange:export",
-            "storage:ExportOptions",
-        ),
+        "export": _general("export runs, tables, studies", "storage:ExportOptions"),
         "import": _entry(
             "import exported runs and tables", "exchange:import_", "storage:ImportOptions"
-        ),
-        "archive": _entry(
-            "pack runs for a paper's supplement, check a pack",
-            "exchange:archive",
-            "storage:ArchiveOptions",
         ),
         "erase": _entry("erase what was said in sessions", "verify:erase", "storage:EraseOptions"),
     },
     "Find out": {
         "list": _entry(
-            "list tasks, claims, runs, models, systems, languages",
+            "list tasks, claims, runs, costs, models, systems",
             "list:list_",
             "about:ListOptions",
         ),
@@ -123,8 +104,20 @@ SECTIONS = {
 """The commands of the core by purpose; plug-ins add theirs to these sections, or to their own."""
 
 
+INSTEAD = {
+    "sessions": "show",
+    "experiment": "run FILE",
+    "explore": "serve",
+    "archive": "export --archive, or pxp verify ARCHIVE",
+    "cost": "list costs",
+    "prove": "check",
+    "validate": "check",
+    "plot": "draw",
+    "view": "show",
+}
+"""What to type in place of words that somebody may look for, and that are no commands."""
+
 _DATA = {
-    "check": _entry("check data of your own", "data:check", "data:DataCheckOptions"),
     "select": _entry("select rows by what they are about", "data:select", "data:DataSelectOptions"),
     "summarize": _entry(
         "let a model summarise explanations", "data:summarize", "data:DataSummarizeOptions"
@@ -222,28 +215,32 @@ def _describe(error: OSError) -> str:
     return f"{where}{error.strerror[:1].lower()}{error.strerror[1:]}"
 
 
+_EXIT_CODES = """Exit codes: 0 success; 1 a stored run was changed (verify), a run
+contains messages that no correct agent could have sent (audit), a verdict is not the expected one
+(check), a formula is false (monitor), a program differs from its table (conform), or a package is
+shadowed (doctor); 2 the request or its data cannot be used; 3 a database or a disk failed; 4 a
+verdict is unknown (check, conform), or a session could not be read (monitor); 130 stopped by Ctrl-C
+(every message sent so far is stored); 141 the reader of the pipe has closed it."""
+
+
 @click.group(
     cls=_Commands,
     sections=SECTIONS,
+    instead=INSTEAD,
     name="pxp",
     context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=_EXIT_CODES,
 )
 @click.version_option(__version__, prog_name="pxp")
 def commands() -> None:
-    """Verify and run state machines for protocols between agents that predict and explain.
-
-    Exit codes: 0 success; 1 a stored run was changed (verify, archive), a run contains messages
-    that no correct agent could have sent (audit), a verdict is not the expected one (check), a
-    formula is false (monitor), a program differs from its table (conform), or a package is shadowed
-    (doctor); 2 the request or its data cannot be used; 3 a database or a disk failed; 4 a verdict
-    is unknown (check, conform), or a session could not be read (monitor); 130 stopped by Ctrl-C
-    (every message sent so far is stored); 141 the reader of the pipe has closed it.
-    """
+    """Verify and run state machines for protocols between agents that predict and explain."""
 
 
-@click.group(cls=CommandGroup, sections={"Commands": _DATA})
+@click.group(
+    cls=CommandGroup, sections={"Commands": _DATA}, instead={"check": "check DATA --task TASK"}
+)
 def data() -> None:
-    """Check, select, split, summarise data of your own: CSV or JSON Lines (pxp help data)."""
+    """Select, split, summarise data of your own: CSV or JSON Lines (pxp help data)."""
 
 
 SEARCHES = 100_000, 20, 50

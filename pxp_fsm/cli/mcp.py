@@ -17,20 +17,20 @@ from pxp_fsm import web
 from pxp_fsm.automata.system_files import MCP, TERMINAL, is_system_file, read_system
 from pxp_fsm.cli.help import findings
 from pxp_fsm.cli.options import sessions as options
-from pxp_fsm.cli.pages import require_mcp, tokens_of
+from pxp_fsm.cli.pages import require_mcp, show_links
 from pxp_fsm.cli.presentation.text import printable, program
 from pxp_fsm.cli.run import of_preset, say_proved
 from pxp_fsm.cli.serve import EXPERT
 from pxp_fsm.defaults import DATABASE
-from pxp_fsm.errors import UsageError, quoted
+from pxp_fsm.errors import UsageError, counted, quoted
 from pxp_fsm.experiments import (
     files,
     members,
     plans,
     runs,
 )
-from pxp_fsm.experiments.runs import Run, SystemOpening
-from pxp_fsm.experiments.summary import counted
+from pxp_fsm.experiments.openings import SystemOpening
+from pxp_fsm.experiments.runs import Run
 
 Opened = Callable[[SqlBlackboard], Run[Any]]
 """Begins the run, or finds the one that is resumed."""
@@ -46,16 +46,9 @@ def mcp(request: options.McpOptions) -> None:
     with SqlBlackboard(database, create=request.resume is None) as board:
         run = opened(board)
         try:
-            web.serve_assistants(
-                board,
-                [run],
-                request.port,
-                partial(_show, request, _title(run)),
-                stdio=request.stdio,
-                url=request.url,
-                days=request.days,
-                pages=findings(),
-            )
+            given: Any = {"stdio": request.stdio, "url": request.url, "days": request.days}
+            site = web.assistant_site(board, [run], pages=findings(), **given)
+            web.serve(site, request.port, partial(_show, request, _title(run)))
         except KeyboardInterrupt:
             stopped = f"Stopped. {_resumable(request, run.name, database)}"
             raise KeyboardInterrupt(stopped) from None
@@ -83,7 +76,7 @@ def _of_task(request: options.McpOptions) -> Opened:
     if resume is not None:
 
         def resumed(board: SqlBlackboard) -> Run[Any]:
-            run = runs.resume(resume, board, request.models, may_be_over=True)
+            run = runs.resume(resume, board, request.models.settings, may_be_over=True)
             _check_plan(run.opening.plan, request)
             if run.opening.task.name != target:
                 raise UsageError(f"run {run.name} is about {run.opening.task.name}, not {target}")
@@ -93,10 +86,12 @@ def _of_task(request: options.McpOptions) -> Opened:
     if file:
         experiment = files.load(Path(target))
         _check_plan(experiment.plan, request)
-        return lambda board: files.open_run(experiment, board, request.models, may_be_over=True)
+        return lambda board: files.open_run(
+            experiment, board, request.models.settings, may_be_over=True
+        )
     plan = _plan(request)
     _check_plan(plan, request)
-    return lambda board: runs.start(plan, board, request.models)
+    return lambda board: runs.start(plan, board, request.models.settings)
 
 
 def _of_system(request: options.McpOptions) -> Opened:
@@ -105,20 +100,20 @@ def _of_system(request: options.McpOptions) -> Opened:
     if others:
         raise UsageError(f"{', '.join(others)} applies to a task, not to a system; leave it out")
     file, resume = read_system(request.plan["task"]), request.resume
-    given = members.respondents(file, request.respondents, settings=request.models)
+    given = members.respondents(file, request.respondents, settings=request.models.settings)
     _check_members(request, given)
     opening = SystemOpening(
         file,
         given,
         sessions=request.sessions or 1,
         seed=int(request.plan.get("seed", 0)),
-        settings=request.models,
+        settings=request.models.settings,
     )
     over_stdio = request.stdio is not None
     say_proved(opening.system, file, request.output, anyway=request.anyway, err=over_stdio)
     if resume is None:
         return lambda board: runs.start(opening, board)
-    return lambda board: runs.resume(resume, board, request.models, opening)
+    return lambda board: runs.resume(resume, board, request.models.settings, opening)
 
 
 def _plan(request: options.McpOptions) -> plans.Plan:
@@ -169,21 +164,12 @@ def _is_file(target: str) -> bool:
     return Path(target).suffix in (".toml", ".json")
 
 
-def _show(
-    request: options.McpOptions,
-    title: str,
-    address: str,
-    tokens: Mapping[str, str],
-    links: Mapping[str, str],
-) -> None:
+def _show(request: options.McpOptions, title: str, opening: web.OpenSite) -> None:
     """Print where each assistant connects, with its token, and the links of people."""
     stdio = request.stdio
-    lines = [title] + ([f"{stdio}: over standard input and output"] if stdio else [])
-    lines += tokens_of(address, tokens)
-    lines += [f"{subject or 'researcher'}: {link}" for subject, link in links.items()]
-    end = "Each token and link is one member's own. Ctrl-C ends the server; nothing is lost."
-    for line in [*lines, end] if tokens or links else lines:
+    for line in [title] + ([f"{stdio}: over standard input and output"] if stdio else []):
         click.echo(printable(line), err=stdio is not None)
+    show_links(False, opening, err=stdio is not None)
 
 
 def _resumable(request: options.McpOptions, name: str, database: str) -> str:

@@ -20,7 +20,7 @@ from pxp_fsm.analysis.monitoring import (
 from pxp_fsm.analysis.recordings.files import open_recordings
 from pxp_fsm.cli.options import results as options
 from pxp_fsm.cli.presentation.text import printable
-from pxp_fsm.cli.sessions import is_session
+from pxp_fsm.cli.stored import is_session
 from pxp_fsm.errors import Refused
 
 VIOLATED, UNREAD = 1, 4

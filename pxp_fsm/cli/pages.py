@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import webbrowser
-from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
+from pxp_fsm import web
 from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.errors import require_extra
 
@@ -31,26 +31,27 @@ def with_folder(database: str) -> str:
     return database
 
 
-def show_address(what: str, address: str, browser: bool) -> None:
+def show_address(what: str, browser: bool, opening: web.OpenSite) -> None:
     """Print where the page of one person is, and open it in their browser if that is wanted."""
+    address = opening.links[""]
     click.echo(f"{what} at {address} (Ctrl-C ends it)")
     if browser:
         webbrowser.open(address)
 
 
-def show_links(links: Mapping[str, str], last: str, browser: bool) -> None:
-    """Print the links by pseudonym, and the `last` sentence; that of "" is the researcher's."""
-    for subject, link in links.items():
-        click.echo(printable(f"{subject or 'researcher'}: {link}"))
-    click.echo(last)
-    if browser:
-        webbrowser.open(links[""])
+LAST = "Each link and token is one member's own. Ctrl-C ends the server; nothing is lost."
 
 
-def tokens_of(address: str, tokens: Mapping[str, str]) -> list[str]:
-    """Where each assistant connects, with its token, as lines to be printed."""
-    return [
+def show_links(browser: bool, opening: web.OpenSite, err: bool = False) -> None:
+    """Print the token of each assistant, and the links by pseudonym; that of "" is the
+    researcher's, and opened in their browser if that is wanted."""
+    lines = [
         line
-        for name, token in tokens.items()
-        for line in (f"{name}: {address}", f"  Authorization: Bearer {token}")
+        for name, token in opening.tokens.items()
+        for line in (f"{name}: {opening.tools}", f"  Authorization: Bearer {token}")
     ]
+    lines += [f"{subject or 'researcher'}: {link}" for subject, link in opening.links.items()]
+    for line in [*lines, LAST] if lines else lines:
+        click.echo(printable(line), err=err)
+    if browser and opening.links:
+        webbrowser.open(opening.links[""])

@@ -5,11 +5,13 @@ from __future__ import annotations
 import click
 
 from backends.databases import SqlBlackboard
+from pxp_fsm.cli import configuration
 from pxp_fsm.cli.exchange import note_given_out
 from pxp_fsm.cli.options import results as options
 from pxp_fsm.cli.presentation.text import console, printable
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments import comparison, files, outcomes, summary
+from pxp_fsm.experiments.plan_data import run_title
 from pxp_fsm.experiments.reports.write import left_out, write
 
 
@@ -22,7 +24,7 @@ def report(request: options.ReportOptions) -> None:
             request.output,
             sessions=request.sessions,
             test_set=request.test_set,
-            catalogue=request.catalogue,
+            catalogue=configuration.models_file(request.models_file),
             figures=request.figures,
         )
         others = left_out(board, request.runs)
@@ -36,14 +38,15 @@ def report(request: options.ReportOptions) -> None:
         click.echo(printable(f"Written: {path}"))
 
 
-def compare(request: options.CompareOptions) -> None:
+def compare(request: options.CompareRuns) -> None:
     """Print how two runs differ, session by session."""
     names = [files.run_name(name) for name in (request.first, request.second)]
     if names[0] == names[1]:
         raise UsageError(f"both names are the run {printable(names[0])}; give two different runs")
     with SqlBlackboard(request.database, create=False) as board:
         left, right = (outcomes.outcomes_of(board, name) for name in names)
+        titles = [run_title(board.run(name)) for name in names]
     found = outcomes.compare(left, right)
-    console().print(summary.as_rich(comparison.comparison_sheet(found, *map(printable, names))))
+    console().print(summary.as_rich(comparison.comparison_sheet(found, *map(printable, titles))))
     for line in comparison.comparison_lines(left, right, found):
         click.echo(printable(line))

@@ -1,4 +1,4 @@
-"""`pxp run` and `pxp experiment`: the run of a task or of a system, its progress, its artifacts."""
+"""`pxp run`: the run of a task, an experiment or a system, its progress, its artifacts."""
 
 from __future__ import annotations
 
@@ -20,27 +20,29 @@ from proofs.export.traces import actions_of
 from pxp_fsm.analysis.monitoring import LiveMonitors, Monitors, foregone, monitored
 from pxp_fsm.automata.actions import SystemAction
 from pxp_fsm.automata.system import System, system_in
-from pxp_fsm.automata.system_files import MCP, TERMINAL, SystemFile, read_system
+from pxp_fsm.automata.system_files import MCP, TERMINAL, SystemFile, is_system_file, read_system
 from pxp_fsm.cli.options import sessions as options
 from pxp_fsm.cli.presentation import runs as printed
 from pxp_fsm.cli.presentation.text import console, printable, program
 from pxp_fsm.defaults import DATABASE
 from pxp_fsm.documents import text_of
-from pxp_fsm.errors import Halted, UsageError
+from pxp_fsm.errors import Halted, UsageError, counted
 from pxp_fsm.experiments import executors, files, members, plans, proved, runs, summary
 from pxp_fsm.experiments.members import unserved
+from pxp_fsm.experiments.openings import SystemOpening, TaskOpening
 from pxp_fsm.experiments.outcomes import outcomes_of
-from pxp_fsm.experiments.runs import Progress, Run, SystemOpening, TaskOpening
+from pxp_fsm.experiments.runs import Progress, Run
 from pxp_fsm.experiments.statistics import statistics_of
-from pxp_fsm.experiments.summary import counted
 from pxp_fsm.options import settings
 from pxp_fsm.protocol.messages import NOTHING
 from pxp_fsm.sessions.events import Event
+from pxp_fsm.sessions.learning import Gated, Keep
+from pxp_fsm.tasks.task import find_task
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-Request = options.RunOptions | options.ExperimentOptions
+Request = options.RunTask | options.RunExperiment
 
 _SHOWN = 20
 """Up to so many sessions of a system, each is told when it is over; of one, each action is."""
@@ -69,27 +71,27 @@ Begun = Callable[[SqlBlackboard], Iterator[tuple[str, Run[Any]]]]
 """The runs to be carried on, by setting; each is recorded when it is asked for."""
 
 
-def run(request: options.RunOptions) -> None:
+def run(request: options.RunTask) -> None:
     """Run a new plan or system, or resume or fork a run, then print and write what came of it.
 
     Whatever can be wrong with the plan, its data, its members or the output folder is found before
     the run.
     """
-    is_file = Path(request.plan["task"]).suffix in (".toml", ".json")
-    begun, screen = _system(request) if is_file else _task(request)
+    of_system = is_system_file(request.plan["task"])
+    begun, screen = _system(request) if of_system else _task(request)
     _carry_all(request, begun, screen, new=request.resume is None and request.fork is None)
 
 
-def experiment(request: options.ExperimentOptions) -> None:
+def experiment(request: options.RunExperiment) -> None:
     """Run an experiment, or what is left of it, then print and write what came of it."""
     _where(request)
     _signing_key(request)
     found = files.load(request.file, request.subject)
     _see_the_person(found.plan)
-    members.models(found.plan, found.task, found.data, request.models)
+    members.models(found.plan, found.task, found.data, request.models.settings)
 
     def begun(board: SqlBlackboard) -> Iterator[tuple[str, Run[Any]]]:
-        opened = files.open_run(found, board, request.models)
+        opened = files.open_run(found, board, request.models.settings)
         click.echo(printable(f"Experiment {found.title}, fingerprint {found.fingerprint}"))
         yield "", opened
 
@@ -180,7 +182,7 @@ def _say(line: str) -> None:
     click.echo(printable(line), err=True)
 
 
-def _task(request: options.RunOptions) -> tuple[Begun, TaskScreen]:
+def _task(request: options.RunTask) -> tuple[Begun, TaskScreen]:
     """The runs of a task: new ones of a plan, or the one that is resumed or forked."""
     for name in ("respondents", "sessions", "follow", "anyway"):
         if getattr(request, name):
@@ -193,7 +195,7 @@ def _task(request: options.RunOptions) -> tuple[Begun, TaskScreen]:
         _refuse_with_resume(request)
 
         def resumed(board: SqlBlackboard) -> Iterator[tuple[str, Run[Any]]]:
-            found = runs.resume(resume, board, request.models)
+            found = runs.resume(resume, board, request.models.settings)
             if found.opening.plan.task != task:
                 raise UsageError(f"run {resume} is about {found.opening.plan.task}, not {task}")
             _see_the_person(found.opening.plan)
@@ -203,7 +205,7 @@ def _task(request: options.RunOptions) -> tuple[Begun, TaskScreen]:
     if request.fork is not None:
         return _fork(Origin.read(request.fork), request), TaskScreen(request, monitors)
     openings = {
-        setting: TaskOpening.read(plan, settings=request.models)
+        setting: TaskOpening.read(plan, settings=request.models.settings)
         for setting, plan in _settings(request).items()
     }
     for opening in openings.values():
@@ -217,7 +219,7 @@ def _task(request: options.RunOptions) -> tuple[Begun, TaskScreen]:
     return new, TaskScreen(request, monitors)
 
 
-def _fork(origin: Origin, request: options.RunOptions) -> Begun:
+def _fork(origin: Origin, request: options.RunTask) -> Begun:
     """Carry on a stored session as a new run."""
     for name in ("executor", "both"):
         if getattr(request, name):
@@ -227,14 +229,14 @@ def _fork(origin: Origin, request: options.RunOptions) -> Begun:
     given = {name: getattr(plan, name) for name in request.plan}
 
     def begun(board: SqlBlackboard) -> Iterator[tuple[str, Run[Any]]]:
-        forked = runs.fork(origin, board, given, request.models)
+        forked = runs.fork(origin, board, given, request.models.settings)
         _see_the_person(forked.opening.plan)
         yield "", forked
 
     return begun
 
 
-def _plan(request: options.RunOptions) -> plans.Plan:
+def _plan(request: options.RunTask) -> plans.Plan:
     """The plan that the options mean."""
     values = dict(request.plan)
     if request.unbounded:
@@ -244,18 +246,26 @@ def _plan(request: options.RunOptions) -> plans.Plan:
     return plans.build_plan({**of_preset(values), **values}, Path())
 
 
-def _settings(request: options.RunOptions) -> Mapping[str, plans.Plan]:
-    """The plan by its setting's name: one without a name, or those of both settings."""
+def _settings(request: options.RunTask) -> Mapping[str, plans.Plan]:
+    """The plan by its setting's name: one without a name, or those of the papers' two settings.
+
+    Of a machine that says how likely its answers are there are two controlled ones: by likelihood,
+    and by accuracy as in the papers. What is refused is the lesson, as in the authors' code.
+    """
     plan = _plan(request)
     if not request.both:
         return {"": plan}
     for given, option in (("learn" in request.plan, "learn"), (plan.person, "human")):
         if given:
             raise UsageError(f"this has no effect beside --{option}: it runs both settings", "both")
-    return {
-        printed.CONTROLLED: replace(plan, learn="better"),
-        printed.UNCONTROLLED: replace(plan, learn="always"),
-    }
+    gated = plan if "gate" in request.plan else replace(plan, gate=Gated.CONTEXT.value)
+    likely = find_task(plan.task).has_likelihood and plan.goes_without_model
+    both = [
+        *([replace(gated, learn=Keep.LIKELIHOOD.value)] if likely else []),
+        replace(gated, learn=Keep.BETTER.value),
+        replace(plan, learn=Keep.ALWAYS.value),
+    ]
+    return {each.setting: each for each in both}
 
 
 def of_preset(given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -271,7 +281,7 @@ def of_preset(given: Mapping[str, Any]) -> Mapping[str, Any]:
     return paper
 
 
-def _refuse_with_resume(request: options.RunOptions) -> None:
+def _refuse_with_resume(request: options.RunTask) -> None:
     """Refuse options that differ from the plan of a resumed run."""
     given = [
         f"--{setting.option.name or setting.field}"
@@ -421,7 +431,7 @@ def _with_a_bar(run: Run[TaskOpening], live: LiveMonitors) -> None:
         run.execute(live.beside(on_step))
 
 
-def _system(request: options.RunOptions) -> tuple[Begun, SystemScreen]:
+def _system(request: options.RunTask) -> tuple[Begun, SystemScreen]:
     """The run of a system's file, new, resumed or forked, after what is proved of it."""
     _refuse(request)
     _where(request)
@@ -430,7 +440,7 @@ def _system(request: options.RunOptions) -> tuple[Begun, SystemScreen]:
     system, monitors = system_in(file), Monitors(request.monitors)
     monitors.of(system)
     given = members.respondents(
-        file, request.respondents, some=bool(follow), settings=request.models
+        file, request.respondents, some=bool(follow), settings=request.models.settings
     )
     for member, who in given.items():
         if who == MCP:
@@ -451,14 +461,14 @@ def _system(request: options.RunOptions) -> tuple[Begun, SystemScreen]:
         seed=int(request.plan.get("seed", 0)),
         follow=follow,
         origin=None if request.fork is None else Origin.read(request.fork),
-        settings=request.models,
+        settings=request.models.settings,
     )
 
     def begun(board: SqlBlackboard) -> Iterator[tuple[str, Run[Any]]]:
         if request.resume is None:
             yield "", runs.start(opening, board)
         else:
-            yield "", runs.resume(request.resume, board, request.models, opening)
+            yield "", runs.resume(request.resume, board, request.models.settings, opening)
 
     return begun, SystemScreen(request, monitors)
 
@@ -484,7 +494,7 @@ def _trace(path: Path) -> tuple[SystemAction, ...]:
     return actions_of(text_of(path, "a trace in ITF"), str(path))
 
 
-def _refuse(request: options.RunOptions) -> None:
+def _refuse(request: options.RunTask) -> None:
     """Refuse what applies to tasks alone, or does not go together."""
     others = [
         f"--{name.replace('_', '-')}" for name in request.plan if name not in ("task", "seed")
@@ -509,7 +519,7 @@ def _refuse(request: options.RunOptions) -> None:
 class SystemScreen:
     """What is shown of the run of a system: what happens, then how its sessions ended."""
 
-    def __init__(self, request: options.RunOptions, monitors: Monitors) -> None:
+    def __init__(self, request: options.RunTask, monitors: Monitors) -> None:
         self._request = request
         self._monitors = monitors
         self._finished: Run[SystemOpening] | None = None
@@ -564,5 +574,5 @@ class SystemScreen:
         if self._request.monitors:
             for line in monitored(self._monitors, board, run.name).lines:
                 click.echo(printable(line))
-        look = [program(), "sessions", f"{run.name}/1/1", "--database", database]
+        look = [program(), "show", f"{run.name}/1/1", "--database", database]
         click.echo(printable(f"Look at a session: {shlex.join(look)}"))

@@ -10,12 +10,12 @@ from backends.databases import SqlBlackboard
 from backends.models.settings import Settings
 from pxp_fsm.cli.options import sessions as options
 from pxp_fsm.cli.presentation.text import console, printable, waits
-from pxp_fsm.errors import Halted
+from pxp_fsm.errors import Halted, counted
 from pxp_fsm.experiments import accuracy, costs
 from pxp_fsm.experiments.accuracy import Examination
 from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.experiments.plan_data import with_stored_caps
-from pxp_fsm.experiments.summary import Sheet, as_rich, counted
+from pxp_fsm.experiments.summary import Sheet, as_rich
 
 
 def test(request: options.TestOptions) -> None:
@@ -25,7 +25,7 @@ def test(request: options.TestOptions) -> None:
         meter = costs.meter_of(board, run)
         board.lock(run)
         try:
-            settings = with_stored_caps(request.models, board.run(run))
+            settings = with_stored_caps(request.models.settings, board.run(run))
             asked = asyncio.run(_asked(board, run, request.rows, settings, meter))
         except KeyboardInterrupt:
             said = f"Stopped. What was replied is stored: pxp test {run} asks the rest"

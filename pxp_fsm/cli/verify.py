@@ -16,8 +16,8 @@ from backends.models.middleware import cache
 from backends.people.input import Drafts
 from pxp_fsm.cli.options import storage as options
 from pxp_fsm.cli.presentation.text import printable
-from pxp_fsm.errors import UsageError
-from pxp_fsm.experiments.summary import contents, counted
+from pxp_fsm.errors import UsageError, counted
+from pxp_fsm.experiments.summary import contents
 
 _NAMED = 5
 """How many sessions are named before they are erased."""
@@ -25,14 +25,14 @@ CHANGED = 1
 """Exit code where something was changed after the fact."""
 
 
-def verify(request: options.VerifyOptions) -> int:
+def verify(request: options.VerifyDatabase) -> int:
     """Print the mark of each run, and what was changed."""
     if request.anchor is not None and request.key is None:
         raise UsageError("--anchor requires --key, the public key that signed it")
     if request.key is not None and request.anchor is None:
         raise UsageError("--key has no effect without --anchor")
     wanted = dict(_pair(text) for text in request.expected)
-    report = verified(request.database)
+    report = verified(request.file or request.database)
     problems = list(report.problems)
     if request.anchor is not None and request.key is not None:
         problems += anchors.differences(request.anchor, request.key, report.marks)

@@ -56,12 +56,21 @@ def draw(
     return Path(file)
 
 
+def table_diagram(what: str, state: str | None = None) -> StateDiagram:
+    """The members of the system file `what`, or the automaton of a table, with `state` marked."""
+    if is_system_file(what):
+        if state is not None:
+            raise UsageError(f"{what} is a system; draw a member's table to mark", "state")
+        return system_diagram(System.load(what))
+    return state_diagram(load_automaton(what), marked=state)
+
+
 def diagram_of(
     subject: Automaton | Session | System | Drawable | Diagram | str,
 ) -> Diagram:
     """The diagram of `subject`."""
     if isinstance(subject, str):
-        subject = System.load(subject) if is_system_file(subject) else load_automaton(subject)
+        subject = table_diagram(subject)
     match subject:
         case Automaton():
             return state_diagram(subject)

@@ -9,6 +9,7 @@ session by itself.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -84,8 +85,9 @@ def recorded(board: SqlBlackboard, run: str, data: DataSet) -> Mapping[int, Reco
 class Examination:
     """The machine of a run, asked its test rows after 0, 2, 4, … messages of each session.
 
-    After an even message the machine has heard one more. `until` is the greatest; `opened` opens
-    its model. `right` holds, by cut and number of the row, whether the answer was right.
+    After an even message the machine has heard one more. `until` is the greatest, and `every` the
+    distance of two; `opened` opens its model. `right` holds, by cut and number of the row, whether
+    the answer was right.
     """
 
     plan: Plan
@@ -96,6 +98,7 @@ class Examination:
     opened: Opened
     until: int
     right: dict[tuple[Cut, int], bool] = field(default_factory=dict)
+    every: int = 2
 
     def __post_init__(self) -> None:
         self._normal = normal_form(self.task)
@@ -117,12 +120,12 @@ class Examination:
     @property
     def lengths(self) -> Sequence[int]:
         """The messages after which the machine is asked."""
-        return range(0, self.until + 1, 2)
+        return range(0, self.until + 1, self.every)
 
     @property
     def cuts(self) -> Sequence[Cut]:
         """Each place at which the machine is asked, once."""
-        every = (self._at(number, j) for number in self.repetitions for j in self.lengths)
+        every = (self.cuts_of(number, j) for number in self.repetitions for j in self.lengths)
         return list(dict.fromkeys(cut for cuts in every for cut in cuts))
 
     def machine(self, repetition: int) -> Agent:
@@ -172,10 +175,10 @@ class Examination:
         return tuple(zip(self.lengths, over_repetitions(series), strict=True))
 
     def _share(self, number: int, j: int, rows: Sequence[int]) -> Fraction:
-        asked = [self.right[cut, row] for cut in self._at(number, j) for row in rows]
+        asked = [self.right[cut, row] for cut in self.cuts_of(number, j) for row in rows]
         return Fraction(sum(asked), len(asked))
 
-    def _at(self, number: int, j: int) -> Sequence[Cut]:
+    def cuts_of(self, number: int, j: int) -> Sequence[Cut]:
         """The cuts of a repetition at message `j`: one, or one for each session by itself."""
         heard = [min(j, len(entries)) for _, _, entries in self.repetitions[number]]
         if self.carries or not any(heard):
@@ -262,6 +265,39 @@ def of_run(board: SqlBlackboard, run: str, settings: Settings, opened: Opened) -
                 f"be {quoted(machine, 200)}; start a new run"
             )
     return examination
+
+
+def gains(
+    board: SqlBlackboard, run: str, plan: Plan, task: Task, data: DataSet
+) -> tuple[tuple[int, int], ...]:
+    """How many test rows are right before the first session and after the last, by repetition.
+
+    Of a run whose machine is the task's own, learns, and carries what it learns; nothing else is
+    asked. Empty for others, and where the data have no test rows.
+    """
+    if not plan.goes_without_model or not data.test:
+        return ()
+    repetitions = recorded(board, run, data)
+    lengths = (len(entries) for each in repetitions.values() for _, _, entries in each)
+    until = max(lengths, default=0)
+    if not until:
+        return ()
+    selection = members.Selection()
+    about = (plan, task, data, repetitions, selection, _no_model, until)
+    examination = Examination(*about, every=until)
+    if not (examination.learns and examination.carries):
+        return ()
+    asyncio.run(examination.ask())
+
+    def right(number: int, heard: int) -> int:
+        (cut,) = examination.cuts_of(number, heard)  # one, as the machine carries what it learns
+        return sum(examination.right[cut, row] for row in range(len(data.test)))
+
+    return tuple((right(number, 0), right(number, until)) for number in repetitions)
+
+
+def _no_model(name: str) -> LanguageModel:
+    raise UsageError(f"model {name} is not asked here")
 
 
 def from_record(

@@ -28,16 +28,16 @@ from backends.databases import RunRecord, SqlBlackboard, anchors, transfer
 from backends.databases.verify import IntegrityProblem, Mark, mark_of
 from proofs.claims import certificates
 from pxp_fsm import __version__
-from pxp_fsm.artifacts import atomic_path
-from pxp_fsm.errors import DataError, PXPError, UsageError, quoted
+from pxp_fsm.artifacts import atomic_path, file_name
+from pxp_fsm.errors import DataError, PXPError, UsageError, counted, quoted
 from pxp_fsm.experiments import summary
-from pxp_fsm.experiments.drawings import chosen_runs, file_name
+from pxp_fsm.experiments.drawings import chosen_runs
 from pxp_fsm.experiments.members import prompts_text_of_plan
 from pxp_fsm.experiments.outcomes import estimates, outcomes_of
 from pxp_fsm.experiments.plan_data import data_fingerprint, read_plan, stored_plan
 from pxp_fsm.experiments.reports import write as reports
 from pxp_fsm.experiments.statistics import statistics_of
-from pxp_fsm.experiments.summary import contents, counted
+from pxp_fsm.experiments.summary import contents
 
 FORMAT = "pxp-fsm archive 1"
 MANIFEST = "manifest.json"
@@ -52,7 +52,7 @@ _README = """\
 This archive was written by pxp-fsm {version}. Check it with
 
     pip install pxp-fsm=={version}
-    pxp archive FILE --check
+    pxp verify FILE
 
 manifest.json lists every file with its SHA-256, each run with its mark, and the versions that made
 it. For each run there are: the recorded sessions (sessions.jsonl; pxp import reads them), the plan,

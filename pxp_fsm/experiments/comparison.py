@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pxp_fsm.errors import counted
 from pxp_fsm.experiments.outcomes import Contrast, Outcomes, RunComparison, estimates, order_effect
 from pxp_fsm.experiments.statistics import CONFIDENCE, Interval
-from pxp_fsm.experiments.summary import Sheet, counted
+from pxp_fsm.experiments.summary import Sheet
 
 _NONE = "-"
 
@@ -63,7 +64,8 @@ def order_lines(outcomes: Outcomes, seed: int) -> Sequence[str]:
             f"{counted(effect.instances, 'instance')} depend on the repetition"
         )
         if effect.slope is not None and effect.p is not None:
-            said += f"; {effect.slope:+.3f} a position, p = {effect.p:.3f} (permutation test)"
+            p = _p_value(effect.p, equals=True)
+            said += f"; {effect.slope:+.3f} a position, p {p} (permutation test)"
         lines.append(f"{said}.")
     return lines
 
@@ -89,11 +91,16 @@ def comparison_sheet(found: Sequence[RunComparison], first: str, second: str) ->
             _interval(each),
             str(each.only_first),
             str(each.only_second),
-            f"{float(each.p):.4f}",
+            _p_value(float(each.p)),
         )
         for each in found
     )
     return Sheet(f"{first} and {second}, paired", headings, rows)
+
+
+def _p_value(p: float, *, equals: bool = False) -> str:
+    """`p` with four digits; a smaller one is no 0."""
+    return "< 0.0001" if p < 0.0001 else f"{'= ' if equals else ''}{p:.4f}"
 
 
 def comparison_lines(

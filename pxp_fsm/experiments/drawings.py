@@ -1,26 +1,18 @@
-"""Drawings for `pxp draw` and reports: automata, and the rows taken in recorded sessions."""
+"""Recorded sessions as drawings and with the tables that they followed."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from pathlib import Path
 
 from backends.databases import FAULTS, RunRecord, SessionRecord, SqlBlackboard, StoredSession
 from backends.databases.recordings import RecordedSession
-from pxp_fsm.automata.system import System
-from pxp_fsm.automata.system_files import is_system_file
-from pxp_fsm.automata.tables import BUILTIN, builtin, load_automaton
+from pxp_fsm.automata.tables import BUILTIN, builtin
 from pxp_fsm.diagrams import (
     SequenceChart,
     StateDiagram,
-    Style,
     sequence_chart,
     state_diagram,
-    write,
 )
-from pxp_fsm.diagrams.extract import system_diagram
-from pxp_fsm.diagrams.style import PLAIN
 from pxp_fsm.errors import NotThere, UsageError, quoted
 from pxp_fsm.protocol.decisions import concluded
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
@@ -83,39 +75,9 @@ def rules_of(record: SessionRecord | RecordedSession) -> Rules:
     return Pxp(record.k, hang_up=concluded if record.automaton == "pxp_hang_up" else None)
 
 
-_SESSION = re.compile(r"[^/\s]+(/\d+)+")
-
-
-def draw(
-    what: str,
-    path: Path,
-    state: str | None,
-    agent: str | None,
-    database: str,
-    style: Style = PLAIN,
-) -> Path:
-    """Draw `what` to `path`, as `style` asks for, and return it."""
-    if what not in BUILTIN and not Path(what).exists() and _SESSION.fullmatch(what):
-        if state is not None:
-            raise UsageError(
-                "a session has no single state to mark; name an agent of it instead", "state"
-            )
-        with SqlBlackboard(database, create=False) as board:
-            diagram = of_session(board.session(what), agent)
-    else:
-        if agent is not None:
-            raise UsageError(f"only a session has agents; {what} is a table", "agent")
-        if is_system_file(what):
-            if state is not None:
-                raise UsageError(f"{what} is a system; draw a member's table to mark", "state")
-            diagram = system_diagram(System.load(what))
-        else:
-            diagram = state_diagram(load_automaton(what), marked=state)
-    write(diagram, path, style)
-    return path
-
-
-def of_session(stored: StoredSession, agent: str | None = None) -> StateDiagram | SequenceChart:
+def session_diagram(
+    stored: StoredSession, agent: str | None = None
+) -> StateDiagram | SequenceChart:
     """A session as a sequence chart, or the way that one `agent`'s automaton took."""
     record = stored.record
     if record.channel:
@@ -139,9 +101,3 @@ def of_session(stored: StoredSession, agent: str | None = None) -> StateDiagram 
     if agent not in paths:
         raise UsageError(f"{record.session} has no agent {agent!r}; it has {', '.join(paths)}")
     return state_diagram(automaton, marked=states[agent], path=paths[agent])
-
-
-def file_name(what: str) -> str:
-    """A file name for the drawing of `what`: letters, digits, dots, dashes, underscores."""
-    stem = Path(what).stem if what.endswith((".toml", ".json")) else what
-    return re.sub(r"[^\w.-]+", "-", stem, flags=re.ASCII).strip("-.") or "drawing"

@@ -25,7 +25,8 @@ from backends.databases.locks import RunLocked
 from backends.models.settings import Settings
 from pxp_fsm.errors import BlackboardError, Halted, PXPError, UsageError, quoted, require_extra
 from pxp_fsm.experiments import runs
-from pxp_fsm.experiments.runs import ONE_MACHINE, Run, SystemOpening, Unit
+from pxp_fsm.experiments.openings import ONE_MACHINE, SystemOpening, Unit
+from pxp_fsm.experiments.runs import Run
 
 PATIENCE = 600.0
 """Seconds that a worker waits for a unit that another still claims."""

@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from backends.databases import SqlBlackboard
 from backends.models.settings import Settings
-from pxp_fsm import __version__, documents, options
-from pxp_fsm.errors import Fault, FileError, UsageError
-from pxp_fsm.experiments import plan_data, plans, runs
+from pxp_fsm import __version__, options
+from pxp_fsm.errors import Fault, UsageError
+from pxp_fsm.experiments import openings, plan_data, plans, runs
 from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.options import given, option
+from pxp_fsm.schemas import FileKind
 from pxp_fsm.tasks.task import DataSet, Task
 
 
@@ -59,29 +62,24 @@ class Experiment:
         return f"{self.plan.task}@{self.fingerprint[:12]}"
 
 
-def schema() -> dict[str, Any]:
-    """The JSON Schema of experiment files, published as `experiment.schema.json`."""
-    own = {
-        "format": {"const": 1, "description": "The version of this format."},
-        "title": {"type": "string", "description": "What people call it; it changes nothing."},
-        "note": {"type": "string", "description": "What people should know; it changes nothing."},
-    }
-    tables = {
-        "agents": "Who sits in place of the task's own agents and relation.",
-        "learning": "What the machine keeps of what it is told.",
-    }
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": "urn:pxp-fsm:experiment:1",
-        "title": "An experiment of pxp-fsm",
-        "description": "Everything that the outcome of an experiment depends on. Written as TOML; "
-        "the same structure as JSON is accepted too. Paths are read from the folder of the file. "
-        "Whether a task, its data and agents are there is checked by the loader.",
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["format", "task"],
-        "properties": own | options.schema(Plan, tables),
-    }
+@dataclass(frozen=True, slots=True)
+class ExperimentFile:
+    """What an experiment's file says: what people call it, and what of a `Plan` it sets."""
+
+    title: str = option("What people call it; it changes nothing.", "", least=0)
+    note: str = option("What people should know; it changes nothing.", "", least=0)
+    plan: Mapping[str, Any] = given(Plan)
+
+
+EXPERIMENT = FileKind(
+    ExperimentFile,
+    "an experiment",
+    "An experiment of pxp-fsm",
+    "Everything that the outcome of an experiment depends on. Written as TOML; the same structure "
+    "as JSON is accepted too. Paths are read from the folder of the file. Whether a task, its data "
+    "and agents are there is checked by the loader.",
+    name="experiment",
+)
 
 
 def load(path: Path, subject: str | None = None) -> Experiment:
@@ -91,19 +89,14 @@ def load(path: Path, subject: str | None = None) -> Experiment:
     with every fault of the file, each with its line, and `DataError` where its data cannot be used;
     nothing is stored.
     """
-    text = documents.text_of(path, "an experiment")
-    raw = documents.read(text, path.name)
-    found = documents.faults(raw, schema())
-    if found:
-        raise FileError(documents.located(found, text, str(path)))
+    file = EXPERIMENT.load(path)
     try:
-        plan = plans.build_plan(options.values_of(Plan, raw), path.absolute().parent)
+        plan = plans.build_plan(file.value.plan, path.absolute().parent)
         plan = plan if subject is None else replace(plan, subject=subject)
         task, data = plan_data.read_plan(plan)
     except UsageError as error:
-        fault = Fault(_place(error.field), str(error))
-        raise FileError(documents.located([fault], text, str(path))) from error
-    return Experiment(path, raw.get("title", path.stem), plan, task, data)
+        raise file.refusal(Fault(_place(error.field), str(error))) from error
+    return Experiment(path, file.value.title or path.stem, plan, task, data)
 
 
 def open_run(
@@ -112,14 +105,14 @@ def open_run(
     settings: Settings | None = None,
     *,
     may_be_over: bool = False,
-) -> runs.Run[runs.TaskOpening]:
+) -> runs.Run[openings.TaskOpening]:
     """The run of `experiment` on `blackboard`: what is there of it, or a new one.
 
     `settings` are how its models are asked; `may_be_over` as for `runs.resume`.
     """
     if experiment.run in {record.run for record in blackboard.runs()}:
         return runs.resume(experiment.run, blackboard, settings, may_be_over=may_be_over)
-    opening = runs.TaskOpening(experiment.plan, experiment.task, experiment.data, settings)
+    opening = openings.TaskOpening(experiment.plan, experiment.task, experiment.data, settings)
     return runs.start(opening, blackboard, name=experiment.run)
 
 

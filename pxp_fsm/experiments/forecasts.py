@@ -11,9 +11,10 @@ from typing import Any
 from backends.databases import SessionUsage, SqlBlackboard, usage_of_sessions
 from pxp_fsm import __version__
 from pxp_fsm.errors import UsageError
+from pxp_fsm.experiments.openings import TaskOpening
 from pxp_fsm.experiments.plan_data import stored_plan
 from pxp_fsm.experiments.plans import Plan
-from pxp_fsm.experiments.runs import Run, TaskOpening
+from pxp_fsm.experiments.runs import Run
 from pxp_fsm.sessions.learning import Keep
 
 _VARIES = ("repetitions", "seed", "order", "subject", "test")

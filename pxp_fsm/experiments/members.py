@@ -44,6 +44,7 @@ from pxp_fsm.automata.system_files import (
     respondent_problem,
 )
 from pxp_fsm.errors import Fault, FileError, PXPError, UsageError, quoted
+from pxp_fsm.experiments.plan_data import draw_of
 from pxp_fsm.experiments.plans import RELATIONS, Plan
 from pxp_fsm.prompting.model import Capability, Image, LanguageModel
 from pxp_fsm.prompting.prompts import Problem, Prompt, Prompts
@@ -466,7 +467,8 @@ class Roles:
 
     def agents(self, repetition: int) -> Members:
         """Fresh agents, the machine first, for one repetition, counted from 1."""
-        machine, human = self._task.agents(self._data, self._plan.memo)
+        data = replace(self._data, draw=draw_of(self._plan, repetition))
+        machine, human = self._task.agents(data, self._plan.memo)
         selection, problem = self._selection, self._task.problem
         if selection.machine is not None:
             machine = self._model(machine, selection.machine, repetition)

@@ -7,11 +7,11 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Protocol
 
-from backends.databases.records import ORIGIN
+from backends.databases.records import ORIGIN, RunRecord
 from backends.models.settings import Settings
 from pxp_fsm import defaults
 from pxp_fsm.errors import UsageError, quoted
@@ -32,7 +32,7 @@ def read_plan(plan: Plan, task: Task | None = None) -> tuple[Task, DataSet]:
     task, loaded = load(plan, task)
     if task.check_machine is not None and plan.goes_without_model:
         task.check_machine(loaded)
-    data = replace(choose(plan, loaded), same_product=plan.precedents == "all")
+    data = replace(choose(plan, loaded), precedents=plan.precedents or "")
     gate_of(plan, data)
     check_order(Order(plan.order), len(data.sessions), plan.repetitions)
     return task, data
@@ -57,6 +57,17 @@ def load(plan: Plan, task: Task) -> tuple[Task, DataSet]:
     if task.problem_of is not None:
         task = replace(task, problem=task.problem_of(loaded))
     return task, loaded
+
+
+def draw_of(plan: Plan, repetition: int) -> str:
+    """What decides whatever is drawn for a repetition, counted from 1 (`DataSet.draw`)."""
+    return f"{plan.seed}/{repetition}"
+
+
+def run_title(record: RunRecord) -> str:
+    """What a run is called beside others: its setting, and the pseudonym of who took part."""
+    told = [stored_plan(record).setting, *([record.subject] if record.subject else [])]
+    return f"{record.run} ({', '.join(told)})"
 
 
 def gate_of(plan: Plan, data: DataSet) -> Gate | None:
@@ -212,7 +223,7 @@ def stored_plan(record: StoredRun) -> Plan:
 def _no_plan(raw: object) -> str | None:
     if not isinstance(raw, dict) or "task" not in raw:
         return "it names no task"
-    unknown = sorted(set(raw) - {*Plan.__dataclass_fields__, *_BESIDE})
+    unknown = sorted(set(raw) - {*(one.name for one in fields(Plan)), *_BESIDE})
     return f"it has {quoted(', '.join(unknown))}, which is unknown" if unknown else None
 
 

@@ -15,13 +15,13 @@ from enum import StrEnum
 from math import factorial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from guards.judge import MOST_VOTES, Scope
 from pxp_fsm import defaults, options
 from pxp_fsm.automata.system_files import MCP
 from pxp_fsm.errors import UsageError, quoted
-from pxp_fsm.options import option
+from pxp_fsm.options import Option, option
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 from pxp_fsm.sessions.learning import Gated, Keep
 from pxp_fsm.tasks.prompts import prompts_text
@@ -120,6 +120,27 @@ UNBOUNDED = "unbounded"
 SUBJECT = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$"
 """A pseudonym: letters, digits, `_`, `.`, `-`; what stands in reports and file names."""
 
+PRECEDENTS = r"^(few:[1-9][0-9]{0,3}|others|all)$"
+"""Which precedents a machine may use; `few:N` are at most 9,999."""
+
+SETTINGS = {
+    Keep.ALWAYS: "uncontrolled",
+    Keep.LIKELIHOOD: "controlled",
+    Keep.BETTER: "controlled by accuracy",
+    Keep.EQUAL: "controlled by equal accuracy",
+    Keep.NEVER: "without learning",
+}
+"""What a run is called by what its machine keeps."""
+
+CRITERIA = {
+    Keep.ALWAYS: "always",
+    Keep.LIKELIHOOD: "if right validation answers become likelier and no fewer are right",
+    Keep.BETTER: "if more validation answers are right",
+    Keep.EQUAL: "if no fewer validation answers are right",
+    Keep.NEVER: "never",
+}
+"""When a lesson is kept."""
+
 DEVIATIONS = "deviations"
 """Where a stored plan says what could not be as its preset's paper had it."""
 
@@ -127,7 +148,10 @@ CAPS = "caps"
 """Where a stored plan has the caps on its models."""
 
 _SEEDS = 2**63 - 1
-_NAMES = {"type": "array", "minItems": 1, "items": {"type": "string", "pattern": "^[^,]+$"}}
+_INSTANCES = Annotated[
+    tuple[Annotated[str, Option(pattern="^[^,]+$", problem="is no name of an instance")], ...],
+    Option(least=1),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +166,12 @@ class Plan:
     them unbounded. `prompts` is the text of a file of prompts.
     """
 
+    tables: ClassVar[Mapping[str, str]] = {
+        "agents": "Who takes part in place of the task's own agents and relation.",
+        "learning": "What the machine keeps of what it is told.",
+    }
+    """The tables of a file that have some of its options."""
+
     task: str = option("The task of the sessions: drug, rad, or an installed task.", argument=True)
     protocol: str = option("The protocol of the sessions.", "interact", choices=("interact", "pxp"))
     n: int | None = option(
@@ -153,11 +183,8 @@ class Plan:
         metavar="K",
         least=1,
         most=MOST,
-        schema={
-            "description": f'k is a number from 1, or for PXP "{UNBOUNDED}". INTERACT: REJECT only '
-            f"after message k. PXP: each self-loop at most k times. Left out, {defaults.K}.",
-            "anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST}, {"const": UNBOUNDED}],
-        },
+        written=Annotated[int, Option(least=1, most=MOST)] | Literal["unbounded"],
+        problem=f'is no bound; k is a number from 1, or for PXP "{UNBOUNDED}"',
     )
     repetitions: int = option(
         "The number of repetitions of all instances.", 1, metavar="R", least=1, most=MOST
@@ -168,7 +195,8 @@ class Plan:
         None,
         metavar="N|all|KEY,KEY",
         default=f"{defaults.INSTANCES}, or all if there are fewer",
-        schema={"anyOf": [{"type": "integer", "minimum": 1}, {"const": "all"}, _NAMES]},
+        written=Annotated[int, Option(least=1)] | Literal["all"] | _INSTANCES,
+        problem="names no instances; write a number, all, or a list of their names",
     )
     data: str | None = option(
         "A folder of data, your own or the authors'.",
@@ -226,6 +254,7 @@ class Plan:
         "(mcp:answers).",
         None,
         metavar="MODEL|mcp[:relations|:answers]",
+        listed="models",
         default="the task's own machine",
         key="agents.machine",
     )
@@ -243,13 +272,15 @@ class Plan:
         None,
         metavar="NAME",
         key="agents.subject",
-        schema={"type": "string", "pattern": SUBJECT},
+        pattern=SUBJECT,
+        problem="is no pseudonym; it has 1 to 40 letters, digits, '_', '.' or '-'",
     )
     judge: str | None = option(
         "The model that decides AGREE.",
         None,
         metavar="MODEL",
         default="the task's own relation",
+        listed="models",
         key="agents.judge",
     )
     preset: str | None = option(
@@ -260,12 +291,14 @@ class Plan:
         key="agents.preset",
     )
     precedents: str | None = option(
-        "What the machine of drug may cite: published reactions of other molecules (others), or "
-        "those that make the very molecule as well (all).",
+        "The precedents of drug's own machine: N published reactions, drawn anew for each "
+        "repetition (few:N), those of all other molecules (others), or those that make the very "
+        "molecule as well (all).",
         None,
-        default="others",
-        choices=("others", "all"),
+        metavar="few:N|others|all",
+        default="few:20; of pathways others",
         key="agents.precedents",
+        pattern=PRECEDENTS,
     )
     prompts: str | None = option(
         "A file with your own prompts (pxp help prompts).",
@@ -298,7 +331,8 @@ class Plan:
     )
     learn: str = option(
         "When the machine keeps a lesson: always (uncontrolled), if accuracy on the validation "
-        "set improves (better; controlled) or does not fall (equal), or never.",
+        "set improves (better; controlled, as in the papers) or does not fall (equal), if right "
+        "answers there become likelier and no fewer are right (likelihood), or never.",
         Keep.ALWAYS.value,
         choices=tuple(map(str, Keep)),
         key="learning.keep",
@@ -331,6 +365,16 @@ class Plan:
         if self.protocol == "pxp":
             return Pxp(self.k)
         raise UsageError(f"there is no protocol {self.protocol!r}; there are: interact, pxp")
+
+    @property
+    def setting(self) -> str:
+        """The experiment's setting by what the machine keeps: the papers' two, and ours between.
+
+        >>> import pxp_fsm as pxp
+        >>> pxp.Plan("drug").setting, pxp.Plan("drug", learn="likelihood").setting
+        ('uncontrolled', 'controlled')
+        """
+        return SETTINGS[Keep(self.learn)]
 
     @property
     def person(self) -> str | None:
@@ -421,7 +465,7 @@ def build_plan(given: Mapping[str, Any], folder: Path) -> Plan:
         values["n"] = None
     instances = values.get("instances")
     if instances is not None:
-        listed = isinstance(instances, list)
+        listed = isinstance(instances, tuple)
         values["instances"] = ",".join(instances) if listed else str(instances)
     for path in ("data", "materials"):
         if values.get(path) is not None:
@@ -440,6 +484,12 @@ def check_plan(plan: Plan) -> None:
         raise UsageError(
             f"a pseudonym has 1 to 40 letters, digits, '_', '.' or '-', not {quoted(plan.subject)}",
             "subject",
+        )
+    if plan.precedents is not None and re.fullmatch(PRECEDENTS, plan.precedents) is None:
+        raise UsageError(
+            f"precedents are few:N (N from 1 to 9999), others or all, not "
+            f"{quoted(plan.precedents)}",
+            "precedents",
         )
     if plan.human_model is not None and ":" not in plan.human_model:
         there = ", ".join((*PERSONS, *ASSISTANTS))

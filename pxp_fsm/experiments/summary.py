@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING
 from backends.databases import FAULTS, SqlBlackboard
 from backends.databases.recordings import illustrative_session
 from backends.databases.verify import Mark
-from pxp_fsm.artifacts import write_atomically
+from pxp_fsm.artifacts import file_name, write_atomically
 from pxp_fsm.defaults import DATABASE
 from pxp_fsm.diagrams import state_diagram, write
-from pxp_fsm.experiments.drawings import file_name, of_session
+from pxp_fsm.errors import counted
+from pxp_fsm.experiments import plan_data
+from pxp_fsm.experiments.drawings import session_diagram
+from pxp_fsm.experiments.openings import TaskOpening
 from pxp_fsm.experiments.outcomes import estimates, outcomes_of
-from pxp_fsm.experiments.runs import Run, TaskOpening, causes
+from pxp_fsm.experiments.runs import Run, causes
 from pxp_fsm.experiments.statistics import (
     ROWS,
     ClassCounts,
@@ -28,7 +31,7 @@ from pxp_fsm.experiments.statistics import (
     Statistics,
     published,
 )
-from pxp_fsm.protocol.messages import Message
+from pxp_fsm.tasks.task import Recorded
 
 if TYPE_CHECKING:
     from rich.console import JustifyMethod
@@ -38,7 +41,9 @@ PUBLISHED_SESSIONS = 20
 SOURCES = "2025: Table 1 of the workshop version; 2024: Figure 4 of arXiv 2410.20600."
 """Where the published columns are from."""
 
-SETTINGS = "Controlled: lessons are weighed on a validation set."
+_ROOMY = 7
+"""More columns stand closer together, so that they fit into 80 characters."""
+
 CHEMISTS = " h1 and h2: two chemists."
 
 
@@ -125,7 +130,7 @@ def as_rich(sheet: Sheet, *, spaced: bool = True) -> Table:
         title=Text(sheet.title),
         box=box.SIMPLE_HEAD,
         title_justify="left",
-        padding=(0, 1, 0, 0),
+        padding=(0, 0 if len(sheet.headings) > _ROOMY else 1, 0, 0),
         show_edge=spaced,
     )
     for place, heading in enumerate(sheet.headings):
@@ -164,11 +169,6 @@ def as_csv(
     return written.getvalue()
 
 
-def counted(number: int, what: str) -> str:
-    """`1 session`, `2 sessions`."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
 def contents(mark: Mark) -> str:
     """How much a run holds: `2 sessions, 6 messages`; what systems do are actions."""
     messages = mark.messages - mark.actions
@@ -185,7 +185,7 @@ def remarks(run: Run[TaskOpening], statistics: Statistics, board: SqlBlackboard)
     lines = [f"Tags sent: {tags}", *run.opening.notes]
     if run.opening.plan.goes_without_model:
         if run.opening.task.learned is not None:
-            lines += run.opening.task.learned(run.opening.data, _recorded(board, run.name))
+            lines += run.opening.task.learned(run.opening.data, _recorded(board, run))
         lines += run.opening.task.accuracy(run.opening.data)
     return lines
 
@@ -204,10 +204,11 @@ def endings_of(
         yield from causes(board, run.name)
 
 
-def _recorded(board: SqlBlackboard, run: str) -> Iterator[tuple[str, Sequence[Message]]]:
-    for session in board.sessions(run):
+def _recorded(board: SqlBlackboard, run: Run[TaskOpening]) -> Iterator[Recorded]:
+    for session in board.sessions(run.name):
         messages = [entry.carried for entry in board.events(session.session)]
-        yield session.instance.key, messages
+        draw = plan_data.draw_of(run.opening.plan, session.repetition)
+        yield Recorded(draw, session.instance.key, messages)
 
 
 def write_artifacts(
@@ -231,7 +232,7 @@ def write_artifacts(
         left.append(("table", path))
     drawings = {
         "automaton": state_diagram(run.opening.plan.rules().automaton),
-        "session": of_session(board.session(illustrative_session(board, run.name))),
+        "session": session_diagram(board.session(illustrative_session(board, run.name))),
     }
     for what, diagram in drawings.items():
         for suffix in ("svg", "png"):

@@ -30,6 +30,59 @@ class Usable(Generic[T]):
     request: ModelRequest
 
 
+class Attempts(Generic[T]):
+    """The attempts at one question, each made when it is asked for (`once`).
+
+    `ask` is how the model is asked (its `reply`): whatever records and charges a request does so
+    there, once for each attempt. `read` raises `DataError`, saying why a reply is of no use; the
+    text `again` of `prompt` puts that reason into words, and may quote the reply. Each attempt has
+    an epoch of its own, counted from that of `request`, so that no cache gives the same reply
+    twice. `left` is how many attempts are left.
+    """
+
+    def __init__(
+        self,
+        ask: Ask,
+        request: ModelRequest,
+        read: Callable[[Reply], T],
+        prompt: Prompt,
+        *,
+        wanted: str = "reply",
+        attempts: int = ATTEMPTS,
+    ) -> None:
+        self.left = attempts
+        self._ask = ask
+        self._request = request
+        self._read = read
+        self._prompt = prompt
+        self._wanted = wanted
+        self._attempts = attempts
+        self._next, self._reason = request, ""
+
+    async def once(self) -> Usable[T] | None:
+        """The reply to one more attempt; None where it is of no use.
+
+        What `ask` raises is not caught: a model that gives no reply at all is not asked again here.
+        """
+        made, self.left = self._attempts - self.left, self.left - 1
+        asked = self._next
+        reply = await self._ask(replace(asked, epoch=self._request.epoch + made))
+        try:
+            return Usable(self._read(reply), reply, asked)
+        except DataError as error:
+            self._reason = str(error)
+        # A retry adds to the first request, not to the last: reasons do not pile up, and what an
+        # unusable reply held has no place in the conversation unless the prompt quotes it.
+        self._next = with_reason(self._request, self._prompt, self._reason, reply)
+        return None
+
+    @property
+    def failure(self) -> NoAnswer:
+        """That no attempt was of use, naming what was `wanted` and the last reason."""
+        many = f"{self._attempts} attempts"
+        return NoAnswer(f"no usable {self._wanted} in {many}; the last: {self._reason}")
+
+
 async def ask_until_usable(
     ask: Ask,
     request: ModelRequest,
@@ -38,18 +91,11 @@ async def ask_until_usable(
     *,
     wanted: str = "reply",
     attempts: int = ATTEMPTS,
-    on_unusable: Callable[[int], None] = lambda _left: None,
 ) -> Usable[T]:
     """Ask `request`, and again with the reason, until `read` makes a value of the reply.
 
-    `ask` is how the model is asked (its `reply`): whatever records and charges a request does so
-    there, once for each attempt. `read` raises `DataError`, saying why a reply is of no use; the
-    text `again` of `prompt` puts that reason into words, and may quote the reply. Each attempt has
-    an epoch of its own, counted from that of `request`, so that no cache gives the same reply
-    twice. `on_unusable` is told, after an unusable reply, how many attempts are left.
-
-    Raises `NoAnswer` after the last attempt, naming what was `wanted` and the last reason. What
-    `ask` raises is not caught: a model that gives no reply at all is not asked again here.
+    `ask`, `read` and `prompt` are as in `Attempts`. Raises `NoAnswer` after the last attempt,
+    naming what was `wanted` and the last reason, and what `ask` raises.
 
     >>> import asyncio, json
     >>> from backends.models.scripts import ScriptedModel
@@ -68,18 +114,12 @@ async def ask_until_usable(
     <BLANKLINE>
     No: <data>{"reason": "it is not a number"}</data> Again.
     """
-    asked, reason = request, ""
-    for attempt in range(attempts):
-        reply = await ask(replace(asked, epoch=request.epoch + attempt))
-        try:
-            return Usable(read(reply), reply, asked)
-        except DataError as error:
-            reason = str(error)
-        on_unusable(attempts - attempt - 1)
-        # A retry adds to the first request, not to the last: reasons do not pile up, and what an
-        # unusable reply held has no place in the conversation unless the prompt quotes it.
-        asked = with_reason(request, prompt, reason, reply)
-    raise NoAnswer(f"no usable {wanted} in {attempts} attempts; the last: {reason}")
+    tried = Attempts(ask, request, read, prompt, wanted=wanted, attempts=attempts)
+    while tried.left:
+        usable = await tried.once()
+        if usable is not None:
+            return usable
+    raise tried.failure
 
 
 def with_reason(request: ModelRequest, prompt: Prompt, reason: str, reply: Reply) -> ModelRequest:

@@ -55,6 +55,14 @@ class CopyableLearner(Learner, Respondent, Protocol):
         """The same, with what it has learned; what it learns from then on, the first does not."""
 
 
+@runtime_checkable
+class Likelihood(Respondent, Protocol):
+    """A respondent that knows how likely each of its answers is."""
+
+    async def log_likelihood(self, question: Question, prediction: str) -> float:
+        """The natural logarithm of the probability of `prediction`: finite, and at most 0."""
+
+
 class Decisions(Protocol):
     """The protocols' decision functions; the module `pxp_fsm.protocol.decisions` is the one that
     runs.

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 from pxp_fsm.automata.automaton import DECIDE, Automaton, Kind, Transition
 from pxp_fsm.errors import GuardError, NoAnswer, UsageError, WrongType, quoted
-from pxp_fsm.protocol.messages import Answer, Instance, Json, Message, text_problem
+from pxp_fsm.protocol.messages import NOTHING, Answer, Instance, Json, Message, text_problem
 from pxp_fsm.protocol.relations import Judgement, OracleFailed, Outcome, digest
 from pxp_fsm.sessions.functions import answered, name_of
 
@@ -270,6 +270,8 @@ def as_actor(name: str, given: object) -> Actor:
 
 def _json(value: object, member: str) -> Json:
     """`value` as JSON that is stored exactly; a fault of the member where it cannot be."""
+    if value is None or (value == {} and type(value) is dict):  # most are, and nothing is wrong
+        return NOTHING if value is None else _EMPTY
     try:
         text = _ENCODER.encode(value)
         same = json.loads(text) == (list(value) if isinstance(value, tuple) else value)
@@ -283,6 +285,7 @@ def _json(value: object, member: str) -> Json:
     return Json(text)
 
 
+_EMPTY = Json("{}")
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 

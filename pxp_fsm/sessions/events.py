@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from pxp_fsm.automata.actions import Deliver, Exchange, Send, SystemAction
+from pxp_fsm.automata.actions import Decide, Deliver, Exchange, External, Send, SystemAction
 from pxp_fsm.automata.system import System
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.protocol.messages import NOTHING, Message
@@ -78,6 +78,11 @@ class Event:
         if self.message is None:
             raise UsageError(f"event {self.number} ({self.action}) carries no message")
         return self.message
+
+    @property
+    def label(self) -> str:
+        """The label of the row by which somebody decided or something happened outside."""
+        return self.action.label if isinstance(self.action, Decide | External) else ""
 
     def in_session(self, session: str) -> Event:
         """The same event, of the session of that name."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -19,7 +20,7 @@ from enum import StrEnum
 from itertools import compress
 
 from pxp_fsm.errors import NoAnswer, PXPError, Refused, UsageError, quoted
-from pxp_fsm.protocol.interfaces import CopyableLearner, Learner, Respondent
+from pxp_fsm.protocol.interfaces import CopyableLearner, Learner, Likelihood, Respondent
 from pxp_fsm.protocol.messages import Answer, Episode, Instance, Message, Question
 from pxp_fsm.protocol.relations import (
     LEARN,
@@ -41,9 +42,15 @@ AT_ONCE = 8
 
 
 class Keep(StrEnum):
-    """When a lesson is kept: always, if accuracy improves, if it does not fall, or never."""
+    """When a lesson is kept: always, if accuracy improves, if it does not fall, or never.
+
+    `LIKELIHOOD`: if the mean log-likelihood of the right answers rises, and no fewer first answers
+    are right. It weighs what `BETTER` cannot see: most lessons change no first answer of a
+    validation set, but make right answers likelier or less likely.
+    """
 
     ALWAYS = "always"
+    LIKELIHOOD = "likelihood"
     BETTER = "better"
     EQUAL = "equal"
     NEVER = "never"
@@ -65,14 +72,22 @@ class Gated(StrEnum):
 class Weighing:
     """What a decision rests on: right answers `before` and `after` the lesson, `of` so many.
 
-    `unanswered` of the answers after it were none, and count as wrong. All None where the decision
-    needed no validation.
+    `unanswered` of the answers after it were none, and count as wrong. By likelihood, `rise` is how
+    much the mean log-likelihood of the right answers rose (natural-log units, negative where it
+    fell), and `concerned` in how many rows it changed. All None where the decision needed no
+    validation.
     """
 
     before: int | None = None
     after: int | None = None
     of: int | None = None
     unanswered: int | None = None
+    rise: float | None = None
+    concerned: int | None = None
+
+
+_Likelihoods = tuple[float, ...]
+"""The log-likelihood of the right answer of each validation row."""
 
 
 class Gate:
@@ -112,9 +127,18 @@ class Gate:
                 f"{respondent.name} learns and cannot be copied, so that its lessons cannot be "
                 f"weighed; keep always"
             )
+        if self.keep is Keep.LIKELIHOOD and not isinstance(respondent, Likelihood):
+            raise UsageError(
+                f"{respondent.name} does not say how likely its answers are, so that its lessons "
+                f"cannot be weighed by likelihood; keep {Keep.BETTER} or {Keep.EQUAL}",
+                "learn",
+            )
 
-    def accepts(self, before: int, after: int) -> bool:
-        """Whether a lesson is kept after which `after` answers are right, and `before` were."""
+    def accepts(self, weighing: Weighing) -> bool:
+        """Whether a lesson of this weight is kept."""
+        before, after = weighing.before or 0, weighing.after or 0
+        if self.keep is Keep.LIKELIHOOD:
+            return after >= before and (weighing.rise or 0.0) > 0
         return after > before or (after == before and self.keep is Keep.EQUAL)
 
 
@@ -188,7 +212,7 @@ class Lessons:
             kept = fresh == before or before is None
             if gate.gated is Gated.CONTEXT or not kept:
                 weighing = await self._weigh(respondent, taught, shown, match, ask)
-                kept = gate.accepts(weighing.before or 0, weighing.after or 0)
+                kept = gate.accepts(weighing)
         self._conclude(received, kept)
         answer = fresh if kept else before
         if answer is None:  # the first answer of all stands in for one that was given before
@@ -233,12 +257,36 @@ class Lessons:
         match: Relation,
         ask: Ask,
     ) -> Weighing:
+        heard = replace(question, history=question.history[:-1], context=question.context[:-1])
         before = self._gate.standing
         if before is None:
-            heard = replace(question, history=question.history[:-1], context=question.context[:-1])
             before, _ = await self._right(untaught, heard, match, ask)
         after, unanswered = await self._right(taught, question, match, ask)
-        return Weighing(before, after, len(self._gate.rows), unanswered)
+        weighing = Weighing(before, after, len(self._gate.rows), unanswered)
+        if self._gate.keep is not Keep.LIKELIHOOD:
+            return weighing
+        assert isinstance(untaught, Likelihood)  # noqa: S101 - `Gate.check` comes first
+        assert isinstance(taught, Likelihood)  # noqa: S101 - it is a copy of the other
+        was = await self._likelihoods(untaught, heard)
+        now = await self._likelihoods(taught, question)
+        changes = [one - other for one, other in zip(now, was, strict=True)]
+        rise = math.fsum(changes) / len(changes)
+        return replace(weighing, rise=rise, concerned=sum(map(bool, changes)))
+
+    async def _likelihoods(self, respondent: Likelihood, question: Question) -> _Likelihoods:
+        """The log-likelihood of the right answer of each validation row."""
+        episodes = self._episodes(question)
+        return tuple(
+            [
+                await respondent.log_likelihood(_about(question, row, episodes), right)
+                for row, right in self._gate.rows
+            ]
+        )
+
+    def _episodes(self, question: Question) -> tuple[Episode, ...]:
+        """What stands in the context of a validation question: this session, as the last."""
+        said = question.history, question.context, question.categories
+        return (*self._earlier, Episode(self._instance, *said))
 
     async def _right(
         self,
@@ -248,23 +296,14 @@ class Lessons:
         ask: Ask,
     ) -> tuple[int, int]:
         """How many validation instances are answered rightly, and how many not at all."""
-        said = question.history, question.context, question.categories
-        this = Episode(self._instance, *said)
-        episodes = (*self._earlier, this)
+        episodes = self._episodes(question)
         match = in_session(match, question.session)
         places = asyncio.Semaphore(AT_ONCE)
 
         async def right(instance: Instance, prediction: str) -> bool | None:
             async with places:
-                asked = Question(
-                    question.query,
-                    instance,
-                    earlier=episodes,
-                    session=question.session,
-                    purpose="validation",
-                )
                 try:
-                    answer = await ask(respondent, asked)
+                    answer = await ask(respondent, _about(question, instance, episodes))
                 except NoAnswer as error:
                     if error.fault is not None:
                         raise
@@ -280,6 +319,14 @@ class Lessons:
         return found.count(True), found.count(None)
 
 
+def _about(question: Question, instance: Instance, episodes: tuple[Episode, ...]) -> Question:
+    """The validation question about `instance`, asked during the session of `question`."""
+    session = question.session
+    return Question(
+        question.query, instance, earlier=episodes, session=session, purpose="validation"
+    )
+
+
 async def _matches(match: Relation, predicted: str, right: str) -> bool:
     try:
         answer = await awaited(match.holds(predicted, right))
@@ -291,7 +338,11 @@ async def _matches(match: Relation, predicted: str, right: str) -> bool:
 
 
 def _written(weighing: Weighing) -> str:
-    return "" if weighing.after is None else json.dumps(asdict(weighing))
+    if weighing.after is None:
+        return ""
+    return json.dumps(
+        {name: value for name, value in asdict(weighing).items() if value is not None}
+    )
 
 
 def _read(detail: str) -> Weighing:

@@ -50,6 +50,7 @@ class Machine:
     """
 
     def __init__(self, automaton: Automaton, state: str | None = None) -> None:
+        automaton.refuse_rules()
         names = [item.name for item in automaton.states]
         self.automaton = automaton
         if state is not None:

@@ -63,16 +63,14 @@ class Pending:
         """Let a member think."""
         self._thinking[member] = self._started(thinking)
 
-    def expect(self, possible: set[str]) -> bool:
-        """Ask the sources of the events that are `possible`; whether any was asked."""
+    def expect(self, possible: set[str]) -> None:
+        """Ask the sources of the events that are `possible`."""
         for label in set(self._coming) - possible:
             self._coming.pop(label).cancel()
         self.raised &= possible
         new = possible - self._coming.keys() - self.raised - self._declined
-        asked = [label for label in self._sources if label in new]
-        for label in asked:
+        for label in [label for label in self._sources if label in new]:
             self._coming[label] = self._started(_is_raised(label, self._sources[label]))
-        return bool(asked)
 
     def hear(self) -> dict[str, Decision | None]:
         """What members have decided since; raises what went wrong in them."""

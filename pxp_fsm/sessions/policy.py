@@ -1,8 +1,9 @@
 """Policies: who acts next in a session, what its messages add to the context, when it is over.
 
 `Free` lets whoever is ready act, and draws from a seed which comes first. `Schedule` is that of
-INTERACT and PXP: two agents alternate, and the session closes as the papers' procedures say. What
-an action does to the machines is the same under both (`LiveSystem`).
+INTERACT and PXP: two agents alternate, and the session closes as the papers' procedures say.
+`Alone` is that of one table to which things happen. What an action does to the machines is the same
+under all (`LiveSystem`).
 """
 
 from __future__ import annotations
@@ -10,13 +11,23 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import replace
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set,
+)
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from pxp_fsm.automata.actions import (
     Choose,
+    Decide,
     Deliver,
     Exchange,
     External,
@@ -174,8 +185,8 @@ class Free:
     async def next(self, course: Course) -> Ready | Close:
         live = course.live
         while not live.stopped:
-            if self._ask(course):
-                await asyncio.sleep(0)  # whoever need not wait has answered then
+            self._ask(course)
+            await asyncio.sleep(0)  # whoever need not wait has answered then; other sessions go on
             for name, decision in self._pending.hear().items():
                 _check_payload(course, name, decision)
                 self._pending.wants[name] = decision
@@ -225,15 +236,13 @@ class Free:
     def stop(self) -> None:
         self._pending.stop()
 
-    def _ask(self, course: Course) -> bool:
-        """Ask each member that may act, and each source of an event; whether any was asked."""
-        asked = self._pending.expect(_raisable(course.live))
+    def _ask(self, course: Course) -> None:
+        """Ask each member that may act, and each source of an event."""
+        self._pending.expect(_raisable(course.live))
         for name, member in course.members.items():
             machine = course.live.machines[name]
             if not self._pending.is_asked(name) and machine.automaton.own_rows(machine.state):
                 self._pending.ask(name, member.decide(course.turn(name), machine.automaton))
-                asked = True
-        return asked
 
     def _drawn(self, course: Course) -> Ready | None:
         raised = self._pending.raised | {
@@ -304,6 +313,7 @@ class Schedule:
         return second if name == first else first
 
     async def next(self, course: Course) -> Ready | Close:
+        await asyncio.sleep(0)  # other sessions go on, and it can be stopped here
         try:
             self.before(course)
         except Refused as error:
@@ -398,6 +408,54 @@ class Schedule:
 
     def wake(self) -> None:
         """Nobody waits but for the agent whose turn it is."""
+
+    def stop(self) -> None:
+        """Nobody is asked ahead."""
+
+
+@dataclass(frozen=True)
+class Alone:
+    """The policy of one table alone: it decides, and where it waits something happens to it.
+
+    `happens` does what is done in a state, and says by which event that ends. The guards are the
+    member's to decide, as in every session.
+    """
+
+    happens: Callable[[str], Awaitable[str]]
+    counts: str = "action"
+
+    async def next(self, course: Course) -> Ready | Close:
+        ((name, machine),) = course.live.machines.items()
+        if machine.ended:
+            return Close(Ending.FINISHED, "every member is in an end state")
+        if not machine.automaton.guards_of(machine.state):
+            return External(await self.happens(machine.state)), None
+        decision = await course.members[name].decide(course.turn(name), machine.automaton)
+        if decision is None or decision.row.guard is None:
+            raise AssertionError("guards decide in every state that has some")
+        return Decide(decision.row.guard, decision.row.label, name), decision
+
+    def before(self, course: Course) -> None:
+        """Everything that happens is an event."""
+
+    def check(self, course: Course, event: Event) -> Event:
+        return event
+
+    def delivered(self, course: Course, action: Deliver) -> Message:
+        raise AssertionError("one member alone is sent nothing")
+
+    def addition(self, course: Course, message: Message) -> str:
+        return ""
+
+    def happened(self, event: Event, moved: Moved) -> None:
+        """What comes next follows from the state."""
+
+    def after(self, course: Course) -> Close | None:
+        """It goes on until the table's end, which `next` finds."""
+        return None
+
+    def wake(self) -> None:
+        """Nobody waits but for what happens in the state."""
 
     def stop(self) -> None:
         """Nobody is asked ahead."""

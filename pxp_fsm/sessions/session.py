@@ -7,7 +7,6 @@ schedule (`policy`).
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
@@ -324,7 +323,6 @@ class Session:
         try:
             while self.ending is None:
                 await self.step()
-                await asyncio.sleep(0)  # other sessions go on, and it can be stopped here
         finally:
             self.policy.stop()
         return self

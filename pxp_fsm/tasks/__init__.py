@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from pxp_fsm.doors import door
+from pxp_fsm.lazy import attach
 
 if TYPE_CHECKING:
     from pxp_fsm.prompting.prompts import Problem as Problem
@@ -16,4 +16,12 @@ if TYPE_CHECKING:
     from pxp_fsm.tasks.task import find_task as find_task
     from pxp_fsm.tasks.task import task_names as task_names
 
-__getattr__, __dir__ = door(globals())
+__getattr__, __dir__ = attach(
+    globals(),
+    {
+        "pxp_fsm.prompting.prompts": "Problem",
+        "pxp_fsm.tasks.own_data": "RowForm read_data",
+        "pxp_fsm.tasks.prompts": "bundled_prompts prompts_of",
+        "pxp_fsm.tasks.task": "DataRow DataSet Task find_task task_names",
+    },
+)

@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from pxp_fsm import registry
 from pxp_fsm.errors import unknown_name
@@ -36,7 +37,8 @@ class DataSet:
 
     `origin` says in words where they come from; `in_sample` that the predictor's authors wrote
     them too. Where `sessions` is a choice of rows, `whole` is all that there were to choose from.
-    With `same_product` a machine with precedents may use those of the very instance. `labels` are
+    `precedents` says which precedents a machine may use that has some ("" leaves it to the task),
+    and `draw`, which is another for each repetition, decides what is drawn of them. `labels` are
     those that predictions are made of, where they are a closed list; `asked` is the one that alone
     is asked about, yes or no. `materials` is what can be bought, where predictions are pathways
     back to it, and `compared` the part of them that MATCH compares.
@@ -48,7 +50,8 @@ class DataSet:
     test: tuple[DataRow, ...] = ()
     in_sample: bool = False
     whole: tuple[DataRow, ...] = ()
-    same_product: bool = False
+    precedents: str = ""
+    draw: str = "0/1"
     labels: tuple[str, ...] = ()
     asked: str | None = None
     materials: frozenset[str] = frozenset()
@@ -70,8 +73,12 @@ class DataSet:
         return hashlib.sha256("\x00".join(parts).encode()).hexdigest()
 
 
-Recorded = tuple[str, Sequence[Message]]
-"""The key of a session's instance, and the session's messages."""
+class Recorded(NamedTuple):
+    """A recorded session: the draw of its repetition (`DataSet.draw`), its instance's key."""
+
+    draw: str
+    key: str
+    messages: Sequence[Message]
 
 
 @dataclass(frozen=True)
@@ -89,14 +96,16 @@ class Task:
     session to the next. `problem` is how models and people are asked; None where the task can only
     be answered by its own agents. `prompts` is the text of its file of prompts; None: those that
     come with a task of its name. `update_context` says what each message adds to the context C,
-    which models are shown. `has_precedents` says that the machine cites published instances.
+    which models are shown. `has_precedents` says that the machine cites published instances, and
+    `has_likelihood` that it says how likely its answers are. `elsewhere` are rows of another kind
+    than those of the sessions, with what they are in words: whether what was learned holds there.
     `problem_of` is the problem that the data make, where the labels are theirs, and `one_label` the
     data where one label is asked about, yes or no (`UsageError` for one that they do not have);
     `pathways` the data where predictions are pathways back to a list of materials, by MATCH on a
     part of them.
     `check_machine` raises `UsageError` where its own machine cannot work, or not with these data.
     `learned` says, as lines to be printed, what the machine's answers in
-    sessions (instance's key and messages) owe to lessons. `why_not` says why a machine does not
+    recorded sessions owe to lessons. `why_not` says why a machine does not
     predict what a person has in mind: the machine, the instance and the prediction; None where it
     is a machine that cannot tell.
     """
@@ -114,6 +123,8 @@ class Task:
     prompts: str | None = None
     update_context: ContextFunction | None = None
     has_precedents: bool = False
+    has_likelihood: bool = False
+    elsewhere: Callable[[], tuple[str, tuple[DataRow, ...]]] | None = None
     learned: Callable[[DataSet, Iterable[Recorded]], Sequence[str]] | None = None
     why_not: Callable[[Respondent, Instance, str], str | None] | None = None
     problem_of: Callable[[DataSet], Problem] | None = None

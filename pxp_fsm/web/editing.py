@@ -102,7 +102,7 @@ class Editor:
             if there != self._saved[path]:
                 raise UsageError(
                     f"{path} was changed by another program since it was read; nothing was "
-                    f"written: start pxp explore again"
+                    f"written: start pxp serve again"
                 )
             text = self._texts[path]
             text = text.replace("\n", "\r\n") if "\r\n" in there else text

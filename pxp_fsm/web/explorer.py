@@ -1,25 +1,45 @@
-"""What the explorer's server knows: the system, its tables, verdicts as they come, a session.
+"""The explorer: what it knows of a system, and the routes by which a page asks.
 
-What the page and the server say to each other is here too: queries, answers, events.
+It listens on the loopback interface alone, and writes nothing but tables that were opened to be
+edited, when it is asked to.
 """
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from fastapi import APIRouter, HTTPException, WebSocket
+from fastapi.responses import Response
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from proofs.core.explore import Step, TooLarge, Trace
+from proofs.core.limits import Effort
+from proofs.core.results import Status, Verdict
+from proofs.export.traces import Walk, export_trace, to_itf
+from proofs.logic import parse
+from proofs.sessions.answers import Answers
+from proofs.systems.coloring import FormulaPart, color
 from proofs.systems.folding import Fold, folds
-from proofs.systems.paths import states_along
-from pxp_fsm.errors import PXPError, Refused, UsageError
+from proofs.systems.options import Options
+from proofs.systems.paths import check_cycle, nearest, nearest_end, states_along
+from pxp_fsm.diagrams import SequenceChart, actions_chart, render
+from pxp_fsm.errors import PXPError, Refused, UsageError, quoted
 from pxp_fsm.protocol.relations import Assumption
-from pxp_fsm.web.checks import Process, question
+from pxp_fsm.registry import contributions, load
+from pxp_fsm.sessions.events import events_of
+from pxp_fsm.web.checks import Process, answers, question
 from pxp_fsm.web.editing import Editor, FaultView, TableText
+from pxp_fsm.web.guard import Access, Door
+from pxp_fsm.web.news import News, push
+from pxp_fsm.web.pages import PageSet
 from pxp_fsm.web.recordings import RecordedSessionView, Recording
+from pxp_fsm.web.serving import OpenSite, Site
 from pxp_fsm.web.subjects import SystemSubject
-from pxp_fsm.web.views import ResultView, StatePicture, SystemView, Views
+from pxp_fsm.web.views import GraphView, ResultView, StatePicture, StateView, SystemView, Views
 
 MOST_STEPS = 10_000
 """The steps of a trace that are taken."""
@@ -232,7 +252,7 @@ class Explorer:
         self.session: Event | None = None
         if recording is not None:
             self.session = SessionEvent(session=recording.latest)
-        self.news = asyncio.Condition()
+        self.news = News()
         self.editing = asyncio.Lock()
         self._spare: Process | None = None
         self._checking: asyncio.Task[None] | None = None
@@ -249,6 +269,7 @@ class Explorer:
         self.events: list[Event] = [SystemEvent(fingerprint=self.shown.system.fingerprint)]
         self._latest: tuple[tuple[int, ...], tuple[int, ...]] = ((), (views.start,))
         self._pictures: dict[Fold, StatePicture] = {}
+        self.news.tell("", _sent(self.events[0]))
 
     def check_meant(self, system: str) -> None:
         """Raise `EditedSince` where a query is about another system than the one explored now.
@@ -289,7 +310,7 @@ class Explorer:
         """Take a new text of a table; where nothing is wrong with it, its system is explored."""
         editor = self.editor
         if editor is None:
-            raise UsageError("no table was opened to be edited: start pxp explore --edit TABLE")
+            raise UsageError("no table was opened to be edited: start pxp serve TABLE --edit")
         async with self.editing:
             self.check_meant(query.system)
             actions = self.views.actions(query.choices)
@@ -317,10 +338,9 @@ class Explorer:
         """Decide the standard checks, and tell everybody who listens."""
         process, events = self.borrow(), self.events
         try:
-            await self._tell(events)
             async for answer in process.ask(question(), None):
-                await self._tell(events, event_of(None, answer))
-            await self._tell(events, DoneEvent())
+                self._tell(events, event_of(None, answer))
+            self._tell(events, DoneEvent())
         finally:
             self.give_back(process)
 
@@ -338,7 +358,7 @@ class Explorer:
                 event = TroubleEvent(error=str(error))
             if event is not None and event != self.session:
                 self.session = event
-                await self._tell(self.events)
+                self.news.tell("", _sent(event))
 
     def borrow(self) -> Process:
         """A process that checks: the one that has been given back, or another one."""
@@ -355,19 +375,309 @@ class Explorer:
         else:
             process.close()
 
-    async def close(self) -> None:
-        """End what is being checked and the process that is kept, and close the database."""
-        if self._checking is not None:
-            self._checking.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._checking
-        if self._recording is not None:
-            self._recording.close()
-        if self._spare is not None:
-            self._spare.close()
-            self._spare = None
+    @asynccontextmanager
+    async def living(self) -> AsyncIterator[None]:
+        """Check, and follow the session, while pages are served in this loop."""
+        self.news.begin()
+        self.check()
+        following = asyncio.create_task(self.follow())
+        try:
+            yield
+        finally:
+            for task in (following, self._checking):
+                if task is not None:
+                    task.cancel()
+                    with suppress(asyncio.CancelledError):
+                        await task
+            if self._recording is not None:
+                self._recording.close()
+            if self._spare is not None:
+                self._spare.close()
+                self._spare = None
 
-    async def _tell(self, events: list[Event], *new: Event) -> None:
-        async with self.news:
-            events.extend(new)
-            self.news.notify_all()
+    def _tell(self, events: list[Event], event: Event) -> None:
+        events.append(event)
+        if events is self.events:  # else it is of a system that was edited since
+            self.news.tell("", _sent(event))
+
+
+def _sent(event: Event) -> dict[str, Any]:
+    found: dict[str, Any] = EVENT.dump_python(event, mode="json")
+    return found
+
+
+FORMS = {
+    "svg": "image/svg+xml",
+    "png": "image/png",
+    "pdf": "application/pdf",
+    "tikz": "application/x-tex",
+    "latex": "application/x-tex",
+    "mermaid": "text/vnd.mermaid; charset=utf-8",
+    "itf": "application/json",
+}
+"""The media type of each form."""
+
+
+def written(
+    views: Views, choices: Sequence[int], cycle: int, form: str, members: Sequence[str] = ()
+) -> bytes:
+    """A trace in one of `FORMS`; pictures show these `members` alone, or all of them.
+
+    Raises `Refused` where the system does not have the trace, `UsageError` for an unknown member.
+    """
+    check_cycle(states_along(views.composition, choices), cycle)
+    if form == "itf":
+        return _itf(views, choices, cycle).encode()
+    if form == "latex":
+        system = views.composition.system
+        return export_trace(Walk(system, views.actions(choices), cycle=cycle), form)
+    return render(chart(views, choices, cycle, members), form)
+
+
+def chart(
+    views: Views, choices: Sequence[int], cycle: int = 0, members: Sequence[str] = ()
+) -> SequenceChart:
+    """The sequence chart of a trace, with what is not received at its end."""
+    composition, system = views.composition, views.composition.system
+    state = states_along(composition, choices)[-1]
+    unknown = [name for name in members if name not in system.places]
+    if unknown:
+        raise UsageError(
+            f"there is no member {quoted(unknown[0])}; there are {', '.join(system.places)}"
+        )
+    shown = set(members or system.places)
+    where = composition.encoding.configuration(state).at
+    deadlock = Options(composition).deadlock(state)
+    refused = () if deadlock is None or not system.channel.synchronous else deadlock.unreceived
+    note = f"over {system.channel.name}" + (f"; deadlock: {deadlock}" if deadlock else "")
+    note += f"; the last {cycle} steps go on for ever" if cycle else ""
+    found = actions_chart(
+        events_of(system, views.actions(choices)),
+        dict(zip(system.places, where, strict=True)),
+        title=system.name,
+        note=note,
+        refused=((one.sender, one.receiver, one.tag) for one in refused),
+    )
+    return replace(
+        found,
+        lifelines=tuple(line for line in found.lifelines if line.name in shown),
+        arrows=tuple(one for one in found.arrows if {one.sender, one.receiver} <= shown),
+    )
+
+
+def _itf(views: Views, choices: Sequence[int], cycle: int) -> str:
+    composition = views.composition
+    start, *states = map(composition.encoding.configuration, states_along(composition, choices))
+    actions = views.actions(choices)
+    steps = tuple(Step(action, state) for action, state in zip(actions, states, strict=True))
+    verdict = Verdict(Status.UNKNOWN, trace=Trace(start, steps), cycle=cycle)
+    return to_itf("explored", composition.name, verdict)
+
+
+MOST_SEARCHED = 200_000
+"""The states in which the nearest one is searched."""
+
+MOST_COLORED = 40_000
+"""The nodes with which A and E are decided, to color a formula."""
+
+
+LARGEST_BODY = 2_000_000
+"""Bytes of a request: a table of `MOST_LETTERS`, as JSON may write it."""
+
+
+def explorer_pages(
+    subject: SystemSubject, recording: Recording | None = None, editor: Editor | None = None
+) -> PageSet:
+    """The pages of the explorer of a system.
+
+    With a `recording`, whose subject it is, the page follows a stored session; with an `editor`,
+    whose subject it is, its tables may be edited.
+    """
+    explorer = Explorer(subject, recording, editor)
+    routes = APIRouter()
+    _add_queries(routes, explorer)
+    _add_editing(routes, explorer)
+
+    @routes.websocket("/api/events")
+    async def events(socket: WebSocket) -> None:
+        page = _Page(socket, explorer)
+        try:
+            await push(socket, explorer.news, page.begin, hear=page.hear)
+        finally:
+            page.close()
+
+    return PageSet(
+        title="pxp serve",
+        bundle="explorer",
+        routes=routes,
+        door=Door(largest=LARGEST_BODY),
+        during=explorer.living,
+        moved_on=(EditedSince,),
+    )
+
+
+def beside(subject: SystemSubject) -> Iterator[PageSet]:
+    """The pages of plug-ins about a system that is explored, each below its own path."""
+    for path, where in contributions("pages").items():
+        found: PageSet = load(where)(subject)
+        yield replace(found, at=f"/{path}", door=replace(found.door, at=f"/{path}"))
+
+
+def explorer_site(
+    subject: SystemSubject, recording: Recording | None = None, editor: Editor | None = None
+) -> Site:
+    """What `serve` serves of a system: the explorer, and the pages of plug-ins beside it."""
+
+    def opened(port: int) -> OpenSite:
+        access = Access(port)
+        sets = (explorer_pages(subject, recording, editor), *beside(subject))
+        return OpenSite(access=access, sets=sets, links={"": access.link})
+
+    return opened
+
+
+@contextmanager
+def _searching() -> Iterator[None]:
+    try:
+        yield
+    except TooLarge as error:
+        raise UsageError(f"not found: {error}") from error
+
+
+def _add_queries(routes: APIRouter, explorer: Explorer) -> None:
+    @routes.get("/api/system")
+    async def system() -> Opened:
+        """The system that is explored, and the trace with which a page begins."""
+        return explorer.shown
+
+    @routes.post("/api/trace")
+    async def trace(query: TraceQuery) -> tuple[StateView, ...]:
+        """The states along a trace."""
+        explorer.check_meant(query.system)
+        states = explorer.states(query.choices)
+        return tuple(map(explorer.views.state, states[query.start :]))
+
+    @routes.post("/api/path")
+    def path(query: PathQuery) -> tuple[int, ...]:
+        """How to come to the nearest state in which the goal holds: the choices from there on."""
+        explorer.check_meant(query.system)
+        composition, effort = explorer.apart().composition, Effort(MOST_SEARCHED)
+        here = states_along(composition, query.choices)[-1]
+        with _searching():
+            if query.goal:
+                found = nearest(composition, here, parse(query.goal), effort)
+            else:
+                found = nearest_end(composition, here, effort)
+        if found is None:
+            raise UsageError(f"no state after this one has {query.goal or 'no move'}")
+        return found
+
+    @routes.post("/api/color")
+    def colored(query: FormulaQuery) -> tuple[FormulaPart, ...]:
+        """Where along a trace each part of a formula holds, the whole formula first."""
+        formula, effort = parse(query.formula), Effort(MOST_COLORED)
+        explorer.check_meant(query.system)
+        composition = explorer.apart().composition
+        with _searching():
+            return color(composition, formula, query.choices, query.cycle, effort)
+
+    @routes.post("/api/answers")
+    def answered(query: AnswersQuery) -> tuple[Answers, ...]:
+        """What MATCH and AGREE may answer after a trace of a session, and the replies to it."""
+        explorer.check_meant(query.system)
+        return answers(explorer.subject, query.choices, query.assumptions)
+
+    @routes.post("/api/graph")
+    async def graph(query: GraphQuery) -> GraphView:
+        """The picture of the reachable states, folded, and where a trace is in it."""
+        explorer.check_meant(query.system)
+        return (await explorer.picture(query.fold)).view(query.choices)
+
+    @routes.post("/api/export/{form}", response_class=Response)
+    async def export(form: str, query: ExportQuery) -> Response:
+        """A trace, or the picture of the reachable states, as a file in one of `FORMS`."""
+        if form not in FORMS:
+            raise HTTPException(404, f"there is no form {form}; there are {', '.join(FORMS)}")
+        explorer.check_meant(query.system)
+        if query.fold is not None:
+            picture = await explorer.picture(query.fold)
+            text = await asyncio.to_thread(render, picture.diagram, form)
+        else:
+            trace = query.choices, query.cycle, form, query.members
+            text = await asyncio.to_thread(written, explorer.apart(), *trace)
+        return Response(text, media_type=FORMS[form])
+
+
+def _add_editing(routes: APIRouter, explorer: Explorer) -> None:
+    @routes.post("/api/edit")
+    async def edit(query: EditQuery) -> Edited:
+        """Take a new text of a table: what is wrong with it, or the trace in the new system."""
+        return await explorer.edit(query)
+
+    @routes.post("/api/save")
+    async def save(query: SaveQuery) -> Opened:
+        """Write the latest text of a table without a fault to the file that it was read from."""
+        if explorer.editor is None:
+            raise UsageError("no table was opened to be edited: start pxp serve TABLE --edit")
+        async with explorer.editing:
+            explorer.check_meant(query.system)
+            await asyncio.to_thread(explorer.editor.save, query.table)
+            explorer.shown.tables = explorer.editor.tables
+        return explorer.shown
+
+
+class _Page:
+    """A page that is connected: what it begins with, and what it asks, one of each kind."""
+
+    def __init__(self, socket: WebSocket, explorer: Explorer) -> None:
+        self._socket, self._explorer = socket, explorer
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._processes: dict[str, Process] = {}
+
+    async def _send(self, event: Event) -> None:
+        await self._socket.send_json(_sent(event))
+
+    def begin(self) -> Iterator[dict[str, Any]]:
+        """The session, if one is followed, and the verdicts so far on the system as it is now."""
+        if self._explorer.session is not None:
+            yield _sent(self._explorer.session)
+        yield from map(_sent, tuple(self._explorer.events))
+
+    async def hear(self, text: str) -> None:
+        """Begin to answer a question; one of the same kind before it is ended."""
+        number = None
+        try:
+            asked = QUESTION.validate_json(text)
+            number = asked.id
+            if isinstance(asked, CheckQuestion):
+                parse(asked.formula)
+            elif not self._explorer.subject.protocol:
+                raise UsageError("these tables are none of a protocol with claims of its own")
+        except ValidationError:
+            await self._send(RefusedEvent(error="no such question; /openapi.json describes it"))
+        except PXPError as error:
+            await self._send(RefusedEvent(id=number, error=str(error)))
+        else:
+            if asked.type in self._tasks:
+                self._tasks[asked.type].cancel()
+            self._tasks[asked.type] = asyncio.create_task(self._answer(asked))
+
+    async def _answer(self, asked: Question) -> None:
+        if asked.type not in self._processes:
+            self._processes[asked.type] = self._explorer.borrow()
+        process = self._processes[asked.type]
+        process.subject = self._explorer.subject
+        if isinstance(asked, CheckQuestion):
+            text = question(asked.formula)
+        else:
+            text = question(assumptions=asked.assumptions)
+        async for found in process.ask(text):
+            await self._send(event_of(asked.id, found))
+        await self._send(DoneEvent(id=asked.id))
+
+    def close(self) -> None:
+        """End what is being answered."""
+        for task in self._tasks.values():
+            task.cancel()
+        for process in self._processes.values():
+            self._explorer.give_back(process)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import gzip
-import hashlib
 import json
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import asdict
@@ -18,7 +17,7 @@ from proofs.logic import parse
 from proofs.systems import Composition
 from proofs.systems.folding import Fold, folds
 from pxp_fsm.web.checks import standard_results
-from pxp_fsm.web.serving import static
+from pxp_fsm.web.pages import digest, static
 from pxp_fsm.web.subjects import SystemSubject
 from pxp_fsm.web.views import BlockedView, MoveView, ResultView, StatePicture, StateView, Views
 
@@ -33,7 +32,7 @@ _PAGE = """<!doctype html>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>pxp explore</title>
+<title>pxp serve</title>
 <style>{style}</style>
 </head>
 <body>
@@ -62,14 +61,10 @@ def explorer_file(
     data = base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), mtime=0)).decode()
     script, style = static("explorer.js"), static("base.css") + static("explorer.css")
     policy = (
-        f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; "
+        f"default-src 'none'; script-src {digest(script)}; style-src {digest(style)}; "
         f"img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
     return _PAGE.format(policy=policy, style=style, data=data, script=script)
-
-
-def _digest(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 class _Table(Generic[T]):

@@ -1,232 +1,28 @@
-"""What every local server of pages has: its files, errors in words, a socket on this machine.
-
-Who may talk to it is the page that was opened with its token, alone. A page of any other origin can
-send requests to a server on the loopback interface; the host's name can be made to lead there (DNS
-rebinding). So every request must name this host, come from this origin, and carry the token, which
-is new at each start.
-"""
+"""Serving pages on this machine: the socket, the server, and how long it waits for a request."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-import secrets
 import signal
 import socket
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from http.cookies import CookieError, SimpleCookie
-from importlib import resources
-from types import FrameType
-from typing import Protocol
-from urllib.parse import parse_qs
+from types import FrameType, MappingProxyType
+from typing import Any
 
+import h11
 import uvicorn
-from fastapi import FastAPI, WebSocket, WebSocketDisconnect
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
-from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import Request
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from pxp_fsm.errors import PXPError, UsageError
+from pxp_fsm.errors import UsageError
+from pxp_fsm.web.guard import Admission
+from pxp_fsm.web.pages import PageSet, application
 
-
-def static(name: str) -> str:
-    """The text of a file that pages are made of."""
-    return resources.files("pxp_fsm.web").joinpath("static", name).read_text("utf-8")
-
-
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-"""The content security policy: nothing inline, nothing evaluated, nothing from elsewhere."""
-
-HEADERS = {
-    "content-security-policy": POLICY,
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "cache-control": "no-store",
-}
-"""What every response carries."""
-
-NOT_OPENED = "Open the address that the command has printed, with its token.\n"
-
-
-class Admission(Protocol):
-    """Who may talk to a server."""
-
-    def who(self, headers: Headers) -> object | None:
-        """Who sends a request; None where it is nobody who may."""
-
-    def is_here(self, headers: Headers) -> bool:
-        """Whether a request names this host, and comes from no other origin."""
-
-    def opened(self, query: str) -> Response | None:
-        """The answer to a request whose query has a right token: it sets the cookie."""
-
-
-@dataclass(frozen=True)
-class Access:
-    """Access to the server on `port`; `token` is drawn anew at each start."""
-
-    port: int
-    token: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
-
-    @property
-    def address(self) -> str:
-        """What to open: it leaves the token as a cookie."""
-        return f"http://127.0.0.1:{self.port}/?token={self.token}"
-
-    @property
-    def cookie(self) -> str:
-        """The name of the cookie; browsers do not keep those of different ports apart."""
-        return f"pxp-{self.port}"
-
-    @property
-    def hosts(self) -> tuple[str, ...]:
-        """What the page's host may be called."""
-        return f"127.0.0.1:{self.port}", f"localhost:{self.port}"
-
-    def who(self, headers: Headers) -> object | None:
-        """The page, where host, origin and token of a request are right."""
-        right = self.is_here(headers) and self._knows(given_token(headers, self.cookie))
-        return self if right else None
-
-    def is_here(self, headers: Headers) -> bool:
-        """Whether a request names this host, and comes from no other origin."""
-        origin = headers.get("origin")
-        return headers.get("host") in self.hosts and (
-            origin is None or origin == f"http://{headers['host']}"
-        )
-
-    def _knows(self, given: str) -> bool:
-        return secrets.compare_digest(given.encode("utf-8", "replace"), self.token.encode())
-
-    def opened(self, query: str) -> Response | None:
-        """The answer to a request whose query has the right token: it sets the cookie."""
-        given = parse_qs(query).get("token", [""])[0]
-        if not self._knows(given):
-            return None
-        response = RedirectResponse("/", 303)
-        response.set_cookie(self.cookie, self.token, httponly=True, samesite="strict")
-        return response
-
-
-def given_token(headers: Headers, cookie: str) -> str:
-    """The token that a request carries, as a bearer or in that cookie; "" where there is none."""
-    scheme, _, token = headers.get("authorization", "").partition(" ")
-    if scheme.lower() == "bearer":
-        return token
-    try:
-        morsel = SimpleCookie(headers.get("cookie", "")).get(cookie)
-    except CookieError:
-        return ""
-    return morsel.value if morsel else ""
-
-
-class GuardedApp:
-    """The application `app` behind `access`, which is told `who` asks in the request's state.
-
-    Whoever is nobody gets `refusal`; by default they are told to open the printed address.
-    """
-
-    def __init__(
-        self,
-        app: ASGIApp,
-        access: Admission,
-        headers: Mapping[str, str] = HEADERS,
-        refusal: ASGIApp | None = None,
-    ) -> None:
-        self._app = app
-        self._refusal = refusal or PlainTextResponse(NOT_OPENED, 403)
-        self._access = access
-        self._headers = headers
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
-            return
-        headers = Headers(scope=scope)
-        who = self._access.who(headers)
-        scope["state"] = {**scope.get("state", {}), "who": who}
-        if scope["type"] == "websocket":
-            if who is not None and "origin" in headers:
-                await self._app(scope, receive, send)
-            else:
-                await send({"type": "websocket.close", "code": 1008, "reason": ""})
-            return
-
-        async def send_guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(self._headers)
-            await send(message)
-
-        answer: ASGIApp = self._app
-        query = scope.get("query_string", b"").decode("latin-1")
-        at_root = scope["path"] == "/" and bool(query) and self._access.is_here(headers)
-        opened = self._access.opened(query) if at_root else None
-        if opened is not None:
-            answer = opened
-        elif who is None:
-            answer = self._refusal
-        elif at_root:
-            answer = RedirectResponse("/", 303)  # the token does not stay in the address
-        await answer(scope, receive, send_guarded)
-
-
-_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<link rel="icon" href="/icon.svg" type="image/svg+xml">
-<link rel="stylesheet" href="/base.css">
-<link rel="stylesheet" href="/{name}.css">
-<script src="/{name}.js" defer></script>
-</head>
-<body>
-<div id="app"></div>
-</body>
-</html>
-"""
-
-_KINDS = {
-    "js": "text/javascript; charset=utf-8",
-    "css": "text/css; charset=utf-8",
-    "svg": "image/svg+xml",
-    "txt": "text/plain; charset=utf-8",
-}
-
-
-def add_page(app: FastAPI, name: str, title: str) -> None:
-    """Serve the page of the bundle `name` at `/`, and the files that it is made of."""
-
-    def send(path: str, text: str, kind: str) -> None:
-        app.get(path, include_in_schema=False)(lambda: Response(text, media_type=kind))
-
-    send("/", _PAGE.format(title=title, name=name), "text/html; charset=utf-8")
-    for file in (f"{name}.js", f"{name}.css", "base.css", "icon.svg", "licenses.txt"):
-        send(f"/{file}", static(file), _KINDS[file.rpartition(".")[2]])
-
-
-def add_refusals(app: FastAPI) -> None:
-    """Answer what cannot be read, and what the library refuses, with 422 and a sentence."""
-
-    @app.exception_handler(PXPError)
-    async def refuse(_: Request, error: Exception) -> JSONResponse:
-        return JSONResponse({"detail": str(error)}, 422)
-
-    @app.exception_handler(RequestValidationError)
-    async def explain(_: Request, error: Exception) -> JSONResponse:
-        found = error.errors() if isinstance(error, RequestValidationError) else ()
-        told = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in found)
-        return JSONResponse({"detail": "; ".join(told)}, 422)
+SECONDS_OF_HEADERS = 10.0
+"""Seconds in which the headers of a request must have come."""
 
 
 def listen(port: int = 0) -> socket.socket:
@@ -247,18 +43,6 @@ def listen(port: int = 0) -> socket.socket:
     return found
 
 
-def serve_guarded(app: ASGIApp, port: int, ready: Callable[[str], None]) -> None:
-    """Serve `app` behind a new token until Ctrl-C; `ready` is told the address to open.
-
-    Raises `UsageError` where the port is taken.
-    """
-    with listen(port) as listening:
-        access = Access(listening.getsockname()[1])
-        server = server_of(GuardedApp(app, access))
-        ready(access.address)
-        server.run(sockets=[listening])
-
-
 class _Server(uvicorn.Server):
     """A second Ctrl-C changes nothing: what is being stored is stored. A third one ends at once."""
 
@@ -270,11 +54,47 @@ class _Server(uvicorn.Server):
             super().handle_exit(sig, frame)
 
 
+class _Connection(H11Protocol):
+    """A connection that is closed where the headers of a request do not end in time.
+
+    uvicorn waits for them for ever: whoever opens many connections would hold them all.
+    """
+
+    _late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        # Idle is whoever has begun no request as far as h11 knows: its headers are not whole yet.
+        begun = self.conn.their_state is h11.IDLE and self.conn.trailing_data[0]
+        if begun and self.transport.get_protocol() is self:
+            self._wait()
+        else:  # a request that is being answered, or a WebSocket by now
+            self._come()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._come()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        if self._late is None:
+            self._late = self.loop.call_later(SECONDS_OF_HEADERS, self.transport.close)
+
+    def _come(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+
 def server_of(app: ASGIApp) -> uvicorn.Server:
     """A server of a guarded `app`: it logs no requests, and believes no proxy."""
     return _Server(
         uvicorn.Config(
             app,
+            http=_Connection,
             log_level="warning",
             access_log=False,
             proxy_headers=False,
@@ -285,21 +105,50 @@ def server_of(app: ASGIApp) -> uvicorn.Server:
     )
 
 
-async def until_left(
-    socket: WebSocket,
-    tell: Coroutine[None, None, None],
-    hear: Callable[[str], Awaitable[None]] | None = None,
+@dataclass(frozen=True, kw_only=True)
+class OpenSite:
+    """What is served at a port, and what its people are given to come in.
+
+    `links` are by pseudonym; that of "" belongs to whoever started the server. `tokens` are those
+    of assistants, who connect at `tools`. `beside` runs while the server does, and ends it.
+    """
+
+    access: Admission
+    sets: tuple[PageSet, ...]
+    links: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    tools: str = ""
+    tokens: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    beside: Callable[[], Coroutine[Any, Any, None]] | None = None
+
+
+Site = Callable[[int], OpenSite]
+"""What is to be served, once the port is known: addresses and cookies have it in them."""
+
+
+def serve(site: Site, port: int, ready: Callable[[OpenSite], None]) -> None:
+    """Serve `site` until Ctrl-C; `ready` is told what people are given, before any of them comes.
+
+    Raises `UsageError` where the port is taken, and what the site raises.
+    """
+    with listen(port) as listening:
+        opening = site(int(listening.getsockname()[1]))
+        server = server_of(application(opening.access, *opening.sets))
+        ready(opening)
+        if opening.beside is None:
+            server.run(sockets=[listening])
+        else:
+            asyncio.run(_both(server, listening, opening.beside()))
+
+
+async def _both(
+    server: uvicorn.Server, listening: socket.socket, beside: Coroutine[Any, Any, None]
 ) -> None:
-    """Let `tell` send until the page has left; what the page says goes to `hear`."""
-    telling = asyncio.create_task(tell)
-    try:
-        while True:
-            text = await socket.receive_text()
-            if hear is not None:
-                await hear(text)
-    except WebSocketDisconnect:
-        pass
-    finally:
-        telling.cancel()
-        with suppress(asyncio.CancelledError, RuntimeError, WebSocketDisconnect):
-            await telling
+    """Serve until the server ends, or what is beside it."""
+    serving = asyncio.create_task(server.serve(sockets=[listening]))
+    other = asyncio.create_task(beside)
+    await asyncio.wait((serving, other), return_when=asyncio.FIRST_COMPLETED)
+    server.should_exit = True
+    other.cancel()
+    await serving
+    with suppress(asyncio.CancelledError):
+        await other

@@ -13,7 +13,8 @@ from proofs.core.results import Status
 from proofs.systems.results import check_machine
 from pxp_fsm.automata.tables import load_automaton
 from pxp_fsm.diagrams import write
-from pxp_fsm.experiments.runs import SystemOpening, start
+from pxp_fsm.experiments.openings import SystemOpening
+from pxp_fsm.experiments.runs import start
 from tests.analysis.agent_findings import (
     DRAWN,
     HERE,
@@ -33,7 +34,19 @@ PINNED = pinned()
 SHOWN = (ROOT / "docs" / "findings-agents.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize("path", SYSTEMS)
+LARGE = (
+    "together/stop_waits_expiring.toml",
+    "together/stop_expiring.toml",
+    "together/stop_waits.toml",
+    "a2a/push_polls.toml",
+    "a2a/push.toml",
+    "a2a/task_gives_up.toml",
+)
+"""Systems of which each takes half a second or more."""
+SIZED = [pytest.param(path, marks=pytest.mark.deep if path in LARGE else ()) for path in SYSTEMS]
+
+
+@pytest.mark.parametrize("path", SIZED)
 def test_sizes_and_verdicts_over_each_channel_are_the_known_ones(path: str) -> None:
     assert list(PINNED[path]) == list(channels_of(path))
     for channel, known in PINNED[path].items():

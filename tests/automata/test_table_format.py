@@ -16,9 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from pxp_fsm.automata import table_files
 from pxp_fsm.automata.automaton import Automaton, Kind
 from pxp_fsm.automata.soundness import check_peers
-from pxp_fsm.automata.tables import BUILTIN, builtin, load_automaton, parse_automaton, schema
+from pxp_fsm.automata.tables import BUILTIN, builtin, load_automaton, parse_automaton
 from pxp_fsm.errors import TableError
 from tests.sessions.custom_tables import CLIENT, ROWS_APART, TABLE, problems
 
@@ -163,7 +164,7 @@ def test_schema_and_loader_agree_on_many_tables(raw: Any) -> None:
 
 def schema_and_loader_agree(raw: Any) -> None:
     """What the schema refuses the loader refuses; what is left is the loader's own to say."""
-    valid = Draft202012Validator(schema()).is_valid(raw)
+    valid = Draft202012Validator(table_files.TABLE.schema()).is_valid(raw)
     try:
         automaton: Automaton | None = parse_automaton(json.dumps(raw), "mutant.json")
     except TableError as error:

@@ -121,9 +121,9 @@ REFUSALS = {
     "unknown key": ('title = "Mine"', 'titel = "Mine"', 3, "unknown key titel", "known here: "),
     "unknown key in a row": (
         'guard = "H", send',
-        'when = "H", send',
+        'if = "H", send',
         14,
-        "rows[1]: unknown key when",
+        "rows[1]: unknown key if",
         "known here: number, from, to, guard",
     ),
     "unknown key in a state": (
@@ -133,8 +133,8 @@ REFUSALS = {
         "states[1]: unknown key final",
         "known here: name, about",
     ),
-    "wrong format version": ("format = 1", "format = 2", 1, "format 2 is not", "write format = 1"),
-    "format is no truth value": ("= 1", "= true", 1, "format True is not", "write format = 1"),
+    "wrong format version": ("format = 1", "format = 2", 1, "format: 2 is not", "write 1"),
+    "format is no truth value": ("= 1", "= true", 1, "format: True is not", "write 1"),
     "name that is none": (
         '"mine"',
         '"My own"',
@@ -147,7 +147,7 @@ REFUSALS = {
         'send = "BYE"',
         'send = "BYE", receive = "ASK"',
         14,
-        "a row has exactly one of",
+        "write exactly one of",
         "send, receive and event",
     ),
     "from that is not a valid name": (
@@ -207,7 +207,7 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b'format = 1\nname = "caf\xe9"\n')
     assert "line 2: not UTF-8; save the file as UTF-8" in refusal(path)
     path.write_bytes(b"#" * 1_000_001)
-    assert "1000001 bytes; a table has at most 1000000" in refusal(path)
+    assert "1,000,001 bytes; a table has at most 1,000,000: take a part of it" in refusal(path)
     path.write_bytes(TABLE.encode() + b"#" * (1_000_000 - len(TABLE)))
     assert load_automaton(path).name == "mine"
     path.write_text("n = " + "1" * 5000)

@@ -20,7 +20,7 @@ from itertools import count
 
 from backends.databases import SqlBlackboard
 from backends.databases.verify import verify
-from pxp_fsm.experiments.runs import Plan
+from pxp_fsm.experiments.plans import Plan
 from tests.backends.scripted_task import open_run, task, transcript
 
 

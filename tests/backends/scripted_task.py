@@ -10,7 +10,9 @@ from dataclasses import asdict
 from backends.databases import RunRecord, SqlBlackboard
 from guards import Exact
 from pxp_fsm import __version__
-from pxp_fsm.experiments.runs import Plan, Run, TaskOpening
+from pxp_fsm.experiments.openings import TaskOpening
+from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.experiments.runs import Run
 from pxp_fsm.protocol.interfaces import Respondent
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question
 from pxp_fsm.sessions.agent import Agent

@@ -25,7 +25,8 @@ from backends.databases import SqlBlackboard, recordings, rows
 from backends.databases.recordings import Details, recorded_sessions, run_counts
 from backends.databases.verify import verify_engine
 from pxp_fsm.errors import BlackboardError
-from pxp_fsm.experiments.runs import Plan, Progress
+from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.experiments.runs import Progress
 from pxp_fsm.protocol.messages import Answer, Question
 from tests.backends.postgresql_servers import cut_all, restart, running
 from tests.backends.records import RUN, as_stored, message, record

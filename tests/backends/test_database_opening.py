@@ -116,8 +116,8 @@ def test_a_database_that_may_not_be_written_can_be_read(
     try:
         place = ("--database", str(path))
         reads = {
-            NAME: ["sessions", *place],
-            "1  m → h  INIT": ["sessions", NAME, *place],
+            NAME: ["show", *place],
+            "1  m → h  INIT": ["show", NAME, *place],
             "Drawn": ["draw", NAME, *place, "-o", str(tmp_path / "a.mmd")],
             "Nothing was changed.": ["verify", str(path)],
         }

@@ -189,6 +189,7 @@ def test_what_is_gone_from_the_tables_alone_is_said_to_remain(board: SqlBlackboa
 
 
 @pytest.mark.parametrize("dialect", ["sqlite"])
+@pytest.mark.deep
 def test_an_erasure_that_is_killed_never_looks_finished(
     board: SqlBlackboard, tmp_path: Path
 ) -> None:

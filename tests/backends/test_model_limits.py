@@ -29,7 +29,7 @@ from pxp_fsm.prompting.model import Ask, Layer, ModelRequest, Reply, Spending, U
 from tests.backends.model_servers import ANTHROPIC, Log, Pauses, Scripted, ask, run
 
 PRICE = Price(ANTHROPIC, Rates(1.0, 5.0, 0.1, 1.25), 0.5, date(2026, 6, 30))
-SERVER = Server(ANTHROPIC)
+SERVER = Server(ANTHROPIC, frozenset())
 FACTS = ModelFacts(parse_model_name(ANTHROPIC), SERVER, PRICE)
 UNPRICED = ModelFacts(parse_model_name(ANTHROPIC), SERVER)
 FAILED = CallFailed("no", again=True, billed=False)

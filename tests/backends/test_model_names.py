@@ -29,7 +29,7 @@ from backends.models.clients.openai_chat import OpenAIChat
 from backends.models.paper_settings import adapted, find_preset, presets
 from backends.models.registry import check_model
 from backends.models.settings import Settings
-from pxp_fsm.errors import DataError, Halted, NoAnswer, UsageError
+from pxp_fsm.errors import FileError, Halted, NoAnswer, UsageError
 from pxp_fsm.prompting.model import Capability, Usage
 from tests.backends.model_servers import ANTHROPIC, BOTH, KEY, OPENAI, Server, ask, reply_to, served
 from tests.backends.records import NAME, RUN, record
@@ -125,34 +125,38 @@ def test_capabilities_are_declared_and_checked_before_a_run(
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("[[server]\n", "is not TOML"),
-        ("server = 1\n", "write [[server]]"),
-        ("[[servers]]\n", "'servers' is unknown"),
-        ('[[server]]\nmodels = "x"\n', "server 1 lacks can"),
-        ('[[server]]\nmodels = "x"\ncan = ["fly"]\n', "can has 'fly'"),
-        ('[[server]]\nmodels = "x"\ncan = []\nkey = 5\n', "key cannot be 5"),
-        ('[[server]]\nmodels = "x"\ncan = []\nlimit = "n"\n', "limit is max_tokens or"),
+        ("[[server]\n", "line 1: this is not TOML"),
+        ("server = 1\n", "1 is not of the type array"),
+        ("[server]\n", "in TOML write [[server]]"),
+        ("[[servers]]\n", "unknown key servers; known here: server, price, retirement"),
+        ('[[server]]\nmodels = "x"\n', "line 1: server[0]: can is missing"),
+        ('[[server]]\nmodels = "x"\ncan = ["fly"]\n', "line 3: server[0].can[0]: 'fly' is none of"),
+        ('[[server]]\nmodels = "x"\ncan = []\nkey = 5\n', "line 4: server[0].key: 5 is not"),
+        ('[[server]]\nmodels = "x"\ncan = []\nlimit = "n"\n', "'n' is none of max_tokens, "),
         (
             '[[server]]\nmodels = "openai:x"\ncan = ["batches"]\n',
-            "batches require an anthropic model",
+            "line 3: batches require an anthropic model",
         ),
-        ('[[price]]\nmodels = "x"\ninput = 1\noutput = 1\n', "price 1 lacks as_of"),
-        ('[[price]]\nmodels = "x"\ninput = -1\noutput = 1\nas_of = 2026-01-01\n', "input is"),
-        ('[[price]]\nmodels = "x"\ninput = nan\noutput = 1\nas_of = 2026-01-01\n', "input is"),
-        ('[[price]]\nmodels = "x"\ninput = true\noutput = 1\nas_of = 2026-01-01\n', "input"),
+        ('[[price]]\nmodels = "x"\ninput = 1\noutput = 1\n', "price[0]: as_of is missing"),
+        (
+            '[[price]]\nmodels = "x"\ninput = -1\noutput = 1\nas_of = 2026-01-01\n',
+            "line 3: price[0]",
+        ),
+        ('[[price]]\nmodels = "x"\ninput = nan\noutput = 1\nas_of = 2026-01-01\n', "not finite"),
+        ('[[price]]\nmodels = "x"\ninput = true\noutput = 1\nas_of = 2026-01-01\n', "True is no"),
         (
             '[[price]]\nmodels = "x"\ninput = 1\noutput = 1\nas_of = 2026-01-01\n'
             "long = { above = 9 }\n",
-            "price 1, long lacks input",
+            "line 6: price[0].long: input, output are missing",
         ),
-        ('[[server]]\nmodels = "x"\ncan = []\nthinking = -1\n', "thinking is a number of tokens"),
+        ('[[server]]\nmodels = "x"\ncan = []\nthinking = -1\n', "thinking: -1 is too small"),
         (
             '[[server]]\nmodels = "x"\ncan = []\nimage_tokens = -1\n',
-            "image_tokens is a number of tok",
+            "image_tokens: -1 is too small",
         ),
-        ('[[server]]\nmodels = "x"\ncan = []\neffort = [1]\n', "effort lists the names"),
-        ('[[retirement]]\nmodels = "x"\non = 2026-01-01\n', "retirement 1 lacks as_of"),
-        ("a = " + "[" * 5000, "is not TOML"),
+        ('[[server]]\nmodels = "x"\ncan = []\neffort = [1]\n', "effort[0]: 1 is not of the type"),
+        ('[[retirement]]\nmodels = "x"\non = 2026-01-01\n', "retirement[0]: as_of is missing"),
+        ("a = " + "[" * 5000, "nested too deeply"),
     ],
 )
 def test_a_catalogue_that_cannot_be_used_is_refused_with_its_entry(
@@ -160,7 +164,7 @@ def test_a_catalogue_that_cannot_be_used_is_refused_with_its_entry(
 ) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(text)
-    with pytest.raises(DataError) as refused:
+    with pytest.raises(FileError) as refused:
         catalogue(path)
     assert says in str(refused.value)
     assert str(path) in str(refused.value)
@@ -225,7 +229,7 @@ def test_an_old_price_is_told_with_what_to_do_once_for_all_models_of_that_day() 
     assert said.startswith(
         f"The prices of {facts[0].name} and {facts[1].name} were read on 2026-10-24"
     )
-    assert "more than 180 days ago" in said and "--catalogue" in said
+    assert "more than 180 days ago" in said and "--models" in said
     (said,) = warnings(facts[1:], date(2027, 4, 23))
     assert said.startswith(f"The price of {facts[1].name} was read on 2026-10-24")
 

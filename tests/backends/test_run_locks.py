@@ -17,7 +17,8 @@ from backends.databases import CallsOf, SqlBlackboard
 from backends.databases.locks import RunLocked
 from backends.databases.verify import verify_engine
 from pxp_fsm.errors import BlackboardError, Halted
-from pxp_fsm.experiments.runs import Plan, Progress
+from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.experiments.runs import Progress
 from pxp_fsm.prompting.model import ModelRequest
 from tests.backends.postgresql_servers import cut_all
 from tests.backends.records import RUN, as_stored, message, record

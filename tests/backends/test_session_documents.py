@@ -15,6 +15,7 @@ from backends.databases.session_documents import (
     Withholding,
     closing_part,
     message_part,
+    read_document,
     session_document,
     session_part,
     store_document,
@@ -47,7 +48,7 @@ def stored(found: list[dict[str, Any]]) -> SqlBlackboard:
     board = SqlBlackboard(":memory:")
     board.start_run(RunRecord(RUN, "drug", "{}", 0, "0", "f"))
     for document in json.loads(json.dumps(found)):
-        store_document(board, document, RUN, "here")
+        store_document(board, read_document(document, "here"), RUN, "here")
     return board
 
 
@@ -138,10 +139,10 @@ def test_what_is_no_session_is_refused(
     with SqlBlackboard(":memory:") as fresh:
         fresh.start_run(RunRecord(RUN, "drug", "{}", 0, "0", "f"))
         with pytest.raises(DataError, match=f"^sample 7: .*({reason})"):
-            store_document(fresh, document, RUN, "sample 7")
+            store_document(fresh, read_document(document, "sample 7"), RUN, "sample 7")
 
 
 def test_a_session_is_stored_once(board: SqlBlackboard) -> None:
     document = documents(board, withheld=False)[0]
     with stored([document]) as again, pytest.raises(DataError, match="here"):
-        store_document(again, document, RUN, "here")
+        store_document(again, read_document(document, "here"), RUN, "here")

@@ -62,10 +62,10 @@ def test_a_run_leaves_table_drawings_and_database_where_it_says(ran: Path) -> No
 
 
 def test_sessions_are_listed_and_shown(ran: Path) -> None:
-    listed = pxp("sessions", cwd=ran)
+    listed = pxp("show", cwd=ran)
     assert listed.returncode == 0
     assert sum("animals-1/" in line for line in listed.stdout.splitlines()) == 6
-    shown = pxp("sessions", "animals-1/1/1", cwd=ran).stdout
+    shown = pxp("show", "animals-1/1/1", cwd=ran).stdout
     for part in ("1  m → h  INIT", "because MATCH", "category", "ended", "two-way", "assumptions"):
         assert part in shown
 
@@ -90,7 +90,7 @@ def test_everything_can_be_drawn_in_every_format(ran: Path, tmp_path: Path, suff
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        ("run dragon", 2, "there is no task 'dragon'; there are: animals"),
+        ("run dragon", 2, "'dragon' is no file and no name that pxp list shows"),
         ("run animals --n 0", 2, "n is the largest number of messages"),
         ("run animals --k 0", 2, "REJECT is allowed, at least 1"),
         ("run animals --protocol pxp --k 0", 2, "it was 0"),
@@ -122,8 +122,8 @@ def test_everything_can_be_drawn_in_every_format(ran: Path, tmp_path: Path, suff
         ),
         ("run animals --database postgres://x:hunter2@localhost:1/d", 3, "is the server running"),
         ("run animals --database oracle://x:hunter2@h/d", 3, "driver is not installed"),
-        ("sessions", 2, "there is no database runs/blackboard.sqlite"),
-        ("draw nothing.toml", 2, "nothing.toml: cannot be read"),
+        ("show", 2, "there is no database runs/blackboard.sqlite"),
+        ("draw nothing.toml", 2, "there is no file nothing.toml"),
         (
             "draw interact --state LOST",
             2,
@@ -131,7 +131,7 @@ def test_everything_can_be_drawn_in_every_format(ran: Path, tmp_path: Path, suff
         ),
         ("draw interact -o a.gif", 2, ".svg, .png, .pdf, .tex, .dot"),
         ("draw interact -o a.svg --format dot", 2, "a.svg does not end in .dot or .gv"),
-        ("draw interact --agent m", 2, "--agent: only a session has agents"),
+        ("draw interact --agent m", 2, "--agent: only a session or a"),
         ("draw interact -o /no/such/folder/a.svg", 2, "/no/such/folder"),
         ("draw animals-1/1/1", 2, "there is no database"),
     ],
@@ -169,7 +169,7 @@ def test_a_database_of_another_version_is_refused(ran: Path, tmp_path: Path) -> 
     connection.execute("UPDATE blackboard_version SET version_num = '99'")
     connection.commit()
     connection.close()
-    for command in ("sessions", "run animals"):
+    for command in ("show", "run animals"):
         done = pxp(*command.split(), "--database", str(other), cwd=tmp_path)
         assert done.returncode == 3
         assert "has schema version 99" in done.stderr

@@ -10,7 +10,7 @@ import pytest
 
 import pxp_fsm
 from backends.databases import RunRecord, SessionRecord, SqlBlackboard
-from pxp_fsm.cli.sessions import list_all
+from pxp_fsm.cli.show import list_all
 from pxp_fsm.protocol.messages import Answer, Instance, Message
 from pxp_fsm.sessions.events import Event
 from tests import command_line
@@ -69,12 +69,12 @@ def test_what_runs_hold_is_counted_in_words(own: Path) -> None:
 
 def test_a_session_without_a_slash_in_its_name_is_shown(own: Path) -> None:
     of = ("--database", DATABASE)
-    shown = pxp(own, "sessions", "alone", *of).stdout
+    shown = pxp(own, "show", "alone", *of).stdout
     assert "because it breathes" in shown
     assert "instance    ?\n" in shown
     assert pxp(own, "monitor", "alone", "F m.INIT", *of).stdout.startswith("Monitor F m.INIT\n")
-    assert "own/1" in pxp(own, "sessions", "own", *of).stdout.splitlines()[1]
-    assert "because it breathes" in pxp(own, "sessions", "own/1", *of).stdout
+    assert "own/1" in pxp(own, "show", "own", *of).stdout.splitlines()[1]
+    assert "because it breathes" in pxp(own, "show", "own/1", *of).stdout
     pxp(own, "draw", "own/1", *of, "-o", "one.svg")
     assert (own / "one.svg").exists()
 
@@ -124,7 +124,7 @@ def test_a_run_is_no_path(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (("verify", "none.sqlite"), 2, "there is no database"),
+        (("verify", "none.sqlite"), 2, "there is no file none.sqlite"),
         (("upgrade", "none.sqlite"), 2, "there is no database"),
         (("export", "b-1", "--database", DATABASE), 2, "no run 'b-1'; there are: a-1"),
         (("export", "a-1", "--database", DATABASE, "-o", "x.csv"), 2, "must end in .jsonl"),
@@ -147,24 +147,24 @@ def test_an_up_to_date_database_needs_no_upgrade(folder: Path) -> None:
 
 
 def test_a_long_list_is_cut_and_says_so(folder: Path) -> None:
-    done = pxp(folder, "sessions", "--database", DATABASE, "--limit", "2")
+    done = pxp(folder, "show", "--database", DATABASE, "--limit", "2")
     assert "… and 4 more" in done.stdout
     assert "a-1: 3 sessions, 0 over" in done.stdout
     assert "\x1b" not in done.stdout
-    assert "more" not in pxp(folder, "sessions", "--database", DATABASE).stdout
+    assert "more" not in pxp(folder, "show", "--database", DATABASE).stdout
 
 
 def test_a_list_goes_on_where_it_was_left(folder: Path) -> None:
-    whole = pxp(folder, "sessions", "--database", DATABASE).stdout.splitlines()
+    whole = pxp(folder, "show", "--database", DATABASE).stdout.splitlines()
     assert whole[0].split() == ["session", "instance", "protocol", "messages", "ended"]
     assert [line.split()[0] for line in whole[1:4]] == ["a-1/1/1", "a-1/1/2", "a-1/1/3"]
-    part = pxp(folder, "sessions", "--database", DATABASE, "--skip", "2", "--limit", "2")
+    part = pxp(folder, "show", "--database", DATABASE, "--skip", "2", "--limit", "2")
     assert [line.split()[0] for line in part.stdout.splitlines()[1:3]] == [
         whole[3].split()[0],
         whole[4].split()[0],
     ]
     assert "… and 2 more; 2 before" in part.stdout
-    beyond = pxp(folder, "sessions", "--database", DATABASE, "--skip", "6")
+    beyond = pxp(folder, "show", "--database", DATABASE, "--skip", "6")
     assert (beyond.returncode, "none after the first 6" in beyond.stderr) == (2, True)
 
 

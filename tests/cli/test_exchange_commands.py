@@ -83,16 +83,20 @@ def test_what_is_exported_is_imported_as_the_same_table(ending: str) -> None:
     [
         (("export", "pxp"), "pxp is a table, which requires --format: toml, json, dot"),
         (("export", "client.toml", "server.toml"), "requires --format"),
-        (("export", "a-1", "b-1"), "is a table"),
-        (("export", "a-1", "b-1", "--format", "jsonl"), "one run is exported at a time"),
-        (("export", "pxp", "-o", "x.csv"), "x.csv must end in .jsonl or .parquet or .toml"),
-        (("export", "pxp", "--format", "toml", "--database", "x"), "applies to a run"),
+        (("export", "client.toml"), "client.toml is a table, which requires --format"),
+        (("export", "a-1", "b-1", "--format", "jsonl"), "'a-1' is no file and no name"),
+        (("export", "pxp", "--format", "jsonl"), "--format: jsonl is a format of runs"),
+        (("export", "pxp", "-o", "x.csv"), "x.csv must end in .toml or .json"),
+        (
+            ("export", "pxp", "--format", "toml", "--database", "x"),
+            "--database has no effect: pxp is a table",
+        ),
         (("export", "pxp", "-o", "x.dot", "--format", "toml"), "x.dot must end in .toml"),
         (("export", "pxp", "-o", "no/x.toml"), "there is no folder no"),
-        (("export", "none.toml", "-o", "x.json"), "none.toml: cannot be read"),
+        (("export", "none.toml", "-o", "x.json"), "there is no file none.toml"),
         (("import", "client.toml", "-o", "x.mmd"), "x.mmd must end in .toml or .json"),
         (("import", "client.toml"), "client.toml already exists"),
-        (("check", "machine.scxml"), "machine.scxml: cannot be read (No such file or directory)"),
+        (("check", "machine.scxml"), "there is no file machine.scxml"),
         (("check", "pxp", "--channel", "fifo", "--formula", "F ended"), "write fifo:C"),
         (("check", "pxp", "--channel", "fifo", "--property", "no-deadlock"), "not a property of"),
         (
@@ -208,9 +212,9 @@ def test_how_tables_of_ones_own_fail_is_drawn(
         (("pxp", "--counterexample", "AG EF ended"), "has no counterexample: HOLDS"),
         (("pxp", "--counterexample", "no such"), "cannot be read at character"),
         (("pxp", "--counterexample", "F ended", "--relations", "noisy"), "applies to claims"),
-        (("pxp", "--channel", "sync"), "requires tables and --counterexample"),
+        (("pxp", "--channel", "sync"), "--channel: this requires --counterexample"),
         (("--counterexample", "terminates", "--channel", "sync"), "requires tables"),
-        (("pxp", "interact"), "give one WHAT to draw"),
+        (("pxp", "interact"), "give one X to draw"),
     ],
 )
 def test_what_cannot_be_drawn_is_said(arguments: tuple[str, ...], said: str) -> None:

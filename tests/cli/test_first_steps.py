@@ -29,7 +29,7 @@ NEEDS = {
     "drug": r"pxp (run|mcp) drug|task = \"drug\"|Plan\(\"drug\"|studies/drug\.toml",
     "rad": r"pxp run rad",
     "report": r"pxp report|--html",
-    "web": r"pxp (serve|explore|lan serve|study serve)",
+    "web": r"pxp serve",
     "mcp": r"pxp mcp ",
     "inspect": r"inspect eval ",
 }
@@ -167,14 +167,11 @@ def test_only_one_place_has_the_address_of_the_repository() -> None:
 
 
 def test_every_file_of_a_release_has_its_version() -> None:
-    version = re.search(r'^version = "(.+)"', _project(), re.MULTILINE)
-    assert version is not None
-    assert version[1] == pxp.__version__
-    assert f"\nversion: {version[1]}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
+    assert f"\nversion: {pxp.__version__}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
     (newest, *_) = re.findall(
         r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE
     )
-    assert newest == version[1]
+    assert newest == pxp.__version__
 
 
 def _project() -> str:

@@ -51,5 +51,7 @@ def test_a_csv_file_of_gigabytes_is_refused_by_its_size(tmp_path: Path) -> None:
     path = tmp_path / "large.csv"
     with path.open("wb") as file:
         file.truncate(3 * 2**30)  # sparse: it takes no room on the disk
-    with pytest.raises(DataError, match="3221225472 bytes; a file of data has at most 200000000"):
+    with pytest.raises(
+        DataError, match="3,221,225,472 bytes; a file of data has at most 200,000,000: take"
+    ):
         own_data.read(path)

@@ -32,7 +32,7 @@ def test_a_run_prints_one_screen_and_the_rest_where_it_is_asked_for(
     assert code == 0
     assert len(screen(said)) <= 24
     assert all(len(line) <= 80 for line in said.splitlines() if not line.startswith("Run "))
-    for part in ("two-way intelligible", "runs/blackboard.sqlite", "animals-1-*", "pxp sessions"):
+    for part in ("two-way intelligible", "runs/blackboard.sqlite", "animals-1-*", "pxp show"):
         assert part in said
     assert "How sure" not in said
     code, whole, _ = pxp(capsys, "run", "animals", "--resume", "animals-1", "-v")

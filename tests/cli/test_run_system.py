@@ -249,7 +249,7 @@ def test_commands_take_runs_of_systems_where_they_have_a_meaning(tmp_path: Path)
 
     code, said = pxp("audit", database)
     assert (code, "        3  of systems, audited against" in said) == (0, True)
-    code, said = pxp("sessions", "two_phase-1", "--database", database)
+    code, said = pxp("show", "two_phase-1", "--database", database)
     assert code == 0 and said.count("\ntwo_phase-1/1/") == 3
     code, said = pxp("monitor", "two_phase-1", "G !event.CRASH", "--database", database)
     assert code in (0, 1) and said.startswith("Monitor G !event.CRASH")
@@ -258,7 +258,7 @@ def test_commands_take_runs_of_systems_where_they_have_a_meaning(tmp_path: Path)
     assert code == 0 and "report-actions.csv" in said and "Left out" not in said
     assert why in pxp("test", "two_phase-1", "--database", database)[1]
     assert why in pxp("run", "animals", "--resume", "two_phase-1", "--database", database)[1]
-    assert pxp("cost", database)[0] == 0
+    assert pxp("list", "costs", "--database", database)[0] == 0
 
 
 @pytest.mark.deep

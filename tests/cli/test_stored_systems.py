@@ -35,7 +35,7 @@ def ran(database: Path, *arguments: str) -> Result:
 
 
 def test_a_session_is_shown_with_its_members_and_actions(database: Path) -> None:
-    lines = ran(database, "sessions", "lab/1").output.splitlines()
+    lines = ran(database, "show", "lab/1").output.splitlines()
     assert lines[1] == "instance    a cinema"
     assert lines[2] == "channel     sync (seed 0, loss 0.1, duplication 0.1)"
     assert lines[4].startswith("grants      <lambda> guards=<lambda>, table grants ")
@@ -45,7 +45,7 @@ def test_a_session_is_shown_with_its_members_and_actions(database: Path) -> None
         "     because FREE yes",
     ]
     assert lines[-1] == "ended       finished (every member is in an end state)"
-    listed = ran(database, "sessions").output
+    listed = ran(database, "show").output
     assert "lab/2" in listed
 
 

@@ -56,15 +56,15 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_row_in_a_pipe_is_one_line(folder: Path) -> None:
-    done = pxp("sessions", cwd=folder)
+    done = pxp("show", cwd=folder)
     assert [LONG in line for line in done.stdout.splitlines() if "r-1/" in line] == [True, True]
 
 
 @pytest.mark.deep
 def test_names_of_agents_cannot_steer_a_terminal(folder: Path) -> None:
-    done = pxp("sessions", "r-1/1/1", cwd=folder)
+    done = pxp("show", "r-1/1/1", cwd=folder)
     assert (done.returncode, "\x1b" in done.stdout) == (0, False), done.stderr
-    for arguments in (("sessions", "\x1b[2J"), ("sessions", "\x1b/1/1"), ("run", "\x1b[2J")):
+    for arguments in (("show", "\x1b[2J"), ("show", "\x1b/1/1"), ("run", "\x1b[2J")):
         done = pxp(*arguments, cwd=folder)
         assert (done.returncode, "\x1b" in done.stderr) == (2, False), done.stderr
     (folder / "data.csv").write_text('key,x,prediction,explanation\nk,x,"a\x1b[2J b",e\n')
@@ -73,7 +73,7 @@ def test_names_of_agents_cannot_steer_a_terminal(folder: Path) -> None:
     assert "\x1b" not in done.stderr
 
 
-@pytest.mark.parametrize("arguments", ["sessions r-1/1/2", "draw r-1/1/2"])
+@pytest.mark.parametrize("arguments", ["show r-1/1/2", "draw r-1/1/2"])
 def test_a_session_on_another_table_is_refused(folder: Path, arguments: str) -> None:
     done = pxp(*arguments.split(), cwd=folder)
     assert done.returncode == 2
@@ -82,11 +82,11 @@ def test_a_session_on_another_table_is_refused(folder: Path, arguments: str) -> 
 
 def test_a_terminal_of_few_letters_is_enough(folder: Path) -> None:
     poor = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
-    done = started("sessions", "r-1/1/1", cwd=folder, env=poor)
+    done = started("show", "r-1/1/1", cwd=folder, env=poor)
     assert (done.returncode, "x\\u2192" in done.stdout) == (0, True), done.stderr
 
 
-@pytest.mark.parametrize("arguments", ["sessions", "sessions r-1/1/1", "run animals --instances 1"])
+@pytest.mark.parametrize("arguments", ["show", "show r-1/1/1", "run animals --instances 1"])
 def test_a_reader_who_goes_away_is_no_error(folder: Path, arguments: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
@@ -107,7 +107,7 @@ def test_a_reader_who_goes_away_is_no_error(folder: Path, arguments: str) -> Non
 def test_a_full_device_is_said_in_words(folder: Path) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [*PXP, "sessions"],
+            [*PXP, "show"],
             cwd=folder,
             stdout=full,
             stderr=subprocess.PIPE,

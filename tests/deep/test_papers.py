@@ -136,9 +136,9 @@ def _arguments(line: str, table: Table) -> list[str]:
     if "--per-label" in words:
         sizes = {"per-label": 1}
     if words[0] in ("run", "test", "report", "judge") or words[-2:-1] == ["--model"]:
-        sizes["catalogue"] = "servers.toml"
-    if words[0] == "archive" and "--check" not in words:
-        sizes["catalogue"] = "servers.toml"
+        sizes["models"] = "servers.toml"
+    if "--archive" in words:
+        sizes["models"] = "servers.toml"
     return [*words, *(f"--{name}={value}" for name, value in sizes.items())]
 
 
@@ -256,19 +256,19 @@ def test_tables_figures_sessions_and_data_are_there(made: Made) -> None:
         page = (made.folder / folder / "page.html").read_text("utf-8")
         assert "Comments: what models were asked" in page
         assert (made.folder / folder / "page-table1.tex").exists()
-    for line in made.of("sessions", "--prompts"):
+    for line in made.of("show", "-v"):
         assert "was asked (answer)" in made.printed[line]
     assert (made.folder / "interact.svg").exists() and (made.folder / "pxp.svg").exists()
     short = (made.folder / "authors" / "data" / "short.csv").read_text("utf-8")
     rows = list(csv.DictReader(short.splitlines()))
     assert sorted(row["prediction"] for row in rows) == sorted(SHORT)
     assert all(row["explanation"].startswith("In short: ") for row in rows)
-    checked = pxp("data", "check", "rad", "authors/data/films.csv", cwd=made.folder)
+    checked = pxp("check", "authors/data/films.csv", "--task", "rad", cwd=made.folder)
     assert "sessions: 5 rows" in checked.stdout, checked.stderr
     with ZipFile(made.folder / "supplement.zip") as archive:
         prompts = archive.read("runs/drug-2/prompts.toml").decode()
     assert prompts.startswith("# Prompts of the papers, in our words.")
-    (check,) = made.of("archive", "--check")
+    (check,) = made.of("verify", "supplement.zip")
     assert "Table 1 counted again" in made.printed[check]
 
 

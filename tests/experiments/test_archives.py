@@ -221,18 +221,26 @@ def test_an_anchor_is_packed_and_compared_with_the_signers_own_key(
         cwd=tmp_path,
     )
     assert begun.returncode == 0, begun.stderr
-    asked = ("archive", "animals-1", "--database", "blackboard.sqlite", "--anchor", "anchor.jsonl")
+    asked = (
+        "export",
+        "animals-1",
+        "--archive",
+        "--database",
+        "blackboard.sqlite",
+        "--anchor",
+        "anchor.jsonl",
+    )
     wrong = pxp(*asked, "--key", "other.pub", cwd=tmp_path)
     assert wrong.returncode == 2
     assert "not signed with this key" in wrong.stderr
     assert pxp(*asked, cwd=tmp_path).returncode == 2
     assert pxp(*asked, "--key", "mine.pub", cwd=tmp_path).returncode == 0
-    alone = pxp("archive", "animals-1.zip", "--check", cwd=tmp_path)
+    alone = pxp("verify", "animals-1.zip", cwd=tmp_path)
     assert alone.returncode == 0
     assert "signed by the key in the archive" in alone.stdout
-    mine = pxp("archive", "animals-1.zip", "--check", "--key", "mine.pub", cwd=tmp_path)
+    mine = pxp("verify", "animals-1.zip", "--key", "mine.pub", cwd=tmp_path)
     assert "anchor compared by mine.pub" in mine.stdout
-    forged = pxp("archive", "animals-1.zip", "--check", "--key", "other.pub", cwd=tmp_path)
+    forged = pxp("verify", "animals-1.zip", "--key", "other.pub", cwd=tmp_path)
     assert forged.returncode == 1
     assert "Changed: anchor" in forged.stdout
 
@@ -249,11 +257,11 @@ def test_what_cannot_be_archived_is_refused_and_nothing_is_overwritten(
     taken = tmp_path / "taken.zip"
     taken.write_text("mine")
     where = ("--database", str(packed / "b.sqlite"))
-    refused = pxp("archive", "animals-1", "-o", "taken.zip", *where, cwd=tmp_path)
+    refused = pxp("export", "animals-1", "--archive", "-o", "taken.zip", *where, cwd=tmp_path)
     assert refused.returncode == 2
     assert "already exists" in refused.stderr
     assert taken.read_text() == "mine"
-    unknown = pxp("archive", "animals-9", *where, cwd=tmp_path)
+    unknown = pxp("export", "animals-9", "--archive", *where, cwd=tmp_path)
     assert "no run 'animals-9'" in unknown.stderr
     assert unknown.returncode == 2
 
@@ -262,7 +270,10 @@ def test_what_cannot_be_archived_is_refused_and_nothing_is_overwritten(
 def test_an_archive_is_listed_by_an_erasure(packed: Path, tmp_path: Path) -> None:
     (tmp_path / "b.sqlite").write_bytes((packed / "b.sqlite").read_bytes())
     where = ("--database", "b.sqlite")
-    assert pxp("archive", "animals-1", "-o", "given.zip", *where, cwd=tmp_path).returncode == 0
+    assert (
+        pxp("export", "animals-1", "--archive", "-o", "given.zip", *where, cwd=tmp_path).returncode
+        == 0
+    )
     erased = pxp("erase", "animals-1/1/1", "--yes", *where, cwd=tmp_path)
     digest = hashlib.sha256((tmp_path / "given.zip").read_bytes()).hexdigest()
     assert "Given out before: animals-1: archive given.zip, " in erased.stdout

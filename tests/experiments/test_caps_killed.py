@@ -52,10 +52,10 @@ def test_a_cap_on_cost_holds_over_kills_and_resumes(
         )
 
     httpserver.expect_request("/v1/chat/completions").respond_with_handler(reply)
-    (tmp_path / "own.toml").write_text(CATALOGUE)
+    (tmp_path / "own.toml").write_text(f"{CATALOGUE}\n[models]\nin_flight = 8\n")
     model = f"openai:x@{httpserver.url_for('/v1')}"
     pxp = [sys.executable, "-m", "pxp_fsm.cli", "run", "animals", "--database", "b.sqlite"]
-    limits = ["--max-dollars", str(cap), "--in-flight", "8", "--catalogue", "own.toml"]
+    limits = ["--max-dollars", str(cap), "--models", "own.toml"]
     plan = ["--instances", "12", "--repetitions", "40", "--machine", model]
     environment = {**os.environ, "PYTHONPATH": PLACES}
     code, kills = None, 0

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from pxp_fsm.cli import command
-from pxp_fsm.cli.command import Command, CommandGroup
+from pxp_fsm.cli.command import Command, CommandGroup, GeneralCommand
 from pxp_fsm.cli.main import commands
 from pxp_fsm.options import option
 from pxp_fsm.registry import load
@@ -34,6 +34,12 @@ def test_a_commands_body_takes_its_options(name: str, found: click.Command) -> N
         hints = get_type_hints(load(found.body))
         assert hints["request"] is found.kind
         assert hints["return"] in (int, type(None))
+    if isinstance(found, GeneralCommand):
+        assert found.face.without in found.entries
+        for kind, entry in found.entries.values():
+            hints = get_type_hints(load(entry.body))
+            assert issubclass(load(entry.options), hints["request"]), kind.about
+            assert hints["return"] in (int, type(None))
     described = [one for one in found.params if isinstance(one, click.Option)]
     assert all(one.help for one in described), name
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
 
 from backends.databases import SqlBlackboard
 from pxp_fsm.cli import main
@@ -17,7 +15,6 @@ from pxp_fsm.experiments import files, outcomes, runs
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.runs import Progress
 
-PACKAGE = Path(files.__file__).parent
 BASE = 'format = 1\ntask = "animals"\ninstances = 3\n'
 
 
@@ -27,14 +24,12 @@ def written(folder: Path, text: str, name: str = "e.toml") -> Path:
     return path
 
 
-def test_the_published_schema_is_one_and_has_every_key_of_a_plan() -> None:
-    schema = files.schema()
-    assert json.loads((PACKAGE / "experiment.schema.json").read_text("utf-8")) == schema
-    Draft202012Validator.check_schema(schema)
+def test_the_schema_has_every_key_of_a_plan() -> None:
+    schema = files.EXPERIMENT.schema()
     parts = (schema, schema["properties"]["agents"], schema["properties"]["learning"])
     keys = {key for part in parts for key in part["properties"]}
     named = {"keep": "learn"}
-    assert {named.get(key, key) for key in keys} >= set(Plan.__dataclass_fields__)
+    assert {named.get(key, key) for key in keys} >= {one.name for one in fields(Plan)}
     assert all("description" in schema["properties"][key] for key in schema["properties"])
 
 
@@ -47,7 +42,7 @@ def test_the_published_schema_is_one_and_has_every_key_of_a_plan() -> None:
         (BASE + "[learning]\ncarries = true\n", "line 5: learning: unknown key carries"),
         (BASE + "n = 0\n", "line 4: n: 0 is too small"),
         (BASE + "k = 'unbounded'\n", "line 4: only PXP can be unbounded"),
-        (BASE + "k = 'many'\n", "line 4: k: 'many' cannot stand here. k is a number"),
+        (BASE + "k = 'many'\n", "line 4: k: 'many' is no bound; k is a number"),
         (BASE + "protocol = 'pxp'\nn = 3\n", "line 5: n is INTERACT's bound"),
         (BASE + "seed = 1.5\n", "line 4: seed: 1.5 is not of the type integer"),
         (BASE + "seed = 9223372036854775808\n", "line 4: seed: 9223372036854775808 is too large"),
@@ -63,7 +58,7 @@ def test_the_published_schema_is_one_and_has_every_key_of_a_plan() -> None:
         ),
         (
             "format = 1\ntask = 'animals'\ninstances = ['a,b']\n",
-            "line 3: instances: ['a,b'] cannot",
+            "line 3: instances[0]: 'a,b' is no name",
         ),
         (BASE + "format = 1\n", "line 4: this is not TOML: Cannot overwrite a value"),
     ],
@@ -253,9 +248,9 @@ def test_the_commands_run_skip_and_compare(
     monkeypatch.chdir(tmp_path)
     written(tmp_path, BASE, "a.toml")
     other = written(tmp_path, BASE + '[learning]\nkeep = "never"\n', "b.toml")
-    code, said = pxp("experiment", "a.toml", "-v")
+    code, said = pxp("run", "a.toml", "-v")
     assert (code, "How sure the proportions are" in said) == (0, True)
-    code, said = pxp("experiment", "a.toml")
+    code, said = pxp("run", "a.toml")
     assert (code, "Resumed: 3 of 3 sessions over already" in said) == (0, True)
     with SqlBlackboard("runs/blackboard.sqlite") as board:
         files.open_run(files.load(other), board).execute()
@@ -266,7 +261,7 @@ def test_the_commands_run_skip_and_compare(
     code, said = pxp("compare", "a.toml", "a.toml")
     assert (code, "give two different runs" in said) == (2, True)
     written(tmp_path, BASE + '"x\\u001b" = 1\n', "c.toml")
-    code, said = pxp("experiment", "c.toml")
+    code, said = pxp("run", "c.toml")
     assert (code, "line 4: unknown key" in said, "\x1b" in said) == (2, True, False)
-    code, said = pxp("experiment", "a.toml", "--executor", "processes://2")
+    code, said = pxp("run", "a.toml", "--executor", "processes://2")
     assert (code, "workers require a PostgreSQL blackboard" in said) == (2, True)

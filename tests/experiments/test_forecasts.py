@@ -159,7 +159,7 @@ def test_what_a_cache_answered_is_no_measure_and_an_unknown_price_no_dollars(
 @pytest.mark.deep
 def test_a_run_says_before_it_begins_what_it_will_cost(table: Table, tmp_path: Path) -> None:
     (tmp_path / "own.toml").write_text(CATALOGUE)
-    asked = ("run", "animals", "--machine", table.model, "--catalogue", "own.toml")
+    asked = ("run", "animals", "--machine", table.model, "--models", "own.toml")
     first = pxp(*asked, "--instances", "1", cwd=tmp_path).stdout
     assert "Expected cost: unknown, as no session of this setting is recorded here" in first
     capped = ("--instances", "3", "--max-dollars", "0.001")

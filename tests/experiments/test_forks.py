@@ -15,7 +15,7 @@ from backends.databases.erasure import erase, sessions_of
 from backends.databases.verify import verify_engine
 from pxp_fsm.automata.system_files import RANDOM
 from pxp_fsm.errors import NotThere, UsageError
-from pxp_fsm.experiments import runs
+from pxp_fsm.experiments import openings, runs
 from pxp_fsm.experiments.forks import fork
 from pxp_fsm.experiments.members import seated
 from tests.backends.test_members import SYSTEM
@@ -215,7 +215,7 @@ def test_what_a_fork_of_a_task_may_change_and_what_not() -> None:
         assert (stored.n, stored.messages, stored.ending) == (2, 2, "bound")
         with pytest.raises(UsageError, match=r"carries on whole/1/2@1"):
             runs.fork(Origin(stored.session, 1), board, task=task)
-        begun = runs.start(runs.TaskOpening.read(PLAN, task), board, name="begun")
+        begun = runs.start(openings.TaskOpening.read(PLAN, task), board, name="begun")
 
         def stop(step: runs.Progress) -> None:
             if step.position == 2:
@@ -244,14 +244,14 @@ def test_the_command_carries_on_tasks_and_systems(tmp_path: Path) -> None:
     ran("run", "animals", "--instances", "3", "--seed", "5")
     said = ran("run", "animals", "--fork", "animals-1/1/2@2", "--n", "5")
     assert "from message 2 of animals-1/1/2 on" in said
-    assert "carries on  animals-1/1/2, from message 2" in ran("sessions", "animals-2/1/2")
-    assert "animals-2 carries on animals-1/1/2@2" in ran("sessions")
+    assert "carries on  animals-1/1/2, from message 2" in ran("show", "animals-2/1/2")
+    assert "animals-2 carries on animals-1/1/2@2" in ran("show")
     who = [
         word for name in ("pro", "con", "judge") for word in ("--respondent", f"{name}={RANDOM}")
     ]
     ran("run", DEBATE, *who)
     ran("run", DEBATE, *who, "--fork", "debate-3/1/1@2", "--sessions", "3")
-    assert "carries on  debate-3/1/1, from action 2" in ran("sessions", "debate-4/1/3")
+    assert "carries on  debate-3/1/1, from action 2" in ran("show", "debate-4/1/3")
     for arguments, why in (
         ([DEBATE, *who, "--fork", "animals-1/1/2@2"], "of another system"),
         (["animals", "--fork", "animals-1/1/2@2", "--resume", "animals-2"], "leave out --fork"),

@@ -18,8 +18,9 @@ from pxp_fsm.cli.presentation.runs import progress
 from pxp_fsm.errors import Halted, UsageError
 from pxp_fsm.experiments import executors, runs
 from pxp_fsm.experiments.executors import Assignment, Done, carry, spread
+from pxp_fsm.experiments.openings import TaskOpening
 from pxp_fsm.experiments.plans import Plan
-from pxp_fsm.experiments.runs import Run, TaskOpening
+from pxp_fsm.experiments.runs import Run
 from pxp_fsm.prompting.model import Spending
 from tests.experiments.scripted_server import Table
 

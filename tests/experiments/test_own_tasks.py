@@ -14,7 +14,7 @@ from backends.databases import Proxy, SqlBlackboard
 from backends.models.settings import Settings
 from guards.text import exact
 from pxp_fsm.errors import UsageError
-from pxp_fsm.experiments import members, runs
+from pxp_fsm.experiments import members, openings, runs
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.reports.write import write
 from pxp_fsm.prompting.prompts import Problem
@@ -89,7 +89,7 @@ def test_a_run_that_was_stopped_is_carried_on_under_its_name(after: int) -> None
     with SqlBlackboard(":memory:") as board:
         whole = pxp.run(PLAN, board, task=NUMBERS, machine=Pupil(), name="whole")
         wanted = said(board, whole.name)
-        stopped = runs.start(runs.TaskOpening.read(PLAN, _seated()), board, name="mine")
+        stopped = runs.start(openings.TaskOpening.read(PLAN, _seated()), board, name="mine")
         seen = 0
 
         def stop(step: runs.Progress) -> None:
@@ -106,7 +106,7 @@ def test_a_run_that_was_stopped_is_carried_on_under_its_name(after: int) -> None
         with pytest.raises(UsageError, match="run mine has another plan"):
             pxp.run(replace(PLAN, seed=7), board, task=NUMBERS, machine=Pupil(), name="mine")
         with pytest.raises(UsageError, match="m was 'pupil guards=derived"):
-            unfinished = runs.start(runs.TaskOpening.read(PLAN, _seated()), board, name="other")
+            unfinished = runs.start(openings.TaskOpening.read(PLAN, _seated()), board, name="other")
             with pytest.raises(KeyboardInterrupt):
                 seen = after - 1
                 unfinished.execute(stop)

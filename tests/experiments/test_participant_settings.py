@@ -14,8 +14,7 @@ from pxp_fsm.cli.run import of_preset
 from pxp_fsm.errors import DataError, UsageError
 from pxp_fsm.experiments import members, runs
 from pxp_fsm.experiments.plan_data import read_plan, stored_plan
-from pxp_fsm.experiments.plans import build_plan
-from pxp_fsm.experiments.runs import Plan
+from pxp_fsm.experiments.plans import Plan, build_plan
 from pxp_fsm.prompting.model import Image
 from tests.experiments.scripted_server import (
     Table,

@@ -18,7 +18,8 @@ from pxp_fsm.cli.judge import judged_pairs
 from pxp_fsm.errors import Halted, UsageError
 from pxp_fsm.experiments import runs
 from pxp_fsm.experiments.plan_data import read_plan
-from pxp_fsm.experiments.runs import Plan, Progress
+from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.experiments.runs import Progress
 from tests.experiments.scripted_server import (
     Body,
     Table,
@@ -275,7 +276,10 @@ def test_the_command_says_how_to_carry_on_a_capped_run(
 def test_what_a_run_took_is_told_by_what_it_was_for(table: Table, pxp: Callable[..., str]) -> None:
     models = ("--machine", table.model, "--judge", table.model)
     pxp("run", "animals", "--instances", "2", *models)
-    lines = [line.split() for line in pxp("cost", "runs/blackboard.sqlite").splitlines()]
+    lines = [
+        line.split()
+        for line in pxp("list", "costs", "--database", "runs/blackboard.sqlite").splitlines()
+    ]
     told = {words[1]: words for words in lines if words[:1] == ["animals-1"]}
     asked = table.purposes
     assert {purpose: int(words[3]) for purpose, words in told.items() if purpose != "all"} == asked
@@ -283,9 +287,9 @@ def test_what_a_run_took_is_told_by_what_it_was_for(table: Table, pxp: Callable[
     assert told["answer"][4:10] == ["0", "0", "0", f"{answers / 2:.1f}", f"{answers * 100:,}", "0"]
     assert told["all"][2] == str(calls)
     pxp("run", "animals", "--instances", "1")
-    assert "animals-2" not in pxp("cost")
-    assert "No model was asked." in pxp("cost", "--run", "animals-2")
-    assert "no run 'animals-9'" in pxp("cost", "--run", "animals-9", code=2)
+    assert "animals-2" not in pxp("list", "costs")
+    assert "There are no costs." in pxp("list", "costs", "--run", "animals-2")
+    assert "no run 'animals-9'" in pxp("list", "costs", "--run", "animals-9", code=2)
 
 
 def test_a_judge_is_asked_again_about_a_stored_run(table: Table, pxp: Callable[..., str]) -> None:

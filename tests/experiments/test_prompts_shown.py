@@ -78,9 +78,7 @@ def test_a_session_shows_its_prompts_and_a_report_its_comments(
     with SqlBlackboard(where) as board:
         asked = carried(table, board, instances="1")
         write(board, (), tmp_path / "page.html")
-    shown = CliRunner().invoke(
-        commands, ["sessions", "animals-1/1/1", "--prompts", "--database", where]
-    )
+    shown = CliRunner().invoke(commands, ["show", "animals-1/1/1", "-v", "--database", where])
     assert shown.exit_code == 0, shown.output
     page = (tmp_path / "page.html").read_text("utf-8")
     first = asked["animals-1/1/1", 1][0]["messages"]
@@ -99,11 +97,9 @@ def test_prompts_are_of_one_session(tmp_path: Path) -> None:
     where = str(tmp_path / "b.sqlite")
     with SqlBlackboard(where) as board:
         runs.run(Plan("animals", instances="1"), board)
-    shown = CliRunner().invoke(commands, ["sessions", "--prompts", "--database", where])
-    assert (shown.exit_code, "--prompts: this shows one session" in shown.stderr) == (2, True)
-    shown = CliRunner().invoke(
-        commands, ["sessions", "animals-1/1/1", "--prompts", "--database", where]
-    )
+    shown = CliRunner().invoke(commands, ["show", "-v", "--database", where])
+    assert (shown.exit_code, "--verbose has no effect" in shown.stderr) == (2, True)
+    shown = CliRunner().invoke(commands, ["show", "animals-1/1/1", "-v", "--database", where])
     assert shown.output.count("No model was asked in this session.") == 1
 
 

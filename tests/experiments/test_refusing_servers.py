@@ -16,6 +16,12 @@ KINDS = {"openai": "/v1/chat/completions", "anthropic": "/v1/messages"}
 DATABASE = "runs/blackboard.sqlite"
 
 
+def one_at_a_time() -> tuple[str, str]:
+    """Options with a models file of the current folder, so that one request is sent at a time."""
+    Path("one.toml").write_text("[models]\nin_flight = 1\n")
+    return "--models", "one.toml"
+
+
 @pytest.mark.parametrize(
     ("kind", "status"), [("openai", 400), ("anthropic", 401), ("openai", 403), ("anthropic", 404)]
 )
@@ -26,7 +32,7 @@ def test_what_is_wrong_at_the_first_calls_ends_the_run_and_counts_nothing(
     httpserver.expect_request(KINDS[kind]).respond_with_json(said, status=status)
     url = httpserver.url_for("/v1" if kind == "openai" else "").rstrip("/")
     model = ("--machine", f"{kind}:x@{url}")
-    told = pxp("run", "animals", "--instances", "3", *model, "--in-flight", "1", code=2)
+    told = pxp("run", "animals", "--instances", "3", *model, *one_at_a_time(), code=2)
     assert f"HTTP {status}" in told
     assert f"we refuse you, {status} times" in told
     assert "Traceback" not in told
@@ -43,7 +49,7 @@ def test_a_run_that_was_refused_is_carried_on(
     refusal = httpserver.expect_oneshot_request("/v1/chat/completions")
     refusal.respond_with_json({"error": {"message": "no such model"}}, status=404)
     models = ("--machine", table.model, "--judge", table.model)
-    told = pxp("run", "animals", "--instances", "1", *models, "--in-flight", "1", code=2)
+    told = pxp("run", "animals", "--instances", "1", *models, *one_at_a_time(), code=2)
     assert "no such model" in told
     assert not table.asked
     assert "Sessions ended: " in pxp("run", "animals", "--resume", "animals-1")

@@ -174,11 +174,11 @@ def test_intervals_stand_beside_the_numbers_and_two_runs_are_paired(tmp_path: Pa
             name: (each.interval.low, each.interval.high) for name, each in found.items()
         }
     table = table1(reports)
-    shown = table.rows[1][table.headings.index("animals-1, 95%")]
+    shown = table.rows[1][table.headings.index("animals-1 (uncontrolled), 95%")]
     interval = expected[0]["one-way, human"].interval
     assert shown == f"{interval.low:.2f}–{interval.high:.2f}"
     page = (tmp_path / "r.html").read_text("utf-8")
-    assert "animals-1 and animals-2, paired" in page
+    assert "animals-1 (uncontrolled) and animals-2 (uncontrolled), paired" in page
     assert "Sessions are paired by repetition and instance: 16 pairs." in page
 
 
@@ -211,6 +211,6 @@ def test_ranges_stand_only_beside_medians_of_several(tmp_path: Path, repetitions
     with SqlBlackboard(str(tmp_path / "b.sqlite")) as board:
         runs.start(Plan("animals", instances="sparrow", repetitions=repetitions), board).execute()
         table = table1([contents.gather(board, board.runs()[0], test_set=False)])
-    assert ("animals-1, range" in table.headings) == (repetitions > 1)
+    assert ("animals-1 (uncontrolled), range" in table.headings) == (repetitions > 1)
     assert {len(row) for row in table.rows} == {len(table.headings)}
     assert table.numeric == (False, *[True] * (len(table.headings) - 1))

@@ -201,7 +201,7 @@ def test_lessons_are_weighed_at_their_own_cost(
         "judge" if judging(body) else "validation" if validating(body) else "answer"
         for body in table.asked
     )
-    printed = CliRunner().invoke(commands, ["cost"]).output
+    printed = CliRunner().invoke(commands, ["list", "costs"]).output
     lines = [line.split() for line in printed.splitlines()]
     told = {words[1]: int(words[3]) for words in lines if words[:1] == ["animals-1"] if words[3:]}
     assert {purpose: told[purpose] for purpose in asked} == asked

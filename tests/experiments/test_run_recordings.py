@@ -59,9 +59,8 @@ as_of = 2026-01-01
 
 @pytest.fixture
 def pxp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
-    """The command in a folder of its own, which has a catalogue; what it prints."""
+    """The command in a folder of its own; what it prints."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.toml").write_text(CATALOGUE, "utf-8")
 
     def called(*arguments: str) -> str:
         done = CliRunner().invoke(commands, arguments)
@@ -69,6 +68,12 @@ def pxp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..
         return done.output
 
     yield called
+
+
+def with_models(name: str, settings: str) -> str:
+    """A models file of the current folder: the catalogue and settings; its name."""
+    Path(name).write_text(f"{CATALOGUE}\n[models]\n{settings}\n", "utf-8")
+    return name
 
 
 def played(task: str) -> list[dict[str, Any]]:
@@ -139,7 +144,7 @@ def spoken(output: str) -> dict[str, list[Any]]:
 
 
 def told(pxp: Callable[..., str], database: str) -> dict[str, list[str]]:
-    lines = [line.split() for line in pxp("cost", database).splitlines()]
+    lines = [line.split() for line in pxp("list", "costs", "--database", database).splitlines()]
     return {words[1]: words[2:] for words in lines if words and words[0][-2:] == "-1"}
 
 
@@ -157,9 +162,10 @@ def run_against_others(
     address = others(task)
     before = len(journal(address))
     model = f"{kind}:model@{address}" + ("/v1" if kind == "openai" else "")
-    asked = ("--machine", model, "--judge", model, "--catalogue", "mine.toml", "--seed", "1")
+    asked = ("--machine", model, "--judge", model, "--seed", "1")
     common = ("run", task, "--instances", "6", "--repetitions", "2", *asked)
-    said = pxp(*common, "--cache", "calls.jsonl", "--output", "live")
+    live = with_models("live.toml", 'cache = "calls.jsonl"')
+    said = pxp(*common, "--models", live, "--output", "live")
     assert f"Models: machine {model}, judge {model}" in said
     calls = journal(address)[before:]
     assert {call["response"]["status"] for call in calls} == {200}
@@ -170,7 +176,8 @@ def run_against_others(
     tags = [[message.tag for message, _ in found[2]] for found in spoken("live").values()]
     assert tags == [SESSION] * 12
 
-    replay = ("--replay", "calls.jsonl", "--output", "again")
+    recorded = with_models("again.toml", 'replay = "calls.jsonl"')
+    replay = ("--models", recorded, "--output", "again")
     assert "from the cache" in pxp(*common, *replay)
     assert len(journal(address)) == before + len(calls)
     again = told(pxp, "again/blackboard.sqlite")
@@ -258,9 +265,10 @@ def test_a_run_in_batches_sends_each_round_of_all_sessions_as_one(
 ) -> None:
     office = Office(httpserver)
     model = f"anthropic:many@{httpserver.url_for('')}"
-    asked = ("--machine", model, "--judge", model, "--catalogue", "mine.toml")
+    asked = ("--machine", model, "--judge", model)
     common = ("run", "animals", "--instances", "5", *asked)
-    pxp(*common, "--batches", "--cache", "calls.jsonl", "--output", "live")
+    batches = with_models("live.toml", 'batches = true\ncache = "calls.jsonl"')
+    pxp(*common, "--models", batches, "--output", "live")
     sizes = [len(batch) for batch in office.batches]
     answers = [batch for batch in office.batches if not judging(flat(batch[0]["params"]))]
     assert [len(batch) for batch in answers] == [5] * 4
@@ -271,7 +279,8 @@ def test_a_run_in_batches_sends_each_round_of_all_sessions_as_one(
     assert f"{dollars:.4f}" in cost["all"]
     tags = [[message.tag for message, _ in found[2]] for found in spoken("live").values()]
     assert tags == [SESSION] * 5
-    pxp(*common, "--replay", "calls.jsonl", "--output", "again")
+    recorded = with_models("again.toml", 'replay = "calls.jsonl"')
+    pxp(*common, "--models", recorded, "--output", "again")
     assert len(office.batches) == len(sizes)
     assert spoken("again") == spoken("live")
 
@@ -281,7 +290,8 @@ def test_a_terminal_of_80_columns_shows_how_far_a_run_of_models_is(
     httpserver: HTTPServer, tmp_path: Path
 ) -> None:
     table = Table(httpserver, stubborn_then_convinced, agrees_when_convinced)
-    asked = ["--machine", table.model, "--judge", table.model, "--in-flight", "1"]
+    asked = ["--machine", table.model, "--judge", table.model, "--models", "one.toml"]
+    (tmp_path / "one.toml").write_text("[models]\nin_flight = 1\n")
     child = pexpect.spawn(
         sys.executable,
         ["-m", "pxp_fsm.cli", "run", "animals", "--instances", "3", *asked],

@@ -12,7 +12,8 @@ import pytest
 from backends.databases import SqlBlackboard
 from pxp_fsm.errors import DataError, NotThere, UsageError
 from pxp_fsm.experiments import runs
-from pxp_fsm.experiments.runs import Plan, Progress
+from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.experiments.runs import Progress
 from pxp_fsm.experiments.statistics import ROWS, published, statistics_of
 
 PLAN = Plan(task="animals", instances="4", repetitions=2, seed=5)

@@ -15,6 +15,7 @@ from pxp_fsm.errors import FileError, UsageError
 from pxp_fsm.experiments import (
     files,
     members,
+    openings,
     plans,
     runs,
 )
@@ -38,7 +39,7 @@ def nobody_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(members, "with_person", lambda human, *_: human)
 
 
-def carried(path: Path, subject: str, board: SqlBlackboard) -> runs.Run[runs.TaskOpening]:
+def carried(path: Path, subject: str, board: SqlBlackboard) -> runs.Run[openings.TaskOpening]:
     run = files.open_run(files.load(path, subject), board)
     run.execute()
     return run
@@ -55,8 +56,8 @@ def test_two_subjects_of_one_file_are_two_runs_and_two_columns(tmp_path: Path) -
         assert {record.subject for record in board.sessions(first.name)} == {"h1"}
         assert len(board.sessions(second.name)) == 2
         headings = write.table1([gather(board, record) for record in board.runs()]).headings
-    assert f"{first.name} (h1)" in headings
-    assert f"{second.name} (h2)" in headings
+    assert f"{first.name} (uncontrolled, h1)" in headings
+    assert f"{second.name} (uncontrolled, h2)" in headings
 
 
 @pytest.mark.usefixtures("nobody_asked")

@@ -39,7 +39,8 @@ def test_each_explanation_is_replaced_and_kept_beside_its_summary(
     table: Table, tmp_path: Path
 ) -> None:
     asked = ("data", "summarize", ".", "-o", "short.csv", "--model", table.model)
-    done = pxp(*asked, "--cache", "calls.sqlite", cwd=tmp_path)
+    (tmp_path / "pxp.toml").write_text('[models]\ncache = "calls.sqlite"\n')
+    done = pxp(*asked, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     found, before = rows(tmp_path / "short.csv"), rows(tmp_path / "data.csv")
     for row, old in zip(found, before, strict=True):
@@ -50,10 +51,10 @@ def test_each_explanation_is_replaced_and_kept_beside_its_summary(
         }
     assert len(table.asked) == 3
     assert all("explanation" not in body["messages"][0]["content"] for body in table.asked)
-    again = pxp(*asked, "--cache", "calls.sqlite", cwd=tmp_path)
+    again = pxp(*asked, cwd=tmp_path)
     assert again.returncode == 0
     assert len(table.asked) == 3
-    checked = pxp("data", "check", "animals", "short.csv", cwd=tmp_path)
+    checked = pxp("check", "short.csv", "--task", "animals", cwd=tmp_path)
     assert checked.returncode == 0
     twice = pxp("data", "summarize", "short.csv", *asked[3:], cwd=tmp_path)
     assert twice.returncode == 2

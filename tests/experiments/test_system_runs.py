@@ -111,11 +111,12 @@ def test_a_system_keeps_its_cap_over_resumes(
     monkeypatch.setattr("backends.models.middleware.retry.RetryPolicy.pause", lambda *_: 0.0)
     model, asked = server
     (tmp_path / "own.toml").write_text(
-        '[[server]]\nmodels = "openai:x@*"\ncan = ["schema"]\n', encoding="utf-8"
+        '[models]\nin_flight = 2\n[[server]]\nmodels = "openai:x@*"\ncan = ["schema"]\n',
+        encoding="utf-8",
     )
     path = written(tmp_path)
-    who = ("--respondent", f"server={model}", "--catalogue", tmp_path / "own.toml")
-    begun = (path, "--sessions", 9, *who, "--in-flight", 2, "--max-calls", 3)
+    who = ("--respondent", f"server={model}", "--models", tmp_path / "own.toml")
+    begun = (path, "--sessions", 9, *who, "--max-calls", 3)
     code, said = run(tmp_path, *begun)
     assert (code, len(asked)) == (2, 3) and "the cap of 3 calls" in said
     assert "carry on with\n  " in said and "--resume asking-1" in said

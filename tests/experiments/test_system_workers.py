@@ -22,7 +22,8 @@ from pxp_fsm.cli.main import commands
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments import executors
 from pxp_fsm.experiments.executors import Assignment, carry, spread
-from pxp_fsm.experiments.runs import Run, SystemOpening, resume, start
+from pxp_fsm.experiments.openings import SystemOpening
+from pxp_fsm.experiments.runs import Run, resume, start
 from tests.experiments.test_workers import dask
 
 ROOT = Path(__file__).parents[2]

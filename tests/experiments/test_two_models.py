@@ -93,7 +93,7 @@ def test_a_file_names_the_model_and_the_report_the_roles(table: Table, tmp_path:
     path.write_text(text)
     experiment = files.load(path)
     assert experiment.plan.human_model == table.model
-    said = CliRunner().invoke(commands, ["experiment", str(path), "--output", str(tmp_path / "o")])
+    said = CliRunner().invoke(commands, ["run", str(path), "--output", str(tmp_path / "o")])
     assert said.exit_code == 0, said.output
     assert f"Models: human {table.model}" in said.output
     with SqlBlackboard(str(tmp_path / "o" / "blackboard.sqlite"), create=False) as board:

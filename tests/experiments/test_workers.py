@@ -23,8 +23,8 @@ from backends.databases.verify import verify
 from pxp_fsm.errors import BlackboardError, UsageError
 from pxp_fsm.experiments import executors, runs
 from pxp_fsm.experiments.executors import Assignment, carry, spread
+from pxp_fsm.experiments.openings import Unit, units
 from pxp_fsm.experiments.plans import Plan
-from pxp_fsm.experiments.runs import Unit, units
 from tests.experiments.slow_task import install
 
 ROOT = Path(__file__).parents[2]

@@ -24,5 +24,5 @@ def test_what_is_said_of_a_faulty_file(
 
 @pytest.mark.parametrize("load", LOADERS.values(), ids=LOADERS)
 def test_a_file_without_end_is_refused(load: Loader) -> None:
-    with pytest.raises(PXPError, match=r"^/dev/zero: more than 1000000 bytes; .* has at most"):
+    with pytest.raises(PXPError, match=r"^/dev/zero: more than 1,000,000 bytes; .* has at most"):
         load(Path("/dev/zero"))

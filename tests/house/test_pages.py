@@ -57,3 +57,11 @@ def test_the_examples_of_readme_are_those_whose_types_are_checked() -> None:
     """mypy checks `readme.py` with all other tests."""
     _, *typed = ast.parse((ROOT / "tests" / "house" / "readme.py").read_text("utf-8")).body
     assert [*map(ast.dump, python_of(ROOT / "README.md"))] == [*map(ast.dump, typed)]
+
+
+def test_contributors_are_sent_to_files_that_are_there() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    paths = re.findall(r"`((?:[\w.-]+/)+(?:[\w-]+\.\w+)?)`", text)
+    assert len(paths) > 20
+    made = ("dist/", "static/")
+    assert [path for path in paths if not (ROOT / path).exists() and path not in made] == []

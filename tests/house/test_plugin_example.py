@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
-from starlette.testclient import TestClient
 
 from pxp_fsm import registry
 from pxp_fsm.web import subject_in
-from pxp_fsm.web.server import application
+from tests.command_line import pxp_apart
+from tests.web.explorers import client_of
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "plugin"
 
@@ -31,35 +30,31 @@ def installed(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def pxp(installed: Path, *arguments: str) -> str:
-    path = os.pathsep.join([str(installed), str(EXAMPLE.parents[1])])
-    done = subprocess.run(
-        [sys.executable, "-m", "pxp_fsm", *arguments],
-        cwd=installed,
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 def test_its_task_check_format_and_command_are_found(installed: Path) -> None:
-    assert "greetings  in which language somebody greets" in pxp(installed, "list", "tasks")
-    assert pxp(installed, "greet", "french") == "bonjour, salut\n"
-    assert "one-language" in pxp(installed, "check", "greetings")
-    pxp(installed, "export", "interact", "-o", "interact.phrases")
+    done = pxp_apart(
+        "list tasks",
+        "greet french",
+        "check greetings",
+        "export interact -o interact.phrases",
+        "run greetings --output out",
+        cwd=installed,
+        path=os.pathsep.join([str(installed), str(EXAMPLE.parents[1])]),
+    )
+    assert [code for code, _, _ in done] == [0] * len(done), done
+    listed, greeted, checked, _, ran = (out for _, out, _ in done)
+    assert "greetings  in which language somebody greets" in listed
+    assert greeted == "bonjour, salut\n"
+    assert "one-language" in checked
     phrases = (installed / "interact.phrases").read_text("utf-8")
     assert phrases.startswith("How to speak interact\nin IDLE: ")
-    assert "4 sessions" in pxp(installed, "run", "greetings", "--output", "out")
+    assert "4 sessions" in ran
 
 
 def test_its_page_is_served_with_the_explorer(
     installed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(installed)
-    with TestClient(application(subject_in(["interact"], None))) as client:
+    with client_of(subject_in(["interact"], None)) as client:
         page = client.get("/greetings/")
     assert (page.status_code, page.text.count("Hello, interact")) == (200, 1)
     for name in [name for name in sys.modules if name.partition(".")[0] == "greetings"]:

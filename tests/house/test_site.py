@@ -11,7 +11,7 @@ import pytest
 
 import pxp_fsm as pxp
 from proofs.claims.catalogue import CLAIMS
-from pxp_fsm.experiments.files import schema
+from pxp_fsm.experiments.files import EXPERIMENT
 
 ROOT = Path(__file__).parents[2]
 CODE = ' class="docutils literal notranslate"><span class="pre">'
@@ -41,5 +41,7 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     assert claims.count("Source: ") == len(CLAIMS)
     assert "Source: [B] section 4.3, which reports the sequence." in claims
     files = (tmp_path / "reference" / "schemas.html").read_text("utf-8")
-    assert not [key for key in schema()["properties"] if f"<li><p><code{CODE}{key}<" not in files]
+    assert not [
+        key for key in EXPERIMENT.schema()["properties"] if f"<li><p><code{CODE}{key}<" not in files
+    ]
     assert r">>> |\\.\\.\\. |\\$ " in (tmp_path / "_static" / "copybutton.js").read_text("utf-8")

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.command_line import pxp_apart
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("pxp_fsm", "guards", "backends", "proofs")
 BESIDE = (
@@ -20,10 +22,11 @@ BESIDE = (
     *(path.name for path in ROOT.glob("*.md")),
 )
 OWN = [
-    f"tests/{room}"
-    for room in ("analysis", "automata", "diagrams", "guards", "prompting", "proofs", "sessions")
+    f"tests/{folder.name}"
+    for folder in sorted((ROOT / "tests").iterdir())
+    if (folder / "__init__.py").is_file() and folder.name not in ("deep", "house", "plugins")
 ]
-"""Tests that are run without plug-ins."""
+"""Tests that are run without plug-ins: all of the core."""
 NEVER = shutil.ignore_patterns("plugins", "frontend", "__pycache__")
 
 
@@ -49,32 +52,39 @@ def python(core: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def pxp(core: Path, *arguments: str) -> str:
-    done = python(core, "-m", "pxp_fsm", *arguments)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 def test_a_system_file_is_checked_run_drawn_reported_and_verified(core: Path) -> None:
     system = "examples/own_protocol/bargain.toml"
-    assert ", 0 not as expected" in pxp(core, "check", system)
-    who = [part for name in ("buyer", "seller") for part in ("--respondent", f"{name}=random")]
-    pxp(core, "run", system, *who, "--sessions", "2", "--output", "out")
-    pxp(core, "draw", system, "-o", "bargain.svg")
+    who = "--respondent buyer=random --respondent seller=random"
+    done = pxp_apart(
+        f"check {system}",
+        f"run {system} {who} --sessions 2 --output out",
+        f"draw {system} -o bargain.svg",
+        "list runs --database out/blackboard.sqlite",
+        "report out/blackboard.sqlite --output report.html",
+        "verify out/blackboard.sqlite",
+        "--help",
+        cwd=core,
+        path=str(core),
+    )
+    assert [code for code, _, _ in done] == [0] * len(done), done
+    checked, _, _, listed, _, verified, helped = (out for _, out, _ in done)
+    assert ", 0 not as expected" in checked
     assert "sequenceDiagram" not in (core / "bargain.svg").read_text("utf-8")
-    assert "2 sessions" in pxp(core, "list", "runs", "--database", "out/blackboard.sqlite")
-    pxp(core, "report", "out/blackboard.sqlite", "--output", "report.html")
-    assert "Nothing was changed." in pxp(core, "verify", "out/blackboard.sqlite")
-    assert "lan" not in pxp(core, "--help").split()
+    assert "2 sessions" in listed
+    assert "Nothing was changed." in verified
+    assert "lan" not in helped.split()
 
 
 def test_the_explorer_answers(core: Path) -> None:
     code = """
 from starlette.testclient import TestClient
-from pxp_fsm.web import subject_in
-from pxp_fsm.web.server import application
+from pxp_fsm.web import explorer_site, subject_in
+from pxp_fsm.web.pages import application
 if __name__ == "__main__":
-    with TestClient(application(subject_in(["interact"], None))) as client:
+    opening = explorer_site(subject_in(["interact"], None))(8000)
+    app = application(opening.access, *opening.sets)
+    headers = {"authorization": f"Bearer {opening.access.token}"}
+    with TestClient(app, base_url="http://127.0.0.1:8000", headers=headers) as client:
         print(client.get("/api/system").status_code, client.get("/").status_code)
 """
     (core / "page.py").write_text(code)
@@ -83,14 +93,20 @@ if __name__ == "__main__":
 
 
 def test_a_plug_in_is_asked_for_in_vain_with_a_sentence(core: Path) -> None:
-    done = python(core, "-c", "import pxp_fsm as pxp; pxp.networks")
-    assert "module 'pxp_fsm' has no attribute 'networks'" in done.stderr
-    done = python(core, "-m", "pxp_fsm", "run", "drug")
-    assert (done.returncode, "there is no task 'drug'" in done.stderr) == (2, True)
-    done = python(core, "-m", "pxp_fsm", "export", "pxp", "interact", "--format", "toml")
-    assert "toml holds one table; export one at a time" in done.stderr
-    done = python(core, "-m", "pxp_fsm", "export", "pxp", "-o", "x.toml", "--formula", "F ended")
-    assert "require a format of another model checker, which only a plug-in adds" in done.stderr
+    asked = python(core, "-c", "import pxp_fsm as pxp; pxp.networks")
+    assert "module 'pxp_fsm' has no attribute 'networks'" in asked.stderr
+    done = pxp_apart(
+        "run drug",
+        "export pxp interact --format toml",
+        "export pxp -o x.toml --formula 'F ended'",
+        cwd=core,
+        path=str(core),
+    )
+    assert [code for code, _, _ in done] == [2, 2, 2]
+    task, tables, formula = (err for _, _, err in done)
+    assert "'drug' is no file and no name that pxp list shows; tasks are: none" in task
+    assert "toml holds one table; export one at a time" in tables
+    assert "require a format of another model checker, which only a plug-in adds" in formula
 
 
 @pytest.mark.deep

@@ -4,20 +4,20 @@ A second search, by a loop of its own, for tests to compare the explorer of `pxp
 
 The reached states are a map with a byte for every packed integer, so that none is stored, hashed
 or compared. Each transition is followed on its own, by one small loop. Python runs that loop as it
-is for small models; for large ones Numba compiles it once and keeps it in the user's cache folder.
+is for small models; large ones are followed by the same loop as WebAssembly.
 Messages are counted in the state, so the order of the controls is breadth first, and the
 predecessors of a state are found again by search: shortest traces need no memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property
-from typing import Any, cast
+from functools import cached_property
 
-from proofs.core.compiling import cached_by_numba, can_compile
 from proofs.core.explore import Step, TooLarge, Trace
+from proofs.core.kernels import Compiled, Interpreter
+from proofs.core.webassembly import I32, U8
 from proofs.sessions.explicit import (
     FIRST,
     OUTCOMES,
@@ -30,8 +30,6 @@ from proofs.sessions.explicit import (
 from proofs.sessions.model import SessionState
 from pxp_fsm.errors import UsageError
 
-Sweep = Callable[[Any, Any, Any, int, int, int, int], int]
-
 COMPILE_FROM = 3_000_000
 """From which bound on transitions compiling pays: Python follows about 3 million a second, and a
 model has about a quarter of its bound."""
@@ -41,9 +39,9 @@ LARGEST = 2**31
 
 
 def sweep(
-    follow: Sequence[int],
-    kinds: Sequence[int],
-    seen: bytearray,
+    follow: I32,
+    kinds: U8,
+    seen: U8,
     values: int,
     first: int,
     responder: int,
@@ -177,27 +175,15 @@ class ReachedSessions:
 def reach(model: PackedSessions, compiled: bool | None = None) -> ReachedSessions:
     """Every state of `model` that can be reached.
 
-    `compiled` says whether Numba compiles the loop; by default, where it is installed and the
-    model is large. Raises `TooLarge` where the map would take more than `LARGEST` bytes, and
-    `UsageError` where Numba is asked for but not installed.
+    `compiled` says whether the loop is; by default where the model is large. Raises `TooLarge`
+    where the map would take more than `LARGEST` bytes.
     """
     if model.size > LARGEST:
         raise TooLarge(f"{model.name}: a map of {model.size} bytes is more than {LARGEST}")
     if compiled is None:
-        compiled = model.size * model.values**2 >= COMPILE_FROM and can_compile()
-    follow, kinds = model.controls.follow, model.controls.kinds
-    seen = bytearray(model.size)
-    rest = (model.values, FIRST, RESPONDER, OVER)
-    if not compiled:
-        return ReachedSessions(model, seen, sweep(follow, kinds, seen, *rest))
-    loop = compiled_sweep()
-    import numpy as np
-
-    arrays = (np.array(follow, np.int32), np.array(kinds, np.uint8), np.frombuffer(seen, np.uint8))
-    return ReachedSessions(model, seen, int(loop(*arrays, *rest)))
-
-
-@cache
-def compiled_sweep() -> Sweep:
-    """`sweep`, compiled by Numba when first called, or loaded from the user's cache folder."""
-    return cast(Sweep, cached_by_numba(sweep))
+        compiled = model.size * model.values**2 >= COMPILE_FROM
+    runner = Compiled() if compiled else Interpreter()
+    follow = runner.put("i", model.controls.follow)
+    kinds, seen = runner.put("B", model.controls.kinds), runner.new("B", model.size)
+    transitions = runner.run(sweep, follow, kinds, seen, model.values, FIRST, RESPONDER, OVER)
+    return ReachedSessions(model, bytearray(seen), transitions)

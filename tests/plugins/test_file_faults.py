@@ -11,7 +11,7 @@ from pxp_fsm.plugins.easylan.experiments.developers import read_edits, read_line
 from pxp_fsm.plugins.easylan.experiments.tasks import load_task
 from pxp_fsm.plugins.easylan.model import files as networks
 from pxp_fsm.plugins.easylan.running import serialization as runs
-from pxp_fsm.plugins.easylan.studio import notes
+from pxp_fsm.plugins.easylan.studio import state
 from pxp_fsm.plugins.studies.files import load_study
 from tests.file_faults import FaultyFile, Loader, faulty_files, what_is_said
 
@@ -19,7 +19,7 @@ LOADERS: dict[str, Loader] = {
     "developer": lambda path: (read_lines(path), read_edits(path)),
     "network": networks.load,
     "network_log": networks.load,
-    "notes": notes.load,
+    "notes": state.load_notes,
     "run": runs.load,
     "study": load_study,
     "task": load_task,

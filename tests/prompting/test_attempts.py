@@ -17,7 +17,13 @@ from backends.models.scripts import ScriptedModel
 from guards.judge import Judge
 from pxp_fsm.errors import DataError, NoAnswer, UsageError
 from pxp_fsm.experiments.summaries import summarize, summary_prompt
-from pxp_fsm.prompting.attempts import MOST_ATTEMPTS, ask_until_usable, check_attempts, first_epoch
+from pxp_fsm.prompting.attempts import (
+    MOST_ATTEMPTS,
+    Attempts,
+    ask_until_usable,
+    check_attempts,
+    first_epoch,
+)
 from pxp_fsm.prompting.framing import unframed
 from pxp_fsm.prompting.model import ChatRole, ChatTurn, LanguageModel, ModelRequest, Reply
 from pxp_fsm.prompting.prompts import Problem, Prompt, read_prompts
@@ -110,17 +116,24 @@ PROMPT = Prompt({"again": "You said $reply, but $reason"}, max_tokens=10)
 
 
 def test_a_retry_adds_the_last_reason_alone_and_may_quote_the_reply() -> None:
-    model, left = ScriptedModel(["one", "</data>", "3"]), list[int]()
-    usable = asyncio.run(
-        ask_until_usable(model.reply, ASKED, number, PROMPT, on_unusable=left.append)
-    )
-    assert (usable.value, usable.reply.text, left) == (3, "3", [2, 1])
+    model = ScriptedModel(["one", "</data>", "3"])
+    usable = asyncio.run(ask_until_usable(model.reply, ASKED, number, PROMPT))
+    assert (usable.value, usable.reply.text) == (3, "3")
     assert [request.epoch for request in model.requests] == [40, 41, 42]
     assert usable.request == replace(model.requests[2], epoch=40)
     (turn,) = usable.request.turns
     assert turn.text.startswith("How many?\n\nYou said ")
     assert turn.stable == 3
     assert unframed(turn.text) == ({"reply": "</data>"}, {"reason": "it is no number: </data>"})
+
+
+def test_attempts_are_made_one_by_one_by_whoever_decides_about_the_next() -> None:
+    model = ScriptedModel(["one", "two"])
+    tried = Attempts(model.reply, ASKED, number, PROMPT, wanted="number", attempts=2)
+    for left in (1, 0):
+        assert asyncio.run(tried.once()) is None
+        assert (tried.left, len(model.requests)) == (left, 2 - left)
+    assert str(tried.failure) == "no usable number in 2 attempts; the last: it is no number: two"
 
 
 def test_what_a_model_raises_is_not_asked_again() -> None:

@@ -3,30 +3,41 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable, Sequence
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proofs.core.explore import explore
+from proofs.core.explore import Step, explore
+from proofs.core.kernels import Compiled
 from proofs.core.limits import Effort
 from proofs.core.results import Status, Verdict
+from proofs.logic import checking
+from proofs.logic import graph as graphs
 from proofs.logic.checking import FormulaChecker, Runs
-from proofs.logic.fairness import Demand, Strength, demand
-from proofs.logic.formulas import Atom, atoms
+from proofs.logic.fairness import Demand, FairClass, Fairness, Strength, demand, fairness
+from proofs.logic.formulas import Atom, Formula, atoms
+from proofs.logic.graph import Graph, graph_of
 from proofs.logic.parsing import parse
 from proofs.systems import Composition, Reduction, check
+from proofs.systems.checking import home_space
+from proofs.systems.fairness import acting, asked, taking
 from proofs.systems.propositions import Noting, of_steps, vocabulary
 from proofs.systems.reachability import reach
+from proofs.systems.replay import shown
 from pxp_fsm.errors import UsageError
+from tests.oracles.graphs import NAMES, random_branching, random_graph, random_path
+from tests.oracles.graphs import Graph as RandomGraph
+from tests.oracles.ltl import PlainChecker
 from tests.proofs.random_systems import (
     random_channel,
     random_formula,
     random_system,
     symmetric_system,
 )
-
-pytest.importorskip("numba", reason="Numba compiles the loops")
+from tests.proofs.test_logic import breaks
 
 MOST = 200
 
@@ -44,9 +55,88 @@ def random_question(
     return composition, chance, chance.sample(sorted(vocabulary(composition)), 3)
 
 
-def same(fast: Verdict, slow: Verdict) -> None:
-    assert (fast.status, fast.detail) == (slow.status, slow.detail)
-    assert (fast.trace is None) == (slow.trace is None)
+def plainly(
+    composition: Composition, formula: Formula, runs: Runs, demands: Sequence[Demand] = ()
+) -> Verdict:
+    """The verdict of the second checker."""
+    known, names = vocabulary(composition), {*atoms(formula), *asked(demands)}
+    noting = Noting(composition, names)
+    space = explore(noting)
+    fairly = fairness(demands, noting, space, known, taking(composition), acting)
+    found = PlainChecker(noting, space, runs, fairly, known).check(formula)
+    trace = None if found.trace is None else shown(composition, found.trace)
+    return Verdict(found.status, found.detail, trace, found.cycle)
+
+
+def same(found: Verdict, expected: Verdict, *, fair: bool = False) -> None:
+    """The verdicts are equal; a fair cycle may be another, but the way to it is as long."""
+    assert (found.status, found.detail) == (expected.status, expected.detail)
+    if fair and found.trace is not None and expected.trace is not None:
+        stems = [len(one.trace.steps) - one.cycle for one in (found, expected) if one.trace]
+        assert stems[0] == stems[1]
+        assert (found.cycle > 0) == (expected.cycle > 0)
+    else:
+        assert (found.trace, found.cycle) == (expected.trace, expected.cycle)
+
+
+def decided(graph: Graph, formula: Formula, runs: Runs) -> list[Verdict]:
+    """By the interpreter, and by compiled kernels that trap where they are not exact."""
+    found = [FormulaChecker(graph, runs).check(formula)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checking, "COMPILE_FROM", 0)
+        patch.setattr(graphs, "Compiled", partial(Compiled, checked=True))
+        found.append(FormulaChecker(graph, runs).check(formula))
+    return found
+
+
+def _leads_to(goal: int, _state: int, step: Step[int]) -> bool:
+    return step.target == goal
+
+
+def is_fair(model: RandomGraph, fair: FairClass[int], found: Verdict) -> bool:
+    """Whether the cycle of a lasso is fair to the class, by the definition."""
+    assert found.trace is not None
+    states = [found.trace.start, *(step.target for step in found.trace.steps)]
+    sources, steps = states[-found.cycle - 1 : -1], found.trace.steps[-found.cycle :]
+    if any(fair.contains(state, step) for state, step in zip(sources, steps, strict=True)):
+        return True
+    can = [any(fair.contains(one, step) for step in model.successors(one)) for one in sources]
+    return not (any(can) if fair.strength is Strength.STRONG else all(can))
+
+
+def same_on_random_graphs(seeds: Iterable[int]) -> set[tuple[Status, bool]]:
+    """Compare with the second checker on so many graphs; what was met, with a cycle or without."""
+    met = set[tuple[Status, bool]]()
+    for seed in seeds:
+        chance = random.Random(seed)
+        states = chance.choice((3, 4, 5, 7))
+        model, runs = random_graph(chance, states), chance.choice(list(Runs))
+        formula = random_branching(chance, 3) if seed % 3 == 0 else random_path(chance, 3)
+        goals = [chance.randrange(states) for _ in range(chance.choice((0, 0, 1, 2, 20)))]
+        classes = [
+            FairClass[int](chance.choice(list(Strength)), partial(_leads_to, goal))
+            for goal in goals
+        ]
+        fairly, space, known = Fairness(tuple(classes)), explore(model), frozenset(NAMES)
+        expected = PlainChecker(model, space, runs, fairly, known).check(formula)
+        for found in decided(graph_of(model, space, fairly, known), formula, runs):
+            same(found, expected, fair=bool(classes))
+            if found.cycle and found.trace is not None and seed % 3:
+                assert breaks(model, formula, found.trace, found.cycle), (seed, formula, model)
+                assert all(is_fair(model, each, found) for each in classes), (seed, formula, model)
+        met.add((expected.status, expected.cycle > 0))
+    return met
+
+
+def test_random_graphs() -> None:
+    met = same_on_random_graphs(range(120))
+    assert {(Status.FAILS, True), (Status.FAILS, False), (Status.HOLDS, False)} <= met
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("part", range(1, 5))
+def test_more_random_graphs(part: int) -> None:
+    same_on_random_graphs(range(part * 2_000, part * 2_000 + 2_000))
 
 
 @settings(max_examples=30, deadline=None)
@@ -59,12 +149,11 @@ def test_random_formulas(seed: int, branching: bool, runs: Runs) -> None:
     formula = random_formula(
         chance, lambda: Atom(chance.choice(names)), 2, branching=branching, nexts=True
     )
-    slow = check(composition, formula, runs, compiled=False)
-    fast = check(composition, formula, runs, compiled=True)
-    same(fast, slow)
-    if fast.trace is not None and slow.trace is not None:
-        assert fast.cycle == slow.cycle
-        assert fast.trace == slow.trace
+    expected = plainly(composition, formula, runs)
+    for compiled in (False, True):
+        found = check(composition, formula, runs, compiled=compiled)
+        # What is decided by the edges alone has a shortest trace, as good as any other.
+        same(found, expected, fair=home_space(composition, formula) is not None)
 
 
 @settings(max_examples=40, deadline=None)
@@ -77,11 +166,11 @@ def test_what_edges_decide_is_what_the_tableau_finds(seed: int, temporal: str) -
     one, other = chance.sample(["ended", *names], 2)
     formula = parse(f"{temporal} ({one} {chance.choice('&|')} !{other})")
     noting, known = Noting(composition, atoms(formula)), vocabulary(composition)
-    slow = FormulaChecker(noting, explore(noting), Runs.COMPLETE, vocabulary=known).check(formula)
+    slow = PlainChecker(noting, explore(noting), Runs.COMPLETE, vocabulary=known).check(formula)
     buffered = not composition.channel.synchronous and not of_steps(composition) & {one, other}
     orders = [Reduction.PARTIAL_ORDER] * buffered
     for verdict in [check(composition, formula, compiled=how) for how in (False, True)]:
-        same(verdict, slow)
+        assert (verdict.status, verdict.detail) == (slow.status, slow.detail)
         lengths = [one.trace and len(one.trace.steps) for one in (verdict, slow)]
         assert lengths[0] == lengths[1]
     for reduction in orders:
@@ -103,13 +192,10 @@ def test_fair_runs(seed: int, runs: Runs, asked: list[int]) -> None:
     formula = random_formula(
         chance, lambda: Atom(chance.choice(names)), 2, branching=seed % 4 == 0, nexts=False
     )
-    slow = check(composition, formula, runs, demands=demands, compiled=False)
-    fast = check(composition, formula, runs, demands=demands, compiled=True)
-    same(fast, slow)
-    if fast.trace is not None and slow.trace is not None:
-        stems = [len(one.trace.steps) - one.cycle for one in (fast, slow) if one.trace]
-        assert stems[0] == stems[1]
-        assert (fast.cycle > 0) == (slow.cycle > 0)
+    expected = plainly(composition, formula, runs, demands)
+    for compiled in (False, True):
+        found = check(composition, formula, runs, demands=demands, compiled=compiled)
+        same(found, expected, fair=True)
 
 
 def test_what_is_not_known_is_refused_alike() -> None:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from proofs.core import limits
-from proofs.core.compiling import keeping_interrupts
 from proofs.core.limits import UNLIMITED, Effort, half_of_memory, used
 from pxp_fsm.errors import UsageError
 
@@ -31,52 +27,6 @@ def test_without_a_limit_half_of_the_memory_is_used(monkeypatch: pytest.MonkeyPa
 def test_half_of_the_memory_is_no_more_than_half_of_what_the_machine_has() -> None:
     line = Path("/proc/meminfo").read_text("ascii").splitlines()[0]
     assert 0 < used() < half_of_memory() <= int(line.split()[1]) // 2048
-
-
-@pytest.fixture
-def interruptible() -> Iterator[None]:
-    """A process that was started in the background of a shell may ignore interrupts."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("interruptible")
-def test_an_interrupt_that_is_swallowed_in_a_block_is_raised_after_it() -> None:
-    before = signal.getsignal(signal.SIGINT)
-    came = list[str]()
-    with pytest.raises(KeyboardInterrupt), keeping_interrupts():
-        try:
-            signal.raise_signal(signal.SIGINT)
-        except KeyboardInterrupt:
-            came.append("at once")
-        came.append("the block went on")
-    assert came == ["at once", "the block went on"]
-    assert signal.getsignal(signal.SIGINT) is before
-
-
-@pytest.mark.usefixtures("interruptible")
-def test_an_interrupt_that_became_another_error_is_an_interrupt() -> None:
-    with pytest.raises(KeyboardInterrupt), keeping_interrupts():
-        try:
-            signal.raise_signal(signal.SIGINT)
-        except KeyboardInterrupt:
-            raise ImportError("half a module") from None
-    with pytest.raises(ImportError), keeping_interrupts():
-        raise ImportError("no module")
-
-
-def test_a_block_in_another_thread_leaves_signals_alone() -> None:
-    before, met = signal.getsignal(signal.SIGINT), list[object]()
-
-    def block() -> None:
-        with keeping_interrupts():
-            met.append(signal.getsignal(signal.SIGINT))
-
-    other = threading.Thread(target=block)
-    other.start()
-    other.join()
-    assert met == [before]
 
 
 def test_memory_has_no_bound_where_it_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from proofs.core.explore import Model, Step, Trace, explore
 from proofs.core.results import Status
-from proofs.logic import FormulaChecker, parse
+from proofs.logic import FormulaChecker, graph_of, parse
 from proofs.logic.formulas import Atom, Formula, atoms, negated
 from proofs.logic.monitor import MonitorVerdict, atoms_of, by_itself, over
 from proofs.logic.sessions import ObservedSessions, reading
@@ -43,7 +43,7 @@ LETTERS = tuple(
 
 def expected(formula: Formula, model: Model[S], so_far: Sequence[Props]) -> MonitorVerdict:
     """The verdict by the checker, on a model whose complete runs are all that may follow."""
-    checker = FormulaChecker(model, explore(model), vocabulary=frozenset(NAMES))
+    checker = FormulaChecker(graph_of(model, explore(model), vocabulary=frozenset(NAMES)))
     if checker.check(formula).status is Status.HOLDS:
         return MonitorVerdict.TRUE
     if checker.check(negated(formula)).status is Status.HOLDS:

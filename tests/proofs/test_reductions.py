@@ -352,3 +352,15 @@ def test_members_that_somebody_tells_apart_are_not_equal() -> None:
     worker = table("worker", "[IDLE] -> [BUSY] receive TASK")
     system = system_of([(name, worker if one is WORKER else one) for name, one in members])
     assert interchangeable(system) == ()
+
+
+def test_a_row_that_an_equal_member_takes_is_not_dead() -> None:
+    """One worker at a time is busy: of the states that stand for others it is always the same."""
+    hub = table("hub", "[FREE] -> TAKEN receive BEGIN\nTAKEN -> [FREE] receive END")
+    worker = table("worker", "[IDLE] -> BUSY send BEGIN\nBUSY -> [IDLE] send END")
+    members = (Member("hub", hub), Member("left", worker), Member("right", worker))
+    for channel in ("sync", "fifo:1"):
+        composition = Composition(System(members).over(parse_channel(channel)))
+        found = dict(decide_standard(composition, reduction=Reduction.SYMMETRY))
+        assert found["no-dead-row"] == dict(decide_standard(composition))["no-dead-row"]
+        assert found["no-dead-row"].status is Status.HOLDS

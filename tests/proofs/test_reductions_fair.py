@@ -13,6 +13,7 @@ from proofs.logic import Formula, Runs, parse
 from proofs.logic.checking import FormulaChecker
 from proofs.logic.fairness import demand, fairness
 from proofs.logic.formulas import atoms
+from proofs.logic.graph import graph_of
 from proofs.systems import (
     Composition,
     NotReducible,
@@ -106,7 +107,7 @@ def _judged(
 ) -> Status:
     known = vocabulary(composition)
     runs = fairness([demand(fair)], model, space, known, taking(composition), acting)
-    return FormulaChecker(model, space, Runs.COMPLETE, runs, known).check(formula).status
+    return FormulaChecker(graph_of(model, space, runs, known)).check(formula).status
 
 
 def test_a_fair_run_goes_on_everywhere() -> None:

@@ -9,7 +9,15 @@ import pytest
 
 from proofs.core.explore import Step, explore
 from proofs.core.results import Status
-from proofs.logic import FairClass, Fairness, FormulaChecker, Runs, Strength, parse
+from proofs.logic import (
+    FairClass,
+    Fairness,
+    FormulaChecker,
+    Runs,
+    Strength,
+    graph_of,
+    parse,
+)
 from proofs.logic.fairness import demand, fairness
 from proofs.logic.formulas import Atom, Formula
 from proofs.logic.termination import questions
@@ -107,7 +115,9 @@ def test_what_holds_of_fair_runs_is_broken_by_no_fair_lasso() -> None:
         graph, formula = random_graph(chance, 3), random_path(chance, 2)
         classes = [to(chance.randrange(3), chance.choice(list(Strength))) for _ in range(2)]
         fairly = Fairness(tuple(classes))
-        checker = FormulaChecker(graph, explore(graph), Runs.INFINITE, fairly, frozenset("pq"))
+        checker = FormulaChecker(
+            graph_of(graph, explore(graph), fairly, frozenset("pq")), Runs.INFINITE
+        )
         verdict = checker.check(formula)
 
         def holds(atom: Formula, state: int, graph: Graph = graph) -> bool:
@@ -131,7 +141,7 @@ def test_a_class_of_steps_by_a_formula_is_what_they_lead_to() -> None:
     space = explore(graph)
     for text, status in [("weak:p", "HOLDS"), ("weak:!p", "FAILS"), ("strong: p | q", "HOLDS")]:
         fairly = fairness([demand(text)], graph, space, frozenset("pq"))
-        checker = FormulaChecker(graph, space, fairness=fairly, vocabulary=frozenset("pq"))
+        checker = FormulaChecker(graph_of(graph, space, fairly, frozenset("pq")))
         assert checker.check(parse("F p")).status.value == status, text
 
 

@@ -13,7 +13,7 @@ from backends.databases.verify import verify_engine
 from backends.models.settings import Settings
 from guards.text import exact
 from pxp_fsm.errors import WrongType
-from pxp_fsm.experiments import runs
+from pxp_fsm.experiments import openings, runs
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question
 from pxp_fsm.protocol.rules import Interact
@@ -86,7 +86,7 @@ def test_models_are_shown_it_where_it_was_added(httpserver: HTTPServer, carry: b
         return [frame["context"] for frame in frames(body) if "context" in frame]
 
     with SqlBlackboard(":memory:") as board:
-        run = runs.start(runs.TaskOpening.read(plan, task, Settings(in_flight=1)), board)
+        run = runs.start(openings.TaskOpening.read(plan, task, Settings(in_flight=1)), board)
         with pytest.raises(KeyboardInterrupt):
             run.execute(_stop_after(3))
         runs.resume(run.name, board, Settings(in_flight=1), task).execute()

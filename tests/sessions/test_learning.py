@@ -324,3 +324,41 @@ def test_the_gate_is_part_of_what_an_agent_is_recorded_as() -> None:
     gate = Gate(Keep.EQUAL, Gated.CONTEXT, ROWS)
     agent = Agent(Pupil(), match=EXACT, agree=EXACT, gate=gate)
     assert agent.describe().endswith("LEARN=equal-context-of-4")
+
+
+class Rated(Pupil):
+    """A pupil that says how likely its answers are: each lesson adds `rise` to the last two."""
+
+    def __init__(self, rise: float, gain: int = 0, lessons: int = 0) -> None:
+        super().__init__(gain, lessons)
+        self.rise = rise
+
+    def copy(self) -> Rated:
+        return Rated(self.rise, self.gain, self.lessons)
+
+    async def log_likelihood(self, question: Question, prediction: str) -> float:
+        assert (question.purpose, prediction[:6]) == ("validation", "right ")
+        return -9.0 + self.rise * self.lessons * (question.instance.key in ("v2", "v3"))
+
+
+@pytest.mark.parametrize(
+    ("rise", "gain", "kept"),
+    [(0.5, 0, True), (-0.5, 0, False), (0.0, 0, False), (0.5, -1, False), (-0.5, 1, False)],
+)
+def test_a_lesson_is_weighed_by_likelihood(rise: float, gain: int, kept: bool) -> None:
+    """Kept where right answers become likelier in the mean, and no fewer are right."""
+    board = ListBoard()
+    gate = Gate(Keep.LIKELIHOOD, Gated.CONTEXT, ROWS)
+    now(session(Rated(rise, gain), gate, SEVEN, board).run())
+    outcome, weighed = decisions(board)[0]
+    assert outcome is (Outcome.YES if kept else Outcome.NO)
+    assert weighed is not None
+    assert (weighed["before"], weighed["after"]) == (1, 1 + gain)
+    assert (weighed["rise"], weighed["concerned"]) == (rise / 2, 2 if rise else 0)
+
+
+def test_who_does_not_say_how_likely_answers_are_is_not_weighed_by_likelihood() -> None:
+    gate = Gate(Keep.LIKELIHOOD, rows=ROWS)
+    with pytest.raises(UsageError, match=r"pupil does not say how likely .* keep better or equal"):
+        gate.check(Pupil())
+    gate.check(Rated(1.0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import pytest
@@ -20,7 +20,7 @@ from pxp_fsm.protocol.messages import Answer, Instance, Message
 from pxp_fsm.protocol.relations import Judgement, Outcome
 from pxp_fsm.protocol.rules import Ending, Interact
 from pxp_fsm.protocol.situation import Situation
-from pxp_fsm.sessions.policy import Free, Schedule, _one_of
+from pxp_fsm.sessions.policy import Alone, Free, Schedule, _one_of
 from tests.proofs.text_tables import table
 from tests.sessions.agents import (
     Asked,
@@ -263,3 +263,47 @@ def test_a_stored_event_that_cannot_happen_is_refused_by_its_place() -> None:
     with pytest.raises(Refused, match=r"stored event 1 of own/1 \('.*'\) was refused"):
         contract().replay([replace(last, number=1)])
     contract().replay([first])
+
+
+DESK = pxp.build_automaton(
+    "desk",
+    [
+        {"from": "IDLE", "to": "ASKED", "event": "ASK"},
+        {"from": "ASKED", "to": "DONE", "guard": "YES", "event": "GRANT"},
+        {"from": "ASKED", "to": "IDLE", "guard": "NO", "event": "DENY"},
+    ],
+    final=["DONE"],
+)
+
+
+def alone(happens: Callable[[str], Awaitable[str]], *guards: str) -> pxp.Session:
+    left = iter(guards)
+    decides = pxp.Actor(lambda _turn: None, guards=lambda _turn: next(left))
+    system = pxp.System((Member("the desk", DESK),), free_names=True)
+    return pxp.Session(system, {"the desk": decides}, policy=Alone(happens))
+
+
+def test_a_table_alone_decides_what_its_guards_say_and_else_has_something_happen() -> None:
+    asked = list[str]()
+
+    async def happens(state: str) -> str:
+        asked.append(state)
+        return "ASK"
+
+    session = alone(happens, "NO", "YES").run_sync()
+    assert [event.label for event in session.events] == ["ASK", "DENY", "ASK", "GRANT"]
+    assert [event.guard for event in session.events] == ["", "NO", "", "YES"]
+    assert (asked, session.ending) == (["IDLE", "IDLE"], Ending.FINISHED)
+    assert session.states == {"the desk": "DONE"}
+    again = alone(happens)
+    again.replay(session.events)
+    assert again.states == session.states
+
+
+def test_what_cannot_happen_to_a_table_alone_ends_its_session() -> None:
+    async def happens(_state: str) -> str:
+        return "GRANT"
+
+    session = alone(happens).run_sync()
+    assert (session.ending, session.length) == (Ending.DEADLOCK, 0)
+    assert "possible now is ! ASK" in session.cause

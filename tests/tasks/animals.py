@@ -184,7 +184,7 @@ def known_rows(data: DataSet) -> Sequence[str]:
 def learned(data: DataSet, sessions: Iterable[Recorded]) -> Sequence[str]:
     """How many of the machine's revisions took up the human's class, as a line."""
     revisions = taken = 0
-    for _, messages in sessions:
+    for _, _, messages in sessions:
         for before, message in pairwise(messages):
             if message.sender == MACHINE and message.tag == Tag.REVISE:
                 revisions += 1

@@ -49,6 +49,10 @@ def run(*arguments: object) -> Result:
     return CliRunner().invoke(commands, ["data", *map(str, arguments)])
 
 
+def checked(folder: Path, task: str) -> Result:
+    return CliRunner().invoke(commands, ["check", str(folder), "--task", task])
+
+
 @settings(max_examples=25)
 @given(RECORDS, st.sampled_from(["data.csv", "data.jsonl"]))
 def test_what_is_written_is_read_back(
@@ -82,7 +86,8 @@ def test_each_fault_is_named_with_its_line(
 
 
 def test_all_faults_are_named_up_to_a_bound(tmp_path: Path) -> None:
-    said = run("check", "animals", written(tmp_path, [row(f"x{n}", "1") for n in range(30)]))
+    folder = written(tmp_path, [row(f"x{n}", "1") for n in range(30)])
+    said = checked(folder, "animals")
     assert said.exit_code == 2
     assert said.stderr.count("column prediction:") == 20
     assert "and 10 more faults" in said.stderr

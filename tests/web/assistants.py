@@ -22,18 +22,20 @@ from mcp.client.streamable_http import streamable_http_client
 from backends.databases import SqlBlackboard
 from pxp_fsm.automata.system_files import MCP, SystemFile, read_system
 from pxp_fsm.experiments import runs
-from pxp_fsm.experiments.runs import Run, SystemOpening
+from pxp_fsm.experiments.openings import SystemOpening
+from pxp_fsm.experiments.runs import Run
 from pxp_fsm.prompting.members import WAIT
 from pxp_fsm.sessions.events import Event
 from pxp_fsm.web.assistants.server import server
 from pxp_fsm.web.assistants.systems import SystemAssistants
 from pxp_fsm.web.assistants.tools import Toolbox
-from pxp_fsm.web.hosting import Host, News, carried
+from pxp_fsm.web.hosting import Host, carried
+from pxp_fsm.web.news import News
 from tests.command_line import PLACES
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
-PEX = EXAMPLES / "assistants" / "pxp.toml"
+PEX = EXAMPLES / "assistants" / "pex.toml"
 ANSWER = {"prediction": "Canberra", "explanation": "The parliament sits there."}
 PATIENCE = 600.0
 """Seconds after which what a test waits for has not come: no test is timed."""

@@ -75,8 +75,8 @@ def require_browser() -> None:
 
 @contextmanager
 def served(*arguments: str, cwd: Path = ROOT) -> Iterator[str]:
-    """The address of a server that `pxp explore` has started; it is ended by Ctrl-C."""
-    with server("explore", *arguments, cwd=cwd) as (address, _process):
+    """The address of a server that `pxp serve` has started; it is ended by Ctrl-C."""
+    with server("serve", *arguments, cwd=cwd) as (address, _process):
         yield address
 
 
@@ -222,7 +222,7 @@ def studio_pictures(folder: Path) -> list[Path]:
         given = ("--examples", str(french / "examples.jsonl"))
         model = ("--model", f"script:{french / 'script.toml'}")
         with (
-            server("lan", "serve", str(path), *given, *model) as (address, _process),
+            server("serve", str(path), *given, *model) as (address, _process),
             chromium() as browser,
             opened(browser, address, size=(1280, 900)) as page,
         ):

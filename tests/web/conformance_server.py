@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pxp_fsm.errors import DataError
 from pxp_fsm.prompting.model import Image
-from pxp_fsm.web.assistants.server import PATH, application, guarded
+from pxp_fsm.web.assistants.server import PATH, assistant_pages
 from pxp_fsm.web.assistants.tools import (
     ASSISTANT,
     Assistants,
@@ -28,8 +28,9 @@ from pxp_fsm.web.assistants.tools import (
     Tool,
     Toolbox,
 )
-from pxp_fsm.web.experts.admission import Links
 from pxp_fsm.web.experts.views import pixels
+from pxp_fsm.web.links import Links
+from pxp_fsm.web.pages import application
 from pxp_fsm.web.serving import listen, server_of
 from tests.web.assistants import PEX, hosted
 
@@ -120,8 +121,8 @@ async def serve(folder: Path) -> None:
         toolbox = Fixtures(found.assistants)
         with listen() as listening:
             port = listening.getsockname()[1]
-            links = Links(found.board, port, scope=ASSISTANT)
-            app = guarded(application(toolbox), links)
+            links = Links(found.board, port, scopes=(ASSISTANT,))
+            app = application(links, assistant_pages(toolbox, ASSISTANT))
             server = server_of(with_token(app, links.token(ASSISTANT, "machine")))
             print(f"http://127.0.0.1:{port}{PATH}", flush=True)
             await server.serve(sockets=[listening])

@@ -9,7 +9,7 @@ import sys
 from contextlib import suppress
 
 from backends.databases import SqlBlackboard
-from pxp_fsm.web import serve_experts
+from pxp_fsm import web
 from tests.web.experts import hosted_run
 
 NAMES = ("sparrow", "trout", "dog", "bat")
@@ -23,13 +23,13 @@ def main(database: str, port: int, experts: int, cases: int) -> None:
             hosted_run(board, f"e{number}", instances=names) for number in range(1, experts + 1)
         ]
 
-        def ready(links: dict[str, str]) -> None:
-            for name, link in links.items():
+        def ready(opening: web.OpenSite) -> None:
+            for name, link in opening.links.items():
                 print(f"{name or 'researcher'}: {link}")
             print("ready", flush=True)
 
         with suppress(KeyboardInterrupt):
-            serve_experts(board, runs, port, ready)
+            web.serve(web.expert_site(board, runs), port, ready)
 
 
 if __name__ == "__main__":

@@ -17,22 +17,18 @@ import httpx2
 from starlette.testclient import TestClient
 
 from backends.databases import SqlBlackboard
-from pxp_fsm.experiments import members, plan_data, runs
+from pxp_fsm.experiments import members, openings, plan_data, runs
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.runs import Run
 from pxp_fsm.protocol.messages import Answer, Question
 from pxp_fsm.sessions.functions import AnswerFunction
-from pxp_fsm.web.experts.admission import (
-    EXPERTS,
-    PAGE_HEADERS,
-    RESEARCHERS,
-    BoundedRequests,
-    Links,
-    RequestBudget,
-)
-from pxp_fsm.web.experts.server import application
+from pxp_fsm.web.experts.pages import expert_pages
+from pxp_fsm.web.guard import RESEARCHERS, RequestBudget
 from pxp_fsm.web.hosting import Host
-from pxp_fsm.web.serving import GuardedApp, listen
+from pxp_fsm.web.links import EXPERTS, Links
+from pxp_fsm.web.news import News
+from pxp_fsm.web.pages import application
+from pxp_fsm.web.serving import listen
 from tests.command_line import PLACES, processor_seconds
 
 PORT = 8000
@@ -66,7 +62,7 @@ def hosted_run(
     name = f"run-{subject}"
     if name in {record.run for record in board.runs()}:
         return runs.resume(name, board, subject=seated, may_be_over=True)
-    return runs.start(runs.TaskOpening(chosen, seated, data), board, name=name)
+    return runs.start(openings.TaskOpening(chosen, seated, data), board, name=name)
 
 
 @dataclass
@@ -91,7 +87,7 @@ def served(
     with SqlBlackboard(str(path)) as board:
         found = [hosted_run(board, subject, **plan) for subject in subjects]
         host, links = Host(board, found, shows_writing=True), Links(board, PORT)
-        app = GuardedApp(BoundedRequests(application(host, links), budget), links, PAGE_HEADERS)
+        app = application(links, expert_pages(host, links, News(), budget))
         addresses = {"": links.link(RESEARCHERS, "")}
         addresses |= {subject: links.link(EXPERTS, subject) for subject in subjects}
         tokens = {name: link.partition("token=")[2] for name, link in addresses.items()}

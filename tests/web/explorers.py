@@ -11,8 +11,9 @@ from starlette.testclient import TestClient, WebSocketTestSession
 
 from pxp_fsm.web import checks
 from pxp_fsm.web.editing import Editor
-from pxp_fsm.web.server import application
-from pxp_fsm.web.serving import Access, GuardedApp
+from pxp_fsm.web.explorer import beside, explorer_pages
+from pxp_fsm.web.guard import Access
+from pxp_fsm.web.pages import application
 from pxp_fsm.web.subjects import SystemSubject, subject_in
 
 ACCESS = Access(8000, "secret")
@@ -48,7 +49,7 @@ class NoChecks:
 def client_of(subject: SystemSubject = INTERACT, editor: Editor | None = None) -> TestClient:
     """A client with the token; as a context it also starts the server's checks."""
     headers = {"authorization": "Bearer secret"}
-    app = GuardedApp(application(subject, editor=editor), ACCESS)
+    app = application(ACCESS, explorer_pages(subject, editor=editor), *beside(subject))
     return TestClient(app, base_url=BASE, headers=headers)
 
 

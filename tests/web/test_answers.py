@@ -10,7 +10,8 @@ import pytest
 
 from backends.people.waiting import SessionMoved
 from pxp_fsm.web.experts import answers
-from pxp_fsm.web.hosting import News, RunState, SeatPlace
+from pxp_fsm.web.hosting import RunState, SeatPlace
+from pxp_fsm.web.news import News
 
 PLACE = SeatPlace("a", 1, "animals-1", 1, 1)
 

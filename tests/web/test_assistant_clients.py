@@ -148,7 +148,7 @@ def ended(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-END = "Each link is one person's own. Ctrl-C ends the server; nothing is lost.\n"
+END = "Each link and token is one member's own. Ctrl-C ends the server; nothing is lost.\n"
 
 
 async def answers(url: str, token: str) -> str:

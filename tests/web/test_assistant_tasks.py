@@ -18,18 +18,20 @@ from starlette.datastructures import Headers
 
 from backends.databases import SqlBlackboard, tokens
 from pxp_fsm.automata.automaton import Kind
-from pxp_fsm.experiments import members, plan_data, runs
+from pxp_fsm.experiments import members, openings, plan_data, runs
+from pxp_fsm.experiments.openings import TaskOpening
 from pxp_fsm.experiments.plans import ASSISTANTS, Plan
-from pxp_fsm.experiments.runs import Run, TaskOpening
+from pxp_fsm.experiments.runs import Run
 from pxp_fsm.protocol.messages import Message
 from pxp_fsm.protocol.rules import Ending
 from pxp_fsm.sessions.functions import AnswerFunction
 from pxp_fsm.web.assistants.server import server
 from pxp_fsm.web.assistants.tasks import TaskAssistants, member_of
 from pxp_fsm.web.assistants.tools import Toolbox
-from pxp_fsm.web.experts.admission import Links
 from pxp_fsm.web.experts.views import pixels
-from pxp_fsm.web.hosting import Host, News, carried
+from pxp_fsm.web.hosting import Host, carried
+from pxp_fsm.web.links import Links
+from pxp_fsm.web.news import News
 from tests.web.assistants import my_turn, refused, said
 from tests.web.experts import THEIRS, quick
 
@@ -69,7 +71,7 @@ async def serving(
         run = (
             runs.resume(stored[0], board, subject=found, may_be_over=True)
             if stored
-            else runs.start(runs.TaskOpening(chosen, found, data), board)
+            else runs.start(openings.TaskOpening(chosen, found, data), board)
         )
         host, news = Host(board, [run]), News()
         desk = Toolbox(TaskAssistants(host, news), {})
@@ -243,7 +245,7 @@ def test_a_revoked_token_counts_no_longer_than_it_is_remembered(
     seconds: float, tmp_path: Path
 ) -> None:
     with SqlBlackboard(str(tmp_path / "a")) as board:
-        links = Links(board, 8000, scope="assistant", remembers=seconds)
+        links = Links(board, 8000, scopes=("assistant",), remembers=seconds)
 
         def knows(token: str) -> bool:
             given = {"authorization": f"Bearer {token}", "host": "127.0.0.1:8000"}

@@ -11,8 +11,8 @@ import pytest
 from backends.databases import SqlBlackboard
 from pxp_fsm.sessions.events import Event
 from pxp_fsm.tasks.task import HUMAN
-from pxp_fsm.web.experts import answers, server
-from pxp_fsm.web.experts.admission import RequestBudget
+from pxp_fsm.web.experts import answers, pages
+from pxp_fsm.web.guard import RequestBudget
 from tests.web.expert_load import check, measured
 from tests.web.experts import MINE, QuickServer, served
 from tests.web.requests import ask_every_route
@@ -37,7 +37,7 @@ def test_what_is_acknowledged_is_stored(tmp_path: Path, monkeypatch: pytest.Monk
         append(board, session, event)
 
     monkeypatch.setattr(SqlBlackboard, "append", slowly)
-    monkeypatch.setattr(server, "PATIENCE", 0.05)
+    monkeypatch.setattr(pages, "PATIENCE", 0.05)
     monkeypatch.setattr(answers, "PATIENCE", 0.05)
     with served(tmp_path / "lab.sqlite", "ann") as found:
         ann = found.expert("ann")

@@ -8,10 +8,12 @@ import pytest
 from starlette.testclient import TestClient
 
 from pxp_fsm.errors import UsageError
-from pxp_fsm.web.experts.admission import BoundedRequests, Links, RequestBudget, checked_url
-from pxp_fsm.web.experts.server import application
-from pxp_fsm.web.serving import GuardedApp
-from tests.web.experts import BASE, Expert, served
+from pxp_fsm.web.experts.pages import expert_pages
+from pxp_fsm.web.guard import RequestBudget
+from pxp_fsm.web.links import Links, checked_url
+from pxp_fsm.web.news import News
+from pxp_fsm.web.pages import application
+from tests.web.experts import served
 
 
 def test_requests_are_limited_for_each_holder_apart() -> None:
@@ -21,16 +23,6 @@ def test_requests_are_limited_for_each_holder_apart() -> None:
     assert budget.takes("b")
     now = 0.5
     assert [budget.takes("a") for _ in range(2)] == [True, False]
-
-
-def test_who_asks_too_often_waits_and_nobody_else_does(tmp_path: Path) -> None:
-    with served(tmp_path / "lab.sqlite", "ann", "bea") as two:
-        bounded = BoundedRequests(application(two.host, two.links), RequestBudget(0.0, 3.0))
-        client = TestClient(GuardedApp(bounded, two.links), base_url=BASE)
-        ann, bea = (Expert(client, two.tokens[name]) for name in ("ann", "bea"))
-        codes = [ann.ask("GET", "/api/me").status_code for _ in range(4)]
-        assert codes == [200, 200, 200, 429]
-        assert bea.ask("GET", "/api/me").status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -45,7 +37,7 @@ def test_an_address_that_is_none_is_refused(url: str) -> None:
 def test_behind_tls_links_host_and_cookie_are_those_of_the_address(tmp_path: Path) -> None:
     with served(tmp_path / "lab.sqlite", "ann") as found:
         links = Links(found.host.board, 1, "https://Lab.example/")
-        app = GuardedApp(application(found.host, links), links)
+        app = application(links, expert_pages(found.host, links, News()))
         link = links.link("expert", "ann")
         assert link.startswith("https://lab.example/?token=")
         client = TestClient(app, base_url="https://lab.example")

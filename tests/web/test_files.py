@@ -16,7 +16,7 @@ import pytest
 
 from proofs.systems import System
 from pxp_fsm.web.files import embedded, explorer_file
-from pxp_fsm.web.serving import static
+from pxp_fsm.web.pages import static
 from pxp_fsm.web.subjects import subject_in
 from pxp_fsm.web.views import Views
 from tests.command_line import pxp
@@ -129,7 +129,7 @@ def test_more_states_than_are_asked_for_are_cut_and_said_to_be(limit: int) -> No
 def test_the_command_writes_the_same_file_twice(tmp_path: Path) -> None:
     texts = []
     for name in ("a.html", "b.html"):
-        done = pxp("explore", "pxp", "-o", name, "--formula", "F ended", cwd=tmp_path)
+        done = pxp("serve", "pxp", "-o", name, "--formula", "F ended", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert done.stdout.startswith(f"Written: {name} (")
         texts.append(re.sub(rb'id="data">[^<]*', b"", (tmp_path / name).read_bytes()))
@@ -150,12 +150,12 @@ def test_the_command_writes_the_same_file_twice(tmp_path: Path) -> None:
         (["pxp", "-o", "a.html", "--formula", "F ((", "--states", "0"], "--states"),
         (["pxp", "-o", "a.html", "--formula", "F (("], "ends too early"),
         (["pxp", "--edit"], "no table of this system is in a file"),
-        (["pxp", "--monitor", "F ended"], "--monitor: this has no effect without --session"),
+        (["pxp", "--monitor", "F ended"], "--monitor has no effect: pxp is a table"),
     ],
 )
 def test_what_cannot_be_explored_is_refused(
     tmp_path: Path, arguments: list[str], said: str
 ) -> None:
-    done = pxp("explore", "--no-browser", *arguments, cwd=tmp_path)
+    done = pxp("serve", "--no-browser", *arguments, cwd=tmp_path)
     assert (done.returncode, said in done.stderr) == (2, True), done.stderr
     assert not list(tmp_path.iterdir())

@@ -14,20 +14,12 @@ from starlette.testclient import TestClient
 from proofs.systems import Composition, System
 from proofs.systems.folding import Fold
 from pxp_fsm.web.files import embedded
-from pxp_fsm.web.server import application
-from pxp_fsm.web.serving import Access, GuardedApp
-from pxp_fsm.web.subjects import SystemSubject, subject_in
+from pxp_fsm.web.subjects import subject_in
 from pxp_fsm.web.views import MOST_ARROWS, MOST_NODES, StatePicture, Views
+from tests.web.explorers import client_of
 from tests.web.hostile import hostile_system
 
 BUFFERED = subject_in(("pxp",), "fifo:1")
-
-
-def _client(subject: SystemSubject = BUFFERED) -> TestClient:
-    access = Access(8000, "secret")
-    headers = {"authorization": "Bearer secret"}
-    guarded = GuardedApp(application(subject), access)
-    return TestClient(guarded, base_url="http://127.0.0.1:8000", headers=headers)
 
 
 def _graph(client: TestClient, fold: str, *choices: int) -> dict[str, Any]:
@@ -38,7 +30,7 @@ def _graph(client: TestClient, fold: str, *choices: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("fold", Fold)
 def test_a_node_leads_to_itself_and_a_trace_goes_along_arrows(fold: str) -> None:
-    client = _client()
+    client = client_of(BUFFERED)
     shown = _graph(client, fold)
     names = [state["name"] for state in shown["layout"]["states"]]
     arrows = {(one["source"], one["target"]) for one in shown["layout"]["arrows"]}
@@ -69,29 +61,29 @@ def test_what_is_not_drawn_is_counted() -> None:
 
 def test_a_large_system_is_cut_and_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pxp_fsm.web.views.MOST_STATES", 6)
-    client = _client()
+    client = client_of(BUFFERED)
     assert _graph(client, "none")["count"].startswith("The nearest 6 states, ")
     assert "there are more" in _graph(client, "none")["count"]
     assert None in _graph(client, "none", 0, 0, 0)["path"]
 
 
 def test_a_picture_is_written_and_what_cannot_be_is_refused(tmp_path: Path) -> None:
-    client = _client()
+    client = client_of(BUFFERED)
     drawn = client.post("/api/export/svg", json={"fold": "control"})
     assert b"17 states in 9 groups" in drawn.content
     assert client.post("/api/export/itf", json={"fold": "control"}).status_code == 422
     assert client.post("/api/graph", json={"fold": "everything"}).status_code == 422
     assert client.post("/api/graph", json={"choices": [99]}).status_code == 422
-    bargain = _client(subject_in(("examples/own_protocol/bargain.toml",), None))
+    bargain = client_of(subject_in(("examples/own_protocol/bargain.toml",), None))
     assert bargain.post("/api/graph", json={"fold": "symmetry"}).status_code == 422
-    client = _client(subject_in((hostile_system(tmp_path),), None))
+    client = client_of(subject_in((hostile_system(tmp_path),), None))
     hostile = client.post("/api/export/svg", json={"fold": "none"})
     assert hostile.status_code == 200
     assert b"<script" not in hostile.content
 
 
 def test_a_file_has_the_same_pictures() -> None:
-    views, client = Views(BUFFERED.system()), _client()
+    views, client = Views(BUFFERED.system()), client_of(BUFFERED)
     data = json.loads(json.dumps(embedded(views, (), 1000)))
     for fold, kept in data["graphs"].items():
         numbers = kept.pop("numbers")

@@ -191,7 +191,7 @@ def test_a_trace_plays_and_stops(browser: Any, buffered: str) -> None:
 
 
 def test_a_file_plays_without_any_network(browser: Any, tmp_path: Path) -> None:
-    done = pxp("explore", "pxp", "--channel", "fifo:1", "-o", "a.html", cwd=tmp_path)
+    done = pxp("serve", "pxp", "--channel", "fifo:1", "-o", "a.html", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     address = (tmp_path / "a.html").as_uri()
     with opened(browser, address, offline=True) as page:
@@ -210,7 +210,7 @@ def test_a_file_plays_without_any_network(browser: Any, tmp_path: Path) -> None:
 
 
 def test_a_file_says_where_its_states_end(browser: Any, tmp_path: Path) -> None:
-    done = pxp("explore", "pxp", "-o", "a.html", "--states", "3", cwd=tmp_path)
+    done = pxp("serve", "pxp", "-o", "a.html", "--states", "3", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     with opened(browser, (tmp_path / "a.html").as_uri(), offline=True) as page:
         page.get_by_role("button", name="Random walk").click()
@@ -219,7 +219,7 @@ def test_a_file_says_where_its_states_end(browser: Any, tmp_path: Path) -> None:
 
 def test_hostile_texts_stay_texts(browser: Any, tmp_path: Path) -> None:
     path = hostile_system(tmp_path)
-    done = pxp("explore", path, "-o", "a.html", cwd=tmp_path)
+    done = pxp("serve", path, "-o", "a.html", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     with served(path) as address:
         for one in (address, (tmp_path / "a.html").as_uri()):
@@ -255,7 +255,7 @@ def test_axe_finds_nothing_and_nothing_is_too_wide(
 def test_the_picture_of_all_states_shows_the_trace_and_leads_to_each(
     browser: Any, buffered: str, tmp_path: Path
 ) -> None:
-    done = pxp("explore", "pxp", "--channel", "fifo:1", "-o", "a.html", cwd=tmp_path)
+    done = pxp("serve", "pxp", "--channel", "fifo:1", "-o", "a.html", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     for address in (buffered, (tmp_path / "a.html").as_uri()):
         with opened(browser, f"{address}#t=0") as page:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from pxp_fsm.diagrams.graphviz import Placement
-from pxp_fsm.web import hosting
-from pxp_fsm.web.hosting import LOST, News
+from pxp_fsm.web import news
+from pxp_fsm.web.news import LOST, News, NewsItem
 from tests.web.experts import BASE, served
 
 
@@ -25,9 +25,9 @@ def _quick() -> Iterator[None]:
 def test_whoever_is_too_far_behind_hears_that_something_was_lost(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(hosting, "_MOST", 3)
+    monkeypatch.setattr(news, "_MOST", 3)
 
-    async def listen() -> list[str]:
+    async def listen() -> list[NewsItem]:
         found = News()
         found.begin()
         with found.listening() as slow:
@@ -36,20 +36,21 @@ def test_whoever_is_too_far_behind_hears_that_something_was_lost(
             await asyncio.sleep(0)
             return [await slow.get() for _ in range(slow.qsize())]
 
-    assert asyncio.run(listen()) == [LOST, "e"]
+    assert asyncio.run(listen()) == [LOST, NewsItem("e")]
 
 
-def test_a_page_that_is_too_far_behind_asks_for_everything_again(
+def test_a_page_that_is_too_far_behind_begins_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where what filled its queue was news of others, which it is not told."""
-    monkeypatch.setattr(hosting, "_MOST", 3)
+    monkeypatch.setattr(news, "_MOST", 3)
     with served(tmp_path / "lab.sqlite", "ann", "bea") as found:
         for subject in ("ann", "bea"):
             found.expert(subject).waiting()
         headers = {"origin": BASE, "authorization": f"Bearer {found.tokens['ann']}"}
         address = "ws://127.0.0.1:8000/api/events"
         with found.client.websocket_connect(address, headers=headers) as heard:
+            assert heard.receive_json() == {"type": "begin"}
 
             def burst() -> None:
                 for name in ("run-bea", "run-bea", "run-bea", "run-ann", "run-bea"):
@@ -57,4 +58,4 @@ def test_a_page_that_is_too_far_behind_asks_for_everything_again(
 
             assert found.client.portal is not None
             found.client.portal.call(burst)
-            assert heard.receive_json() == {"type": "lost"}
+            assert heard.receive_json() == {"type": "begin"}

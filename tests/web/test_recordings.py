@@ -62,12 +62,12 @@ def test_what_is_not_stored_is_not_explored(database: str, tmp_path: Path) -> No
     with pytest.raises(NotThere, match="has no session 'lab/other'"):
         Recording("lab/other", database)
     for arguments, said in (
-        (["--session", "lab/other", "--database", database], "has no session 'lab/other'"),
-        (["--session", "lab/system", "--database", "none.sqlite"], "none.sqlite"),
-        (["pxp", "--session", "lab/system"], "--session: the tables and the channel of a session"),
-        (["pxp", "--database", database], "--database: this has no effect without --session"),
+        (["lab/other", "--database", database], "has no session 'lab/other'"),
+        (["lab/system", "--database", "none.sqlite"], "none.sqlite"),
+        (["lab/system", "--channel", "sync", "--database", database], "--channel has no effect"),
+        (["pxp", "--database", database], "--database has no effect: pxp is a table"),
     ):
-        done = command("explore", *arguments, cwd=tmp_path)
+        done = command("serve", *arguments, cwd=tmp_path)
         assert done.returncode in (2, 3), done.stderr
         assert said in done.stderr
     assert not list(tmp_path.iterdir())

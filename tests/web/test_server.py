@@ -1,4 +1,4 @@
-"""The explorer's server: who may talk to it, what it answers, and what it refuses."""
+"""The explorer's pages: what they are answered, and what is refused."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
-from starlette.websockets import WebSocketDisconnect
 
 from proofs.export.traces import actions_of
 from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol.relations import Assumption
-from pxp_fsm.web.serving import Access, listen
+from pxp_fsm.web.serving import listen
 from tests.command_line import PLACES
-from tests.web.explorers import BASE, EVENTS, PXP, client_of, events_of
+from tests.web.explorers import PXP, client_of, events_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,78 +29,6 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def client() -> Iterator[TestClient]:
     yield client_of()  # without its lifespan, so that nothing is checked beside it
-
-
-@pytest.mark.parametrize(
-    ("headers", "code"),
-    [
-        ({"authorization": "Bearer secret"}, 200),
-        ({"cookie": "pxp-8000=secret"}, 200),
-        ({"cookie": "pxp-8000=secret", "origin": BASE}, 200),
-        ({"authorization": "Bearer secret", "host": "localhost:8000"}, 200),
-        ({}, 403),
-        ({"authorization": "Bearer Secret"}, 403),
-        ({"authorization": "Bearer \u00e9"}, 403),
-        ({"cookie": "pxp-8001=secret"}, 403),
-        ({"cookie": "pxp-8000=; =;;\x01"}, 403),
-        ({"authorization": "Bearer secret", "host": "evil.example"}, 403),
-        ({"authorization": "Bearer secret", "host": "127.0.0.1:8001"}, 403),
-        ({"authorization": "Bearer secret", "origin": "http://evil.example"}, 403),
-        ({"authorization": "Bearer secret", "origin": "http://localhost:8000"}, 403),
-        ({"authorization": "Bearer secret", "origin": "null"}, 403),
-    ],
-)
-def test_only_the_page_with_the_token_may_talk(
-    client: TestClient, headers: dict[str, str], code: int
-) -> None:
-    client = TestClient(client.app, base_url=BASE)
-    sent = {name.encode(): value.encode("utf-8") for name, value in headers.items()}
-    for path in ("/api/system", "/", "/explorer.js", "/openapi.json"):
-        answer = client.get(path, headers=sent, follow_redirects=False)
-        assert answer.status_code == code, path
-        assert "unsafe" not in answer.headers["content-security-policy"]
-        assert "default-src 'none'" in answer.headers["content-security-policy"]
-        assert "secret" not in answer.text
-
-
-def test_the_token_becomes_a_cookie_and_leaves_the_address(client: TestClient) -> None:
-    client = TestClient(client.app, base_url=BASE)
-    answer = client.get("/?token=secret", follow_redirects=False)
-    assert (answer.status_code, answer.headers["location"]) == (303, "/")
-    assert "HttpOnly" in answer.headers["set-cookie"]
-    assert "SameSite=strict" in answer.headers["set-cookie"]
-    assert client.get("/").status_code == 200
-    assert client.get("/?token=secret", follow_redirects=False).status_code == 303
-    assert TestClient(client.app, base_url=BASE).get("/?token=other").status_code == 403
-    assert TestClient(client.app, base_url="http://evil").get("/?token=secret").status_code == 403
-
-
-def test_every_start_has_its_own_token() -> None:
-    tokens = {Access(1).token for _ in range(3)}
-    assert len(tokens) == 3
-    assert min(map(len, tokens)) >= 43
-    assert "token" not in repr(Access(1))
-
-
-@pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize(
-    ("address", "headers", "admitted"),
-    [
-        (EVENTS, {"origin": BASE}, True),
-        (EVENTS, {}, False),
-        (EVENTS, {"origin": "http://evil.example"}, False),
-        (EVENTS, {"origin": BASE, "authorization": "Bearer other"}, False),
-        ("ws://evil.example:8000/api/events", {"origin": "http://evil.example:8000"}, False),
-    ],
-)
-def test_a_socket_needs_the_origin_too(
-    client: TestClient, address: str, headers: dict[str, str], admitted: bool
-) -> None:
-    if admitted:
-        with client.websocket_connect(address, headers=headers):
-            return
-    with pytest.raises(WebSocketDisconnect), client.websocket_connect(address, headers=headers):
-        pass
 
 
 def test_the_interface_is_described(client: TestClient) -> None:
@@ -311,8 +238,8 @@ def test_a_port_that_is_taken_is_refused() -> None:
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 @pytest.mark.parametrize(
     "asked",
-    [("explore", "pxp", "--no-browser"), ("mcp", "animals", "--instances", "1", "--port", "0")],
-    ids=["explore", "mcp"],
+    [("serve", "pxp", "--no-browser"), ("mcp", "animals", "--instances", "1", "--port", "0")],
+    ids=["serve", "mcp"],
 )
 def test_two_interrupts_end_a_server_as_one_does(asked: tuple[str, ...], tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pxp_fsm.cli", *asked]

@@ -93,6 +93,7 @@ def test_what_a_model_writes_is_seen_by_its_expert_alone_until_it_is_sent(
         }
         other = written(found, "bea")
         with found.client.websocket_connect(EVENTS, headers=headers(found, "bea")) as heard:
+            assert heard.receive_json() == {"type": "begin"}
             found.host.on_write(session)
             found.host.on_write(other)
             assert heard.receive_json()["id"] == other

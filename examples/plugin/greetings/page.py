@@ -1,4 +1,4 @@
-"""The page: `pxp explore` shows it at /greetings/."""
+"""The page: `pxp serve` shows it at /greetings/."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from html import escape
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
-from pxp_fsm.web import SystemSubject
+from pxp_fsm.web import PageSet, SystemSubject
 
 
-def router(subject: SystemSubject) -> APIRouter:
+def pages(subject: SystemSubject) -> PageSet:
     """A page that greets the members of the system that is explored."""
-    pages = APIRouter()
+    routes = APIRouter()
 
-    @pages.get("/", response_class=HTMLResponse)
+    @routes.get("/", response_class=HTMLResponse)
     def greet() -> str:
         names = ", ".join(escape(name) for name, _ in subject.members)
         return f"<!doctype html><title>Greetings</title><p>Hello, {names}!</p>"
 
-    return pages
+    return PageSet(title="Greetings", routes=routes)

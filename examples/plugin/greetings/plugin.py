@@ -8,6 +8,6 @@ PLUGIN = Plugin(
     tasks={"greetings": "greetings.task:GREETINGS"},
     checks=("greetings.check:PHRASES",),
     formats={"phrasebook": Format(".phrases", table="greetings.phrasebook:to_phrasebook")},
-    pages={"greetings": "greetings.page:router"},
+    pages={"greetings": "greetings.page:pages"},
     commands={"greet": Entry("greet in a language", "greetings.cli:greet")},
 )

@@ -15,9 +15,8 @@ from pxp_fsm import __version__
 from pxp_fsm.analysis.audits.records import AuditReport, SessionFindings
 from pxp_fsm.artifacts import atomic_path
 from pxp_fsm.diagrams.text import legible, shortened
-from pxp_fsm.errors import require_extra
+from pxp_fsm.errors import counted, require_extra
 from pxp_fsm.experiments.reports import figures
-from pxp_fsm.experiments.summary import counted
 from pxp_fsm.protocol.messages import Answer
 
 SHOWN = 10

@@ -46,9 +46,8 @@ from proofs.audit.systems import SystemTables
 from proofs.languages import Word, class_language
 from proofs.languages.published_code import K
 from pxp_fsm.automata.tables import BUILTIN, builtin
-from pxp_fsm.errors import DataError, PXPError, UsageError, quoted
+from pxp_fsm.errors import DataError, PXPError, UsageError, counted, quoted
 from pxp_fsm.experiments.drawings import chosen_runs
-from pxp_fsm.experiments.summary import counted
 from pxp_fsm.protocol.rules import Interact, Pxp
 
 _LINE = re.compile(r"sessionID-([^\s,]+), (?:ailment|mol)-(.*) ::: tags-\[(.*)\]", re.DOTALL)

@@ -9,62 +9,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from backends.databases.session_documents import session_document
-from pxp_fsm import defaults, documents
-from pxp_fsm.errors import DataError, Fault, FileError, UsageError, quoted
+from pxp_fsm import defaults
+from pxp_fsm.errors import DataError, Fault, UsageError, quoted
+from pxp_fsm.options import Option, option
 from pxp_fsm.prompting.replies import unfenced
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
-
-_BOUND = {"type": "integer", "minimum": 1, "maximum": 2**31 - 1}
-
-
-def _word(description: str) -> dict[str, Any]:
-    return {"type": "string", "minLength": 1, "maxLength": 100, "description": description}
-
-
-def schema() -> dict[str, Any]:
-    """The JSON Schema of mappings."""
-    properties = {
-        "format": {"const": 1, "description": "The version of this format."},
-        "protocol": {"enum": ["interact", "pxp"], "description": "What the agents followed."},
-        "n": {**_BOUND, "description": f"INTERACT's bound n; left out, {defaults.N}."},
-        "k": {**_BOUND, "description": f"INTERACT's k, left out {defaults.K}, or PXP's bound."},
-        "agents": {
-            "type": "array",
-            "minItems": 2,
-            "maxItems": 2,
-            "items": _word("A name as the recording has it."),
-            "description": "The initiator and the responder; left out: whoever sends first begins.",
-        },
-        "form": {
-            "enum": ["json", "lines"],
-            "description": "What a message is: one JSON object (json, the default), or text with "
-            "three lines that begin with the keys and a colon.",
-        },
-        "tag": _word("The key of the tag; left out, tag."),
-        "prediction": _word("The key of the prediction; left out, prediction."),
-        "explanation": _word("The key of the explanation; left out, explanation."),
-        "tags": {
-            "type": "object",
-            "additionalProperties": _word("The tag."),
-            "description": "Words of the recording, and the tag that each stands for.",
-        },
-    }
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "A mapping of a recording",
-        "description": "How the messages of other programs are those of a protocol.",
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["format", "protocol"],
-        "properties": properties,
-    }
-
+from pxp_fsm.schemas import FileKind
 
 Found = tuple[str, dict[str, Any] | DataError]
 """Where a session stands in its file, and its document, or why there is none."""
@@ -97,30 +53,77 @@ class Convention:
     tags: Mapping[str, str] | None = None
 
 
+Word = Annotated[str, Option(least=1, most=100)]
+
+
+@dataclass(frozen=True)
+class MappingFile:
+    """A mapping as its file says it."""
+
+    protocol: str = option("What the agents followed.", choices=("interact", "pxp"))
+    n: int | None = option(
+        "INTERACT's bound n.", None, default=str(defaults.N), least=1, most=2**31 - 1
+    )
+    k: int | None = option(
+        "INTERACT's k, or PXP's bound.",
+        None,
+        default=f"{defaults.K}, or for PXP no bound",
+        least=1,
+        most=2**31 - 1,
+    )
+    agents: tuple[Word, ...] = option(
+        "The initiator and the responder, as the recording has them.",
+        (),
+        default="whoever sends first begins",
+        least=2,
+        most=2,
+    )
+    form: str = option(
+        "What a message is: one JSON object (json), or text with three lines that begin with the "
+        "keys and a colon.",
+        "json",
+        choices=("json", "lines"),
+    )
+    tag: Word = option("The key of the tag.", "tag")
+    prediction: Word = option("The key of the prediction.", "prediction")
+    explanation: Word = option("The key of the explanation.", "explanation")
+    tags: Mapping[str, Word] | None = option(
+        "Words of the recording, and the tag that each stands for.", None
+    )
+
+    @property
+    def rules(self) -> Rules:
+        """The protocol's rules; raises `UsageError`."""
+        if self.protocol == "pxp":
+            return Pxp(self.k)
+        return Interact(
+            defaults.N if self.n is None else self.n, defaults.K if self.k is None else self.k
+        )
+
+    def problems(self) -> Iterator[Fault]:
+        """Bounds that the protocol does not have."""
+        if self.protocol == "pxp" and self.n is not None:
+            yield Fault(("n",), "n is INTERACT's bound; PXP is bounded by k")
+            return
+        try:
+            _ = self.rules
+        except UsageError as error:
+            yield Fault(("k",), str(error))
+
+
+MAPPING = FileKind(
+    MappingFile,
+    "a mapping",
+    "A mapping of a recording",
+    "How the messages of other programs are those of a protocol.",
+)
+
+
 def read_mapping(path: Path) -> Convention:
     """The mapping in a file; raises `FileError` with every fault and its line."""
-    text = documents.text_of(path, "a mapping")
-    raw = documents.read(text, path.name)
-    found = documents.faults(raw, schema())
-    if not found and raw["protocol"] == "pxp" and "n" in raw:
-        found = [Fault(("n",), "n is INTERACT's bound; PXP is bounded by k")]
-    if found:
-        raise FileError(documents.located(found, text, str(path)))
-    try:
-        rules: Rules = Pxp(raw.get("k"))
-        if raw["protocol"] == "interact":
-            rules = Interact(raw.get("n", defaults.N), raw.get("k", defaults.K))
-    except UsageError as error:
-        raise FileError(documents.located([Fault(("k",), str(error))], text, str(path))) from error
-    names = "tag", "prediction", "explanation"
-    tag, prediction, explanation = (raw.get(name, name) for name in names)
-    return Convention(
-        rules,
-        tuple(raw.get("agents", ())),
-        raw.get("form", "json"),
-        (tag, prediction, explanation),
-        raw.get("tags"),
-    )
+    said = MAPPING.load(path).value
+    keys = said.tag, said.prediction, said.explanation
+    return Convention(said.rules, said.agents, said.form, keys, said.tags)
 
 
 def document_of(found: RecordedConversation, convention: Convention, run: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from backends.databases import RunRecord, SqlBlackboard
 from backends.databases.records import own_run
-from backends.databases.session_documents import check_document, store_document
+from backends.databases.session_documents import read_document, store_document
 from pxp_fsm import __version__
 from pxp_fsm.analysis.recordings.conversations import read_mapping
 from pxp_fsm.analysis.recordings.forms import form_of
@@ -53,11 +53,12 @@ def open_recordings(name: str, mapping: Path | None = None) -> Iterator[Recordin
                 recordings.unread.append((where, str(found)))
                 continue
             try:
-                run = own_run(check_document(found, where)["session"]["name"])
+                document = read_document(found, where)
+                run = own_run(document.session.name)
                 if run not in runs:
                     board.start_run(RunRecord(run, form.name, "{}", 0, __version__, ""))
                     runs.add(run)
-                store_document(board, found, run, where)
+                store_document(board, document, run, where)
             except DataError as error:
                 recordings.unread.append((where, str(error).removeprefix(f"{where}: ")))
         if not runs:

@@ -2,21 +2,53 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from backends.models.settings import LIMITS, Settings
 from pxp_fsm import defaults
-from pxp_fsm.options import option
+from pxp_fsm.cli import configuration
+from pxp_fsm.options import given, option
+from pxp_fsm.registry import load
+
+_SERVER = "Server"
 
 
 def database(text: str = "The database: a file or a URL.") -> Any:
-    """The database to read."""
-    return option(text, defaults.STORED, metavar="URL")
+    """The database to read: where none is named, that of pxp.toml, or that of the last runs."""
+    return option(text, defaults.STORED, metavar="URL", common=True)
 
 
 def database_argument() -> Any:
     """The database to read, as an argument."""
     return option("", defaults.STORED, argument=True)
+
+
+def models_file(text: str) -> Any:
+    """A file with servers, prices and settings of models."""
+    return option(
+        text, None, name="models", metavar="FILE", default="pxp.toml, where it is", group=LIMITS
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions:
+    """How models are asked: a file of settings, and the caps."""
+
+    models_file: Path | None = models_file(
+        "Servers, prices, rates, cache and recordings of models: a file (pxp help models)."
+    )
+    caps: dict[str, Any] = given(Settings)
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the file, or of pxp.toml, with the caps."""
+        path = configuration.models_file(self.models_file)
+        if path is None:
+            return Settings(**self.caps)
+        settings: Settings = load("backends.models.files:read_settings")(path)
+        return replace(settings, **self.caps)
 
 
 def mapping() -> Any:
@@ -31,23 +63,48 @@ def mapping() -> Any:
 
 def port(otherwise: int) -> Any:
     """The port of a server of pages."""
-    text = "The port of the server; 0 is any free one."
-    return option(text, otherwise, least=0, most=65535, metavar="PORT")
+    return option(
+        "The port of the server; 0 is any free one.",
+        otherwise,
+        least=0,
+        most=65535,
+        metavar="PORT",
+        default="8765 where others take part (8766: assistants), else 0",
+        group=_SERVER,
+    )
+
+
+def browser() -> Any:
+    """Whether the page of whoever starts a server is opened."""
+    return option("Open the page in the browser.", True, group=_SERVER)
+
+
+def days(otherwise: float) -> Any:
+    """How long links and tokens count."""
+    return option(
+        "The days for which a link is valid.",
+        otherwise,
+        above=0,
+        most=3650,
+        default="14, of a study 90",
+        group=_SERVER,
+    )
 
 
 def server_url(whose: str) -> Any:
     """The address by which others come to a server of pages; without it there are no others."""
     text = f"Where {whose} reach the server: https://HOST of the server that terminates TLS."
-    return option(text, None, metavar="URL", default="this machine alone")
+    return option(text, None, metavar="URL", default="this machine alone", group=_SERVER)
 
 
-def new_database() -> Any:
+def new_database(default: str = "in the output folder") -> Any:
     """The database in which sessions are stored."""
     return option(
         "The database that stores the sessions: a file or a URL.",
         None,
         metavar="URL",
-        default="in the output folder",
+        default=default,
+        common=True,
     )
 
 
@@ -92,7 +149,7 @@ def signing_key() -> Any:
 
 def as_json(text: str = "Write JSON to standard output.") -> Any:
     """Whether the results are printed as JSON."""
-    return option(text, False, name="json")
+    return option(text, False, name="json", common=True)
 
 
 def drawing(text: str) -> Any:
@@ -105,8 +162,6 @@ def seed(text: str, least: int | None = None) -> Any:
     return option(text, 0, least=least)
 
 
-def verbose() -> Any:
-    """Whether a run prints more than one screen."""
-    return option(
-        "Print intervals, remarks, what is proved and every file, too.", False, short="-v"
-    )
+def verbose(text: str) -> Any:
+    """Whether more is printed than most readers want."""
+    return option(text, False, short="-v", common=True)

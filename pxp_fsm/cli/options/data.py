@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from backends.models.settings import Settings
 from pxp_fsm.cli.command import extended
 from pxp_fsm.cli.options import common
 from pxp_fsm.options import option
@@ -19,20 +18,6 @@ def _table() -> Any:
 
 def _output() -> Any:
     return option("The table to write, .csv or .jsonl.", short="-o")
-
-
-@dataclass(frozen=True, kw_only=True)
-class DataCheckOptions:
-    """Check the data of your own in TABLE (a file or its folder) as TASK would read them.
-
-    Every fault is named with file and line. Exit code 2: the data cannot be used.
-    """
-
-    task: str = option(argument=True)
-    table: Path = _table()
-    materials: Path | None = option(
-        "DRUG: the list of what can be bought, where predictions are pathways.", None, path="any"
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,4 +67,4 @@ class DataSummarizeOptions:
     output: Path = _output()
     model: str = option("The model that summarises: anthropic:NAME, openai:NAME[@URL].")
     prompts: Path | None = option("A file with a prompt of your own.", None)
-    models: Settings
+    models: common.ModelOptions

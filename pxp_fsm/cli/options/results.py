@@ -1,76 +1,13 @@
-"""Options of the commands that show results: `pxp sessions`, `draw`, `report`, …"""
+"""Options of the commands that show results: `pxp report`, `compare`, `audit`, …"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
-from pxp_fsm import defaults
 from pxp_fsm.cli.options import common
-from pxp_fsm.diagrams import FORMATS, Style
 from pxp_fsm.options import option
-
-
-@dataclass(frozen=True, kw_only=True)
-class SessionsOptions:
-    """List all sessions or those of run NAME, or show the messages of session NAME."""
-
-    name: str | None = option("", None, argument=True)
-    prompts: bool = option(
-        "Also show what models were asked for each message of the session, and replied.", False
-    )
-    database: str = common.database()
-    limit: int = option("List at most N sessions.", 200, least=1)
-    skip: int = option("Skip the first N sessions.", 0, least=0)
-
-
-@dataclass(frozen=True, kw_only=True)
-class DrawOptions:
-    """Draw WHAT: a built-in automaton, a table file, or a session such as drug-1/1/3.
-
-    A counterexample is drawn as a sequence chart, and on the automaton of each agent; with --agent,
-    on the automaton of that agent alone.
-    """
-
-    what: tuple[str, ...] = option("", (), argument=True, metavar="[WHAT]...")
-    output: Path | None = option(
-        "The file to write; its suffix (.svg .png .pdf .tex .dot .gv .mmd) determines the format.",
-        None,
-        short="-o",
-        default="named after WHAT",
-    )
-    form: str | None = option(
-        "The format, if FILE is not given; itf and latex write the steps of a counterexample.",
-        None,
-        name="format",
-        choices=(*FORMATS, "itf", "latex"),
-    )
-    style: Style
-    state: str | None = option("Mark this state of the automaton.", None, metavar="STATE")
-    agent: str | None = option(
-        "Draw the automaton of this agent of a session or counterexample, with its path and state.",
-        None,
-        metavar="NAME",
-    )
-    counterexample: str | None = option(
-        "Without WHAT: draw the shortest session that contradicts this claim of pxp check "
-        "(pxp.terminates where two protocols have a claim of that name). With tables: draw a "
-        "counterexample to this standard check or formula.",
-        None,
-        metavar="CLAIM",
-    )
-    channel: str | None = option(
-        "The channel between the tables of a counterexample, as in pxp check.",
-        None,
-        metavar="CHANNEL",
-        default="sync",
-    )
-    relations: str | None = option(
-        "The assumptions of the claim on MATCH and AGREE.", None, metavar="NAME"
-    )
-    n: int = option("The bound n of INTERACT.", defaults.N)
-    k: int = option("The bound k.", defaults.K, metavar="K")
-    database: str = common.database("The database that holds the session: a file or a URL.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,8 +36,8 @@ class ReportOptions:
         None,
         default="for runs of at most 500 sessions",
     )
-    catalogue: Path | None = option(
-        "The catalogue of your own that the models were asked with.", None
+    models_file: Path | None = common.models_file(
+        "The file with the servers and prices that the models were asked with."
     )
     figures: Path | None = option(
         "Also write every figure into this folder, as SVG and PDF.", None, path="folder"
@@ -109,6 +46,14 @@ class ReportOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class CompareOptions:
+    """Compare X with Y: two runs, two experiments, or two networks."""
+
+    without: ClassVar[str] = "run"
+    what: tuple[str, ...] = option("", (), argument=True, metavar="X Y", listed="runs")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareRuns:
     """Compare two runs, or two experiments by their files, session by session."""
 
     first: str = option(argument=True)
@@ -174,15 +119,3 @@ class AuditOptions:
         least=1,
         most=1_000_000,
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class CostOptions:
-    """Show the model costs of each run in DATABASE (a file or a URL), by purpose.
-
-    Calls served from the call cache are counted and cost nothing. "again" counts retries after a
-    failure; "a session" is the number of calls per started session.
-    """
-
-    database: str = common.database_argument()
-    only: str | None = option("Show this run only.", None, name="run", metavar="RUN")

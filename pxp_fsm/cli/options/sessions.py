@@ -4,23 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from backends.models.settings import Settings
-from pxp_fsm import defaults
-from pxp_fsm.cli.command import given
 from pxp_fsm.cli.options import common
 from pxp_fsm.experiments.plans import Plan
-from pxp_fsm.options import option
+from pxp_fsm.options import given, option
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """Run sessions of TASK: drug or rad, or the system in a file (MY_SYSTEM.toml).
+    """Run X: the sessions of a task, of a system or of an experiment, or a network on an input.
 
-    Of drug and rad it counts how many sessions are intelligible, as in Table 1 of the papers. Of a
-    system it first says what is proved; the options for tasks do not apply.
+    Of a task it counts how many sessions are intelligible, as in Table 1 of the papers. Of a
+    system it first says what is proved. Of an experiment, finished runs are skipped, and a changed
+    file is a new experiment (JSON Schema: pxp_fsm/experiments/experiment.schema.json).
     """
+
+    without: ClassVar[str] = "task"
+    what: tuple[str, ...] = option("", (), argument=True, metavar="X [INPUT]", listed="tasks")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunTask:
+    """Run sessions of a task or of a system."""
 
     plan: dict[str, Any] = given(Plan)
     unbounded: bool = option(
@@ -34,11 +40,11 @@ class RunOptions:
         name="monitor",
         metavar="FORMULA",
     )
-    models: Settings
+    models: common.ModelOptions
     output: Path = common.output()
     database: str | None = common.new_database()
     resume: str | None = option(
-        "Resume an interrupted run at its next message.", None, metavar="RUN"
+        "Resume an interrupted run at its next message.", None, metavar="RUN", listed="runs"
     )
     fork: str | None = option(
         "Carry on a stored session from one of its messages, as a session of a new run, which says "
@@ -63,19 +69,15 @@ class RunOptions:
         "side.",
         False,
     )
-    verbose: bool = common.verbose()
+    verbose: bool = common.verbose("Print intervals, remarks, what is proved and every file, too.")
     anyway: bool = option(
         "System: run it although it has a deadlock, or a property is not as expected.", False
     )
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExperimentOptions:
-    """Run the experiment in FILE, or the part of it that has not run yet.
-
-    Finished runs are skipped; a changed file is a new experiment. The published JSON Schema is
-    pxp_fsm/experiments/experiment.schema.json.
-    """
+class RunExperiment:
+    """Run an experiment, or the part of it that has not run yet."""
 
     file: Path = option(argument=True, path="any")
     subject: str | None = option(
@@ -89,8 +91,8 @@ class ExperimentOptions:
     executor: str | None = common.executor()
     anchor: Path | None = common.anchor()
     sign: Path | None = common.signing_key()
-    verbose: bool = common.verbose()
-    models: Settings
+    verbose: bool = common.verbose("Print intervals, remarks, what is proved and every file, too.")
+    models: common.ModelOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,10 +104,10 @@ class TestOptions:
     given again.
     """
 
-    run: str = option(argument=True)
+    run: str = option(argument=True, listed="runs")
     rows: int | None = option("Ask only the first N rows of the test data.", None, least=1)
     database: str = common.database()
-    models: Settings
+    models: common.ModelOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +118,7 @@ class JudgeOptions:
     run, with itself on the same question, and with itself when the order is reversed.
     """
 
-    run: str = option(argument=True)
+    run: str = option(argument=True, listed="runs")
     model: str = option("The model that judges.", name="judge", metavar="MODEL")
     consistency: int = option(
         "Submit each question N times, and report how often the judge agrees with itself.",
@@ -127,85 +129,7 @@ class JudgeOptions:
     limit: int | None = option("Judge only the first N pairs.", None, least=1)
     prompts: Path | None = option("A file of prompts to use instead of those of the run.", None)
     database: str = common.database()
-    models: Settings
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExploreOptions:
-    """Explore a system step by step in a browser: TABLEs, or a system file; without one, INTERACT.
-
-    The page shows every member's automaton, the messages so far, what can happen next, and why
-    everything else cannot. The server listens on this machine alone and writes nothing, but with
-    --edit the TABLEs that you save; Ctrl-C ends it. With --output the page is written as one file
-    that needs no server and no network.
-    """
-
-    tables: tuple[str, ...] = option("", (), argument=True, metavar="[TABLE...]")
-    channel: str | None = option(
-        "The channel between the TABLEs: sync, fifo:C, lossy:C, … (pxp help systems).",
-        None,
-        metavar="CHANNEL",
-        default="that of the system file, or sync",
-    )
-    session: str | None = option(
-        "Explore what happened in a stored session, and what could have; one that is not over is "
-        "followed.",
-        None,
-        metavar="NAME",
-    )
-    monitors: tuple[str, ...] = option(
-        "With --session, say how this formula stands after each message; repeatable.",
-        (),
-        name="monitor",
-        metavar="FORMULA",
-    )
-    database: str | None = option(
-        "With --session, the database: a file or a URL.",
-        None,
-        metavar="URL",
-        default=defaults.STORED,
-    )
-    edit: bool = option(
-        "Edit the TABLEs that are files as text; a file is written when you save it.", False
-    )
-    output: Path | None = option(
-        "Write the page as one HTML file, with states and verdicts.", None, short="-o"
-    )
-    formulas: tuple[str, ...] = option(
-        "With --output, also check FORMULA; repeatable.", (), name="formula", metavar="FORMULA"
-    )
-    states: int | None = option(
-        "With --output, the most states that the file holds.", None, default="20000", least=1
-    )
-    port: int = common.port(0)
-    browser: bool = option("Open the page in the browser.", True)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ServeOptions:
-    """Let experts take part in a browser: in the experiments of FILEs, or in stored RUNs.
-
-    In the file, human = "browser" (who names the tags) or "browser:relations" (who answers MATCH
-    and AGREE) stands below [agents]. The command prints a link for each expert and one for whoever
-    runs the experiments. The server listens on this machine alone; behind a server that terminates
-    TLS, --url says where experts reach it. What was asked is asked again after a restart.
-    """
-
-    targets: tuple[str, ...] = option("", argument=True, metavar="FILE|RUN...")
-    subjects: tuple[str, ...] = option(
-        "The pseudonym of an expert, who has a run of each FILE; repeatable.",
-        (),
-        name="subject",
-        metavar="NAME",
-        default="that of the file, or expert",
-    )
-    database: str | None = option(
-        "The database: a file or a URL.", None, metavar="URL", default=defaults.STORED
-    )
-    port: int = common.port(8765)
-    url: str | None = common.server_url("experts")
-    days: float = option("The days for which a link is valid.", 14.0, above=0, most=3650)
-    browser: bool = option("Open the researcher's page in the browser.", True)
+    models: common.ModelOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,5 +167,5 @@ class McpOptions:
     database: str | None = common.new_database()
     port: int = common.port(8766)
     url: str | None = common.server_url("assistants")
-    days: float = option("The days for which a token is valid.", 14.0, above=0, most=3650)
-    models: Settings
+    days: float = common.days(14.0)
+    models: common.ModelOptions

@@ -1,9 +1,10 @@
-"""Options of the commands that store and exchange: `pxp verify`, `export`, `archive`, …"""
+"""Options of the commands that store and exchange: `pxp verify`, `export`, `import`, …"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ClassVar
 
 from pxp_fsm import defaults
 from pxp_fsm.cli.options import common
@@ -19,21 +20,38 @@ _OF_TABLES = (
 )
 """Our own formats of one table; plug-ins add others, and those of systems."""
 
+_ARCHIVE = "Archive"
+
 
 @dataclass(frozen=True, kw_only=True)
 class VerifyOptions:
-    """Report whether and where DATABASE (a file or a URL) was changed after it was recorded.
+    """Report whether and where X, a database (a file or a URL) or an archive, was changed.
 
-    Prints a mark for each run. Keep the mark where the database's owner cannot write: the owner can
-    rewrite everything in a database, but not so that the mark stays the same. An anchor, which
-    `pxp run --anchor` signs, holds the marks of runs as they were at their ends.
+    Of a database a mark is printed for each run. Keep the mark where the database's owner cannot
+    write: the owner can rewrite everything in a database, but not so that the mark stays the same.
+    An anchor, which `pxp run --anchor` signs, holds the marks of runs as they were at their ends.
 
-    All that is recorded is covered, with costs, times, consents and erasures. Not covered are
-    drafts, links of participants, who subjects are, the version of the schema, and the order in
-    which runs are listed.
+    Of an archive are checked its files, the chains and marks, Table 1 counted from the sessions,
+    certificates and signatures.
+
+    Exit code 1: something was changed.
     """
 
-    database: str = common.database_argument()
+    without: ClassVar[str] = "database"
+    what: tuple[str, ...] = option("", (), argument=True, metavar="[X]")
+
+
+def _key() -> Any:
+    return option(
+        "The public key (Ed25519, PEM) that signed the anchor; obtain it from whoever signed.", None
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyDatabase:
+    """Verify a database."""
+
+    file: str | None = option("", None, argument=True)
     expected: tuple[str, ...] = option(
         "Compare RUN with the mark that an earlier `pxp verify` printed; repeatable.",
         (),
@@ -43,9 +61,16 @@ class VerifyOptions:
     anchor: Path | None = option(
         "Compare the runs with the marks that were signed in this file.", None
     )
-    key: Path | None = option(
-        "The public key (Ed25519, PEM) that signed --anchor; obtain it from whoever signed.", None
-    )
+    key: Path | None = _key()
+    database: str = common.database()
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyArchive:
+    """Verify an archive."""
+
+    file: Path = option(argument=True)
+    key: Path | None = _key()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,49 +87,83 @@ class UpgradeOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ExportOptions:
-    """Export a RUN, or TABLEs in the format of another tool.
+    """Export X: runs as files, tables in the format of another tool, a study without names.
 
     The formats of a run are jsonl (JSON Lines) and parquet, with one file per database table; those
-    of one TABLE are toml, json, dot and mermaid. The plug-in exports adds scxml, and for TABLEs
+    of one table are toml, json, dot and mermaid. The plug-in exports adds scxml, and for tables
     that are joined, as in pxp check, promela (for SPIN), prism (for PRISM and Storm), smv (for
     NuSMV and nuXmv) and tla (for TLC).
     """
 
-    what: tuple[str, ...] = option(argument=True, metavar="RUN | TABLE...")
-    output: Path | None = option(
+    without: ClassVar[str] = "run"
+    what: tuple[str, ...] = option("", (), argument=True, metavar="X...", listed="runs")
+
+
+def output_path() -> Any:
+    """What an export writes."""
+    return option(
         "The file to write; its suffix determines the format (.pml is Promela, .mmd Mermaid, "
-        ".parquet a folder).",
+        ".parquet a folder). Of a study, the folder, which must not exist.",
         None,
         short="-o",
         metavar="PATH",
         path="any",
-        default="named after RUN or TABLE",
+        default="named after X",
     )
-    form: str | None = option(
+
+
+def _form() -> Any:
+    return option(
         "The format, if PATH is not given.",
         None,
         name="format",
         choices=tuple(dict.fromkeys((*OF_RUNS, *_OF_TABLES, *contributions("formats")))),
         default="jsonl for a run",
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportTables:
+    """Export a table, or tables that are joined."""
+
+    what: tuple[str, ...] = option(argument=True)
+    output: Path | None = output_path()
+    form: str | None = _form()
     channel: str | None = option(
-        "The channel between TABLEs that are joined, as in pxp check.",
+        "The channel between tables that are joined, as in pxp check.",
         None,
         metavar="CHANNEL",
         default="sync",
     )
     formulas: tuple[str, ...] = option(
-        "A property to add to TABLEs that are joined (pxp help logic); repeatable.",
+        "A property to add to tables that are joined (pxp help logic); repeatable.",
         (),
         name="formula",
         metavar="FORMULA",
     )
-    database: str | None = option(
-        "The database that holds RUN: a file or a URL.",
-        None,
-        metavar="URL",
-        default=defaults.STORED,
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportRuns:
+    """Export a run as files, or pack runs into one archive for a paper's supplement."""
+
+    what: tuple[str, ...] = option(argument=True)
+    output: Path | None = output_path()
+    form: str | None = _form()
+    archive: bool = option(
+        "Pack the runs into one archive (.zip), for a paper's supplement: sessions with their hash "
+        "chain, plans, prompts, versions, fingerprints of the data, tables, figures, certificates.",
+        False,
+        group=_ARCHIVE,
     )
+    anchor: Path | None = option(
+        "The file with the signed marks of the runs.", None, group=_ARCHIVE
+    )
+    key: Path | None = option(
+        "The public key (Ed25519, PEM) that signed the anchor.", None, group=_ARCHIVE
+    )
+    models_file: Path | None = common.models_file("A file with your own servers and prices.")
+    database: str = common.database("The database that holds the runs: a file or a URL.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,33 +185,6 @@ class ImportOptions:
         short="-o",
         default="NAME.toml, named after the table",
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class ArchiveOptions:
-    """Pack each RUN into one archive for a paper's supplement, or check an ARCHIVE.
-
-    An archive (.zip) has the recorded sessions with their hash chain, plans, prompts, versions,
-    fingerprints of the data, tables, figures, certificates and an anchor. Checked are its files,
-    the chains and marks, Table 1 counted from the sessions, certificates and signatures.
-    """
-
-    what: tuple[str, ...] = option(argument=True, metavar="RUN... | ARCHIVE")
-    check: bool = option("Check the ARCHIVE.", False)
-    output: Path | None = option(
-        "The archive to write.",
-        None,
-        short="-o",
-        metavar="PATH",
-        path="any",
-        default="RUN.zip",
-    )
-    anchor: Path | None = option("The file with the signed marks of the runs.", None)
-    key: Path | None = option(
-        "The public key (Ed25519, PEM) that signed the anchor; to check, the signer's own.", None
-    )
-    catalogue: Path | None = option("A file with your own servers and prices.", None)
-    database: str = common.database("The database that holds the runs: a file or a URL.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,31 +4,32 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 
 import click
 
 from backends.databases import SqlBlackboard
 from proofs.claims import certificates
 from pxp_fsm.cli.presentation.text import console, paragraph, printable, program
-from pxp_fsm.errors import NoAnswer
+from pxp_fsm.errors import NoAnswer, counted
 from pxp_fsm.experiments import (
+    accuracy,
     comparison,
     forecasts,
     members,
     plan_data,
     summary,
 )
+from pxp_fsm.experiments.openings import TaskOpening
 from pxp_fsm.experiments.outcomes import Outcomes, estimates
-from pxp_fsm.experiments.runs import Run, TaskOpening
+from pxp_fsm.experiments.plans import CRITERIA
+from pxp_fsm.experiments.runs import Run
 from pxp_fsm.experiments.statistics import Published, Statistics
-from pxp_fsm.experiments.summary import counted
 from pxp_fsm.prompting.model import Capability, ModelRequest, Reply
+from pxp_fsm.sessions.learning import Keep
 from pxp_fsm.sessions.session import Session
-
-CONTROLLED, UNCONTROLLED = "controlled", "uncontrolled"
-"""The settings of the papers: with a validation set on which lessons are weighed, and without."""
 
 
 @dataclass(frozen=True)
@@ -148,23 +149,32 @@ def conclude(
     both = summary.both_settings(_columns(finished)) if others else None
     table = both or summary.table1(one.statistics, columns)
     console().print(summary.as_rich(table, spaced=False))
-    for setting, each in finished.items():
-        paragraph(_meaning(each, f"{setting.capitalize()}: " if others else ""))
+    paragraph(_two_way(finished))
+    for line in _gains(finished, board):
+        paragraph(line)
     if others:
+        criteria = (
+            f"{setting} {CRITERIA[Keep(one.run.opening.plan.learn)]}"
+            for setting, one in finished.items()
+        )
         chemists = any("-h1" in column.title for column in columns)
-        paragraph(summary.SETTINGS + (summary.CHEMISTS if chemists else ""))
+        paragraph(f"Lessons are kept: {'; '.join(criteria)}.{summary.CHEMISTS if chemists else ''}")
     if columns:
         paragraph(summary.SOURCES)
     for setting, each in finished.items():
         if verbose:
             _details(each, board)
-        for line in (*summary.endings_of(each.run, each.statistics, board), *each.monitored):
+        shown = (
+            summary.endings_of(each.run, each.statistics, board) if verbose or not others else ()
+        )
+        for line in (*shown, *each.monitored):
             paragraph(f"{setting.capitalize()}: {line}" if others else line)
         if each.run.meter.shown():
             paragraph(f"Models were asked: {each.run.meter.shown()}")
     _places([*finished.values()], board, verbose)
     names = [each.run.name for each in finished.values()]
-    look = ["compare", *names] if others else ["sessions", f"{names[0]}/{_first(finished)}"]
+    session = ["show", f"{names[0]}/{_first(finished)}"]
+    look = ["compare", names[0], names[-1]] if others else session
     said = "Compare them" if others else "Look at a session"
     click.echo(f"{said}: {shlex.join([program(), *look, '--database', database])}")
 
@@ -179,23 +189,55 @@ def _columns(
             [
                 column
                 for column in summary.compared(each.run)
-                if column.controlled is (setting == CONTROLLED)
+                if _is_as_in(column, Keep(each.run.opening.plan.learn))
             ],
         )
         for setting, each in finished.items()
     }
 
 
-def _meaning(one: FinishedRun, about: str) -> str:
-    """The row of Table 1 that the protocol is named after, in words, with its interval."""
-    found = estimates(one.outcomes).get("two-way")
-    if found is None:
-        return f"{about}No session was ended by the protocol, so none is counted."
-    held, number = sum(one.outcomes.of("two-way").values()), len(one.outcomes.classes)
-    return (
-        f"{about}{held} of {counted(number, 'session')} {'is' if held == 1 else 'are'} two-way "
-        f"intelligible (95%: {found.interval.low:.2f} to {found.interval.high:.2f})."
-    )
+def _is_as_in(column: Published, keep: Keep) -> bool:
+    """Whether a published column is of the setting in which lessons are kept so."""
+    return keep is (Keep.BETTER if column.controlled else Keep.ALWAYS)
+
+
+def _gains(finished: Mapping[str, FinishedRun], board: SqlBlackboard) -> Iterator[str]:
+    """How the machine's first answers to rows without a session have changed over the sessions."""
+    opening = next(iter(finished.values())).run.opening
+    kinds = [(f"test {'row' if len(opening.data.test) == 1 else 'rows'}", opening.data.test)]
+    if opening.task.elsewhere is not None and opening.plan.data is None:
+        kinds.append(opening.task.elsewhere())
+    for what, rows in kinds:
+        data = replace(opening.data, test=rows)
+        told = []
+        for setting, one in finished.items():
+            about = (one.run.opening.plan, one.run.opening.task, data)
+            found = accuracy.gains(board, one.run.name, *about)
+            if found:
+                before, after = (median(each[place] for each in found) for place in (0, 1))
+                told.append(f"{setting + ' ' if len(finished) > 1 else ''}{before:g} to {after:g}")
+        if told:
+            yield (
+                f"Right first answers to {len(rows)} {what}, before and after: {', '.join(told)}."
+            )
+
+
+def _two_way(finished: Mapping[str, FinishedRun]) -> str:
+    """The row of Table 1 that the protocol is named after, in words, with its intervals."""
+    told = []
+    for setting, one in finished.items():
+        found = estimates(one.outcomes).get("two-way")
+        about = f"{setting} " if len(finished) > 1 else ""
+        if found is None:
+            told.append(f"{about}no session was ended by the protocol, so none is counted")
+            continue
+        held, number = sum(one.outcomes.of("two-way").values()), len(one.outcomes.classes)
+        verb = "is" if 1 in (held, number) else "are"
+        kind = "" if len(finished) > 1 else f" {verb} two-way intelligible"
+        interval = f"{found.interval.low:.2f} to {found.interval.high:.2f}"
+        told.append(f"{about}{held} of {counted(number, 'session')}{kind} (95%: {interval})")
+    line = f"{', '.join(told)}."
+    return f"Two-way intelligible: {line}" if len(finished) > 1 else line[0].upper() + line[1:]
 
 
 def _details(one: FinishedRun, board: SqlBlackboard) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from pxp_fsm.protocol.messages import printable
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["console", "paragraph", "printable", "program", "waits"]
+__all__ = ["aligned", "console", "paragraph", "printable", "program", "waits"]
 
 _UNBROKEN = 100_000
 """Columns where nobody looks: a row in a file or a pipe stays one row."""
@@ -56,3 +57,11 @@ def program() -> str:
     """How the command was called: `pxp` where that is found, else the path that was typed."""
     called = Path(sys.argv[0])
     return "pxp" if called.name != "pxp" or shutil.which("pxp") else str(called)
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Rows as lines with columns below one another."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for cells in rows:
+        padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+        yield "  ".join(padded).rstrip()

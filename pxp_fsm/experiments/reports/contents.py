@@ -15,7 +15,7 @@ from pxp_fsm.errors import PXPError, UsageError
 from pxp_fsm.experiments import accuracy
 from pxp_fsm.experiments.accuracy import LONGEST, Normal, normal_form
 from pxp_fsm.experiments.outcomes import Outcomes, estimates, outcomes_of
-from pxp_fsm.experiments.plan_data import data_fingerprint, read_plan, stored_plan
+from pxp_fsm.experiments.plan_data import data_fingerprint, read_plan, run_title, stored_plan
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.reports import tallies
 from pxp_fsm.experiments.reports.tallies import (
@@ -129,8 +129,8 @@ class RunReport:
 
     @property
     def title(self) -> str:
-        """The run as tables call it: with the pseudonym of who took part, if somebody did."""
-        return f"{self.name} ({self.record.subject})" if self.record.subject else self.name
+        """The run as tables call it: with its setting, and the pseudonym of who took part."""
+        return run_title(self.record)
 
     @property
     def sessions(self) -> int:

@@ -20,7 +20,7 @@ from markupsafe import Markup
 from backends.databases import FAULTS, RunRecord, SqlBlackboard
 from backends.databases.recordings import recorded_sessions
 from pxp_fsm import __version__
-from pxp_fsm.artifacts import atomic_path, write_atomically
+from pxp_fsm.artifacts import atomic_path, file_name, write_atomically
 from pxp_fsm.automata.actions import ActionRecord
 from pxp_fsm.diagrams.latex import Cell, Table, as_latex
 from pxp_fsm.diagrams.text import legible
@@ -32,7 +32,7 @@ from pxp_fsm.experiments.comparison import (
     explanation,
     order_lines,
 )
-from pxp_fsm.experiments.drawings import chosen_runs, file_name
+from pxp_fsm.experiments.drawings import chosen_runs
 from pxp_fsm.experiments.members import prompts_of_plan
 from pxp_fsm.experiments.outcomes import compare
 from pxp_fsm.experiments.plan_data import WITHOUT_PLAN, stored_deviations
@@ -116,7 +116,7 @@ def paired(reports: Sequence[RunReport]) -> Table | None:
     if first.record.task != second.record.task:
         return None
     found = compare(first.outcomes, second.outcomes)
-    sheet = comparison_sheet(found, first.name, second.name)
+    sheet = comparison_sheet(found, first.title, second.title)
     return Table(f"paired-{first.name}-{second.name}", sheet.title, sheet.headings, sheet.rows)
 
 

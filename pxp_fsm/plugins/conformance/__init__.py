@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from pxp_fsm.doors import door
+from pxp_fsm.lazy import attach
 
 if TYPE_CHECKING:
     from pxp_fsm.plugins.conformance.at_channel import AtChannel as AtChannel
@@ -21,4 +21,18 @@ if TYPE_CHECKING:
     from pxp_fsm.plugins.conformance.suspension import as_transitions as as_transitions
     from pxp_fsm.plugins.conformance.testing import conform as conform
 
-__getattr__, __dir__ = door(globals())
+__getattr__, __dir__ = attach(
+    globals(),
+    {
+        "pxp_fsm.plugins.conformance.at_channel": "AtChannel",
+        "pxp_fsm.plugins.conformance.endpoints": "AgentEnd EndpointAct TableEnd",
+        "pxp_fsm.plugins.conformance.ioco": "conform_ioco",
+        "pxp_fsm.plugins.conformance.learning": "learn",
+        "pxp_fsm.plugins.conformance.mealy": "as_mealy",
+        "pxp_fsm.plugins.conformance.planning": "coverage_lines",
+        "pxp_fsm.plugins.conformance.session_agent": "InSession counted",
+        "pxp_fsm.plugins.conformance.stateful": "Wrong drive state_machine",
+        "pxp_fsm.plugins.conformance.suspension": "as_transitions",
+        "pxp_fsm.plugins.conformance.testing": "conform",
+    },
+)

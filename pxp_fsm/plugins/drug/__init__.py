@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from pxp_fsm.doors import door
+from pxp_fsm.lazy import attach
 
 if TYPE_CHECKING:
     from pxp_fsm.plugins.drug.pathway_relations import InvalidPathway as InvalidPathway
@@ -13,4 +13,11 @@ if TYPE_CHECKING:
     from pxp_fsm.plugins.drug.relations import SameReaction as SameReaction
     from pxp_fsm.plugins.drug.retrosynthesis import Retrosynthesis as Retrosynthesis
 
-__getattr__, __dir__ = door(globals())
+__getattr__, __dir__ = attach(
+    globals(),
+    {
+        "pxp_fsm.plugins.drug.pathway_relations": "InvalidPathway PathwayPart SamePathway",
+        "pxp_fsm.plugins.drug.relations": "InvalidSmiles Reactants SameReaction",
+        "pxp_fsm.plugins.drug.retrosynthesis": "Retrosynthesis",
+    },
+)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
 from backends.databases.blackboard import Proxy
-from pxp_fsm.errors import DataError, NoAnswer, quoted, require_extra
+from pxp_fsm.errors import DataError, NoAnswer, UsageError, quoted, require_extra
 from pxp_fsm.plugins.drug import pathways
 from pxp_fsm.plugins.drug.data import bundled, published
 from pxp_fsm.plugins.drug.molecules import drawing
@@ -23,9 +24,10 @@ from pxp_fsm.plugins.drug.relations import (
     canonical_smiles,
 )
 from pxp_fsm.plugins.drug.retrosynthesis import Precedent, Retrosynthesis, precedents_of
+from pxp_fsm.plugins.drug.retrosynthesis.counting import drawn
 from pxp_fsm.prompting.prompts import Problem
 from pxp_fsm.protocol.interfaces import Respondent
-from pxp_fsm.protocol.messages import Instance, Tag
+from pxp_fsm.protocol.messages import Answer, Instance, Tag
 from pxp_fsm.protocol.situation import Derived
 from pxp_fsm.sessions.agent import Agent
 from pxp_fsm.tasks.own_data import RowForm, read_data, table_of
@@ -97,10 +99,34 @@ def problem_of(data: DataSet) -> Problem:
     return PROBLEM
 
 
+FEW = 20
+"""How many precedents the machine begins with where the data do not say."""
+
+
 def untaught(data: DataSet) -> Machine:
-    """The machine as it is before any session."""
-    steps = Retrosynthesis(same_product=data.same_product)
+    """The machine as it is before any session; `data.draw` decides which precedents are few."""
+    few = few_of(data)
+    if few is not None:
+        return Retrosynthesis.beginning_with(few, data.draw)
+    steps = Retrosynthesis(same_product=data.precedents == "all")
     return PathwayFinder(steps, data.materials) if data.materials else steps
+
+
+def few_of(data: DataSet) -> int | None:
+    """With how many precedents the machine begins; None where it has all of them.
+
+    Raises `UsageError` for few where predictions are pathways: they are searched with all.
+    """
+    few = data.precedents.startswith("few:")
+    if data.materials:
+        if few:
+            raise UsageError(
+                "pathways are searched with all precedents: others or all", "precedents"
+            )
+        return None
+    if few:
+        return int(data.precedents.removeprefix("few:"))
+    return None if data.precedents else FEW
 
 
 def agents(data: DataSet, memo: bool) -> tuple[Agent, Agent]:
@@ -150,15 +176,29 @@ def first_prediction(machine: Machine, x: str) -> str | None:
         return None
 
 
+_PATENTS = 35
+"""How many reactions from patents show whether what is learned of drugs holds there."""
+
+
+def from_patents() -> tuple[str, tuple[DataRow, ...]]:
+    """Reactions of the precedents that a named reaction derives, always the same ones."""
+    rows = tuple(
+        DataRow(Instance(f"{one.patent}/{number}", one.product), Answer(one.reactants, one.patent))
+        for number, one in enumerate(drawn(_PATENTS, "elsewhere"))
+    )
+    return "reactions from patents", rows
+
+
 def learned(data: DataSet, sessions: Iterable[Recorded]) -> Sequence[str]:
     """What the machine's answers owe to lessons, as a line to print."""
-    machine, part = untaught(data), PathwayPart(data.compared) if data.materials else None
+    part = PathwayPart(data.compared) if data.materials else None
+    machine = cache(lambda draw: untaught(replace(data, draw=draw)))
     xs = {row.instance.key: row.instance.x for row in data.sessions}
     revisions = taken = firsts = changed = 0
-    for key, messages in sessions:
+    for draw, key, messages in sessions:
         said = [message for message in messages if message.sender == MACHINE]
         firsts += bool(said)
-        if said and said[0].answer.prediction != machine.predict(xs[key]):
+        if said and said[0].answer.prediction != machine(draw).predict(xs[key]):
             changed += 1
         for before, message in pairwise(messages):
             if message.sender == MACHINE and message.tag == Tag.REVISE:
@@ -192,8 +232,11 @@ def published_reactions(row: DataRow) -> tuple[Precedent, ...]:
 
 def known_rows(data: DataSet) -> Sequence[str]:
     """Of how many session rows the machine has precedents, as a line."""
+    few = few_of(data)
+    if few is not None:
+        return [f"The machine begins with {few} precedents, drawn anew for each repetition."]
     known = sum(bool(published_reactions(row)) for row in data.sessions)
-    those = "those count as well" if data.same_product else "those are left out"
+    those = "those count as well" if data.precedents == "all" else "those are left out"
     return [
         f"Of {len(data.sessions)} molecules, {known} are among the machine's precedents; {those}."
     ]
@@ -223,6 +266,8 @@ DRUG = Task(
     problem_of=problem_of,
     pathways=with_pathways,
     has_precedents=True,
+    has_likelihood=True,
+    elsewhere=from_patents,
     learned=learned,
     why_not=why_not,
     role_notes={
@@ -231,8 +276,8 @@ DRUG = Task(
             "AGREE is an approximation: it reads the class of reaction out of the explanations.",
         ),
         "machine": (
-            "Repetitions differ by the order of instances (drawn from the seed), and so by what "
-            "the machine had learned before each; nothing else is random.",
+            "Repetitions differ by the order of instances and by the few precedents that the "
+            "machine begins with, both drawn from the seed; nothing else is random.",
         ),
     },
 )

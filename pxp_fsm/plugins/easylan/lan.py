@@ -205,22 +205,27 @@ class Lan:
         """What `edit` would make of it; nothing is changed. Raises the same."""
         return applied(self.network, operations)
 
-    def undo(self, *, if_version: int | None = None) -> Network:
-        """Undo the latest change that was not yet undone. Raises `UsageError` or `Conflict`."""
+    def undo(self, *, if_version: int | None = None, ued: int | None = None) -> Network:
+        """Undo the latest change that was not yet undone. Raises `UsageError` or `Conflict`.
+
+        An update goes with its example, and with what was learned from it.
+        """
         self.history.check_version(if_version)
-        self.history = self.history.undone()
+        self.history = self.history.undone(ued=ued)
         return self.network
 
-    def redo(self, *, if_version: int | None = None) -> Network:
+    def redo(self, *, if_version: int | None = None, ued: int | None = None) -> Network:
         """Do again what was undone last. Raises `UsageError` or `Conflict`."""
         self.history.check_version(if_version)
-        self.history = self.history.redone()
+        self.history = self.history.redone(ued=ued)
         return self.network
 
-    def restore(self, version: int, *, if_version: int | None = None) -> Network:
+    def restore(
+        self, version: int, *, if_version: int | None = None, ued: int | None = None
+    ) -> Network:
         """Make it again what it was in `version`. Raises `UsageError` or `Conflict`."""
         self.history.check_version(if_version)
-        self.history = self.history.restored(version)
+        self.history = self.history.restored(version, ued=ued)
         return self.network
 
 

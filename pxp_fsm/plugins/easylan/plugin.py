@@ -1,6 +1,6 @@
 """What EasyLAN adds to the toolkit."""
 
-from pxp_fsm.registry import Entry, Plugin
+from pxp_fsm.registry import Entry, Plugin, SubjectKind
 
 _HERE = "pxp_fsm.plugins.easylan"
 
@@ -18,10 +18,58 @@ PLUGIN = Plugin(
         "lan_agent": f"{_HERE}:tables/lan_agent.toml",
         "lan_pipeline": f"{_HERE}:tables/lan_pipeline.toml",
     },
-    checks=(f"{_HERE}.proofs.checking:NETWORKS",),
+    kinds={
+        "network": SubjectKind(
+            "a network",
+            {
+                "compare": Entry(
+                    "the least editing that makes one of the other",
+                    f"{_HERE}.cli.tasks:distance",
+                    f"{_HERE}.cli.options:CompareNetworks",
+                ),
+                "run": Entry(
+                    "on an input, whose output is printed",
+                    f"{_HERE}.cli.network:run",
+                    f"{_HERE}.cli.options:RunNetwork",
+                ),
+                "serve": Entry(
+                    "the studio: edit, run and train it",
+                    f"{_HERE}.cli.serve:serve",
+                    f"{_HERE}.cli.options:ServeNetwork",
+                ),
+                "show": Entry(
+                    "its agents, with its last run",
+                    f"{_HERE}.cli.network:show",
+                    f"{_HERE}.cli.options:ShowNetwork",
+                ),
+                "draw": Entry(
+                    "its agents and the edges between them",
+                    f"{_HERE}.cli.network:draw",
+                    "pxp_fsm.cli.options.draw:DrawFile",
+                ),
+            },
+            endings=(".lan.json",),
+            keys=("version", "edges", "handled"),
+            others=("lan train", "lan test", "lan edit", "lan history"),
+        ),
+        "network task": SubjectKind(
+            "a task of networks",
+            {
+                "show": Entry(
+                    "its criteria, and who decides them",
+                    f"{_HERE}.cli.tasks:show",
+                    f"{_HERE}.cli.options:ShowTask",
+                ),
+            },
+            keys=("criteria", "examples", "output", "source"),
+            names=f"{_HERE}.experiments.tasks:bundled_names",
+            others=("lan new", "lan test"),
+        ),
+    },
+    checks=(f"{_HERE}.proofs:NETWORKS",),
     commands={
         "lan": Entry(
-            "run and train networks of LLM agents",
+            "train and edit networks of LLM agents",
             f"{_HERE}.cli.commands:lan",
             section="Run sessions",
         )

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from pxp_fsm.doors import door
+from pxp_fsm.lazy import attach
 
 if TYPE_CHECKING:
     from proofs.export.traces import TRACE_FORMATS as TRACE_FORMATS
@@ -18,4 +18,16 @@ if TYPE_CHECKING:
     from pxp_fsm.plugins.exports.syntax import WrittenFiles as WrittenFiles
     from pxp_fsm.plugins.exports.tla import to_tla as to_tla
 
-__getattr__, __dir__ = door(globals())
+__getattr__, __dir__ = attach(
+    globals(),
+    {
+        "proofs.export.traces": "TRACE_FORMATS Walk export_trace",
+        "pxp_fsm.automata.serialization": "to_json to_toml",
+        "pxp_fsm.plugins.exports.prism": "to_prism",
+        "pxp_fsm.plugins.exports.promela": "to_promela",
+        "pxp_fsm.plugins.exports.scxml": "from_scxml to_scxml",
+        "pxp_fsm.plugins.exports.smv": "to_smv",
+        "pxp_fsm.plugins.exports.syntax": "WrittenFiles",
+        "pxp_fsm.plugins.exports.tla": "to_tla",
+    },
+)

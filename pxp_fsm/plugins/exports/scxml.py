@@ -36,6 +36,7 @@ _UNWRITABLE = re.compile("[\\\\\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uff
 
 def to_scxml(automaton: Automaton) -> str:
     """`automaton` as an SCXML document."""
+    automaton.refuse_rules()
     about = {
         "name": automaton.name,
         "initial": automaton.initial,

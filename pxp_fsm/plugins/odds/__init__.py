@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from pxp_fsm.doors import door
+from pxp_fsm.lazy import attach
 
 if TYPE_CHECKING:
     from pxp_fsm.plugins.odds.behaviour import Behaviour as Behaviour
@@ -11,4 +11,11 @@ if TYPE_CHECKING:
     from pxp_fsm.plugins.odds.rationals import lengths as lengths
     from pxp_fsm.plugins.odds.results import Odds as Odds
 
-__getattr__, __dir__ = door(globals())
+__getattr__, __dir__ = attach(
+    globals(),
+    {
+        "pxp_fsm.plugins.odds.behaviour": "Behaviour Player",
+        "pxp_fsm.plugins.odds.rationals": "exact lengths",
+        "pxp_fsm.plugins.odds.results": "Odds",
+    },
+)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from pxp_fsm.doors import door
+from pxp_fsm.lazy import attach
 
 if TYPE_CHECKING:
     from pxp_fsm.plugins.rad.radiograph import Radiograph as Radiograph
@@ -10,4 +10,10 @@ if TYPE_CHECKING:
     from pxp_fsm.plugins.rad.relations import LabelSets as LabelSets
     from pxp_fsm.plugins.rad.relations import SameFindings as SameFindings
 
-__getattr__, __dir__ = door(globals())
+__getattr__, __dir__ = attach(
+    globals(),
+    {
+        "pxp_fsm.plugins.rad.radiograph": "Radiograph",
+        "pxp_fsm.plugins.rad.relations": "InvalidLabels LabelSets SameFindings",
+    },
+)

@@ -115,7 +115,7 @@ class Conduct:
         study, board = self.study, self.board
         stored = {record.run: record for record in board.runs()}.get(study.run)
         if stored is None:
-            said = {"study": dict(study.raw), "fingerprint": study.fingerprint}
+            said = {"study": dict(study.file.raw), "fingerprint": study.fingerprint}
             plan = json.dumps(said, sort_keys=True)
             system = participation().fingerprint
             record = RunRecord(study.run, SYSTEMS, plan, study.seed, __version__, system)
@@ -187,26 +187,39 @@ class Conduct:
         with self.alone:
             run = self.study.run
             known = disclosure.identifiers_of(self.board, run)
-            came = next((who for who, values in known.items() if given and values == given), None)
+            came = _who_came(known, given)
             if came in self._known:
                 return str(came)
-            if self.state not in ("PREPARED", "OPEN"):
-                raise Refused("the study does not take anybody new at present")
-            free = self._free_places()
-            if not free:
-                raise Refused("the study has no place left")
+            place = self._next_place()
             numbers = [number_of(who) for who in {*self.subjects, *known}]
             number = number_of(came) if came else max(numbers, default=0) + 1
             subject = pseudonym(number)
             if given:
                 disclosure.identify(self.board, run, subject, given)
-            tasks = assignment(self.study, free[0])
+            tasks = assignment(self.study, place)
             does = [{"task": one.task.name, "arm": one.arm.name} for one in tasks]
-            about = json.dumps({"place": free[0], "does": does})
-            self._known[subject] = begin(self.board, run, subject, number + 1, about, free[0])
+            about = json.dumps({"place": place, "does": does})
+            self._known[subject] = begin(self.board, run, subject, number + 1, about, place)
             self._seen[subject] = self._clock()
             self._align(self._known[subject])
             return subject
+
+    def check_joining(self, identifiers: Mapping[str, str]) -> None:
+        """Raise what `join` would raise for these identifiers, and change nothing."""
+        check_identifiers(self.study, identifiers)
+        with self.alone:
+            known = disclosure.identifiers_of(self.board, self.study.run)
+            if _who_came(known, identifiers) not in self._known:
+                self._next_place()
+
+    def _next_place(self) -> int:
+        """The place of whoever comes next; raises `Refused` where nobody new can."""
+        if self.state not in ("PREPARED", "OPEN"):
+            raise Refused("the study does not take anybody new at present")
+        free = self._free_places()
+        if not free:
+            raise Refused("the study has no place left")
+        return free[0]
 
     def _free_places(self) -> list[int]:
         """The places in the assignment that nobody holds, lowest first.
@@ -450,6 +463,11 @@ def _task(study: Study, one: Participation) -> dict[str, Any]:
     return {"place": place, "run": run_name(study, one.subject, place)}
 
 
+def _who_came(known: Mapping[str, Mapping[str, str]], identifiers: Mapping[str, str]) -> str | None:
+    """The pseudonym of who came before with these identifiers."""
+    return next((who for who, values in known.items() if identifiers == values), None)
+
+
 def check_identifiers(study: Study, given: Mapping[str, str]) -> None:
     """Raise `UsageError` for identifiers that the study file does not name, or that are none."""
     for name, value in given.items():
@@ -462,6 +480,8 @@ def check_identifiers(study: Study, given: Mapping[str, str]) -> None:
             or text_problem(value)
         ):
             raise UsageError(f"{name} is a text of at most {LONGEST_IDENTIFIER} characters")
+        if value not in study.payment.accepted.get(name, (value,)):
+            raise UsageError(f"the study does not accept this {name}; the study file says which")
 
 
 def check_payload(study: Study, one: Participation, label: str, payload: Any) -> None:

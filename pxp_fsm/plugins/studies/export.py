@@ -100,7 +100,7 @@ def export_study(study: Study, board: SqlBlackboard, folder: Path) -> tuple[Path
         ("table", "column", "meaning"),
         [(name, *one) for name, columns in COLUMNS.items() for one in columns.items()],
     )
-    texts["study.toml"] = study.text
+    texts["study.toml"] = study.file.text
     texts["README.txt"] = _readme(study)
     with atomic_path(folder) as part:
         part.mkdir()

@@ -1,7 +1,6 @@
 """Study files: who takes part in what, what they are told and asked, in TOML.
 
-Arms and tasks are parts of a `Plan`, whose published schema theirs is made from. Nothing in a file
-is ever imported or run.
+Arms and tasks are parts of a `Plan`. Nothing in a file is ever imported or run.
 """
 
 from __future__ import annotations
@@ -9,123 +8,281 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
-from pxp_fsm import documents
-from pxp_fsm.errors import DataError, Fault, FileError, Place, UsageError, quoted
+from pxp_fsm import registry
+from pxp_fsm.errors import DataError, Fault, Place, UsageError, quoted
 from pxp_fsm.experiments import plan_data, plans
 from pxp_fsm.experiments.plans import Plan
-from pxp_fsm.plugins.studies.schema import OF_ARM, OF_TASK, schema
+from pxp_fsm.options import Option, given, option, outside
+from pxp_fsm.schemas import FileContent, FileKind
+
+OF_ARM = ("protocol", "n", "k", "memo", "machine", "judge", "preset", "effort", "scope", "votes")
+OF_TASK = ("task", "data", "instances", "label", "order")
+"""The options of a `Plan` that an arm sets, and those that a task sets."""
+
+NETWORK_CONDITIONS = ("easylan", "manual")
+"""What an arm of a study of networks does: supervise EasyLAN, or edit by hand."""
+
+Name = Annotated[
+    str,
+    Option(
+        pattern=r"^[a-z][a-z0-9-]{0,39}$(?!\n)",
+        problem="is no name: a name has lower-case letters, digits and -, at most 40",
+    ),
+]
+Text = Annotated[str, Option(least=1)]
+Seconds = Annotated[float, Option(above=0, most=86_400)]
 
 
-@dataclass(frozen=True, slots=True)
+def network_tasks() -> dict[str, str]:
+    """The tasks of networks of LLM agents by name, where the plug-in that has them is there."""
+    entry = registry.contribution("lists", "networks")
+    tasks: dict[str, str] = {} if entry is None else registry.load(entry.body)()
+    return tasks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Consent:
-    """What a participant agrees to: the text with its version, and what the law wants said.
+    """What a participant agrees to: the text with its version, and what the law wants said."""
 
-    `providers` receive what is typed; `copy` is how to get a copy of what was stored.
-    """
-
-    version: str
-    text: str
-    providers: tuple[str, ...]
-    retention: str
-    contact: str
-    copy: str
+    version: Text
+    text: Text
+    providers: tuple[Text, ...] = option("Who receives what is typed.")
+    retention: Text
+    contact: Text
+    copy: Text = option("How to get a copy of what was stored.")
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A question to a participant; one with an `answer` is a training item, explained after it."""
+    """A question to a participant."""
 
-    name: str
-    text: str
-    kind: str = "text"
-    choices: tuple[str, ...] = ()
-    required: bool = True
-    answer: str = ""
-    explanation: str = ""
+    name: Name
+    text: Text
+    kind: str = option(
+        "scale is a number from 1 to 7.",
+        "",
+        default="text, or choice where there are choices",
+        choices=("text", "number", "choice", "scale"),
+    )
+    choices: tuple[Text, ...] = option("One of them is the answer.", (), least=2)
+    required: bool = option("Whether it needs an answer.", True)
+
+    def __post_init__(self) -> None:
+        if not self.kind:
+            object.__setattr__(self, "kind", "choice" if self.choices else "text")
+
+    def problems(self) -> Iterator[Fault]:
+        """Where its kind does not fit its choices."""
+        if (self.kind == "choice") is not bool(self.choices):
+            yield Fault(("kind",), "choices and the kind choice go together")
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingItem:
+    """A question before the first task; it is explained once it was answered."""
+
+    name: Name
+    text: Text
+    answer: Text
+    choices: tuple[Text, ...] = option("One of them is the answer.", (), least=2)
+    explanation: str = option("What is told once it was answered.", "")
+
+    @property
+    def kind(self) -> str:
+        """As of other questions."""
+        return "choice" if self.choices else "text"
+
+    @property
+    def required(self) -> bool:
+        """As of other questions."""
+        return True
+
+    def problems(self) -> Iterator[Fault]:
+        """Where the answer cannot be given."""
+        if self.choices and self.answer not in self.choices:
+            said = f"answer: {quoted(self.answer)} is none of the choices"
+            yield Fault(("answer",), said)
 
 
 @dataclass(frozen=True, slots=True)
 class Arm:
     """With whom, and how: fields of a `Plan`, or the condition of a study of networks.
 
-    `about` is what the debrief says of it. Of a `blinded` arm the page says nothing before.
+    Of a `blinded` arm the page says nothing before the debrief.
     """
 
-    name: str
-    about: str
-    blinded: bool = False
-    condition: str = ""
-    settings: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    name: Name
+    about: str = option("What the debrief says of it.")
+    blinded: bool = option("Whether the page keeps silent on the partner until the debrief.", False)
+    condition: str = option(
+        "In a study of networks: supervise EasyLAN, or edit by hand.",
+        "",
+        choices=NETWORK_CONDITIONS,
+    )
+    settings: Mapping[str, Any] = given(Plan, *OF_ARM)
 
 
 @dataclass(frozen=True, slots=True)
 class StudyTask:
     """What a run of a participant is about: fields of a `Plan`, or a task of networks."""
 
-    name: str
-    about: str = ""
-    network: str = ""
-    settings: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    name: Name
+    about: str = option("What it is, in words.", "")
+    network: str = option("A task of networks of LLM agents.", "")
+    settings: Mapping[str, Any] = given(Plan, *OF_TASK)
+
+    def problems(self) -> Iterator[Fault]:
+        """Where there is no such task of networks."""
+        if self.network and self.network not in network_tasks():
+            there = ", ".join(network_tasks()) or "none"
+            said = f"there is no task of networks {quoted(self.network)}; there are: {there}"
+            yield Fault(("network",), said)
+
+
+@dataclass(frozen=True, slots=True)
+class LeavingCodes:
+    """The code for each way to leave; "" where there is none."""
+
+    done: Text
+    declined: str = option(value="")
+    withdrawn: str = option(value="")
 
 
 @dataclass(frozen=True, slots=True)
 class Payment:
-    """How participants are paid: the parameters they come with, and the links they leave by.
+    """How participants are paid: the parameters they come with, and the links they leave by."""
 
-    `parameters` are the names in the address by which a panel says who somebody is; `codes` are
-    those for `done`, `declined` and `withdrawn`; `link` has a place {code}.
-    """
+    link: str = option(
+        "The address by which they leave.",
+        pattern=r"^https://[^\s]*\{code\}[^\s]*$",
+        problem="is no link: an address that begins with https:// and has a place {code}",
+    )
+    codes: LeavingCodes = option("The code for each way to leave.")
+    parameters: tuple[Text, ...] = option(
+        "The parameters that a panel adds to the address, such as PROLIFIC_PID.", ()
+    )
+    accepted: Mapping[str, tuple[Text, ...]] = option(
+        "By parameter, the values of those who are sent to this study, such as its STUDY_ID; "
+        "needed where there are parameters.",
+        MappingProxyType({}),
+    )
 
-    parameters: tuple[str, ...] = ()
-    link: str = ""
-    codes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    def problems(self) -> Iterator[Fault]:
+        """Parameters that anybody could invent, and take the places of those whom a panel sends."""
+        if self.parameters and not any(self.accepted.values()):
+            said = 'accepted: name what a panel sends, as in accepted.STUDY_ID = ["65f1…"]'
+            yield Fault(("parameters",), said)
+        for name in sorted(set(self.accepted) - set(self.parameters)):
+            there = ", ".join(self.parameters) or "there are none"
+            yield Fault(("accepted", name), f"{name}: this is none of the parameters ({there})")
 
     def leaving(self, outcome: str) -> str:
         """The link by which somebody leaves; "" where there is none."""
-        code = self.codes.get(outcome, "")
-        return self.link.replace("{code}", code) if code else ""
+        codes = self.codes
+        code = {"done": codes.done, "declined": codes.declined, "withdrawn": codes.withdrawn}
+        return self.link.replace("{code}", code[outcome]) if code.get(outcome) else ""
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
-    """What a study file says; `raw` is all of it, `text` the file as it was written."""
+class SlotLengths:
+    """The seconds of a slot, at the end of which a partner's answer is shown."""
 
-    path: Path
-    raw: Mapping[str, Any] = field(repr=False)
-    text: str = field(repr=False)
-    name: str
-    title: str
-    seed: int
-    experts: int
-    design: str
-    names_tags: bool
-    tools: str
-    pasting: bool
-    deadline: float
-    slots: tuple[float, float]
-    longest: int
-    consent: Consent
-    instructions: str
-    training: tuple[Item, ...]
-    attempts: int
-    before: tuple[Item, ...]
-    after: tuple[Item, ...]
-    debrief: str
-    attribution: str
-    payment: Payment
-    arms: tuple[Arm, ...]
-    tasks: tuple[StudyTask, ...]
+    least: Seconds
+    most: Seconds
+
+    def problems(self) -> Iterator[Fault]:
+        """Where no length is possible."""
+        if self.least > self.most:
+            said = "least is more than most; a slot lasts from least to most"
+            yield Fault(("least",), said)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Study:
+    """What a study file says; `file` is the file."""
+
+    tables: ClassVar[Mapping[str, str]] = {"training": "What is practised before the first task."}
+
+    name: Name = option("What its runs are called.")
+    title: Text
+    seed: int = option("Draws the assignment and the slots.", 0, least=0, most=2**31 - 1)
+    experts: int = option("How many can take part.", least=1, most=10_000)
+    design: str = option(
+        "Whether each participant meets all arms, or one.", "within", choices=("within", "between")
+    )
+    tags: str = option(
+        "Whether the expert names the tags, or answers MATCH and AGREE.",
+        "named",
+        choices=("named", "relations"),
+    )
+    tools: str = option(
+        "Whether participants may use tools such as language models.",
+        "forbidden",
+        choices=("forbidden", "allowed"),
+    )
+    pasting: bool = option("Whether text may be pasted; each paste is counted.", True)
+    deadline: float = option(
+        "Seconds without a sign after which a participant has lapsed.",
+        1_209_600.0,
+        default="1209600: two weeks",
+        above=0,
+        most=31_536_000,
+    )
+    slots: SlotLengths = option(
+        "A partner's answer is shown at the end of a slot: so many seconds after the question, "
+        "drawn from the seed.",
+        SlotLengths(20.0, 40.0),
+        default="from 20 to 40 seconds",
+    )
+    longest: int = option(
+        "Characters of an explanation of a blinded partner that are shown.",
+        1000,
+        least=100,
+        most=100_000,
+    )
+    consent: Consent = option("What a participant agrees to.")
+    instructions: Text
+    training: tuple[TrainingItem, ...] = option(
+        "Questions that are explained once they were answered.", (), key="training.items", least=1
+    )
+    attempts: int = option(
+        "How often the training may be tried.", 2, key="training.attempts", least=1, most=10
+    )
+    before: tuple[Item, ...] = option("Questions before the first task.", ())
+    after: tuple[Item, ...] = option("Questions after the last task.", ())
+    debrief: str = option("What the study was about; each arm's about is shown with it.")
+    attribution: str = option(
+        "Sources that are named at the debrief, since a link may tell an answer.", ""
+    )
+    payment: Payment = option("How participants are paid.", Payment("", LeavingCodes("")))
+    arms: tuple[Arm, ...] = option(
+        "With whom a participant works, and by which protocol.", least=1, most=20
+    )
+    tasks: tuple[StudyTask, ...] = option(
+        "What the sessions of one run are about.", least=1, most=50
+    )
+    file: FileContent[Any] = outside()
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return Path(self.file.filename)
+
+    @property
+    def names_tags(self) -> bool:
+        """Whether participants name the tags; else they answer MATCH and AGREE."""
+        return self.tags == "named"
 
     @property
     def fingerprint(self) -> str:
         """SHA-256 (hex) of what the file means, every default left as it is written."""
-        return hashlib.sha256(json.dumps(self.raw, sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(self.file.raw, sort_keys=True).encode()).hexdigest()
 
     @property
     def run(self) -> str:
@@ -145,6 +302,40 @@ class Study:
             raise UsageError("no assistant takes part in a study; name a model", "machine")
         return replace(plan, subject=subject)
 
+    def problems(self) -> Iterator[Fault]:
+        """Names that stand twice, and parts that do not go together."""
+        for key in ("arms", "tasks", "before", "after"):
+            yield from _twice(getattr(self, key), (key,))
+        yield from _twice(self.training, ("training", "items"))
+        networks = bool(self.tasks[0].network)
+        for place, task in enumerate(self.tasks):
+            if bool(task.network) is not networks or ("task" in task.settings) is networks:
+                said = "a task has either task or network, and all tasks of a study the same"
+                yield Fault(("tasks", place), said)
+        for place, arm in enumerate(self.arms):
+            if bool(arm.condition) is not networks:
+                said = "condition is for tasks that have network, and these need it"
+                yield Fault(("arms", place), said)
+            set_too = sorted(arm.settings) if networks else []
+            if set_too:
+                yield Fault(("arms", place, set_too[0]), f"{set_too[0]} has no effect on networks")
+            for key in ("machine", "judge", "preset"):
+                if key in arm.settings and not self.consent.providers:
+                    said = (
+                        f"{key}: a model receives what is typed; name who runs it in "
+                        f"consent.providers"
+                    )
+                    yield Fault(("arms", place, key), said)
+
+
+STUDY = FileKind(
+    Study,
+    "a study",
+    "A study of pxp-fsm",
+    "What participants are told, asked and given, and in which order.",
+    name="study",
+)
+
 
 def load_study(path: str | Path) -> Study:
     """The study in the file `path`; nothing is stored.
@@ -152,71 +343,19 @@ def load_study(path: str | Path) -> Study:
     Raises `FileError` with every fault, each with its line: also where an arm or a task makes no
     plan, or its data cannot be used.
     """
-    path = Path(path)
-    text = documents.text_of(path, "a study")
-    raw = documents.read(text, path.name)
-    found = documents.faults(raw, schema(), _in_words) or list(_faults(raw))
-    if not found:
-        study = _built(path, raw, text)
-        found = list(_unusable(study))
-        if not found:
-            return study
-    raise FileError(documents.located(found, text, str(path)))
+    file = STUDY.load(path)
+    study = replace(file.value, file=file)
+    found = list(_unusable(study))
+    if found:
+        raise file.refusal(*found)
+    return study
 
 
-def _in_words(error: Any) -> str | None:
-    """What a violation means to somebody who edits a study file."""
-    if error.validator != "pattern":
-        return None
-    if error.absolute_path and error.absolute_path[-1] == "link":
-        return "link: an address that begins with https:// and has a place {code}"
-    return f"{quoted(error.instance)}: a name has lower-case letters, digits and -, at most 40"
-
-
-def _faults(raw: Mapping[str, Any]) -> Iterator[Fault]:
-    """What a schema cannot say: names that stand twice, parts that do not go together."""
-    for key in ("arms", "tasks", "before", "after"):
-        yield from _twice(raw.get(key, []), (key,))
-    yield from _twice(raw.get("training", {}).get("items", []), ("training", "items"))
-    slots = raw.get("slots", {"least": 1, "most": 1})
-    if slots["least"] > slots["most"]:
-        yield Fault(("slots", "least"), "least is more than most; a slot lasts from least to most")
-    networks = "network" in raw["tasks"][0]
-    for place, task in enumerate(raw["tasks"]):
-        if ("network" in task) is not networks or ("task" in task) is networks:
-            said = "a task has either task or network, and all tasks of a study the same"
-            yield Fault(("tasks", place), said)
-    for place, arm in enumerate(raw["arms"]):
-        if ("condition" in arm) is not networks:
-            said = "condition is for tasks that have network, and these need it"
-            yield Fault(("arms", place), said)
-        set_too = sorted(set(arm) & set(OF_ARM)) if networks else []
-        if set_too:
-            yield Fault(("arms", place, set_too[0]), f"{set_too[0]} has no effect on networks")
-        yield from _unnamed(raw, place)
-    for place, item in enumerate(raw.get("training", {}).get("items", [])):
-        if "choices" in item and item["answer"] not in item["choices"]:
-            said = f"answer: {quoted(item['answer'])} is none of the choices"
-            yield Fault(("training", "items", place, "answer"), said)
-    for key in ("before", "after"):
-        for place, one in enumerate(raw.get(key, [])):
-            if (one.get("kind", "choice") == "choice") is not ("choices" in one) and "kind" in one:
-                yield Fault((key, place, "kind"), "choices and the kind choice go together")
-
-
-def _unnamed(raw: Mapping[str, Any], place: int) -> Iterator[Fault]:
-    """An arm whose model receives what is typed, where the consent names nobody who runs one."""
-    for key in ("machine", "judge", "preset"):
-        if key in raw["arms"][place] and not raw["consent"]["providers"]:
-            said = f"{key}: a model receives what is typed; name who runs it in consent.providers"
-            yield Fault(("arms", place, key), said)
-
-
-def _twice(found: list[Mapping[str, Any]], where: Place) -> Iterator[Fault]:
-    counted = Counter(one["name"] for one in found)
+def _twice(found: Sequence[Arm | StudyTask | Item | TrainingItem], where: Place) -> Iterator[Fault]:
+    counted = Counter(one.name for one in found)
     for place, one in enumerate(found):
-        if counted[one["name"]] > 1:
-            said = f"{one['name']} stands {counted[one['name']]} times; give each its own name"
+        if counted[one.name] > 1:
+            said = f"{one.name} stands {counted[one.name]} times; give each its own name"
             yield Fault((*where, place, "name"), said)
 
 
@@ -234,61 +373,6 @@ def _unusable(study: Study) -> Iterator[Fault]:
                 at: Place = ("arms", arm_at) if of_arm else ("tasks", task_at)
                 yield Fault((*at, named) if named else at, str(error))
                 return
-
-
-def _built(path: Path, raw: Mapping[str, Any], text: str) -> Study:
-    slots = raw.get("slots", {"least": 20.0, "most": 40.0})
-    training, consent = raw.get("training", {}), raw["consent"]
-    return Study(
-        path=path,
-        raw=raw,
-        text=text,
-        name=raw["name"],
-        title=raw["title"],
-        seed=raw.get("seed", 0),
-        experts=raw["experts"],
-        design=raw.get("design", "within"),
-        names_tags=raw.get("tags", "named") == "named",
-        tools=raw.get("tools", "forbidden"),
-        pasting=raw.get("pasting", True),
-        deadline=float(raw.get("deadline", 14 * 86400)),
-        slots=(float(slots["least"]), float(slots["most"])),
-        longest=raw.get("longest", 1000),
-        consent=Consent(**{**consent, "providers": tuple(consent["providers"])}),
-        instructions=raw["instructions"],
-        training=tuple(map(_item, training.get("items", []))),
-        attempts=training.get("attempts", 2),
-        before=tuple(map(_item, raw.get("before", []))),
-        after=tuple(map(_item, raw.get("after", []))),
-        debrief=raw["debrief"],
-        attribution=raw.get("attribution", ""),
-        payment=_payment(raw.get("payment", {})),
-        arms=tuple(_arm(one) for one in raw["arms"]),
-        tasks=tuple(_task(one) for one in raw["tasks"]),
-    )
-
-
-def _item(raw: Mapping[str, Any]) -> Item:
-    choices = tuple(raw.get("choices", ()))
-    kind = raw.get("kind", "choice" if choices else "text")
-    return Item(**{**raw, "choices": choices, "kind": kind})
-
-
-def _payment(raw: Mapping[str, Any]) -> Payment:
-    codes = MappingProxyType(dict(raw.get("codes", {})))
-    return Payment(tuple(raw.get("parameters", ())), raw.get("link", ""), codes)
-
-
-def _arm(raw: Mapping[str, Any]) -> Arm:
-    settings = {key: raw[key] for key in OF_ARM if key in raw}
-    blinded, condition = raw.get("blinded", False), raw.get("condition", "")
-    return Arm(raw["name"], raw["about"], blinded, condition, MappingProxyType(settings))
-
-
-def _task(raw: Mapping[str, Any]) -> StudyTask:
-    settings = {key: raw[key] for key in OF_TASK if key in raw}
-    about, network = raw.get("about", ""), raw.get("network", "")
-    return StudyTask(raw["name"], about, network, MappingProxyType(settings))
 
 
 def pseudonym(place: int) -> str:

@@ -1,7 +1,7 @@
 """The lifecycle of one participant as it is stored: each action in a transaction of its own.
 
 A study is a run of the blackboard, and each participation a session of a system in it, so that
-`pxp verify`, `pxp sessions`, `pxp monitor` and `pxp erase` take them as all others.
+`pxp verify`, `pxp show`, `pxp monitor` and `pxp erase` take them as all others.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pxp_fsm.errors import UsageError, quoted
-from pxp_fsm.plugins.studies.files import Item
+from pxp_fsm.plugins.studies.files import Item, TrainingItem
 
 LONGEST = 20_000
 """Characters of an answer in words."""
@@ -16,7 +16,7 @@ SCALE = range(1, 8)
 """The numbers of a scale."""
 
 
-def checked_answers(items: Sequence[Item], answers: Any) -> None:
+def checked_answers(items: Sequence[Item | TrainingItem], answers: Any) -> None:
     """Raise `UsageError`, naming the question, where `answers` are none to these `items`.
 
     `answers` maps names of questions to texts, and to numbers where a number is asked for.
@@ -38,7 +38,7 @@ def checked_answers(items: Sequence[Item], answers: Any) -> None:
             raise UsageError(f"{name}: {problem}")
 
 
-def _problem(item: Item, value: Any) -> str:
+def _problem(item: Item | TrainingItem, value: Any) -> str:
     if item.kind == "number":
         fits = type(value) in (int, float) and -GREATEST <= value <= GREATEST
         return "" if fits else f"{quoted(value)} is no number of at most {GREATEST:,}"
@@ -54,7 +54,7 @@ def _problem(item: Item, value: Any) -> str:
     return ""
 
 
-def understood(items: Sequence[Item], answers: Any) -> bool:
+def understood(items: Sequence[TrainingItem], answers: Any) -> bool:
     """Whether every training item was answered as it is meant; case and spaces do not count."""
     return all(
         " ".join(str(answers.get(item.name, "")).split()).casefold()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Any
 
+from pxp_fsm.errors import counted
 from pxp_fsm.plugins.studies.files import Study
 from pxp_fsm.plugins.studies.lifecycles import ENDED, GUIDE, PARTNER, STUDY
 from pxp_fsm.plugins.studies.participations import Participation
@@ -38,7 +40,7 @@ def summary(study: Study, state: Participation, people: Sequence[Participation])
     """
     places = study.experts - sum(holds_place(study, one) for one in people)
     at = state.state(STUDY)
-    left = "" if at in ENDED else f", {places} places left"
+    left = "" if at in ENDED else f", {counted(places, 'place')} left"
     yield f"Study {study.name}: {at}, {len(people)} came{left}"
     for status, count in sorted(Counter(one.status for one in people).items()):
         yield f"  {count:5}  {status}"
@@ -46,6 +48,25 @@ def summary(study: Study, state: Participation, people: Sequence[Participation])
         given, waits = len(one.messages("TASK")), waits_for(one)
         on = f", waits {waits}" if waits else ""
         yield f"  {one.subject}  {one.status}, task {given} of {len(study.tasks)}{on}"
+
+
+def as_document(
+    study: Study, state: Participation, people: Sequence[Participation]
+) -> dict[str, Any]:
+    """The same as `summary` says, for programs."""
+    return {
+        "study": study.name,
+        "state": state.state(STUDY),
+        "participants": [
+            {
+                "participant": one.subject,
+                "status": one.status,
+                "tasks": len(one.messages("TASK")),
+                "waits": waits_for(one),
+            }
+            for one in people
+        ],
+    }
 
 
 def waits_for(one: Participation) -> str:

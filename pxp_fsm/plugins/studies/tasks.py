@@ -122,7 +122,7 @@ class TaskSessions:
         return self._opening(before, opened) if self.does.arm.blinded else opened
 
     def _opening(self, before: float, ready: float) -> float:
-        return released(before, ready, opening_length(self.study.slots[0])).at
+        return released(before, ready, opening_length(self.study.slots.least)).at
 
     def _times(self, session: SessionRecord) -> tuple[float, ...]:
         return self.board.read(lambda connection: queries.times(connection, session.session))
@@ -164,7 +164,7 @@ class TaskSessions:
         )
 
     def _slot_end(self, place: str, asked: float, ready: float) -> float:
-        length = slot_length(self.study.seed, place, *self.study.slots)
+        length = slot_length(self.study.seed, place, self.study.slots.least, self.study.slots.most)
         return released(asked, ready, length).at
 
 
@@ -186,7 +186,8 @@ def held_back(
         if message.sender == HUMAN:
             release = AnswerRelease(max(ready, asked), 0)
         else:
-            length = slot_length(study.seed, f"{place}/{message.number}", *study.slots)
+            drawn_by = f"{place}/{message.number}"
+            length = slot_length(study.seed, drawn_by, study.slots.least, study.slots.most)
             release = released(asked, ready, length)
         yield Timed(message, release)
         asked = release.at

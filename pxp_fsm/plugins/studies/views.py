@@ -17,7 +17,7 @@ from backends.databases.disclosure import identifiers_of
 from pxp_fsm.defaults import RESEARCH_ONLY
 from pxp_fsm.plugins.studies.assignment import Assigned
 from pxp_fsm.plugins.studies.conduct import Conduct
-from pxp_fsm.plugins.studies.files import Arm, Item, Study
+from pxp_fsm.plugins.studies.files import Arm, Item, Study, TrainingItem
 from pxp_fsm.plugins.studies.tasks import TaskStanding
 from pxp_fsm.protocol.messages import Message
 from pxp_fsm.tasks.task import HUMAN
@@ -162,11 +162,11 @@ def _consent(study: Study) -> dict[str, Any]:
 
 
 def _waits(study: Study) -> str:
-    most = f"{study.slots[1]:g} seconds"
+    most = f"{study.slots.most:g} seconds"
     return f"Its answer is shown at a set time, within {most}; one that is late, {most} later."
 
 
-def _item(item: Item, *, explained: bool = False) -> dict[str, Any]:
+def _item(item: Item | TrainingItem, *, explained: bool = False) -> dict[str, Any]:
     found: dict[str, Any] = {
         "name": item.name,
         "text": item.text,
@@ -174,7 +174,9 @@ def _item(item: Item, *, explained: bool = False) -> dict[str, Any]:
         "choices": list(item.choices),
         "required": item.required,
     }
-    return found | {"answer": item.answer, "explanation": item.explanation} if explained else found
+    if explained and isinstance(item, TrainingItem):
+        found |= {"answer": item.answer, "explanation": item.explanation}
+    return found
 
 
 def _task(standing: TaskStanding, does: list[Assigned], study: Study) -> dict[str, Any]:

@@ -9,37 +9,38 @@ from __future__ import annotations
 import asyncio
 from base64 import b64encode
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import mcp_types as types
-from fastapi import FastAPI
+from fastapi import APIRouter
 from mcp.server import Server
 from mcp.server.context import ServerRequestContext
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
-from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from backends.databases import SqlBlackboard
 from pxp_fsm import __version__
 from pxp_fsm.errors import PXPError, quoted
-from pxp_fsm.experiments.runs import Run, SystemOpening
+from pxp_fsm.experiments.openings import SystemOpening
+from pxp_fsm.experiments.runs import Run
 from pxp_fsm.web.assistants.systems import SystemAssistants
 from pxp_fsm.web.assistants.tasks import TaskAssistants
 from pxp_fsm.web.assistants.tools import Toolbox, as_shown, as_text, read
-from pxp_fsm.web.experts import server as experts
-from pxp_fsm.web.experts.admission import BoundedRequests, Links, RequestBudget, Who
-from pxp_fsm.web.hosting import Host, News, carried
-from pxp_fsm.web.serving import GuardedApp, listen, server_of
+from pxp_fsm.web.experts.pages import expert_pages, links_of
+from pxp_fsm.web.guard import Door, Who
+from pxp_fsm.web.hosting import Host, carried
+from pxp_fsm.web.links import EXPERTS, Links
+from pxp_fsm.web.news import News
+from pxp_fsm.web.pages import PageSet
+from pxp_fsm.web.serving import OpenSite, Site
 
 PATH = "/mcp"
-"""Where the server is found at its address."""
-PER_SECOND, BURST = 500.0, 2_000.0
-"""Requests of one token that are served: on average, and at once."""
+"""Where the tools are found at the server's address."""
 
 INSTRUCTIONS = (
     "You are a member of sessions of a protocol that is verified: your table says what you may do "
@@ -134,84 +135,94 @@ def _text(text: str) -> types.TextContent:
     return types.TextContent(text=text)
 
 
-def application(toolbox: Toolbox) -> Starlette:
-    """The server over HTTP, to be `guarded`: a request's token says which member asks."""
+def assistant_pages(
+    toolbox: Toolbox,
+    scope: str,
+    during: Callable[[], AbstractAsyncContextManager[Any]] = nullcontext,
+    going: asyncio.Event | None = None,
+) -> PageSet:
+    """The tools over HTTP: no page, but the one address of the protocol, for holders of `scope`.
+
+    `during` is entered while they are served; `going` is set from then on.
+    """
 
     def asker(context: Context) -> str:
         who = getattr(context.request, "state", None)
         who = getattr(who, "who", None)
-        assert isinstance(who, Who)  # noqa: S101 - `GuardedApp` lets nobody else through
+        assert isinstance(who, Who)  # noqa: S101 - the guard lets nobody else through
         return who.subject
 
-    return server(toolbox, asker).streamable_http_app(
+    served = server(toolbox, asker).streamable_http_app(
         streamable_http_path=PATH,
         stateless_http=True,
         json_response=True,
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
-    )  # host and origin of a request are checked by `GuardedApp`
+    )  # host and origin of a request are checked by the guard
+    routes = APIRouter()
+    routes.routes.extend(served.routes)
 
+    @asynccontextmanager
+    async def living() -> AsyncIterator[None]:
+        async with during(), served.router.lifespan_context(served):
+            if going is not None:
+                going.set()
+            try:
+                yield
+            finally:
+                toolbox.close()
 
-def guarded(app: ASGIApp, links: Links) -> ASGIApp:
-    """`app` for the holders of `links` alone."""
-    return GuardedApp(BoundedRequests(app, RequestBudget(PER_SECOND, BURST)), links, {}, REFUSAL)
+    door = Door(at=PATH, admits=lambda who: who.scope == scope, refusal=REFUSAL)
+    return PageSet(title="pxp mcp", routes=routes, door=door, during=living)
 
 
 REMEMBERED = 1.0
 """Seconds for which a valid token is not looked up again: an assistant asks several times each."""
 
-Ready = Callable[[str, Mapping[str, str], Mapping[str, str]], None]
-"""Is told where assistants connect, the token of each, and the links of people on pages."""
 
-
-def serve_assistants(
+def assistant_site(
     board: SqlBlackboard,
     runs: Sequence[Run[Any]],
-    port: int,
-    ready: Ready,
     *,
+    pages: Mapping[str, Path],
     stdio: str | None = None,
     url: str | None = None,
     days: float = 14.0,
-    pages: Mapping[str, Path],
-) -> None:
-    """Carry runs of tasks, or the run of a system, on, and serve their assistants until Ctrl-C.
+) -> Site:
+    """What `serve` serves of runs of tasks, or of the run of a system, that have assistants.
 
     People in runs of tasks are served on pages beside them. The assistant `stdio`, a member or a
     role of the only run, is served over stdin and stdout until its client leaves, the others over
-    HTTP; `ready` is told who may come: the link of "" is the researcher's. Raises `UsageError`
-    where the port is taken.
+    HTTP.
     """
-    with listen(port) as listening:
-        at = listening.getsockname()[1]
-        host, news = Host(board, runs, shows_writing=True), News()
+
+    def opened(port: int) -> OpenSite:
+        host, news, going = Host(board, runs, shows_writing=True), News(), asyncio.Event()
         assistants = assistants_of(host, news)
-        links = Links(board, at, url, days, scope=assistants.scope, remembers=REMEMBERED)
-        toolbox = Toolbox(assistants, pages)
         mine = None if stdio is None else assistants.member(stdio)
-        tokens = {
-            one: links.token(assistants.scope, one) for one in assistants.members if one != mine
-        }
-        people = Links(board, at, url, days)
-        told = experts.links_of(host, people)
-        if told:
-            served = beside(toolbox, links, host, people, news)
-        else:
-            served = guarded(application(toolbox), links)
-        ready(f"{links.address}{PATH}", tokens, told)
+        scope, scopes = assistants.scope, (assistants.scope, EXPERTS)
+        links = Links(board, port, url, days, scopes=scopes, remembers=REMEMBERED)
+        people = links_of(host, links)
+        toolbox = Toolbox(assistants, pages)
+        # of people the pages carry the runs on, and else the tools
+        carry = nullcontext if people else partial(carried, host, news)
+        sets: tuple[PageSet, ...] = (assistant_pages(toolbox, scope, carry, going),)
+        if people:
+            sets = (expert_pages(host, links, news), *sets)
 
-        async def serve() -> None:
-            serving = [asyncio.ensure_future(server_of(served).serve(sockets=[listening]))]
-            if mine is not None:
-                over = _over_stdio(server(toolbox, lambda _context: mine))
-                serving.append(asyncio.ensure_future(over))
-            # pages begin and end the host by themselves
-            async with nullcontext() if told else carried(host, news):
-                await _first(serving)
+        async def over_stdio() -> None:
+            await going.wait()
+            await _over_stdio(server(toolbox, lambda _context: mine or ""))
 
-        try:
-            asyncio.run(serve())
-        finally:
-            toolbox.close()
+        return OpenSite(
+            access=links,
+            sets=sets,
+            links=people,
+            tools=f"{links.address}{PATH}",
+            tokens={one: links.token(scope, one) for one in assistants.members if one != mine},
+            beside=None if mine is None else over_stdio,
+        )
+
+    return opened
 
 
 def assistants_of(host: Host, news: News) -> SystemAssistants | TaskAssistants:
@@ -222,42 +233,6 @@ def assistants_of(host: Host, news: News) -> SystemAssistants | TaskAssistants:
     return TaskAssistants(host, news)
 
 
-def beside(toolbox: Toolbox, links: Links, host: Host, people: Links, news: News) -> ASGIApp:
-    """The server of assistants at its path, and everywhere else the pages of people."""
-    pages, mine = experts.application(host, people, news), application(toolbox)
-    _also(pages, mine.router.lifespan_context(mine))
-    assistants, others = guarded(mine, links), experts.guarded(pages, people)
-
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        meant = scope["type"] == "http" and scope["path"] == PATH
-        await (assistants if meant else others)(scope, receive, send)
-
-    return app
-
-
-def _also(app: FastAPI, other: Any) -> None:
-    """Let `app` begin and end together with another context."""
-    own = app.router.lifespan_context
-
-    @asynccontextmanager
-    async def both(app: FastAPI) -> AsyncIterator[None]:
-        async with own(app), other:
-            yield
-
-    app.router.lifespan_context = both
-
-
 async def _over_stdio(served: Server[Any]) -> None:
     async with stdio_server() as (reading, writing):
         await served.run(reading, writing, served.create_initialization_options())
-
-
-async def _first(serving: Sequence[asyncio.Future[None]]) -> None:
-    """Until one of those that serve ends; a run that is over is still served."""
-    done, waited = await asyncio.wait(serving, return_when=asyncio.FIRST_COMPLETED)
-    for one in done:
-        one.result()
-    for one in waited:
-        one.cancel()
-        with suppress(asyncio.CancelledError):
-            await one

@@ -11,7 +11,8 @@ from backends.people.waiting import WaitingQuestion
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.system_files import MCP, MemberLine
 from pxp_fsm.errors import DataError, GuardError, quoted
-from pxp_fsm.experiments.runs import Run, SystemOpening
+from pxp_fsm.experiments.openings import SystemOpening
+from pxp_fsm.experiments.runs import Run
 from pxp_fsm.prompting.members import WAIT, briefing, chosen_intent, may_wait, options_of
 from pxp_fsm.protocol.relations import OracleFailed
 from pxp_fsm.sessions.actors import Actor, Decision, Intent, Turn
@@ -30,7 +31,8 @@ from pxp_fsm.web.assistants.tools import (
     in_order,
     moves_of,
 )
-from pxp_fsm.web.hosting import Host, News
+from pxp_fsm.web.hosting import Host
+from pxp_fsm.web.news import News
 from pxp_fsm.web.subjects import SystemSubject, subject_of
 
 

@@ -46,7 +46,8 @@ from pxp_fsm.web.assistants.tools import (
     moves_of,
 )
 from pxp_fsm.web.experts.views import pixels, state_of
-from pxp_fsm.web.hosting import Host, HostedRun, News
+from pxp_fsm.web.hosting import Host, HostedRun
+from pxp_fsm.web.news import News
 from pxp_fsm.web.subjects import SystemSubject, subject_of
 
 LONGEST_SIDE = 1568

@@ -28,7 +28,7 @@ from pxp_fsm.diagrams.extract import system_diagram
 from pxp_fsm.errors import DataError, quoted, unknown_name
 from pxp_fsm.prompting.model import Image
 from pxp_fsm.web.checks import Process, question
-from pxp_fsm.web.hosting import News
+from pxp_fsm.web.news import News
 from pxp_fsm.web.subjects import SystemSubject, subject_of
 from pxp_fsm.web.views import Views
 

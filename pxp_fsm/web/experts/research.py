@@ -10,17 +10,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import Depends, FastAPI, HTTPException
+from fastapi import APIRouter, Depends, HTTPException
 from starlette.requests import Request
 
 from backends.databases import SqlBlackboard
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments import comparison, outcomes, summary
+from pxp_fsm.experiments.plan_data import run_title
 from pxp_fsm.experiments.reports.tallies import KINDS, RunTally, observed
 from pxp_fsm.experiments.statistics import statistics_of
-from pxp_fsm.web.experts.admission import EXPERTS, Links, Who
 from pxp_fsm.web.experts.views import CaseStanding, QueueLine, queue_of
+from pxp_fsm.web.guard import Who
 from pxp_fsm.web.hosting import Host, HostedRun, RunState
+from pxp_fsm.web.links import EXPERTS, Links
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ def _researcher(request: Request) -> Who:
 Researcher = Annotated[Who, Depends(_researcher)]
 
 
-def add_research(app: FastAPI, host: Host, links: Links) -> None:
+def add_research(routes: APIRouter, host: Host, links: Links) -> None:
     """The routes of the researcher's page."""
     hosts = list(host.hosted.values())
 
@@ -112,40 +114,40 @@ def add_research(app: FastAPI, host: Host, links: Links) -> None:
             raise HTTPException(404, "there is no such expert")
         return subject
 
-    @app.get("/api/research/runs")
+    @routes.get("/api/research/runs")
     def runs(_who: Researcher) -> tuple[RunView, ...]:
         """Every run, as it is now."""
         return tuple(_view(host, number, hosted) for number, hosted in enumerate(hosts))
 
-    @app.get("/api/research/runs/{number}")
+    @routes.get("/api/research/runs/{number}")
     def sessions(_who: Researcher, number: int) -> tuple[QueueLine, ...]:
         """The sessions of a run: those that wait for their expert first."""
         return queue_of(host, numbered(number))
 
-    @app.get("/api/research/differences")
+    @routes.get("/api/research/differences")
     def differences(_who: Researcher, first: int, second: int) -> Differences:
         """How two runs differ in the sessions that are over, by classes, with intervals."""
         names = [numbered(number).run.name for number in (first, second)]
         return differences_of(host.board, *names)
 
-    @app.post("/api/research/runs/{number}/pause")
+    @routes.post("/api/research/runs/{number}/pause")
     def pause(_who: Researcher, number: int) -> RunView:
         """Leave a run where it is; nothing is lost."""
         host.pause(numbered(number).run.name)
         return _view(host, number, numbered(number))
 
-    @app.post("/api/research/runs/{number}/resume")
+    @routes.post("/api/research/runs/{number}/resume")
     def go_on(_who: Researcher, number: int) -> RunView:
         """Carry on a run that was paused, or that had stopped."""
         host.go_on(numbered(number).run.name)
         return _view(host, number, numbered(number))
 
-    @app.post("/api/research/experts/{subject}/link")
+    @routes.post("/api/research/experts/{subject}/link")
     def link(_who: Researcher, subject: str) -> NewLink:
         """A new link for an expert; those before it stay valid."""
         return NewLink(known(subject), links.link(EXPERTS, subject))
 
-    @app.post("/api/research/experts/{subject}/revoke")
+    @routes.post("/api/research/experts/{subject}/revoke")
     def revoke(_who: Researcher, subject: str) -> Revoked:
         """Revoke every link and device of an expert."""
         return Revoked(known(subject), links.revoke(EXPERTS, subject))
@@ -195,6 +197,7 @@ def differences_of(board: SqlBlackboard, first: str, second: str) -> Differences
         found = outcomes.compare(left, right)
     except UsageError as error:
         return Differences(trouble=str(error))
-    sheet = comparison.comparison_sheet(found, first, second)
+    titles = (run_title(board.run(name)) for name in (first, second))
+    sheet = comparison.comparison_sheet(found, *titles)
     notes = comparison.comparison_lines(left, right, found)
     return Differences(sheet.headings, sheet.rows, tuple(notes))

@@ -1,6 +1,6 @@
 // The sequence chart of a trace: one line a step, from top to bottom.
 import { memo } from "react";
-import { html } from "./html.js";
+import { counted, html } from "./html.js";
 
 const ROW = 30, TOP = 44, LEFT = 42;
 
@@ -50,7 +50,7 @@ export function Chart({ names, moves, position, cycle, deadlock, onStep }) {
   const begin = cycle ? moves.length - cycle : -1;
   return html`<figure className="chart">
     <figcaption>${moves.length
-      ? `${moves.length} step${moves.length === 1 ? "" : "s"}` +
+      ? counted(moves.length, "step") +
         (cycle ? `, the last ${cycle} for ever` : "") +
         (hidden ? `, ${hidden} of hidden members left out` : "")
       : "No step yet: take a move"}</figcaption>

@@ -4,6 +4,9 @@ import { createElement } from "react";
 
 export const html = htm.bind(createElement);
 
+/** `1 place`, `2 places`. */
+export const counted = (number, what) => `${number} ${what}${number === 1 ? "" : "s"}`;
+
 /** For buttons of which one brings the next: the second click of a double click is none on the button
  * that the first has brought. */
 export const SINGLE = {

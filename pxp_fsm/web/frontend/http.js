@@ -26,7 +26,7 @@ export const post = sent("POST"), put = sent("PUT");
 
 /** Events by WebSocket; `send` of what is returned sends one, `close` ends it. Of those sent before
  * the connection stands the last of each type is kept. */
-export function socket(path, tell, lost, stands = () => {}) {
+export function socket(path, tell, lost) {
   const scheme = location.protocol === "https:" ? "wss" : "ws";
   const connection = new WebSocket(`${scheme}://${location.host}${path}`);
   const waiting = new Map();
@@ -34,7 +34,6 @@ export function socket(path, tell, lost, stands = () => {}) {
   connection.onopen = () => {
     waiting.forEach((one) => connection.send(one));
     waiting.clear();
-    stands();
   };
   connection.onclose = () => lost();
   const send = (message) => {

@@ -22,6 +22,7 @@ from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.reports import contents
 from pxp_fsm.plugins.drug.relations import canonical_reactants
 from pxp_fsm.plugins.drug.retrosynthesis import Retrosynthesis
+from pxp_fsm.plugins.drug.task import FEW
 from tests.experiments.scripted_server import Body, Table, agrees_when_convinced, frames, judging
 
 DATA = read_plan(Plan("drug", instances="2"))[1]
@@ -134,7 +135,7 @@ def test_a_predictor_that_carries_nothing_is_asked_after_each_session() -> None:
         for j in (0, 2, 4):
             shares = []
             for record in board.sessions(run):
-                machine = Retrosynthesis()
+                machine = Retrosynthesis.beginning_with(FEW, "0/1")
                 for entry in board.events(record.session)[:j]:
                     if entry.carried.sender == "h":
                         machine.learn(record.instance, entry.carried)

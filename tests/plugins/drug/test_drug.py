@@ -25,6 +25,7 @@ from pxp_fsm.protocol.messages import Answer, Instance, Message, Question, Tag
 from pxp_fsm.protocol.rules import Interact
 from pxp_fsm.sessions.agent import Agent
 from pxp_fsm.sessions.session import Session
+from pxp_fsm.tasks.task import Recorded
 
 ROOT = Path(__file__).parents[3]
 AUTHORS = Path(
@@ -118,11 +119,11 @@ def test_precedents_of_the_very_molecule_count_only_if_asked_for() -> None:
         bundled(), sessions=tuple(r for r in bundled().sessions if r.instance.key == "moclobemide")
     )
     left_out, counted = (
-        DRUG.known_rows(replace(data, same_product=same))[0] for same in (False, True)
+        DRUG.known_rows(replace(data, precedents=which))[0] for which in ("others", "all")
     )
     assert left_out == "Of 1 molecules, 1 are among the machine's precedents; those are left out."
     assert counted == "Of 1 molecules, 1 are among the machine's precedents; those count as well."
-    for value, problem in (("some", "no precedents"), ("all", "drug's own machine")):
+    for value, problem in (("some", "few:N"), ("all", "drug's own machine")):
         with pytest.raises(UsageError, match=problem):
             read_plan(Plan("rad" if value == "all" else "drug", precedents=value))
 
@@ -152,7 +153,9 @@ def test_a_run_says_what_its_answers_owe_to_lessons() -> None:
     ]
     taught = [replace(told[0], payload=Answer(others[0].reactants, ""))]
     assert DRUG.learned is not None
-    (line,) = DRUG.learned(data, [(row.instance.key, told), (row.instance.key, taught)])
+    (line,) = DRUG.learned(
+        data, [Recorded("0/1", row.instance.key, told), Recorded("0/1", row.instance.key, taught)]
+    )
     assert line == (
         "Revisions of the machine: 2, of which 1 took up the human's reactants. "
         "Lessons of earlier sessions changed 1 of its 2 first answers."
@@ -173,7 +176,7 @@ class Turning:
 
 def test_the_bundled_set_loads_in_three_parts() -> None:
     data = bundled()
-    assert (len(data.sessions), len(data.validation), len(data.test)) == (20, 36, 36)
+    assert (len(data.sessions), len(data.validation), len(data.test)) == (20, 72, 36)
     assert data.in_sample
 
 

@@ -115,9 +115,9 @@ def test_a_faulty_pathway_in_data_is_named_with_its_line(
     plan: Plan, tmp_path: Path, row: str, problem: str
 ) -> None:
     (tmp_path / "data.csv").write_text(f"key,set,x,prediction,explanation\n{row}\n")
-    shown = pxp(
-        "data", "check", "drug", str(tmp_path), "--materials", str(plan.materials), cwd=tmp_path
-    )
+    text = f'format = 1\ntask = "drug"\ndata = "."\nmaterials = "{plan.materials}"\n'
+    (tmp_path / "routes.toml").write_text(text)
+    shown = pxp("check", "routes.toml", cwd=tmp_path)
     assert shown.returncode == 2
     assert problem in shown.stderr
 
@@ -133,7 +133,7 @@ def test_pathways_and_their_list_need_each_other(plan: Plan, tmp_path: Path) -> 
         with pytest.raises(UsageError) as raised:
             read_plan(wrong)
         assert raised.value.field == field
-    shown = pxp("data", "check", "drug", str(tmp_path), cwd=tmp_path)
+    shown = pxp("check", str(tmp_path), "--task", "drug", cwd=tmp_path)
     assert shown.returncode == 2
     assert "name the list of what can be bought" in shown.stderr
 

@@ -126,8 +126,8 @@ def test_its_statistics_are_what_they_were(
     assert "Written: page.html" in printed
     table = (folder / "page-table1.csv").read_bytes()
     assert table == (KEPT / "runs-table1.csv").read_bytes()
-    assert "ratified" in pxp(capsys, "sessions", "drug-1", "--database", database)
-    assert "REFUTE" in pxp(capsys, "sessions", "drug-1/1/2", "--database", database)
+    assert "ratified" in pxp(capsys, "show", "drug-1", "--database", database)
+    assert "REFUTE" in pxp(capsys, "show", "drug-1/1/2", "--database", database)
 
 
 def test_a_run_that_was_stopped_resumes_to_the_end_that_it_would_have_had(
@@ -199,7 +199,7 @@ def test_a_network_is_loaded_replayed_run_edited_and_saved(
     assert (again.network, again.version) == (lan.network, 17)
     again.undo()
     assert again.network == Lan.load(folder / "french.lan.json").network
-    assert "undo change 15: handled" in pxp(capsys, "lan", "log", "french.lan.json")
+    assert "undo change 15: handled" in pxp(capsys, "lan", "history", "french.lan.json")
 
 
 def test_an_earlier_certificate_is_refused_with_what_to_do_and_one_made_anew_is_named(

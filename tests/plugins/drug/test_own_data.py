@@ -13,7 +13,7 @@ from pxp_fsm.experiments.plan_data import read_plan
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.plugins.drug.data import bundled
 from pxp_fsm.tasks.task import find_task
-from tests.tasks.test_own_data import as_rows, row, run, written
+from tests.tasks.test_own_data import as_rows, checked, row, run, written
 
 
 @pytest.mark.parametrize("name", ["data.csv", "data.jsonl"])
@@ -71,7 +71,8 @@ def test_each_fault_is_named_with_its_line(
 
 
 def test_all_faults_are_named_up_to_a_bound(tmp_path: Path) -> None:
-    said = run("check", "drug", written(tmp_path, [row("C1", "C") for _ in range(30)]))
+    folder = written(tmp_path, [row("C1", "C") for _ in range(30)])
+    said = checked(folder, "drug")
     assert said.exit_code == 2
     assert said.stderr.count("column x:") == 20
     assert "and 10 more faults" in said.stderr

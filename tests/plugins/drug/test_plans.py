@@ -14,7 +14,9 @@ from pxp_fsm.tasks.task import DataRow, DataSet
 def test_the_accuracy_is_that_of_the_rows_that_are_chosen() -> None:
     row = DataRow(Instance("", "CC(=O)Nc1ccccc1"), Answer("CC(=O)Cl.Nc1ccccc1", ""))
     every = (replace(row, instance=replace(row.instance, key=f"i{i}")) for i in range(5))
-    data = plan_data.choose(Plan("drug", instances="2"), DataSet("made up", tuple(every)))
+    data = plan_data.choose(
+        Plan("drug", instances="2"), DataSet("made up", tuple(every), precedents="others")
+    )
     assert len(data.sessions) == 2
     (known,), (line,) = known_rows(data), accuracy(data)
     assert known.startswith("Of 2 molecules, ")

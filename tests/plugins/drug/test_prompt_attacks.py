@@ -17,9 +17,10 @@ from backends.models import ModelRespondent, ScriptedModel
 from backends.models.respondent import assemble
 from guards import Derived, NormalisedText
 from guards.judge import Judge
-from pxp_fsm.cli import sessions
+from pxp_fsm.cli import show
 from pxp_fsm.errors import NoAnswer
-from pxp_fsm.experiments.runs import Plan, start
+from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.experiments.runs import start
 from pxp_fsm.plugins.drug import Reactants
 from pxp_fsm.plugins.drug.task import PROBLEM
 from pxp_fsm.prompting.attempts import with_reason
@@ -192,7 +193,7 @@ def test_what_an_explanation_says_sets_no_tag_and_changes_nothing_else(attack: s
     assert attacked.record.ending == harmless.record.ending
     shown = io.StringIO()
     with redirect_stdout(shown):
-        sessions.show(attacked)
+        show.show(attacked)
     assert shown.getvalue().replace("\n", " ").isprintable()
 
 

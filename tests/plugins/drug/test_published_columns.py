@@ -10,6 +10,7 @@ import pytest
 from backends.databases import SqlBlackboard
 from pxp_fsm.cli.main import main
 from pxp_fsm.experiments import summary
+from pxp_fsm.experiments.plan_data import stored_plan
 from pxp_fsm.experiments.statistics import ROWS, published, statistics_of
 
 Ran = tuple[int, str, str]
@@ -34,18 +35,21 @@ def test_both_settings_stand_side_by_side_with_the_published_columns_of_each(
     arguments = ("run", "drug", "--instances", "5", "--validation", "4", "--both")
     code, said, _ = pxp(capsys, *arguments)
     assert code == 0
-    assert len(screen(said)) <= 27
-    assert "pxp compare drug-1 drug-2" in said
+    assert len(screen(said)) <= 36
+    assert max(map(len, said.partition("sessions that are")[2].splitlines()[:10])) <= 80
+    assert "pxp compare drug-1 drug-3" in said
     with SqlBlackboard("runs/blackboard.sqlite") as board:
-        plans = [record.plan for record in board.runs()]
-        counts = [statistics_of(board, f"drug-{n}").repetitions[0].counts for n in (1, 2)]
-    assert ['"learn": "better"' in plan for plan in plans] == [True, False]
+        plans = [stored_plan(record) for record in board.runs()]
+        counts = [statistics_of(board, f"drug-{n}").repetitions[0].counts for n in (1, 2, 3)]
+    assert [(plan.learn, plan.gate) for plan in plans] == [
+        ("likelihood", "context"), ("better", "context"), ("always", "revision"),
+    ]  # fmt: skip
     by_title = {column.title: column.counts for column in published("drug")}
     for place, row in enumerate(ROWS):
         line = next(line for line in said.splitlines() if line.startswith(row))
         numbers = [word for word in line[len(row) :].split() if not word.startswith("(")]
         expected = [
-            counts[0][place], by_title["DRUG 2025"][place], counts[1][place],
+            counts[0][place], counts[1][place], by_title["DRUG 2025"][place], counts[2][place],
             *(by_title[title][place] for title in ("DRUG-h1 2025", "DRUG-h2 2025", "DRUG 2024")),
         ]  # fmt: skip
         assert numbers == [str(number) for number in expected]

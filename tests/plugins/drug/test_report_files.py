@@ -10,7 +10,7 @@ from pxp_fsm.experiments import runs
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.reports import contents
 from pxp_fsm.plugins.drug import Retrosynthesis
-from pxp_fsm.plugins.drug.task import rank_of
+from pxp_fsm.plugins.drug.task import FEW, rank_of
 
 
 def test_the_untaught_machine_is_the_curves_first_point(tmp_path: Path) -> None:
@@ -20,7 +20,7 @@ def test_the_untaught_machine_is_the_curves_first_point(tmp_path: Path) -> None:
         run.execute()
         report = contents.gather(board, board.runs()[0])
     assert not isinstance(report.performance.on_test_set, str)
-    untaught = Retrosynthesis()
+    untaught = Retrosynthesis.beginning_with(FEW, "0/1")
     right = sum(rank_of(untaught, row, among=1) == 1 for row in run.opening.data.test)
     place, point = report.performance.on_test_set[0]
     assert place == 0

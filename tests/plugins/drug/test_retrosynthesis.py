@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,6 @@ from pxp_fsm.plugins.drug.retrosynthesis.disconnections import (
 )
 from pxp_fsm.plugins.drug.retrosynthesis.explanation import explained
 from pxp_fsm.plugins.drug.retrosynthesis.learning import LIFT
-from pxp_fsm.plugins.drug.retrosynthesis.predictor import builtin_sources
 from pxp_fsm.plugins.drug.retrosynthesis.ranking import Named
 from pxp_fsm.plugins.drug.retrosynthesis.templates import (
     Template,
@@ -172,9 +172,8 @@ def test_what_was_sent_is_a_precedent_for_this_molecule_and_for_similar_ones(tag
     agent.learn(Instance("x", ANILIDE), message(tag, target.reactants))
     after = agent.rank(ANILIDE, 1_000)
     scores = {c.reactants: c.score for c in before}
-    lifted = {c.reactants: c.score - scores[c.reactants] for c in after}
-    assert lifted.pop(target.reactants) == pytest.approx(LIFT)
-    assert set(lifted.values()) == {0.0}  # of this molecule it speaks for these reactants alone
+    assert after[0] == target
+    assert {c.reactants: c.score for c in after} == scores  # of this molecule it says what is first
     related = next(c for c in agent.rank(SAME_REACTION, 1_000) if c.steps & target.steps)
     plain = {c.reactants: c.score for c in Retrosynthesis().rank(SAME_REACTION, 1_000)}
     assert plain[related.reactants] < related.score < plain[related.reactants] + LIFT
@@ -189,34 +188,41 @@ def test_what_it_cannot_derive_is_never_echoed() -> None:
     assert not agent.lessons
 
 
-def test_what_no_precedent_speaks_for_is_not_echoed_but_is_a_lesson_for_others() -> None:
+def test_what_no_precedent_speaks_for_is_a_lesson_for_others_too() -> None:
     aspirin, related = "CC(=O)Oc1ccccc1C(=O)O", "CC(=O)Oc1ccccc1"
     sent = "CC(=O)OC(C)=O.O=C(O)c1ccccc1O"
     agent = Retrosynthesis()
-    before = agent.rank(aspirin, 1_000)
-    named = next(c for c in before if c.reactants == sent)
+    named = next(c for c in agent.rank(aspirin, 1_000) if c.reactants == sent)
     assert named.proposal is None
     assert agent.why_not(aspirin, sent).endswith(" No precedent speaks for them.")
     others = {c.reactants: c.score for c in agent.rank(related, 1_000)}
     agent.learn(Instance("x", aspirin), message(Tag.REFUTE, sent))
-    assert agent.rank(aspirin, 1_000) == before
+    assert agent.rank(aspirin)[0] == named
     lifted = [c for c in agent.rank(related, 1_000) if c.score > others[c.reactants]]
     assert lifted
     assert all(c.steps & named.steps for c in lifted)
 
 
-def test_a_precedent_of_the_molecule_itself_explains_no_echo() -> None:
-    """With `same_product` it is cited, yet alone it does not let the machine repeat an answer."""
-    known = builtin_sources().precedents
-    single = known[int(known.having(len(known.templates) - 1)[0])]
-    agent = Retrosynthesis(same_product=True)
-    before = agent.rank(single.product, 1_000)
-    cited = next(c for c in before if c.reactants == single.reactants).proposal
-    assert cited is not None
-    assert [one.precedent for one in cited.support] == [single]
-    agent.learn(Instance("x", single.product), message(Tag.INIT, single.reactants))
-    assert agent.lessons
-    assert agent.rank(single.product, 1_000) == before
+def test_what_was_heard_of_a_molecule_is_taken_up_where_it_is_derived() -> None:
+    """Without any other molecule's precedent for it: its reaction alone explains it."""
+    agent = Retrosynthesis()
+    wanted = agent.rank(ANILIDE, 1_000)[-1]
+    agent.learn(Instance("x", ANILIDE), message(Tag.REFUTE, wanted.reactants))
+    assert agent.rank(ANILIDE)[0] == wanted
+    agent.learn(Instance("x", ANILIDE), message(Tag.REFUTE, "C"))
+    assert agent.rank(ANILIDE)[0] == wanted
+
+
+def test_what_is_not_taken_up_is_said() -> None:
+    agent = Retrosynthesis()
+    query = Question("?", Instance("x", ANILIDE))
+    plain = asyncio.run(agent.answer(query))
+    asked = replace(query, history=(message(Tag.REFUTE, "C.CC"),))
+    answer = asyncio.run(agent.answer(asked))
+    assert answer.prediction == plain.prediction
+    assert answer.explanation.startswith(plain.explanation)
+    assert answer.explanation.endswith("is the one received, so it is not taken up.")
+    assert not agent.lessons
 
 
 def test_reject_and_term_teach_nothing() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from backends.databases import SqlBlackboard
-from pxp_fsm.experiments import runs
+from pxp_fsm.experiments import plans, runs
 from tests.cli.test_run_transcripts import Commands, check
 
 TASK: Commands = {
@@ -50,7 +50,7 @@ def test_a_run_that_was_stopped_prints_what_it_printed(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     with SqlBlackboard(str(tmp_path / "runs/blackboard.sqlite")) as board:
-        begun = runs.start(runs.Plan("drug", instances="3", seed=4), board)
+        begun = runs.start(plans.Plan("drug", instances="3", seed=4), board)
         with pytest.raises(KeyboardInterrupt):
             begun.execute(stop)
     check(tmp_path, STOPPED)

@@ -81,7 +81,7 @@ def record(seed: int) -> dict[str, Any]:
     def told(event: Any) -> None:
         followed(event)
         if isinstance(event, Moved):
-            rows.append(f"{event.row.guard or '!'} {event.row.label}")
+            rows.append(f"{event.guard or '!'} {event.label}")
         elif isinstance(event, StepEnded):
             tags.append(" ".join([*(one.tag for one in event.messages), event.ending]))
 

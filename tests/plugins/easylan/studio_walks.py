@@ -16,7 +16,7 @@ from tests.web.browsers import PATIENCE, server
 @contextmanager
 def served(path: Path, *arguments: str) -> Iterator[str]:
     """The address of the studio of the network in a file."""
-    with server("lan", "serve", str(path), *arguments, cwd=path.parent) as (address, _process):
+    with server("serve", str(path), *arguments, cwd=path.parent) as (address, _process):
         yield address
 
 

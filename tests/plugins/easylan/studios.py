@@ -12,10 +12,11 @@ from starlette.testclient import TestClient, WebSocketTestSession
 
 from pxp_fsm.plugins.easylan.lan import Lan
 from pxp_fsm.plugins.easylan.model.network import LanAgent, Network
-from pxp_fsm.plugins.easylan.studio.server import application
+from pxp_fsm.plugins.easylan.studio.pages import studio_pages
 from pxp_fsm.plugins.easylan.studio.state import Studio
 from pxp_fsm.plugins.easylan.studio.work import StudioPlan
-from pxp_fsm.web.serving import Access, GuardedApp
+from pxp_fsm.web.guard import Access
+from pxp_fsm.web.pages import application
 from tests.plugins.easylan.trainings import POET
 
 BASE = "http://127.0.0.1:8000"
@@ -126,7 +127,7 @@ class Page:
 def studio(path: Path, model: str | None = None, **plan: Any) -> Iterator[TestClient]:
     """A client of a studio that runs meanwhile."""
     access = Access(8000, "secret")
-    app = GuardedApp(application(Studio(path), StudioPlan(model=model, **plan)), access)
+    app = application(access, studio_pages(Studio(path), StudioPlan(model=model, **plan)))
     headers = {"authorization": f"Bearer {access.token}", "origin": BASE}
     with TestClient(app, base_url=BASE, headers=headers) as client:
         yield client

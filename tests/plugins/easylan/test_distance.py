@@ -8,8 +8,16 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pxp_fsm.plugins.easylan.distance.costs import FIELDS, cost, place_cost, text_cost
-from pxp_fsm.plugins.easylan.distance.lmd import Pair, Pairable, best, network_distance
+from pxp_fsm.plugins.easylan.distance.lmd import (
+    FIELDS,
+    Pair,
+    Pairable,
+    best,
+    cost,
+    network_distance,
+    place_cost,
+    text_cost,
+)
 from pxp_fsm.plugins.easylan.model.network import AgentInput, Control, LanAgent, Network, Piece
 from pxp_fsm.plugins.easylan.model.network import ControlExample as Turned
 

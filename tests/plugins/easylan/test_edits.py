@@ -12,7 +12,6 @@ import networkx as nx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
 
 from pxp_fsm.errors import FileError, PXPError, UsageError
 from pxp_fsm.plugins.easylan.lan import Lan
@@ -46,7 +45,18 @@ from pxp_fsm.plugins.easylan.model.operations import (
     SplitKind,
     applied,
 )
+from pxp_fsm.plugins.easylan.training.progress import Example
 from tests.plugins.easylan.random_networks import NAMES, OPERATIONS, networks
+from tests.plugins.easylan.scripted_models import Frames, honours
+from tests.plugins.easylan.trainings import (
+    GAP,
+    forgets,
+    parameters,
+    poor,
+    scripted,
+    trained,
+    weak,
+)
 
 A, B, C = (LanAgent(name, f"do {name}", "text") for name in "ABC")
 CHAIN = Network("task", (A, B, C), frozenset({("A", "B"), ("B", "C")}))
@@ -252,11 +262,11 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
         Lan.load(tmp_path / "none.lan.json")
 
 
-def test_the_published_schema_is_one() -> None:
-    Draft202012Validator.check_schema(files.schema())
-    assert set(files.schema()["$defs"]["operation"]["properties"]["do"]["enum"]) == {
-        WORDS[one] for one in Operation.__args__
-    }
+def test_the_published_schema_has_every_operation() -> None:
+    words = {f"#/$defs/{kind.__name__}.{word}" for kind, word in WORDS.items()}
+    change = files.NETWORK.schema()["$defs"]["Change"]["properties"]
+    assert {one["$ref"] for one in change["operations"]["items"]["oneOf"]} == words
+    assert set(WORDS) == set(Operation.__args__)
 
 
 @given(st.lists(st.sampled_from(NAMES), max_size=3), st.text(max_size=200))
@@ -293,6 +303,33 @@ def test_what_was_undone_is_redone_until_something_else_is_done() -> None:
     with pytest.raises(UsageError, match="nothing is left to redo"):
         lan.redo()
     assert files.parse(json.dumps(files.of_history(lan.history))) == lan.history
+
+
+def test_undoing_takes_an_update_back_with_its_example_and_what_it_taught() -> None:
+    def update(knowledge: str) -> tuple[Any, ...]:
+        return GAP, poor("Solver"), weak("lack_of_knowledge"), parameters(knowledge=knowledge)
+
+    def say(purpose: str, frames: Frames) -> Any:
+        known = honours(frames, "result")
+        return forgets(purpose, frames) if known is None else {"thoughts": "", "result": known}
+
+    model = scripted(*update("k"), *update("l"), say=say)
+    trainer, _told = trained(model, Example("x", "kx"), Example("y", "kly"), Example("z", "klz"))
+    lan, begun = trainer.lan, trainer.lan.history.at(1)
+    done = [change.about for change in lan.history.changes]
+    assert done[1:] == [
+        *("ADD_KNOWLEDGE: Solver", "handled 'x'", "ADD_KNOWLEDGE: Solver", "handled 'y'"),
+        "handled 'z'",  # which no update has made right: it goes alone
+    ]
+    for version in (5, 3):
+        assert lan.undo(ued=1) == lan.history.at(version)
+    assert lan.undo() == begun and not lan.history.can_undo
+    assert lan.history.undone_changes == {2, 3, 4, 5, 6}
+    kept = files.parse(json.dumps(files.of_history(lan.history)))
+    assert kept == lan.history and kept.changes[6].ued == 1
+    for version in (3, 5, 6):
+        assert lan.redo() == lan.history.at(version)
+    assert lan.undo() == lan.history.at(5)  # what was redone is a change of its own
 
 
 def test_a_network_goes_to_any_version_and_back() -> None:

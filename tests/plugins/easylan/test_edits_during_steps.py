@@ -47,7 +47,7 @@ def test_an_edit_that_changes_no_context_leaves_every_result_standing() -> None:
     assert sessions(told)[-1] == ["INIT", "RATIFY", "RATIFY"] and len(developer.views) == 3
     assert trainer.lan.network.agent("Solver").output == "verse"
     assert (trainer.outcomes[0].handled, trainer.outcomes[0].iterations) == (True, 1)
-    details = [one.detail for one in told if isinstance(one, Moved) and one.row.label == "RESTART"]
+    details = [one.detail for one in told if isinstance(one, Moved) and one.label == "RESTART"]
     assert details == ["the network changed"]
 
 

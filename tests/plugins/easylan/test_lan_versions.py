@@ -1,4 +1,4 @@
-"""`pxp lan redo`, `restore`, `show`: versions of a network, and what it did last."""
+"""`pxp lan history` and `pxp show`: versions of a network, and what it did last."""
 
 from __future__ import annotations
 
@@ -22,8 +22,12 @@ SCRIPT: list[dict[str, Any]] = [
 ]
 
 
+def pxp(*arguments: str) -> Result:
+    return CliRunner().invoke(commands, arguments)
+
+
 def lan(*arguments: str) -> Result:
-    return CliRunner().invoke(commands, ["lan", *arguments])
+    return pxp("lan", *arguments)
 
 
 @pytest.fixture(autouse=True)
@@ -37,38 +41,41 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_what_was_undone_is_redone_and_any_version_is_gone_to() -> None:
     lan("edit", "my.lan.json", "set", "Solver", "output", "verse")
-    assert lan("undo", "my.lan.json").exit_code == 0
-    assert lan("redo", "my.lan.json").stdout == "redo change 2: set Solver output verse\n"
-    assert lan("redo", "my.lan.json").exit_code == 2
-    assert lan("restore", "my.lan.json", "1").stdout == "Change 5: go to version 1\n"
+    assert lan("history", "my.lan.json", "undo").exit_code == 0
+    assert (
+        lan("history", "my.lan.json", "redo").stdout
+        == "Change 4: redo change 2: set Solver output verse\n"
+    )
+    assert lan("history", "my.lan.json", "redo").exit_code == 2
+    assert lan("history", "my.lan.json", "1").stdout == "Change 5: go to version 1\n"
     network = Lan.load("my.lan.json").network
     assert network.agent("Solver").output == "the result of the task"
-    done = lan("restore", "my.lan.json", "9")
+    done = lan("history", "my.lan.json", "9")
     assert done.exit_code == 2 and "the versions are 1 to 5" in done.stderr
 
 
 def test_a_network_is_shown_with_its_last_run_by_agent() -> None:
-    assert "It has not run yet." in lan("show", "my.lan.json").stdout
+    assert "It has not run yet." in pxp("show", "my.lan.json").stdout
     lan("edit", "my.lan.json", "create", "Poet", "make it rhyme", "verse")
     lan("edit", "my.lan.json", "connect", "Solver", "Poet")
     lan("edit", "my.lan.json", "add", "Poet", "knowledge", "by sound")
-    ran = lan("run", "my.lan.json", "la nuit", "--model", "script:script.jsonl")
+    ran = pxp("run", "my.lan.json", "la nuit", "--model", "script:script.jsonl")
     assert ran.stdout == "verse\nand verse\n"
-    shown = lan("show", "my.lan.json").stdout
+    shown = pxp("show", "my.lan.json").stdout
     assert "Last run: la nuit" in shown and "   knowledge 1: by sound" in shown
     assert "      thoughts: word by word" in shown and "      from Solver: prose" in shown
-    one = lan("show", "my.lan.json", "--agent", "Poet").stdout
+    one = pxp("show", "my.lan.json", "--agent", "Poet").stdout
     assert "it rhymes" in one and "word by word" not in one
     lan("edit", "my.lan.json", "drop", "Poet", "knowledge", "1")
     assert (
-        "The last run was of version 4; the network is in 5." in lan("show", "my.lan.json").stdout
+        "The last run was of version 4; the network is in 5." in pxp("show", "my.lan.json").stdout
     )
-    assert lan("show", "my.lan.json", "--agent", "Gone").exit_code == 2
+    assert pxp("show", "my.lan.json", "--agent", "Gone").exit_code == 2
 
 
 def test_a_run_whose_record_cannot_be_written_has_its_output_still() -> None:
     Path("my.lan.json.last").mkdir()
-    ran = lan("run", "my.lan.json", "x", "--model", "script:script.jsonl")
+    ran = pxp("run", "my.lan.json", "x", "--model", "script:script.jsonl")
     assert (ran.exit_code, ran.stdout) == (0, "prose\n")
     assert "is not kept" in ran.stderr and "my.lan.json.last" in ran.stderr
 
@@ -76,7 +83,7 @@ def test_a_run_whose_record_cannot_be_written_has_its_output_still() -> None:
 @pytest.mark.parametrize("text", ["", "[", "{}", '{"format": "pxp-fsm run"}'])
 def test_a_broken_last_run_says_what_to_do(text: str) -> None:
     Path("my.lan.json.last").write_text(text, "utf-8")
-    done = lan("show", "my.lan.json")
+    done = pxp("show", "my.lan.json")
     assert (
         done.exit_code == 2 and "my.lan.json.last" in done.stderr and "Traceback" not in done.stderr
     )
@@ -117,10 +124,10 @@ def test_the_acts_of_a_stored_training_are_listed_and_a_training_ends_with_what_
     training = ("train", "my.lan.json", "--examples", "train.jsonl", "--model", "script:all.jsonl")
     done = lan(*training, "--developer", "confirms", "--database", "sqlite:///x.db")
     assert done.exit_code == 0, done.output
-    assert "Time: " in done.stdout and "UED: 3\n" in done.stdout
+    assert "Time: " in done.stdout and "UED: 0; confirmations: 3\n" in done.stdout
     assert "Handled: 1 of 1" in done.stdout
-    listed = lan("actions", "my.lan.json", "--database", "sqlite:///x.db").stdout
+    listed = lan("history", "my.lan.json", "-v", "--database", "sqlite:///x.db").stdout
     assert listed.count("confirm a step") == 3
-    assert "confirm a step" not in lan("actions", "my.lan.json").stdout
-    none = lan("actions", "my.lan.json", "--database", "sqlite:///none.db")
+    assert "confirm a step" not in lan("history", "my.lan.json", "-v").stdout
+    none = lan("history", "my.lan.json", "-v", "--database", "sqlite:///none.db")
     assert none.exit_code == 2 and "Traceback" not in none.stderr

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.deep
 def test_what_is_typed_meanwhile_is_not_lost_in_the_studio(browser: Any, tmp_path: Path) -> None:
     path = network_file(tmp_path)
     with (
-        server("lan", "serve", str(path), cwd=tmp_path) as (address, _process),
+        server("serve", str(path), cwd=tmp_path) as (address, _process),
         opened(browser, address, late=LATE) as page,
     ):
         field = page.locator("[data-region=examples] textarea").first

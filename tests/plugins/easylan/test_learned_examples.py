@@ -60,7 +60,7 @@ def test_an_example_on_which_no_agent_is_active_is_learned(
     assert trainer.lan.network.names == names
     shown = model.requests[1].turns[0].text
     assert '"active": []' in shown and '"output": "x", "wanted_output"' in shown
-    began = next(one for one in told if isinstance(one, Moved) and one.row.label == "BEGIN")
+    began = next(one for one in told if isinstance(one, Moved) and one.label == "BEGIN")
     assert began.detail == "no agent was active: the output is the input"
 
 

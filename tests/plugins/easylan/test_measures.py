@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pxp_fsm.errors import PXPError
-from pxp_fsm.plugins.easylan.distance.costs import cost, text_cost
-from pxp_fsm.plugins.easylan.distance.lmd import network_distance
+from pxp_fsm.plugins.easylan.distance.lmd import cost, network_distance, text_cost
 from pxp_fsm.plugins.easylan.distance.measures import (
     Action,
     ActionTally,

@@ -7,12 +7,33 @@ from typing import Any
 import pytest
 
 from pxp_fsm.errors import PXPError, UsageError
+from pxp_fsm.plugins.easylan.lan import Lan
 from pxp_fsm.plugins.easylan.model import files
 from pxp_fsm.plugins.easylan.model.network import Control, LanAgent, Network
 from pxp_fsm.plugins.easylan.model.operations import Connect, Split, SplitKind, applied
+from pxp_fsm.plugins.easylan.training.developer import (
+    Act,
+    Developer,
+    DeveloperChoice,
+    StepView,
+)
+from pxp_fsm.plugins.easylan.training.events import CopyTried
+from pxp_fsm.plugins.easylan.training.progress import Example
 from pxp_fsm.plugins.easylan.training.steps import Strategy, UpdateStep, form_of, problem_of
 from pxp_fsm.plugins.easylan.training.strategies import Update, operations_of
-from tests.plugins.easylan.trainings import new_agent
+from tests.plugins.easylan.trainings import (
+    GAP,
+    NOBODY,
+    POET,
+    Watching,
+    forgets,
+    new_agent,
+    parameters,
+    poor,
+    scripted,
+    trained,
+    weak,
+)
 
 MIDDLE = LanAgent(
     "Middle", "do it", "text", Control(True, ("First",), ("when x", "when y")), ("k1", "k2", "k3")
@@ -127,3 +148,61 @@ def test_operations_are_written_and_read_again() -> None:
     ):
         assert files.operation(files.of_operation(operation)) == operation
     assert files.of_operation(Connect("A", "B")) == {"do": "connect", "source": "A", "target": "B"}
+
+
+POETIC = {"reason_type": "lack_of_agent", "agent_name": "PoeticTranslator"}
+"""The paper's own result of step 2 (Figure 5)."""
+
+
+def test_the_agent_that_is_lacking_may_be_named() -> None:
+    reason = {**POETIC, "reason_content": "no agent keeps the rhyme"}
+    assert problem_of(UpdateStep.REASON, reason, NETWORK) is None
+    for name, why in (("Last", "there is an agent 'Last' already"), ("a\nb", "not a valid agent")):
+        problem = problem_of(UpdateStep.REASON, {**reason, "agent_name": name}, NETWORK)
+        assert problem is not None and why in problem
+    other = {**reason, "reason_type": "poor_performance_of_agent"}
+    assert "there is no agent" in str(problem_of(UpdateStep.REASON, other, NETWORK))
+
+
+@pytest.mark.parametrize("developer", [None, Watching()])
+def test_the_name_is_that_of_the_new_agent(developer: Developer | None) -> None:
+    """Whatever step 4 calls it; a developer who writes another name has the last word."""
+    script = scripted(GAP, {**NOBODY, **POETIC}, POET)
+    example = Example("x", "PoeticTranslator(Solver(x))")
+    trainer, _told = trained(script, example, developer=developer)
+    assert trainer.lan.network.names == ("Solver", "PoeticTranslator")
+    assert trainer.lan.history.changes[1].about == "ADD_AGENT: PoeticTranslator"
+
+
+def test_a_developer_may_rename_the_new_agent() -> None:
+    def rename(view: StepView, _lan: Lan) -> Act:
+        assert isinstance(view.proposal, dict)
+        agent = {**view.proposal["parameters"]["agent"], "name": "Bard"}
+        return Act(
+            DeveloperChoice.CONFIRM,
+            {"parameters": {**view.proposal["parameters"], "agent": agent}},
+        )
+
+    confirm = Act(DeveloperChoice.CONFIRM)
+    developer = Watching(confirm, confirm, rename)
+    script = scripted(GAP, {**NOBODY, **POETIC}, POET)
+    trainer, _told = trained(script, Example("x", "Bard(Solver(x))"), developer=developer)
+    assert trainer.lan.network.names == ("Solver", "Bard")
+
+
+def test_the_same_knowledge_is_not_taught_twice() -> None:
+    for strategy, known in ((Strategy.ADD_KNOWLEDGE, " k2 "), (Strategy.TURN_ON, "when x")):
+        with pytest.raises(UsageError, match="'Middle' has this piece of knowledge already"):
+            updated(strategy, knowledge=known)
+    taught = updated(Strategy.ADD_KNOWLEDGE, knowledge="when x")  # its control module knows that
+    assert taught.agent("Middle").knowledge[-1] == "when x"
+    script = scripted(
+        *(GAP, poor("Solver"), weak("lack_of_knowledge"), parameters(knowledge="rhyme")),
+        *(GAP, poor("Solver"), weak("lack_of_knowledge"), parameters(knowledge="rhyme")),
+        parameters(knowledge="keep the metre"),
+        say=forgets,
+    )
+    trainer, told = trained(script, Example("x", "rhymekeep the metrex"))
+    assert trainer.lan.network.agent("Solver").knowledge == ("rhyme", "keep the metre")
+    (fault,) = [one.fault for one in told if isinstance(one, CopyTried) and one.fault]
+    assert "has this piece of knowledge already: 'rhyme'" in fault

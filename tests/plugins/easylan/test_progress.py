@@ -235,7 +235,7 @@ def test_an_edit_between_two_processes_is_an_edit_during_the_step(tmp_path: Path
         progress=progress.from_json(json.loads(desk.kept)),
     )
     asyncio.run(trainer.train(desk.examples))
-    rows = [one.row.label for one in told if isinstance(one, Moved)]
+    rows = [one.label for one in told if isinstance(one, Moved)]
     assert rows[:3] == ["RESTART", "RAN", "BEGIN"]
     assert [one.step for one in told if isinstance(one, Kept)][:2] == ["GAP", "REASON"]
 

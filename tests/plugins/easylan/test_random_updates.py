@@ -28,8 +28,8 @@ from pxp_fsm.plugins.easylan.model.operations import (
     Operation,
     Split,
 )
-from pxp_fsm.plugins.easylan.proofs.models import EDIT, Pipeline, PipelineBounds
-from pxp_fsm.plugins.easylan.proofs.models import PipelineState as Abstract
+from pxp_fsm.plugins.easylan.proofs import EDIT, Pipeline, PipelineBounds
+from pxp_fsm.plugins.easylan.proofs import PipelineState as Abstract
 from pxp_fsm.plugins.easylan.running.execution import NetworkRun, NetworkRunner
 from pxp_fsm.plugins.easylan.running.requests import Requester, bundled
 from pxp_fsm.plugins.easylan.training.developer import (
@@ -194,7 +194,7 @@ class Followed:
     def __call__(self, told: Any) -> None:
         if not isinstance(told, Moved):
             return
-        said = f"{told.row.guard or '!'} {told.row.label}"
+        said = f"{told.guard or '!'} {told.label}"
         before = self.places | self.after(str(EDIT), self.places)
         self.places = self.after(said, before)
         assert self.places, f"the model cannot take {said}"

@@ -1,4 +1,4 @@
-"""Documents against their schemas: the fast check and the one that tells every fault agree."""
+"""Networks as documents: the reader takes what the published schema allows, and nothing else."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from pxp_fsm import documents
 from pxp_fsm.plugins.easylan.model import files
 from pxp_fsm.plugins.easylan.model.history import begun_as
 from pxp_fsm.plugins.easylan.model.network import (
@@ -21,7 +20,7 @@ from pxp_fsm.plugins.easylan.model.network import (
     Network,
 )
 
-SCHEMA = files.schema()
+SCHEMA = files.NETWORK.schema()
 NETWORK = Network(
     "a task",
     (
@@ -31,7 +30,7 @@ NETWORK = Network(
     ),
 )
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.just(10**400),
+    st.none() | st.booleans() | st.integers() | st.just(1.5) | st.text() | st.just(10**400),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(), inner, max_size=2),
     max_leaves=4,
 )
@@ -54,4 +53,4 @@ def test_a_document_has_no_fault_where_and_only_where_its_schema_takes_it(
     inside, key = data.draw(st.sampled_from(list(_places(document))))
     inside[key] = value
     valid = Draft202012Validator(SCHEMA).is_valid(document)
-    assert bool(documents.faults(document, SCHEMA)) is not valid
+    assert bool(files.NETWORK.read(document)[1]) is not valid

@@ -56,7 +56,7 @@ def test_confirming_all_four_steps_is_four_clicks_that_table_6_does_not_count(
         trained(example, Confirming(), board)
         actions = list(in_steps(stored(board, "lan-1")))
         assert tallied(actions)[Action.CONFIRM] == ActionTally(4, 4)
-        assert (ued(actions), ued(actions, Action)) == (0, 4)
+        assert (ued(actions), ued(actions, set(Action))) == (0, 4)
         assert board.runs()[0].task == "lan"
 
 

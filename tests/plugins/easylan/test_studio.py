@@ -11,8 +11,8 @@ from pxp_fsm.artifacts import locked
 from pxp_fsm.errors import FileError, UsageError
 from pxp_fsm.plugins.easylan.lan import Lan
 from pxp_fsm.plugins.easylan.model.operations import AgentField, Edit
-from pxp_fsm.plugins.easylan.studio import notes
-from pxp_fsm.plugins.easylan.studio.server import serve_studio
+from pxp_fsm.plugins.easylan.studio import state
+from pxp_fsm.plugins.easylan.studio.pages import studio_site
 from pxp_fsm.plugins.easylan.studio.state import Studio
 from pxp_fsm.plugins.easylan.studio.work import StudioPlan
 from tests.plugins.easylan.studios import ECHO, RENAME, network_file, page, script_file, studio
@@ -95,7 +95,7 @@ def test_what_cannot_be_is_refused_with_the_reason_and_nothing_changes(tmp_path:
         assert one.post("merge", version=1, name="Poet", into="Poet")[0] == 422
         assert one.post("run", input="x") == (
             422,
-            {"detail": "the studio has no model; start pxp lan serve with --model"},
+            {"detail": "the studio has no model; start pxp serve with --model"},
         )
         assert client.get("/api/diagram/exe").status_code == 404
     assert path.read_bytes() == before
@@ -152,7 +152,7 @@ def test_what_is_kept_beside_the_network_is_there_again(tmp_path: Path) -> None:
         assert one.parts["notes"]["examples"] == [{"input": "la nuit", "output": "night"}]
         assert one.post("tidy")[0] == 204
         one.until(lambda: not one.network["agents"][1]["moved"])
-    beside = notes.path_of(path)
+    beside = state.notes_path(path)
     beside.write_text('{"positions": 3}', "utf-8")
     with pytest.raises(FileError, match=r"positions: .*mend it, or remove the file"):
         Studio(path)
@@ -203,7 +203,8 @@ def test_a_model_that_fails_is_said_and_the_studio_goes_on(tmp_path: Path) -> No
 def test_two_servers_do_not_share_a_network(tmp_path: Path) -> None:
     path = network_file(tmp_path)
     with (
-        locked(notes.path_of(path), waits=False),
+        locked(state.notes_path(path), waits=False),
         pytest.raises(UsageError, match="another process"),
+        studio_site(path, StudioPlan(), ()),
     ):
-        serve_studio(path, StudioPlan(), (), 0, print)
+        pass

@@ -40,7 +40,7 @@ def press(page: Any, name: str, most: int = MOST_TABS) -> None:
 def test_a_network_is_trained_from_the_first_to_the_last_step(browser: Any, tmp_path: Path) -> None:
     """Each question has the focus when it comes, so that its buttons are a few keys away."""
     path, examples = french(tmp_path)
-    arguments = ("lan", "serve", str(path), "--model", MODEL, "--examples", str(examples))
+    arguments = ("serve", str(path), "--model", MODEL, "--examples", str(examples))
     with server(*arguments, cwd=tmp_path) as (address, _), opened(browser, address) as page:
         expect(page.locator(".example-list li")).to_have_count(7)
         press(page, "Train on Vienne")
@@ -71,7 +71,7 @@ def test_arrow_keys_go_from_agent_to_agent_and_move_them(browser: Any, tmp_path:
     path = network_file(tmp_path, Network("a task", some, edges))
     kept = path.with_name(f"{path.name}.studio")
     with (
-        server("lan", "serve", str(path), cwd=tmp_path) as (address, _),
+        server("serve", str(path), cwd=tmp_path) as (address, _),
         opened(browser, address) as page,
     ):
         tab_to(page, "First")

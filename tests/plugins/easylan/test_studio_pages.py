@@ -144,7 +144,7 @@ def test_a_network_is_measured_and_edited_with_keys_alone(browser: Any, tmp_path
         wait(page, "LMD 2")
         button(page, "Actions by hand").focus()
         page.keyboard.press("Enter")
-        wait(page, "UED 2 as Table 6 counts it; modifications 1")
+        wait(page, "; confirmations 0; modifications 1")
         with page.expect_file_chooser() as chooser:
             button(page, "Note a file …").focus()
             page.keyboard.press("Enter")
@@ -187,7 +187,7 @@ def test_nothing_is_lost_by_a_reload_a_killed_server_or_another_device(
 ) -> None:
     """At each step something is typed, and the page is gone; the next one has it."""
     path, examples = french(tmp_path)
-    arguments = ("lan", "serve", str(path), "--model", MODEL, "--examples", str(examples))
+    arguments = ("serve", str(path), "--model", MODEL, "--examples", str(examples))
     notes = path.with_name(f"{path.name}.studio")
 
     def field_of(page: Any, stage: str) -> Any:
@@ -259,6 +259,18 @@ def test_the_developer_edits_with_holes_hints_and_goes_back(browser: Any, tmp_pa
         assert button(page, "Confirm").is_disabled()
         button(page, "Reset").last.click()
         wait(page, "As proposed.")
+        proposed = json.loads(editor.input_value())
+        editor.fill('{"gap": "<??>"}')
+        wait(page, "Edited, with holes: Retry lets the system fill them in.")
+        confirm = button(page, "Confirm")
+        assert confirm.is_disabled()  # nothing with a hole is agreed on
+        confirm.click(force=True)
+        assert page.get_by_role("group", name="step GAP").is_visible()
+        button(page, "Retry").click()  # the system completes it
+        page.get_by_text("Session: INIT, REFUTE,").wait_for()
+        assert json.loads(page.locator(".versions pre").inner_text()) == proposed
+        button(page, "Reset").last.click()
+        wait(page, "As proposed.")
         box = editor.bounding_box()
         page.keyboard.down("Alt")
         page.mouse.click(box["x"] + 120, box["y"] + 35)
@@ -307,6 +319,37 @@ def test_what_is_done_is_counted_as_the_table_does(browser: Any, tmp_path: Path)
         page.keyboard.press("Backspace")
         button(page, "Save").click()  # 7; the least leaves End and two of the keys out
         wait(page, "UED 12 (at least 9)")
+
+
+HIDDEN = """() => {
+  Object.defineProperty(document, "visibilityState", { value: "hidden", configurable: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+
+def test_time_counts_while_the_page_is_shown_and_in_use(browser: Any, tmp_path: Path) -> None:
+    path, told = network_file(tmp_path, agents("One", "Two")), list[float]()
+
+    def note(request: Any) -> None:
+        if "/api/use" in request.url:
+            told.append(request.post_data_json["seconds"])
+
+    with served(path) as address, opened(browser, address) as page:
+        page.clock.install()
+        page.reload()
+        page.locator('[data-agent="One"]').wait_for()
+        page.on("request", note)
+        page.clock.run_for(20_000)
+        assert not told  # it is open, but nobody is there
+        page.locator('[data-agent="One"]').click()
+        page.clock.run_for(120_000)
+        assert 55 <= sum(told) <= 65, told  # for a minute after an act
+        page.locator('[data-agent="Two"]').click()
+        page.clock.run_for(5_000)
+        before = sum(told)
+        page.evaluate(HIDDEN)
+        page.clock.run_for(30_000)
+        assert 0 <= sum(told) - before <= 5, told
 
 
 def test_hostile_texts_stay_texts(browser: Any, tmp_path: Path) -> None:

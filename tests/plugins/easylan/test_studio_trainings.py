@@ -7,12 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pxp_fsm.plugins.easylan.distance.measures import by_hand, confirmations, counted, ued
+from pxp_fsm.plugins.easylan.experiments.comparison import acts_in_steps
 from pxp_fsm.plugins.easylan.lan import Lan
 from pxp_fsm.plugins.easylan.model.network import HandledExample
 from pxp_fsm.plugins.easylan.model.operations import AgentField, Edit, Handle
 from pxp_fsm.plugins.easylan.running import serialization
+from pxp_fsm.plugins.easylan.studio.state import StudioEffort, StudioEffortSpent
 from tests.plugins.easylan.studios import (
     ECHO,
+    GAP,
+    PARAMETERS,
+    REASON,
     RHYMER,
     SOLVER,
     UPDATE,
@@ -22,6 +28,7 @@ from tests.plugins.easylan.studios import (
     script_file,
     studio,
 )
+from tests.plugins.easylan.trainings import NOBODY
 
 
 def _solver(folder: Path) -> Path:
@@ -206,3 +213,77 @@ def test_the_last_run_is_shown_again_and_that_of_another_process(tmp_path: Path)
         kept.write_text("{", "utf-8")
     with studio(path) as client, page(client) as one:
         assert one.parts["run"]["external"] is None
+
+
+def test_the_papers_own_result_of_step_2_names_the_new_agent(tmp_path: Path) -> None:
+    """Figure 5: `lack_of_agent`, with the name of the agent that is lacking."""
+    reply = {**NOBODY, "agent_name": "PoeticTranslator"}
+    poetic = {**RHYMER, "where": {"name": "PoeticTranslator"}}
+    script = (SOLVER, poetic, GAP, {**REASON, "reply": reply}, PARAMETERS)
+    path, model = _solver(tmp_path), script_file(tmp_path, *script)
+    with studio(path, model) as client, page(client) as one:
+        one.post("train", examples=[{"input": "a poem", "output": "verse"}])
+        one.answer(one.asked("OutputView"), kind="Judged", satisfied=False)
+        for step in ("GAP", "REASON", "PARAMETERS"):
+            question = one.asked("StepView")
+            assert (question["view"]["step"], question["view"]["refused"]) == (step, "")
+            assert one.answer(question, kind="Act", choice="confirm")[0] == 204
+            one.until(lambda asked=question["id"]: one.question.get("id") != asked)  # type: ignore[misc]
+        assert one.answer(one.asked("OutputView"), kind="Judged", satisfied=True)[0] == 204
+        one.until(lambda: not one.parts["training"]["going"])
+    assert Lan.load(path).network.names == ("Solver", "PoeticTranslator")
+
+
+def test_the_studio_the_events_and_the_log_count_the_same(tmp_path: Path) -> None:
+    """UED is what modifies; confirmations are counted apart; judging an output is neither."""
+    path, database = _solver(tmp_path), f"sqlite:///{tmp_path / 'lan.db'}"
+    model = script_file(tmp_path, *UPDATE)
+    act = {"kind": "Act", "result": None, "hint": "", "distance": 0, "to": None}
+    edited = {"gap": "it does not rhyme at all"}
+
+    def sent(one: Page, answer: dict[str, Any], distance: int) -> None:
+        question = one.asked("StepView")
+        found = one.post("answer", question=question["id"], answer=answer, distance=distance)
+        assert found[0] == 204
+        one.until(lambda: bool(one.question.get("id") != question["id"]))
+
+    with studio(path, model, database=database) as client, page(client) as one:
+        one.post("train", examples=[{"input": "a poem", "output": "verse"}])
+        judged = {"kind": "Judged", "satisfied": False, "truth": ""}
+        question = one.asked("OutputView")
+        one.post("answer", question=question["id"], answer=judged, distance=9)
+        sent(one, act | {"choice": "confirm", "result": edited}, 30)
+        sent(one, act | {"choice": "confirm"}, 2)
+        sent(one, act | {"choice": "retry", "hint": "a bard"}, 12)
+        sent(one, act | {"choice": "confirm"}, 1)
+        one.answer(one.asked("OutputView"), kind="Judged", satisfied=True)
+        one.until(lambda: not one.parts["training"]["going"])
+        shown = one.parts["network"]["network"]["version"]
+        assert one.post("undo", version=shown, distance=4)[0] == 200
+        one.until(lambda: one.parts["effort"]["ued"] == 30 + 12 + 4)
+        effort = one.parts["effort"]
+    assert (effort["confirmed"], effort["least"] < effort["ued"]) == (2, True)
+    history = Lan.load(path).history
+    actions = (*acts_in_steps(database, None), *by_hand(history))
+    assert (ued(actions), confirmations(actions)) == (effort["ued"], effort["confirmed"])
+    assert counted(actions, history).startswith("UED 46; confirmations 2; ")
+    assert history.network.names == ("Solver",)  # the update went with its example
+    assert not history.network.handled
+
+
+def test_time_counts_while_a_page_is_in_use_and_no_moment_twice() -> None:
+    now = [100.0]
+    effort = StudioEffort(StudioEffortSpent(total=7.0, waiting=1.0), clock=lambda: now[0])
+    now[0] = 1000.0  # nobody looks at the page, and models work
+    effort.watch.begin()
+    now[0] = 1900.0
+    effort.watch.end()
+    now[0] = 2000.0
+    assert effort.use(5.0).total == 12.0
+    assert effort.use(5.0).total == 12.0  # another page, at the same time
+    effort.watch.begin()
+    now[0] = 2004.0
+    assert (effort.use(3.0).total, effort.spent.waiting) == (15.0, 4.0)
+    now[0] = 2006.0
+    effort.watch.end()
+    assert (effort.use(60.0).total, effort.spent.waiting) == (17.0, 6.0)

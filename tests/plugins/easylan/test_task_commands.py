@@ -1,4 +1,4 @@
-"""`pxp lan tasks, test, compare, distance, actions`: what they print, and what they refuse."""
+"""Tasks of networks, `pxp lan test` and `compare`: what they print, and what they refuse."""
 
 from __future__ import annotations
 
@@ -138,14 +138,16 @@ def test_the_distance_of_two_files_and_what_was_done_by_hand(folder: Path) -> No
     lan.save(folder / "a.lan.json")
     lan.edit(Create(LanAgent("B", "t", "o")))
     lan.save(folder / "b.lan.json")
-    assert "LMD 8" in pxp("distance", "a.lan.json", "b.lan.json").output
-    assert "UED 8 as Table 6 counts it; modifications 1" in pxp("actions", "b.lan.json").output
+    compared = CliRunner().invoke(commands, ["compare", "a.lan.json", "b.lan.json"])
+    assert "LMD 8" in compared.output
+    listed = pxp("history", "b.lan.json", "-v").output
+    assert "UED 8; confirmations 0; modifications 1" in listed
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("tasks", "nothing"), "nothing: cannot be read"),
+        (("tasks",), "there is no command tasks; use pxp list networks, or pxp show TASK"),
         (("compare", "nothing", *MODEL), "or one of grammar"),
         (("compare", "parity.toml", "--model", "gpt"), "there is no model 'gpt'"),
         (("compare", "parity.toml", "--model", "script:"), "cannot be read"),
@@ -159,7 +161,7 @@ def test_the_distance_of_two_files_and_what_was_done_by_hand(folder: Path) -> No
             "give a TASK to score on, or --examples FILE, not both",
         ),
         (("test", "none.lan.json", *MODEL), "none.lan.json: cannot be read"),
-        (("distance", "none.lan.json", "none.lan.json"), "none.lan.json: cannot be read"),
+        (("distance", "a", "b"), "there is no command distance; use pxp compare NETWORK NETWORK"),
     ],
 )
 def test_what_cannot_be_used_is_refused_in_a_sentence(

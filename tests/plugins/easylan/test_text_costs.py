@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pxp_fsm.plugins.easylan.distance.costs import (
+from pxp_fsm.plugins.easylan.distance.lmd import (
     cost,
     gestures,
     operations,

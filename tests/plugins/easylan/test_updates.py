@@ -13,6 +13,7 @@ from proofs.core.results import Status
 from proofs.systems.results import compare_machine
 from pxp_fsm.automata.automaton import DECIDE, one_hot
 from pxp_fsm.automata.tables import builtin
+from pxp_fsm.plugins.easylan import proofs
 from pxp_fsm.plugins.easylan.decisions import (
     AGENT,
     CAUSES,
@@ -21,17 +22,18 @@ from pxp_fsm.plugins.easylan.decisions import (
     counted,
     pipeline_guard,
 )
-from pxp_fsm.plugins.easylan.proofs import checking
-from pxp_fsm.plugins.easylan.proofs.checking import (
+from pxp_fsm.plugins.easylan.proofs import (
     CLAIMS,
     CURES,
+    ORACLES,
     NetworkClaim,
     NotTaken,
+    Pipeline,
+    PipelineBounds,
     check,
     models,
     replayed,
 )
-from pxp_fsm.plugins.easylan.proofs.models import ORACLES, Pipeline, PipelineBounds
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: f"{claim.table}.{claim.name}")
@@ -54,7 +56,7 @@ def test_the_explored_spaces_have_their_known_sizes() -> None:
 def test_every_oracle_is_needed_by_some_claim() -> None:
     """Whatever is taken out, a claim fails: the one whose change takes it out."""
     model = models()[PIPELINE]
-    changed = (claim.change(model) for claim in checking.claims_of(PIPELINE))
+    changed = (claim.change(model) for claim in proofs.claims_of(PIPELINE))
     assert {oracle for each in changed for oracle in each.without} == set(ORACLES)
 
 
@@ -65,7 +67,7 @@ def claim_named(name: str) -> NetworkClaim:
 def test_giving_retries_back_on_agreement_lets_validation_loop_for_ever() -> None:
     model = models()[PIPELINE]
     assert isinstance(model, Pipeline)
-    generous = replace(model, count=checking.resets_on_agreement, assumed=frozenset({"complete"}))
+    generous = replace(model, count=proofs.resets_on_agreement, assumed=frozenset({"complete"}))
     for name in ("never-loops-unasked", "unattended-ends"):
         verdict = check(claim_named(name), generous).verdict
         assert verdict.status is Status.FAILS and verdict.trace is not None

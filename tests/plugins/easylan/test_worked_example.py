@@ -94,7 +94,7 @@ def test_the_translator_becomes_the_papers_network() -> None:
 
     def told(event: Any) -> None:
         if isinstance(event, Moved):
-            labels.append(event.row.label)
+            labels.append(event.label)
 
     lan = Lan.new("translate French into English", name=TRANSLATOR)
     developer = Accepting()

@@ -140,7 +140,7 @@ def trained(
 
 
 def labels(told: Iterable[Any]) -> list[str]:
-    return [one.row.label for one in told if isinstance(one, Moved)]
+    return [one.label for one in told if isinstance(one, Moved)]
 
 
 def sessions(told: Iterable[Any]) -> list[list[str]]:

@@ -201,3 +201,21 @@ def test_half_of_a_surrogate_pair_is_not_for_toml() -> None:
     assert parse_automaton(to_json(table).encode().decode(), "x.json") == table
     with pytest.raises(UsageError, match="half of a surrogate pair"):
         to_toml(table)
+
+
+def test_a_table_with_rules_is_not_written_without_them() -> None:
+    table = parse_automaton(
+        """
+        format = 1
+        name = "gate"
+        title = "A gate"
+        initial = "SHUT"
+        final = ["OPEN"]
+        states = [{ name = "SHUT" }, { name = "OPEN" }]
+        rows = [{ from = "SHUT", to = "OPEN", event = "GO", when = "ready" }]
+        [parameters]
+        ready = { type = "bool" }
+        """
+    )
+    with pytest.raises(UsageError, match="table gate decides by rules"):
+        to_scxml(table)

@@ -11,7 +11,7 @@ import pytest
 
 from proofs.core.explore import explore
 from proofs.core.results import Status
-from proofs.logic import FormulaChecker
+from proofs.logic import FormulaChecker, graph_of
 from proofs.logic.formulas import Formula, Next, Release, Until, WeakNext, children
 from tests.oracles.graphs import NAMES, random_graph, random_path
 from tests.oracles.model_checkers import needs_spin
@@ -48,7 +48,9 @@ def pairs(first: int, count: int) -> list[Pair]:
 def agree(chosen: list[Pair], folder: Path) -> None:
     """Ours and SPIN's verdicts are the same, and neither is always the same."""
     ours = [
-        FormulaChecker(graph, explore(graph), vocabulary=frozenset(NAMES)).check(formula).status
+        FormulaChecker(graph_of(graph, explore(graph), vocabulary=frozenset(NAMES)))
+        .check(formula)
+        .status
         for graph, formula in chosen
     ]
     theirs = verdicts(chosen, folder)

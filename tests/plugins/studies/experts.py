@@ -16,7 +16,7 @@ from backends.people.browser import OWN, SEND, Given, QuestionKind, SeatQuestion
 from pxp_fsm.errors import PXPError
 from pxp_fsm.experiments import runs
 from pxp_fsm.plugins.studies.conduct import Conduct
-from pxp_fsm.plugins.studies.files import Item, Study, load_study
+from pxp_fsm.plugins.studies.files import Item, Study, TrainingItem, load_study
 from pxp_fsm.plugins.studies.lifecycles import OVER
 from pxp_fsm.plugins.studies.views import page_bytes, participant_page
 from pxp_fsm.prompting.prompts import Problem
@@ -36,11 +36,13 @@ def drug(folder: Path, **changed: str) -> Study:
     return load_study(path)
 
 
-def answers(items: tuple[Item, ...], draw: random.Random, *, right: bool = True) -> dict[str, Any]:
+def answers(
+    items: tuple[Item | TrainingItem, ...], draw: random.Random, *, right: bool = True
+) -> dict[str, Any]:
     """Answers to questions; to training items `right` ones."""
     found: dict[str, Any] = {}
     for item in items:
-        if item.answer:
+        if isinstance(item, TrainingItem):
             wrong = next((one for one in item.choices if one != item.answer), "?")
             found[item.name] = item.answer if right else wrong
         elif item.kind in ("number", "scale"):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from html import unescape
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import httpx2
 from starlette.testclient import TestClient
@@ -17,15 +20,10 @@ from starlette.testclient import TestClient
 from backends.databases import SqlBlackboard
 from pxp_fsm.plugins.studies.files import Study, load_study
 from pxp_fsm.plugins.studies.pages.host import StudyHost
-from pxp_fsm.plugins.studies.pages.server import application, arrival
-from pxp_fsm.web.experts.admission import (
-    PAGE_HEADERS,
-    RESEARCHERS,
-    BoundedRequests,
-    Links,
-    RequestBudget,
-)
-from pxp_fsm.web.serving import GuardedApp
+from pxp_fsm.plugins.studies.pages.participants import Arrivals, study_pages
+from pxp_fsm.web.guard import RESEARCHERS, RequestBudget
+from pxp_fsm.web.links import Links
+from pxp_fsm.web.pages import application
 from tests.plugins.studies.experts import answers
 from tests.web.experts import BASE, PORT, Server
 
@@ -45,8 +43,7 @@ class StudyServer:
 
     def arrives(self, who: str) -> Person:
         """Somebody who comes by the panel's address; raises `AssertionError` where refused."""
-        names = self.host.conduct.study.payment.parameters
-        answer = self.client.get("/", params=dict.fromkeys(names, who), follow_redirects=False)
+        answer = comes(self.client, who, self.host.conduct.study)
         assert answer.status_code == 200, answer.text
         token = answer.cookies[self.links.cookie]
         self.client.cookies.clear()
@@ -58,19 +55,35 @@ class StudyServer:
         return self.client.request(method, f"/api/study{path}", headers=headers, **sent)
 
 
+def identifiers(study: Study, who: str) -> dict[str, str]:
+    """The parameters with which a panel sends somebody."""
+    payment = study.payment
+    return {name: payment.accepted.get(name, (who,))[0] for name in payment.parameters}
+
+
+def comes(client: Any, who: str, study: Study) -> Any:
+    """The answer to somebody who opens the panel's address, and presses the button of its page."""
+    shown = client.get("/", params=identifiers(study, who))
+    button = re.search(r'action="([^"]*)"', shown.text)
+    if shown.status_code != 200 or button is None:
+        return shown
+    origin = str(client.base_url).rstrip("/")
+    return client.post(unescape(button[1]), headers={"origin": origin})
+
+
 @contextmanager
 def study_server(study: Study, path: Path) -> Iterator[StudyServer]:
     """The server of `study` on the database at `path`."""
     with SqlBlackboard(str(path)) as board, StudyHost(study, board) as host:
-        links = Links(board, PORT, scope=study.run, arrive=arrival(host.conduct))
-        bounded = BoundedRequests(application(host, links), RequestBudget(1e9, 1e9))
+        links = Links(board, PORT, scopes=(study.run,), arrival=Arrivals(host.conduct))
+        app = application(links, study_pages(host, links, RequestBudget(1e9, 1e9)))
         tokens = {"": links.link(RESEARCHERS, "").partition("token=")[2]}
-        with TestClient(GuardedApp(bounded, links, PAGE_HEADERS), base_url=BASE) as client:
+        with TestClient(app, base_url=BASE) as client:
             yield StudyServer(client, host, links, tokens)
 
 
 class StudyProcess(Server):
-    """`pxp study serve` as a process that can be killed, and started again at the same port."""
+    """`pxp serve` as a process that can be killed, and started again at the same port."""
 
     def __init__(self, study: Path, *arguments: str) -> None:
         super().__init__(study.parent, *arguments)
@@ -79,17 +92,16 @@ class StudyProcess(Server):
 
     def _command(self) -> list[str]:
         where = ("--database", str(self.database), "--port", str(self.port), "--no-browser")
-        return ["pxp_fsm.cli", "study", "serve", str(self.study.path), *where, *self._arguments]
+        return ["pxp_fsm.cli", "serve", str(self.study.path), *where, *self._arguments]
 
     def address(self, who: str) -> str:
         """The address by which a panel sends somebody."""
-        query = "&".join(f"{name}={who}" for name in self.study.payment.parameters)
-        return f"http://127.0.0.1:{self.port}/?{query}"
+        return f"http://127.0.0.1:{self.port}/?{urlencode(identifiers(self.study, who))}"
 
     def arrives(self, who: str, fate: str = "") -> Person:
         """Somebody who comes by the panel's address, on a device of theirs."""
         client = self.client()
-        answer = client.get(self.address(who))
+        answer = comes(client, who, self.study)
         assert answer.status_code == 200, answer.text
         token = next(cookie.value for cookie in client.cookies.jar if cookie.value)
         client.cookies.clear()

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import pxp_fsm as pxp
 from backends.databases import CallsOf, RunRecord, SqlBlackboard, rows
 from pxp_fsm.plugins.studies.assignment import assignment
-from pxp_fsm.plugins.studies.files import load_study
+from pxp_fsm.plugins.studies.files import SlotLengths, load_study
 from pxp_fsm.plugins.studies.slots import opening_length, released, slot_length
 from pxp_fsm.plugins.studies.tasks import TaskSessions
 from pxp_fsm.plugins.studies.views import LEFT_OUT, page_bytes, view, without_sources
@@ -28,7 +28,7 @@ from pxp_fsm.sessions.events import Event
 from tests.backends.records import record
 from tests.plugins.studies.experts import DRUG
 
-STUDY = replace(load_study(DRUG), slots=(20.0, 40.0))
+STUDY = replace(load_study(DRUG), slots=SlotLengths(20.0, 40.0))
 BLINDED = assignment(STUDY, 1)[0]
 BEGAN = 1_000_000.0
 
@@ -102,7 +102,7 @@ class Side:
     ) -> float:
         """Hold a session that is waited for from `before` on; when its last message is shown."""
         partner, board = self.partner, self.board
-        opening = opening_length(STUDY.slots[0])
+        opening = opening_length(STUDY.slots.least)
         self.clock.at = before + opening * self.speed
         agents = (("m", partner), ("h", "person in a browser"))
         name, asked = f"{run}/1/{position}", released(before, self.clock.at, opening).at
@@ -113,7 +113,7 @@ class Side:
             sender, receiver = ("m", "h") if number % 2 else ("h", "m")
             if sender == "m":
                 place = f"drug-experts/p001/{self.held}/{position}/{number}"
-                length = slot_length(STUDY.seed, place, *STUDY.slots)
+                length = slot_length(STUDY.seed, place, STUDY.slots.least, STUDY.slots.most)
                 self.clock.at = asked + length * self.speed
                 asked = released(asked, self.clock.at, length).at
                 asks = ModelRequest("", (), session=name)

@@ -10,8 +10,9 @@ import pytest
 from starlette.types import Message
 
 from pxp_fsm.diagrams.graphviz import Placement
-from pxp_fsm.plugins.studies.pages.server import Paced
-from pxp_fsm.web.experts.admission import EXPERTS, RESEARCHERS, Who
+from pxp_fsm.plugins.studies.pages.participants import Paced
+from pxp_fsm.web.guard import RESEARCHERS, Who
+from pxp_fsm.web.links import EXPERTS
 
 
 @pytest.fixture(autouse=True)

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
+from starlette.testclient import TestClient
 
 from backends.databases import SqlBlackboard, disclosure, tokens
 from backends.databases.drafts import timings_of
 from backends.databases.locks import RunLocked
 from pxp_fsm.diagrams.graphviz import Placement
-from pxp_fsm.errors import UsageError
+from pxp_fsm.errors import Refused, UsageError
 from pxp_fsm.plugins.studies.files import load_study
-from pxp_fsm.plugins.studies.pages.server import serve_study
-from pxp_fsm.web.experts.admission import EXPERTS, checked_url
-from tests.plugins.studies.studies import Person, StudyServer, study_server
+from pxp_fsm.plugins.studies.pages.participants import Arrivals, study_site
+from pxp_fsm.web.links import EXPERTS, checked_url
+from tests.plugins.studies.studies import (
+    Person,
+    StudyServer,
+    comes,
+    identifiers,
+    study_server,
+)
+from tests.web.experts import BASE
 
 NETWORKS = Path("examples/studies/easylan.toml")
+ACCEPTED = load_study(NETWORKS).payment.accepted["STUDY_ID"][0]
 
 
 @pytest.fixture(scope="module")
@@ -42,18 +54,91 @@ def test_who_comes_by_the_panel_is_one_person_on_every_device(there: StudyServer
     one.act("CONSENT", {"version": "1"})
     assert other.look()["status"] == "READING"
     known = disclosure.identifiers_of(there.host.conduct.board, "easylan")
-    assert {"PROLIFIC_PID": "same"} in known.values()
+    assert identifiers(there.host.conduct.study, "same") in known.values()
     assert b"same" not in other.ask("GET", "/api/participant").content
 
 
 @pytest.mark.parametrize(
     "query",
-    ["", "?PROLIFIC_PID=", "?OTHER=x", "?token=", "?PROLIFIC_PID=" + "x" * 300, "?pair=x"],
+    [
+        *("", "?PROLIFIC_PID=", "?OTHER=x", "?token=", "?pair=x", "?PROLIFIC_PID=x"),
+        "?PROLIFIC_PID=x&STUDY_ID=another",
+        f"?PROLIFIC_PID={'x' * 300}&STUDY_ID={ACCEPTED}",
+    ],
 )
 def test_nobody_else_comes_in(there: StudyServer, query: str) -> None:
     before = there.host.conduct.subjects
-    assert there.client.get(f"/{query}").status_code == 403
+    for method in ("GET", "POST"):
+        answer = there.client.request(method, f"/{query}", headers={"origin": BASE})
+        assert answer.status_code == 403
     assert there.host.conduct.subjects == before
+
+
+def test_an_address_of_the_panel_takes_no_place(there: StudyServer) -> None:
+    before = there.host.conduct.subjects
+    query = identifiers(there.host.conduct.study, "image")
+    for _ in range(3):
+        shown = there.client.get("/", params=query)
+        assert (shown.status_code, "set-cookie" in shown.headers) == (200, False)
+    for how in ({"sec-fetch-dest": "image", "sec-fetch-mode": "no-cors"}, {"origin": "http://a"}):
+        elsewhere = {"sec-fetch-site": "cross-site", **how}
+        assert there.client.get("/", params=query, headers=elsewhere).status_code == 403
+    for seal in ("", "9.x", "99999999999999.0", "\u0661.a", "-1.", "inf."):
+        params = {**query, "pxp-seen": seal}
+        answer = there.client.post("/", params=params, headers={"origin": BASE})
+        assert (answer.status_code, "this page is too old" in answer.text.lower()) == (403, True)
+    assert there.host.conduct.subjects == before
+
+
+def test_the_button_is_for_whom_the_page_was_shown(there: StudyServer) -> None:
+    study = there.host.conduct.study
+    now = [1000.0]
+    arrivals = Arrivals(there.host.conduct, lambda: now[0])
+    shown = arrivals.page(identifiers(study, "button"))
+    assert shown is not None
+    before = there.host.conduct.subjects
+    address = re.search(r'action="/\?([^"]*)"', bytes(shown.body).decode())
+    assert address is not None
+    given = dict(parse_qsl(unescape(address[1])))
+    with pytest.raises(Refused, match="too old"):
+        arrivals.take({**given, "PROLIFIC_PID": "another"})
+    with pytest.raises(Refused, match="too old"):
+        Arrivals(there.host.conduct, lambda: now[0]).take(given)  # another server's
+    now[0] += 3601
+    with pytest.raises(Refused, match="too old"):
+        arrivals.take(given)
+    assert there.host.conduct.subjects == before
+    now[0] -= 2
+    assert arrivals.take(given)
+    assert len(there.host.conduct.subjects) == len(before) + 1
+
+
+def test_whoever_conducts_stays_who_they_are(there: StudyServer) -> None:
+    client = TestClient(there.client.app, base_url=BASE)
+    assert client.get("/", params={"token": there.tokens[""]}).status_code == 200
+    before = there.host.conduct.subjects
+    answer = comes(client, "conductor", there.host.conduct.study)
+    assert (answer.status_code, "open the address in a private window" in answer.text) == (
+        403,
+        True,
+    )
+    assert there.host.conduct.subjects == before
+    subject = before[0]
+    link = there.lab("POST", f"/participants/{subject}/link").json()["link"]
+    assert client.get(link).status_code == 200  # it opens, and takes nothing from the conductor
+    assert client.get("/api/me").json()["role"] == "conductor"
+
+
+def test_whoever_opens_a_link_after_withdrawing_reads_a_sentence_for_them(
+    there: StudyServer,
+) -> None:
+    person = there.arrives("leaver")
+    client = TestClient(there.client.app, base_url=BASE)
+    assert person.act("WITHDRAW")["status"] == "ERASED"
+    answer = client.get("/", params={"token": person.token})
+    assert (answer.status_code, answer.headers["content-type"][:9]) == (403, "text/html")
+    assert "If you have withdrawn from the study, what you said is erased" in answer.text
+    assert "command" not in answer.text
 
 
 def test_a_link_of_another_study_or_of_an_experiment_opens_nothing(there: StudyServer) -> None:
@@ -197,16 +282,20 @@ def test_a_place_is_given_to_somebody_else_on_the_researchers_word(there: StudyS
 def test_a_wrong_address_is_refused(tmp_path: Path, url: str, said: str) -> None:
     with (
         SqlBlackboard(str(tmp_path / "people.sqlite")) as board,
+        study_site(load_study(NETWORKS), board, url=url, invite=1) as site,
         pytest.raises(UsageError, match=said),
     ):
-        serve_study(load_study(NETWORKS), board, 0, lambda _links: None, url=url, invite=1)
+        site(8000)
     assert checked_url("http://localhost:9000/") == "http://localhost:9000"
 
 
 def test_nobody_is_invited_where_too_many_are(tmp_path: Path) -> None:
     with SqlBlackboard(str(tmp_path / "people.sqlite")) as board:
-        with pytest.raises(UsageError, match="the study has 12 places left"):
-            serve_study(load_study(NETWORKS), board, 0, lambda _links: None, invite=13)
+        with (
+            study_site(load_study(NETWORKS), board, invite=13) as site,
+            pytest.raises(UsageError, match="the study has 12 places left"),
+        ):
+            site(8000)
         with study_server(load_study(NETWORKS), tmp_path / "people.sqlite") as found:
             assert found.host.conduct.subjects == ()
 
@@ -216,5 +305,6 @@ def test_a_second_server_of_a_study_is_refused(there: StudyServer) -> None:
     with (
         SqlBlackboard(str(path)) as board,
         pytest.raises(RunLocked, match="another process conducts study easylan"),
+        study_site(load_study(NETWORKS), board),
     ):
-        serve_study(load_study(NETWORKS), board, 0, lambda _links: None)
+        pass

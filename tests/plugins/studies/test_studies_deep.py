@@ -19,10 +19,12 @@ from backends.databases import SqlBlackboard
 from backends.databases.verify import verify_engine
 from pxp_fsm.experiments import runs
 from pxp_fsm.experiments.members import seated
+from pxp_fsm.experiments.openings import TaskOpening
 from pxp_fsm.experiments.plan_data import read_plan
 from pxp_fsm.experiments.plans import Plan
-from pxp_fsm.experiments.runs import Run, TaskOpening
+from pxp_fsm.experiments.runs import Run
 from pxp_fsm.plugins.studies.export import export_study
+from pxp_fsm.plugins.studies.files import SlotLengths
 from pxp_fsm.plugins.studies.pages import host
 from pxp_fsm.plugins.studies.views import page_bytes
 from pxp_fsm.protocol.messages import Answer, Question
@@ -121,7 +123,7 @@ def test_what_is_served_tells_nothing_of_a_blinded_partner(
 
         monkeypatch.setattr(runs, "start", begin)
         (tmp_path / folder).mkdir()
-        study = replace(drug(tmp_path / folder, **SHORT), slots=(2.0, 3.0))
+        study = replace(drug(tmp_path / folder, **SHORT), slots=SlotLengths(2.0, 3.0))
         with study_server(study, tmp_path / folder / "people.sqlite") as found:
             heard, tell = list[bytes](), found.host.pages.tell
 
@@ -166,7 +168,7 @@ def test_a_partner_that_answers_within_a_slot_is_no_news(
         return start(TaskOpening(plan, seated(task, plan, machine), data), board, name=name)
 
     monkeypatch.setattr(runs, "start", begin)
-    study = replace(drug(tmp_path, **SHORT), slots=(1_000.0, 1_000.0))
+    study = replace(drug(tmp_path, **SHORT), slots=SlotLengths(1_000.0, 1_000.0))
     with study_server(study, tmp_path / "people.sqlite") as found:
         heard, board = list[str](), found.host.conduct.board
         found.lab("POST", "/events/open")
@@ -197,7 +199,7 @@ def test_a_question_is_asked_again_at_the_end_of_a_slot(
         asked = one.until(lambda page: page["session"]["asked"])["session"]["asked"]
     now = [4e9]
     monkeypatch.setattr(host, "time", SimpleNamespace(time=lambda: now[0]))
-    with study_server(replace(study, slots=(1.0, 1.0)), path) as found:
+    with study_server(replace(study, slots=SlotLengths(1.0, 1.0)), path) as found:
         one, questions = found.arrives("one"), found.host.runner.questions
         session = next(
             record.session for record in found.host.conduct.board.sessions("drug-experts-p001-1")

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from pxp_fsm.plugins.drug.retrosynthesis.disconnections import canonical_set
-from pxp_fsm.plugins.drug.retrosynthesis.proposals import Proposal, Support, compiled
+from pxp_fsm.plugins.drug.retrosynthesis.proposals import Proposal, compiled
 from pxp_fsm.plugins.drug.retrosynthesis.ranking import Candidate, Named, occurrences
 from pxp_fsm.plugins.drug.retrosynthesis.templates import Library
 
@@ -34,8 +34,10 @@ def explained(candidate: Candidate, library: Library) -> str:
     reactants = _fragments(candidate.reactants.split("."), library)
     are = "reactant is" if len(reactants) == 1 else "reactants are"
     sentences = [first, f"The {are} {_listed(reactants)}."]
-    if candidate.proposal is not None and candidate.proposal.support:
-        sentences.append(_cited(candidate.proposal.support))
+    support = () if candidate.proposal is None else candidate.proposal.support
+    cited = [(one.precedent.patent, one.similarity) for one in support] or candidate.cited
+    if cited:
+        sentences.append(_cited(cited))
     return " ".join(sentences)
 
 
@@ -48,11 +50,11 @@ def _reaction(named: Named) -> str:
     return f"{name} makes {template.bond}: {_listed(starting)} {verb} {template.gives}."
 
 
-def _cited(support: Sequence[Support]) -> str:
-    """The most similar precedents, each patent once, with `Support.similarity`."""
+def _cited(precedents: Sequence[tuple[str, float]]) -> str:
+    """The most similar precedents (patent and similarity, best first), each patent once."""
     patents: dict[str, float] = {}
-    for one in support:
-        patents.setdefault(one.precedent.patent, one.similarity)
+    for patent, similarity in precedents:
+        patents.setdefault(patent, similarity)
     cited = [
         f"{patent} (similarity {value:.2f})" for patent, value in list(patents.items())[:CITED]
     ]

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from hashlib import sha256
 from importlib import resources
 from itertools import pairwise
 
+from pxp_fsm.plugins.drug.retrosynthesis.disconnections import canonical_set
 from pxp_fsm.plugins.drug.retrosynthesis.environments import (
     Bits,
     Integers,
@@ -75,6 +79,7 @@ class Precedents:
     _bits: Bits = field(repr=False)
     _counts: Integers = field(repr=False)
     _order: Integers = field(repr=False)
+    _compositions: Integers = field(repr=False)
 
     def __len__(self) -> int:
         return len(self.template)
@@ -93,12 +98,21 @@ class Precedents:
         """The Tanimoto coefficient of each reaction's product with `product` (SMILES)."""
         return similarities(fingerprints([product]), self._bits, self._counts)
 
-    def of_product(self, product: str, similarity: Integers) -> list[int]:
-        """The numbers of the reactions of `product` (canonical SMILES), given its `similarity`."""
+    def of_product(self, product: str) -> list[int]:
+        """The numbers of the reactions whose product is the molecule `product` (SMILES).
+
+        Molecules are compared, not texts: some of the SMILES here are not what the installed
+        version of RDKit writes for their molecule.
+        """
         import numpy as np
 
-        alike = np.flatnonzero(similarity == 1).tolist()
-        return [number for number in alike if self.products[number] == product]
+        wanted = canonical_set(product)
+        composed = self._compositions == composition(*encode([product]))[0]
+        return [
+            number
+            for number in np.flatnonzero(composed).tolist()
+            if canonical_set(self.products[number]) == wanted
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +171,34 @@ def unpacked(content: bytes) -> Precedents:
         bits,
         set_bits(bits),
         np.argsort(template, kind="stable"),
+        composition(codes["products"], tokens),
     )
+
+
+def composition(codes: Integers, tokens: Sequence[str]) -> Integers:
+    """A number for each molecule of `codes` (each ended by code 0) by its heavy atoms' elements.
+
+    Molecules of the same elements have the same number, however they are written: the sum (modulo
+    2^64) of a number of 64 bits for each atom, by its element. Hydrogens do not count.
+    """
+    import numpy as np
+
+    value = np.array([_worth(token) for token in tokens], np.uint64)
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(value[codes], dtype=np.uint64)])
+    ends = np.flatnonzero(codes == 0) + 1
+    starts = np.concatenate([np.zeros(1, np.intp), ends[:-1]])
+    found: Integers = sums[ends] - sums[starts]
+    return found
+
+
+_ELEMENT = re.compile(r"\[\d*([A-Z][a-z]?|[a-z][a-z]?)|(Br|Cl|[A-Za-z])")
+
+
+def _worth(token: str) -> int:
+    """The number of an atom's element; 0 for a token that is no heavy atom."""
+    match = _ELEMENT.match(token)
+    element = (match.group(1) or match.group(2)).capitalize() if match else "H"
+    return 0 if element == "H" else int.from_bytes(sha256(element.encode()).digest()[:8])
 
 
 def _bits(codes: Integers, ends: Integers, tokens: tuple[str, ...]) -> Bits:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from pxp_fsm.artifacts import package_fingerprint
 from pxp_fsm.errors import NoAnswer, require_extra
 from pxp_fsm.plugins.drug.retrosynthesis import precedents
+from pxp_fsm.plugins.drug.retrosynthesis.counting import counted, drawn
 from pxp_fsm.plugins.drug.retrosynthesis.disconnections import (
     canonical_set,
     disconnections,
     product_of,
 )
 from pxp_fsm.plugins.drug.retrosynthesis.explanation import explained
-from pxp_fsm.plugins.drug.retrosynthesis.learning import Lesson, PredictorLessons
+from pxp_fsm.plugins.drug.retrosynthesis.learning import Lesson, lifted, told_first
 from pxp_fsm.plugins.drug.retrosynthesis.precedents import Precedent, Precedents
 from pxp_fsm.plugins.drug.retrosynthesis.proposals import Proposal, proposals
 from pxp_fsm.plugins.drug.retrosynthesis.ranking import Candidate, Named, candidates, plausibility
@@ -22,6 +25,7 @@ from pxp_fsm.plugins.drug.retrosynthesis.templates import Library, builtin
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question, Tag
 
 _FILES = (
+    "counting.py",
     "disconnections.py",
     "environments.py",
     "explanation.py",
@@ -40,14 +44,14 @@ _REMEMBERED = 512
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Where candidates come from: named reactions, and precedents.
+    """Where candidates come from: named reactions, and precedents (None: named reactions alone).
 
     With `same_product`, precedents whose product is the very molecule count as well; those whose
     numbers are `withheld` never do.
     """
 
     named: Library
-    precedents: Precedents
+    precedents: Precedents | None
     same_product: bool = False
     withheld: tuple[int, ...] = ()
 
@@ -58,56 +62,115 @@ def builtin_sources(same_product: bool = False) -> Sources:
     return Sources(builtin(), precedents.builtin(), same_product)
 
 
+@lru_cache(maxsize=1)
+def named_alone() -> Sources:
+    """The named reactions that come with the package, without precedents."""
+    return Sources(builtin(), None)
+
+
 def precedents_of(product: str) -> tuple[Precedent, ...]:
-    """The bundled precedents of `product` (canonical SMILES)."""
+    """The bundled precedents of `product` (SMILES)."""
     known = precedents.builtin()
-    return tuple(map(known.__getitem__, known.of_product(product, known.similarity(product))))
+    return tuple(map(known.__getitem__, known.of_product(product)))
+
+
+UNDERIVED = -20.0
+"""The log-likelihood of reactants that nothing derives: the same before and after any lesson."""
 
 
 class Retrosynthesis:
     """Predicts the reactants of a molecule's last step, and explains the step.
 
-    Fills `Respondent` and `Learner` of `pxp_fsm.protocol.interfaces`. x is the product's SMILES, y
-    the reactants as canonical SMILES, sorted and joined with dots. Candidates come from published
-    precedents and from named reactions; precedents of the product itself are left out unless
-    `same_product`. What the other agent sends is a precedent from then on, but it only lifts
-    candidates that the predictor derives itself. Raises `UsageError` where RDKit is missing.
+    Fills `CopyableLearner` and `Likelihood` of `pxp_fsm.protocol.interfaces`. x is the product's
+    SMILES, y the reactants as canonical SMILES, sorted and joined with dots. Candidates come from
+    named reactions and from published precedents; precedents of the product itself are left out
+    unless `same_product`. With `examples` it knows these reactions and no other precedents, and
+    ranks named reactions by how many examples each has. What the other agent sends is an example
+    from then on, but it only lifts candidates that the predictor derives itself. Raises
+    `UsageError` where RDKit is missing.
     """
 
     def __init__(
         self,
         sources: Sources | None = None,
-        lessons: PredictorLessons | None = None,
+        lessons: Sequence[Lesson] = (),
         *,
         same_product: bool = False,
+        examples: Sequence[Lesson] | None = None,
     ) -> None:
         require_extra("drug", "retrosynthesis", {"rdkit": "RDKit"})
-        self._sources = sources or builtin_sources(same_product)
-        self._lessons = lessons or PredictorLessons()
+        bundled = builtin_sources(same_product) if examples is None else named_alone()
+        self._sources = sources or bundled
+        self._lessons = list(lessons)
+        self._examples = None if examples is None else tuple(examples)
+
+    @classmethod
+    def beginning_with(cls, number: int, draw: str) -> Retrosynthesis:
+        """One that has seen `number` precedents, which the text `draw` chooses.
+
+        >>> import pxp_fsm as pxp
+        >>> machine = pxp.drug.Retrosynthesis.beginning_with(20, draw="0/1")
+        >>> len(machine.examples)
+        20
+        """
+        return cls(examples=drawn(number, draw))
 
     @property
     def name(self) -> str:
         """With a fingerprint of what the answers depend on: its files, and the version of RDKit."""
         from rdkit.rdBase import rdkitVersion
 
-        return f"retrosynthesis {package_fingerprint(__package__, _FILES, rdkitVersion)}"
+        begun = "" if self._examples is None else f" from {len(self._examples)} precedents"
+        return f"retrosynthesis{begun} {package_fingerprint(__package__, _FILES, rdkitVersion)}"
 
     @property
     def lessons(self) -> tuple[Lesson, ...]:
         """What has been learned: the reactions that were heard and that it derives itself."""
         return tuple(self._lessons)
 
+    @property
+    def examples(self) -> tuple[Lesson, ...]:
+        """The precedents that it began with; none where it has all of them."""
+        return self._examples or ()
+
     def untouched(self) -> Retrosynthesis:
         """The same predictor as it was before it learned anything."""
-        return Retrosynthesis(self._sources)
+        return Retrosynthesis(self._sources, examples=self._examples)
 
     def copy(self) -> Retrosynthesis:
         """The same predictor with what it has learned, to learn on from apart."""
-        return Retrosynthesis(self._sources, PredictorLessons(self._lessons))
+        return Retrosynthesis(self._sources, self._lessons, examples=self._examples)
 
     async def answer(self, question: Question) -> Answer:
         best = self.rank(question.instance.x, 1)[0]
-        return Answer(best.reactants, self.explain(best))
+        return Answer(best.reactants, " ".join([self.explain(best), *self._not_taken_up(question)]))
+
+    def _not_taken_up(self, question: Question) -> Sequence[str]:
+        """Why what was received last is not taken up, where nothing here derives it."""
+        if not question.history or question.history[-1].tag in (Tag.REJECT, Tag.TERM):
+            return ()
+        received = ".".join(canonical_set(question.history[-1].answer.prediction) or ())
+        _, found = _derived(question.instance.x, self._sources)
+        if any(candidate.reactants == received for candidate in found):
+            return ()
+        return (
+            f"None of the {len(found)} sets of reactants that the templates derive is the one "
+            f"received, so it is not taken up.",
+        )
+
+    async def log_likelihood(self, question: Question, prediction: str) -> float:
+        """The natural logarithm of the share that `prediction` has of all candidates' odds."""
+        wanted = ".".join(canonical_set(prediction) or ())
+        try:
+            found = self._ranked(question.instance.x)[1]
+        except NoAnswer:
+            return UNDERIVED
+        scores = {candidate.reactants: candidate.score for candidate in found}
+        if wanted not in scores:
+            return UNDERIVED
+        highest = max(scores.values())
+        odds = math.fsum(math.exp(score - highest) for score in scores.values())
+        return max(scores[wanted] - highest - math.log(odds), UNDERIVED)
 
     def predict(self, smiles: str) -> str:
         """The reactants that it predicts for the product `smiles`; raises `NoAnswer`."""
@@ -123,10 +186,17 @@ class Retrosynthesis:
         Raises `NoAnswer` where RDKit cannot read `smiles`, where the molecule is too large, or
         where nothing derives it.
         """
+        product, found = self._ranked(smiles)
+        return told_first(product, found, self._lessons)[:limit]
+
+    def _ranked(self, smiles: str) -> tuple[str, tuple[Candidate, ...]]:
+        """The product, and its candidates by what is known of other products; `NoAnswer`."""
         product, found = _derived(smiles, self._sources)
         if not found:
             raise NoAnswer(f"no reaction template applies to {smiles[:80]!r}")
-        return self._lessons.ranked(product, found)[:limit]
+        if self._examples is None:
+            return product, lifted(product, found, self._lessons)
+        return product, counted(product, found, (*self._examples, *self._lessons))
 
     def why_not(self, smiles: str, reactants: str) -> str:
         """Why the answer to the product `smiles` is not `reactants`: rank, reaction, precedents.
@@ -143,7 +213,7 @@ class Retrosynthesis:
             )
         candidate = found[place - 1]
         why = explained(candidate, self._sources.named)
-        if candidate.proposal is None or not candidate.proposal.support:
+        if not candidate.cited and not (candidate.proposal and candidate.proposal.support):
             why += " No precedent speaks for them."
         return f"These reactants have rank {place} of {len(found)}. {why}"
 
@@ -157,8 +227,9 @@ class Retrosynthesis:
             return
         received = ".".join(canonical_set(message.answer.prediction) or ())
         for candidate in found:
-            if candidate.reactants == received:
-                self._lessons.add(Lesson(product, received, candidate.steps))
+            lesson = Lesson(product, received, candidate.steps)
+            if candidate.reactants == received and lesson not in self._lessons:
+                self._lessons.append(lesson)
 
 
 MOST = 1_000
@@ -183,12 +254,15 @@ def taken_apart(
 
     product = product_of(smiles)
     written = str(Chem.MolToSmiles(product))
-    similarity = sources.precedents.similarity(written)
-    if not sources.same_product:
-        similarity[sources.precedents.of_product(written, similarity)] = 0
-    similarity[list(sources.withheld)] = 0
     named: dict[str, list[Named]] = {}
     for step in disconnections(product, sources.named):
         one = Named(step.template, step.leaving, plausibility(step, written, sources.named))
         named.setdefault(".".join(step.reactants), []).append(one)
-    return written, proposals(product, written, sources.precedents, similarity), named
+    known = sources.precedents
+    if known is None:
+        return written, [], named
+    similarity = known.similarity(written)
+    if not sources.same_product:
+        similarity[known.of_product(written)] = 0
+    similarity[list(sources.withheld)] = 0
+    return written, proposals(product, written, known, similarity), named

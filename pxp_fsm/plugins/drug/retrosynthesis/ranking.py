@@ -35,25 +35,26 @@ CONFLICT = -0.7
 _CENTRE = re.compile("@+")
 
 WEIGHTS = {
-    "relevance": 0.380,
-    "similarity": -0.530,
-    "product": -7.052,
-    "reactants": 7.238,
-    "made": 0.723,
-    "lost": 1.582,
-    "mean similarity": 6.270,
-    "mean made": 0.456,
-    "mean lost": -0.160,
-    "places": -0.374,
-    "frequency": 0.059,
-    "molecules": -0.251,
-    "named": 0.986,
-    "plausibility": 0.153,
+    "relevance": 0.395,
+    "similarity": -0.524,
+    "product": -7.523,
+    "reactants": 7.365,
+    "made": 0.807,
+    "lost": 1.544,
+    "mean similarity": 6.150,
+    "mean made": 0.350,
+    "mean lost": -0.109,
+    "places": -0.364,
+    "frequency": 0.065,
+    "molecules": -0.240,
+    "named": 0.997,
+    "plausibility": 0.140,
 }
 """What each feature adds to the score of a set of reactants; see `features`.
 
-Fitted by `build.py` on the validation set of USPTO-50k: conditional logistic regression, so that
-scores are log-odds up to a constant for each product."""
+Fitted by `benchmarks/build_precedents.py` on the validation set of USPTO-50k without the molecules
+of the papers' authors: conditional logistic regression, so that scores are log-odds up to a
+constant for each product."""
 
 _LEAST = 1e-3
 """Added before a logarithm is taken."""
@@ -74,6 +75,7 @@ class Candidate:
 
     `reactants` is canonical SMILES, sorted and joined with dots. `score` is in natural-log units.
     `steps` names every template that derives the reactants: lessons are shared by these names.
+    Where examples are counted, `cited` has the patents of those of its reaction, with similarities.
     """
 
     reactants: str
@@ -81,6 +83,7 @@ class Candidate:
     proposal: Proposal | None
     named: tuple[Named, ...]
     steps: frozenset[str]
+    cited: tuple[tuple[str, float], ...] = ()
 
 
 def plausibility(step: Disconnection, product: str, library: Library) -> float:

@@ -13,9 +13,6 @@ _COMMANDS = {
     "new": Entry(
         "create a network of one agent", f"{_HERE}.network:new", f"{_HERE}.options:LanNewOptions"
     ),
-    "run": Entry(
-        "run a network on an input", f"{_HERE}.network:run", f"{_HERE}.options:LanRunOptions"
-    ),
     "train": Entry(
         "train a network on examples",
         f"{_HERE}.network:train",
@@ -26,39 +23,10 @@ _COMMANDS = {
         f"{_HERE}.network:edit",
         f"{_HERE}.options:LanEditOptions",
     ),
-    "log": Entry(
-        "print the change log of a network",
-        f"{_HERE}.network:log",
-        f"{_HERE}.options:LanLogOptions",
-    ),
-    "undo": Entry(
-        "undo the latest change", f"{_HERE}.network:undo", f"{_HERE}.options:LanUndoOptions"
-    ),
-    "redo": Entry(
-        "do again what was undone last",
-        f"{_HERE}.network:redo",
-        f"{_HERE}.options:LanRedoOptions",
-    ),
-    "restore": Entry(
-        "go to an earlier version",
-        f"{_HERE}.network:restore",
-        f"{_HERE}.options:LanRestoreOptions",
-    ),
-    "show": Entry(
-        "print a network, with its last run",
-        f"{_HERE}.network:show",
-        f"{_HERE}.options:LanShowOptions",
-    ),
-    "draw": Entry("draw a network", f"{_HERE}.network:draw", f"{_HERE}.options:LanDrawOptions"),
-    "serve": Entry(
-        "edit, run and train a network in a browser",
-        f"{_HERE}.serve:serve",
-        f"{_HERE}.options:LanServeOptions",
-    ),
-    "tasks": Entry(
-        "list tasks and their criteria",
-        f"{_HERE}.tasks:tasks",
-        f"{_HERE}.options:LanTasksOptions",
+    "history": Entry(
+        "print the changes of a network, undo, redo, go back",
+        f"{_HERE}.network:history",
+        f"{_HERE}.options:LanHistoryOptions",
     ),
     "test": Entry(
         "score a network on a task", f"{_HERE}.tasks:test", f"{_HERE}.options:LanTestOptions"
@@ -68,19 +36,22 @@ _COMMANDS = {
         f"{_HERE}.tasks:compare",
         f"{_HERE}.options:LanCompareOptions",
     ),
-    "distance": Entry(
-        "compute the least editing between two networks",
-        f"{_HERE}.tasks:distance",
-        f"{_HERE}.options:LanDistanceOptions",
-    ),
-    "actions": Entry(
-        "list the manual changes of a network",
-        f"{_HERE}.tasks:actions",
-        f"{_HERE}.options:LanActionsOptions",
-    ),
 }
 
 
-@click.group(cls=CommandGroup, sections={"Commands": _COMMANDS})
+_INSTEAD = {
+    "run": "run NETWORK INPUT",
+    "serve": "serve NETWORK",
+    "show": "show NETWORK",
+    "draw": "draw NETWORK",
+    "distance": "compare NETWORK NETWORK",
+    "tasks": "list networks, or pxp show TASK",
+    **dict.fromkeys(("log", "actions"), "lan history NETWORK"),
+    **dict.fromkeys(("undo", "redo"), "lan history NETWORK undo (or redo)"),
+    "restore": "lan history NETWORK N",
+}
+
+
+@click.group(cls=CommandGroup, sections={"Commands": _COMMANDS}, instead=_INSTEAD)
 def lan() -> None:
-    """Run and train networks of LLM agents, kept in files such as my.lan.json."""
+    """Train and edit networks of LLM agents, kept in files such as my.lan.json."""

@@ -1,23 +1,26 @@
-"""`pxp lan`: networks of LLM agents, built, run, trained, edited, undone, drawn."""
+"""`pxp lan`, `pxp show NETWORK` and `draw`: networks, built, run, trained, edited, undone."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from pathlib import Path
 
 import click
 
+from pxp_fsm.cli.draw import draw_diagram
+from pxp_fsm.cli.options.draw import DrawFile
 from pxp_fsm.cli.presentation.text import printable, waits
-from pxp_fsm.diagrams import write
-from pxp_fsm.errors import UsageError
+from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.plugins.easylan.cli import options
-from pxp_fsm.plugins.easylan.distance.measures import Attention
-from pxp_fsm.plugins.easylan.experiments import setup
+from pxp_fsm.plugins.easylan.distance.measures import Attention, by_hand, counted
+from pxp_fsm.plugins.easylan.experiments import comparison, setup
 from pxp_fsm.plugins.easylan.experiments.developers import find_developer
 from pxp_fsm.plugins.easylan.experiments.terminal import described, operations
 from pxp_fsm.plugins.easylan.lan import Lan, diagram
+from pxp_fsm.plugins.easylan.model import files
 from pxp_fsm.plugins.easylan.running import serialization
 from pxp_fsm.plugins.easylan.running.events import Activation, Event, Produced
 from pxp_fsm.plugins.easylan.running.requests import load_prompts
@@ -32,12 +35,12 @@ def new(request: options.LanNewOptions) -> None:
     click.echo(printable(f"Made: {request.output}, with the agent {made.network.names[0]}"))
 
 
-def run(request: options.LanRunOptions) -> None:
+def run(request: options.RunNetwork) -> None:
     """Print the output of a network."""
     on_event = _shown if request.stream else _silent
 
     async def output() -> str:
-        async with setup.model_of(request.model, request.models, waits) as opened:
+        async with setup.model_of(request.model, request.models.settings, waits) as opened:
             lan = Lan.load(request.network, opened, load_prompts(request.prompts))
             try:
                 return (await lan.run(request.text, on_event)).output
@@ -54,7 +57,7 @@ def _keep_last(lan: Lan, network: Path) -> None:
     try:
         serialization.save(lan.last, lan.version, serialization.path_of(network))
     except OSError as error:
-        click.echo(printable(f"The run is not kept for pxp lan show: {error}"), err=True)
+        click.echo(printable(f"The run is not kept for pxp show: {error}"), err=True)
 
 
 def train(request: options.LanTrainOptions) -> None:
@@ -71,7 +74,7 @@ def train(request: options.LanTrainOptions) -> None:
         who,
         limits=TrainingLimits(request.iterations, request.retries),
         judge=request.judge,
-        settings=request.models,
+        settings=request.models.settings,
         database=request.database,
         on_wait=waits,
         updater=request.updater,
@@ -92,7 +95,7 @@ def train(request: options.LanTrainOptions) -> None:
     click.echo(f"Time: {time.monotonic() - began:.0f} s, the developer's {attention.seconds:.0f} s")
     if developer is not None:
         edits = sum(change.ued or 0 for change in after.changes[history.version :])
-        click.echo(f"UED: {attention.ued + edits}")
+        click.echo(f"UED: {attention.ued + edits}; confirmations: {attention.confirmations}")
     print_cost(training.meter)
     handled = sum(outcome.handled for outcome in outcomes)
     click.echo(f"Handled: {handled} of {len(outcomes)}")
@@ -107,40 +110,57 @@ def edit(request: options.LanEditOptions) -> None:
     click.echo(f"Change {edited.version}")
 
 
-def log(request: options.LanLogOptions) -> None:
-    """Print the changes of a network."""
-    changes = Lan.load(request.network).history.changes
-    undone = {change.undoes for change in changes}
-    for number, change in enumerate(changes, start=1):
-        mark = " (undone)" if number in undone else ""
+def history(request: options.LanHistoryOptions) -> None:
+    """Print the changes of a network, or make one: undo, redo, go to an earlier version."""
+    action = request.action
+    if action is None:
+        _print_history(request)
+        return
+    if action not in ("undo", "redo") and not (action.isascii() and action.isdigit()):
+        raise UsageError(f"an action is undo, redo or a number, not {quoted(action)}")
+    with Lan.editing(request.network) as changed:
+        if action == "undo":
+            changed.undo()
+        elif action == "redo":
+            changed.redo()
+        else:
+            changed.restore(int(action))
+    click.echo(printable(f"Change {changed.version}: {changed.history.changes[-1].about}"))
+
+
+def _print_history(request: options.LanHistoryOptions) -> None:
+    history = Lan.load(request.network).history
+    if request.as_json:
+        click.echo(json.dumps(list(map(files.of_change, history.changes)), indent=1))
+        return
+    if not request.verbose and request.run is not None:
+        raise UsageError("this has no effect without -v", "run")
+    for number, change in enumerate(history.changes, start=1):
+        mark = " (undone)" if number in history.undone_changes else ""
         click.echo(printable(f"{number:>4}  {change.by:<9}  {change.about}{mark}"))
+    if request.verbose:
+        _print_manual(request.network, request.database, request.run)
 
 
-def undo(request: options.LanUndoOptions) -> None:
-    """Undo the latest change of a network."""
-    with Lan.editing(request.network) as undone:
-        undone.undo()
-    click.echo(printable(undone.history.changes[-1].about))
+def _print_manual(network: Path, database: str | None, run: str | None) -> None:
+    """Print what was done by hand to a network, and in the stored sessions of its training."""
+    history = files.load(network)
+    done = by_hand(history)
+    if database is not None:
+        done = (*comparison.acts_in_steps(database, run), *done)
+    for acted in done:
+        spent = "" if acted.spent is None else f" (took {acted.spent})"
+        click.echo(printable(f"  {acted.ued:>6}  {acted.action} {acted.on}{spent}"))
+    click.echo(counted(done, history))
 
 
-def redo(request: options.LanRedoOptions) -> None:
-    """Do again what was undone last in a network."""
-    with Lan.editing(request.network) as redone:
-        redone.redo()
-    click.echo(printable(redone.history.changes[-1].about))
-
-
-def restore(request: options.LanRestoreOptions) -> None:
-    """Make a network what it was in an earlier version."""
-    with Lan.editing(request.network) as restored:
-        restored.restore(request.version)
-    click.echo(f"Change {restored.version}: {restored.history.changes[-1].about}")
-
-
-def show(request: options.LanShowOptions) -> None:
+def show(request: options.ShowNetwork) -> None:
     """Print a network, agent by agent, with its last run."""
     lan, path = Lan.load(request.network), serialization.path_of(request.network)
     run, version = serialization.load(path) if path.exists() else (None, 0)
+    if request.as_json:
+        click.echo(json.dumps(files.of_network(lan.network), indent=1))
+        return
     for line in described(lan.network, run, request.agent):
         click.echo(printable(line))
     if run is None:
@@ -149,10 +169,10 @@ def show(request: options.LanShowOptions) -> None:
         click.echo(f"The last run was of version {version}; the network is in {lan.version}.")
 
 
-def draw(request: options.LanDrawOptions) -> None:
+def draw(request: DrawFile) -> None:
     """Draw a network into a file."""
-    write(diagram(Lan.load(request.network).network), request.output)
-    click.echo(printable(f"Drawn: {request.output}"))
+    picture = diagram(Lan.load(Path(request.file)).network)
+    draw_diagram(picture, request.file, request.output, request.form, request.style)
 
 
 def print_cost(meter: Meter) -> None:
@@ -177,7 +197,7 @@ def _shown(event: Event) -> None:
 def _noted(event: Told) -> None:
     """What of a training is no question to the person who supervises it, as lines."""
     if isinstance(event, Resumed | Kept | Answered) or (
-        isinstance(event, Moved) and event.row.label in ("RESTART", "RUN_AGAIN")
+        isinstance(event, Moved) and event.label in ("RESTART", "RUN_AGAIN")
     ):
         _told(event)
 
@@ -194,9 +214,9 @@ def _told(event: Told) -> None:
             click.echo("  your answer stands")
     elif isinstance(event, Resumed):
         click.echo(f"Going on with example {event.number}, in state {event.state}")
-    elif isinstance(event, Moved) and event.row.label in _TELLING:
+    elif isinstance(event, Moved) and event.label in _TELLING:
         detail = f": {event.detail}" if event.detail else ""
-        click.echo(printable(f"{_TELLING[event.row.label]}{detail}"))
+        click.echo(printable(f"{_TELLING[event.label]}{detail}"))
 
 
 _TELLING = {

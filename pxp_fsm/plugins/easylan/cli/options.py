@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from backends.models.settings import Settings
 from pxp_fsm.cli.options import common
 from pxp_fsm.options import option
 
@@ -58,7 +57,7 @@ class LanNewOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LanRunOptions:
+class RunNetwork:
     """Run NETWORK on INPUT and print its output."""
 
     network: Path = _network()
@@ -66,7 +65,7 @@ class LanRunOptions:
     model: str = _model()
     prompts: Path | None = _prompts()
     stream: bool = option("Print each agent's activation and result as they happen.", False)
-    models: Settings
+    models: common.ModelOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +98,7 @@ class LanTrainOptions:
     database: str | None = option(
         "Store the session of each step in this database, as a run.", None, metavar="URL"
     )
-    models: Settings
+    models: common.ModelOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,66 +127,52 @@ class LanEditOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LanLogOptions:
-    """Print the change log of NETWORK."""
+class LanHistoryOptions:
+    """Print the changes of NETWORK, or do one of ACTIONs: undo, redo, or a number to go back to.
 
-    network: Path = _network()
-
-
-@dataclass(frozen=True, kw_only=True)
-class LanUndoOptions:
-    """Undo the latest change of NETWORK; the log records the change and its undoing."""
-
-    network: Path = _network()
-
-
-@dataclass(frozen=True, kw_only=True)
-class LanRedoOptions:
-    """Do again what was undone last in NETWORK."""
-
-    network: Path = _network()
-
-
-@dataclass(frozen=True, kw_only=True)
-class LanRestoreOptions:
-    """Make NETWORK again what it was in VERSION, a number of its log (pxp lan log).
-
-    Nothing in the log goes: restoring is a change too, and can be undone.
+    undo takes back the latest change, redo does again what was undone last, and a number of the
+    history makes NETWORK again what it was then. Nothing in the history goes: each of them is a
+    change too, and can be undone.
     """
 
     network: Path = _network()
-    version: int = option(argument=True, least=1)
+    action: str | None = option("", None, argument=True, metavar="[undo|redo|N]")
+    verbose: bool = common.verbose(
+        "List the manual changes, each with its least UED, and with what it really took where that "
+        "was counted; with --database also the developer's acts in the steps of the training."
+    )
+    run: str | None = option(
+        "With -v and --database, the run of the training.",
+        None,
+        metavar="RUN",
+        default="the latest one",
+        listed="runs",
+    )
+    database: str | None = common.new_database("none")
+    as_json: bool = common.as_json()
 
 
 @dataclass(frozen=True, kw_only=True)
-class LanShowOptions:
+class ShowNetwork:
     """Print NETWORK, agent by agent: what it is, knows and did in the last run.
 
-    The last run is that of pxp lan run, train or serve.
+    The last run is that of pxp run, pxp lan train or pxp serve.
     """
 
     network: Path = _network()
     agent: str | None = option("Print this agent alone.", None, metavar="NAME")
+    as_json: bool = common.as_json()
 
 
 @dataclass(frozen=True, kw_only=True)
-class LanDrawOptions:
-    """Draw NETWORK: its agents and the edges between them."""
-
-    network: Path = _network()
-    output: Path = _output(
-        "The file to write; its suffix (.svg .png .pdf .tex .dot .gv .mmd) determines the format."
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class LanTasksOptions:
-    """List the tasks that come with the package, or the criteria of TASK (a name or a file).
+class ShowTask:
+    """Print a task of networks and its criteria.
 
     The published JSON Schema of task files is pxp_fsm/plugins/easylan/experiments/task.schema.json.
     """
 
-    task: str | None = option("", None, argument=True)
+    task: str = option(argument=True)
+    as_json: bool = common.as_json()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,7 +191,7 @@ class LanTestOptions:
     prompts: Path | None = _prompts()
     judge: str | None = _judge("The model that decides the criteria that no program can check.")
     seed: int = option("The seed of the split into training and testing examples.", 1)
-    models: Settings
+    models: common.ModelOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,14 +230,14 @@ class LanCompareOptions:
         metavar="URL",
         default="in the output folder",
     )
-    models: Settings
+    models: common.ModelOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class LanDistanceOptions:
+class CompareNetworks:
     """Compute the LMD of two networks.
 
-    LMD is the least manual editing (clicks, keys, drags) that turns BEFORE into AFTER. The table
+    LMD is the least manual editing (clicks, keys, drags) that turns one into the other. The table
     of published costs is pxp_fsm/plugins/easylan/distance/costs.toml.
     """
 
@@ -261,26 +246,7 @@ class LanDistanceOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LanActionsOptions:
-    """List the manual changes in the log of NETWORK, each with its least UED.
-
-    What a change really took stands beside it, where that was counted: at the terminal, as keys.
-    With --database the developer's acts in the steps of the training are listed too.
-    """
-
-    network: Path = _network()
-    database: str | None = option(
-        "The database that stores the sessions of the training (pxp lan train --database).",
-        None,
-        metavar="URL",
-    )
-    run: str | None = option(
-        "The run of the training.", None, metavar="RUN", default="the latest one"
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class LanServeOptions:
+class ServeNetwork:
     """Open the studio: edit, run and train NETWORK in a browser; a new one begins with its task.
 
     The page has four regions: the network, an agent, runs and examples, and the dialogue on each
@@ -306,5 +272,5 @@ class LanServeOptions:
         "Store the session of each step in this database, as a run.", None, metavar="URL"
     )
     port: int = common.port(0)
-    browser: bool = option("Open the page in the browser.", True)
-    models: Settings
+    browser: bool = common.browser()
+    models: common.ModelOptions

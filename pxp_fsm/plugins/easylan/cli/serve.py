@@ -1,17 +1,20 @@
-"""`pxp lan serve`: a network in a browser, edited, run and trained."""
+"""`pxp serve NETWORK`: a network in a browser, edited, run and trained."""
 
 from __future__ import annotations
 
+from functools import partial
+
+from pxp_fsm import web
 from pxp_fsm.cli.pages import require_server, show_address
 from pxp_fsm.errors import require_extra
 from pxp_fsm.plugins.easylan.cli import options
 from pxp_fsm.plugins.easylan.experiments import setup
-from pxp_fsm.plugins.easylan.studio.server import serve_studio
+from pxp_fsm.plugins.easylan.studio.pages import studio_site
 from pxp_fsm.plugins.easylan.studio.work import StudioPlan
 from pxp_fsm.plugins.easylan.training.pipeline import TrainingLimits
 
 
-def serve(request: options.LanServeOptions) -> None:
+def serve(request: options.ServeNetwork) -> None:
     """Serve the studio of a network until Ctrl-C."""
     require_server("the studio's server")
     require_extra("lan", "what an edit costs in the studio", {"numpy": "NumPy"})
@@ -22,11 +25,9 @@ def serve(request: options.LanServeOptions) -> None:
         prompts=request.prompts,
         limits=TrainingLimits(request.iterations, request.retries),
         database=request.database,
-        settings=request.models,
+        settings=request.models.settings,
     )
     some = () if request.examples is None else setup.examples(request.examples)
 
-    def ready(address: str) -> None:
-        show_address("Studio", address, request.browser)
-
-    serve_studio(request.network, plan, some, request.port, ready)
+    with studio_site(request.network, plan, some) as site:
+        web.serve(site, request.port, partial(show_address, "Studio", request.browser))

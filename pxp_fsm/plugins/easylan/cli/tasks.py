@@ -1,8 +1,9 @@
-"""`pxp lan tasks`, `test`, `compare`, `distance`, `actions`: tasks and measures of networks."""
+"""`pxp lan test` and `compare`, `pxp show TASK`, `pxp compare`: tasks and measures of networks."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,14 +14,13 @@ from guards.text import NormalisedText
 from pxp_fsm.cli.presentation.text import console, printable, waits
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.experiments.costs import Meter
-from pxp_fsm.experiments.summary import Sheet, as_rich
+from pxp_fsm.experiments.summary import as_rich
 from pxp_fsm.plugins.easylan.cli import options
 from pxp_fsm.plugins.easylan.cli.network import print_cost
 from pxp_fsm.plugins.easylan.distance.lmd import network_distance
-from pxp_fsm.plugins.easylan.distance.measures import by_hand, modifications, ued
 from pxp_fsm.plugins.easylan.experiments import comparison, setup
 from pxp_fsm.plugins.easylan.experiments.scoring import CriterionJudge, Score, output_judge, score
-from pxp_fsm.plugins.easylan.experiments.tasks import BUNDLED, LanTask, load_task
+from pxp_fsm.plugins.easylan.experiments.tasks import LanTask, load_task
 from pxp_fsm.plugins.easylan.lan import Lan
 from pxp_fsm.plugins.easylan.model import files
 from pxp_fsm.plugins.easylan.running.execution import NetworkRunner
@@ -30,23 +30,21 @@ from pxp_fsm.plugins.easylan.training.regressions import remembered, replay
 from pxp_fsm.prompting.model import LanguageModel
 
 
-def tasks(request: options.LanTasksOptions) -> None:
-    """Print the bundled tasks, or one task."""
-    if request.task is None:
-        found = [load_task(name) for name in BUNDLED]
-        rows = [
-            (
-                f"{one.name}: {one.title}",
-                str(sum(c.by == "program" for c in one.criteria)),
-                str(sum(c.by == "judge" for c in one.criteria)),
-                f"{one.train} + {len(one.examples) - one.train}",
-            )
-            for one in found
-        ]
-        headings = ("task", "by a program", "by a judge", "train + test")
-        console().print(as_rich(Sheet("Tasks, and who decides their criteria", headings, (*rows,))))
-        return
+def show(request: options.ShowTask) -> None:
+    """Print a task and who decides its criteria."""
     one = load_task(request.task)
+    if request.as_json:
+        document = {
+            "name": one.name,
+            "title": one.title,
+            "task": one.task,
+            "criteria": [{"says": c.says, "by": c.by, "rule": c.rule} for c in one.criteria],
+            "training": one.train,
+            "testing": len(one.examples) - one.train,
+            "source": one.source,
+        }
+        click.echo(json.dumps(document, indent=1))
+        return
     click.echo(printable(f"{one.title}: {one.task}"))
     for number, criterion in enumerate(one.criteria, start=1):
         rule = f" ({criterion.rule})" if criterion.rule else ""
@@ -69,7 +67,7 @@ def test(request: options.LanTestOptions) -> None:
 async def _test_examples(request: options.LanTestOptions, examples: Path) -> None:
     """Run a network on examples and print which outputs are right, as texts."""
     some, right = setup.examples(examples), 0
-    async with open_models(request.models, waits) as opened:
+    async with open_models(request.models.settings, waits) as opened:
         judge = request.judge
         same = None if judge is None else output_judge(opened(judge))
         network = Lan.load(request.network, opened(request.model), load_prompts(request.prompts))
@@ -84,7 +82,7 @@ async def _test_examples(request: options.LanTestOptions, examples: Path) -> Non
 async def _test_handled(request: options.LanTestOptions) -> None:
     """Run a network again on what it has handled, and print what is right no more."""
     network, meter = files.load(request.network).network, Meter()
-    async with open_models(request.models, waits, meter) as opened:
+    async with open_models(request.models.settings, waits, meter) as opened:
         asker = Requester(opened(request.model), load_prompts(request.prompts))
         judge = request.judge
         same = NormalisedText() if judge is None else output_judge(opened(judge))
@@ -101,13 +99,13 @@ async def _test_task(request: options.LanTestOptions, task: str) -> None:
     """Score a network on both parts of a task's examples."""
     network, found, meter = files.load(request.network).network, load_task(task), Meter()
     split = found.split(request.seed)
-    async with open_models(request.models, waits, meter) as opened:
+    async with open_models(request.models.settings, waits, meter) as opened:
         by, runner = (
             _judge(opened, request.judge),
             NetworkRunner(Requester(opened(request.model), load_prompts(request.prompts))),
         )
         for name, part in (("train", split.train), ("test", split.test)):
-            at_once = request.models.in_flight
+            at_once = request.models.settings.in_flight
             _print_score(
                 found, name, await score(network, found, part, runner, by, at_once=at_once)
             )
@@ -128,7 +126,7 @@ def compare(request: options.LanCompareOptions) -> None:
         limits=TrainingLimits(iterations=request.iterations),
         resume=request.resume,
         database=request.database,
-        settings=request.models,
+        settings=request.models.settings,
     )
     measured = asyncio.run(comparing.measured(waits, meter))
     for sheet in comparison.sheets(comparing.task, measured):
@@ -140,7 +138,7 @@ def compare(request: options.LanCompareOptions) -> None:
         click.echo(printable(f"saved {path}"))
 
 
-def distance(request: options.LanDistanceOptions) -> None:
+def distance(request: options.CompareNetworks) -> None:
     """Print the least editing between two networks, step by step."""
     found = network_distance(files.load(request.before).network, files.load(request.after).network)
     for step in found.steps:
@@ -152,21 +150,6 @@ def distance(request: options.LanDistanceOptions) -> None:
     )
     if found.beyond:
         click.echo(printable(f"Not counted: {', '.join(found.beyond)}"))
-
-
-def actions(request: options.LanActionsOptions) -> None:
-    """Print what was done by hand to a network, and in the stored sessions of its training."""
-    history = files.load(request.network)
-    done = by_hand(history)
-    if request.database is not None:
-        done = (*comparison.acts_in_steps(request.database, request.run), *done)
-    for acted in done:
-        spent = "" if acted.spent is None else f" (took {acted.spent})"
-        click.echo(printable(f"  {acted.ued:>6}  {acted.action} {acted.on}{spent}"))
-    click.echo(f"UED {ued(done)} as Table 6 counts it; modifications {modifications(history)}")
-    counted = [acted.spent for acted in done if acted.spent is not None]
-    if counted:
-        click.echo(f"UED {sum(counted)} as it was counted, of {len(counted)} changes by hand")
 
 
 def _judge(opened: Callable[[str], LanguageModel], name: str | None) -> CriterionJudge | None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from pxp_fsm.errors import quoted
-from pxp_fsm.plugins.easylan.distance.costs import EMPTY, FIELDS, cost, form_cost, text_cost
+from pxp_fsm.plugins.easylan.distance.lmd import EMPTY, FIELDS, cost, form_cost, text_cost
 from pxp_fsm.plugins.easylan.model.history import Author, Change, History
 from pxp_fsm.plugins.easylan.model.network import LanAgent, Network
 from pxp_fsm.plugins.easylan.model.operations import (
@@ -62,22 +62,30 @@ class Action(StrEnum):
     TASK = "edit the task"
 
 
-TABLE_6 = tuple(Action)[:7]
-"""The actions whose UED the paper adds up; it counts no others."""
+MODIFYING = frozenset(Action) - {Action.CONFIRM, Action.TAKE_OVER}
+"""The actions whose UED is added up, as in Table 6: they modify a step's result or the network.
+
+The paper's sums have no confirmations, which are counted apart.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class ManualAction:
     """One action of a developer, and its UED.
 
-    `spent` is what the change that it is a part of really took; None where nobody counted, or
-    where an earlier action of the same change has it.
+    `spent` is what it really took, None where nobody counted; the first action of a change has what
+    the whole change took.
     """
 
     action: Action
     on: str
     ued: int
     spent: int | None = None
+
+    @property
+    def done(self) -> int:
+        """Its UED as it was done, where that was counted; else the least."""
+        return self.ued if self.spent is None else self.spent
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +101,18 @@ def tallied(actions: Iterable[ManualAction]) -> Mapping[Action, ActionTally]:
     found = dict.fromkeys(Action, ActionTally())
     for acted in actions:
         before = found[acted.action]
-        found[acted.action] = ActionTally(before.count + 1, before.ued + acted.ued)
+        found[acted.action] = ActionTally(before.count + 1, before.ued + acted.done)
     return found
 
 
-def ued(actions: Iterable[ManualAction], among: Iterable[Action] = TABLE_6) -> int:
-    """The UED in all, of actions as the paper counts them or of others."""
-    counted = set(among)
-    return sum(acted.ued for acted in actions if acted.action in counted)
+def ued(actions: Iterable[ManualAction], among: Set[Action] = MODIFYING) -> int:
+    """The UED in all, as it was done where that was counted: the one measure of this name."""
+    return sum(acted.done for acted in actions if acted.action in among)
+
+
+def confirmations(actions: Iterable[ManualAction]) -> int:
+    """How often the result of a step was confirmed."""
+    return sum(acted.action is Action.CONFIRM for acted in actions)
 
 
 def by_hand(history: History) -> tuple[ManualAction, ...]:
@@ -113,8 +125,9 @@ def by_hand(history: History) -> tuple[ManualAction, ...]:
     for change in history.changes:
         if change.by is Author.DEVELOPER:
             done = tuple(actions_of(past.network, change))
+            rest = None if change.ued is None else 0
             found += [replace(one, spent=change.ued) for one in done[:1]]
-            found += done[1:]
+            found += [replace(one, spent=rest) for one in done[1:]]
         past = past.after(change)
     return tuple(found)
 
@@ -132,6 +145,14 @@ def modifications(history: History) -> int:
         began = any(isinstance(operation, Begin) for operation in change.operations)
         count += not began and _shape(before) != _shape(past.network)
     return count
+
+
+def counted(actions: Sequence[ManualAction], history: History) -> str:
+    """The UED in all, and what is counted beside it, in words."""
+    return (
+        f"UED {ued(actions)}; confirmations {confirmations(actions)}; "
+        f"modifications {modifications(history)}"
+    )
 
 
 def _shape(network: Network) -> object:
@@ -311,7 +332,7 @@ def _action(step: UpdateStep, tag: str) -> Action:
 @dataclass
 class Attention:
     """What a training took of its developer, from its events: seconds in which they were asked,
-    and the UED of their answers.
+    the UED of their answers, and how many steps they confirmed.
 
     Questions about outputs count only with `outputs`, that is where the developer judges them.
     """
@@ -320,6 +341,7 @@ class Attention:
     clock: Callable[[], float] = time.perf_counter
     seconds: float = 0.0
     ued: int = 0
+    confirmations: int = 0
     _since: float | None = None
 
     def __call__(self, event: Told) -> None:
@@ -332,6 +354,7 @@ class Attention:
             return
         if isinstance(event, Answered):
             self.ued += event.ued
+            self.confirmations += event.confirms
         if isinstance(event, Answered | Withdrawn) and self._since is not None:
             self.seconds += self.clock() - self._since
             self._since = None
@@ -347,9 +370,9 @@ class Stopwatch:
     clock: Callable[[], float] = time.perf_counter
     began: float = field(init=False)
     calls: int = 0
-    _busy: float = 0.0
     _asking: int = 0
     _since: float = 0.0
+    _asked: list[tuple[float, float]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.began = self.clock()
@@ -362,7 +385,12 @@ class Stopwatch:
     @property
     def models(self) -> float:
         """Seconds in which a model was being asked."""
-        return self._busy + (self.clock() - self._since if self._asking else 0.0)
+        return self.models_since(self.began)
+
+    def models_since(self, moment: float) -> float:
+        """Those of them after a moment of the clock."""
+        now = [(self._since, self.clock())] if self._asking else []
+        return sum(end - max(start, moment) for start, end in (*self._asked, *now) if end > moment)
 
     @property
     def interaction(self) -> float:
@@ -380,7 +408,7 @@ class Stopwatch:
         """A model that was asked has replied, or cannot."""
         self._asking -= 1
         if not self._asking:
-            self._busy += self.clock() - self._since
+            self._asked.append((self._since, self.clock()))
 
 
 def timed(watch: Stopwatch) -> Layer:

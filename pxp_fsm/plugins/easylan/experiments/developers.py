@@ -5,15 +5,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from backends.people import has_terminal
-from pxp_fsm import documents
+from pxp_fsm.documents import text_of
 from pxp_fsm.errors import FileError, UsageError, quoted
+from pxp_fsm.options import option
 from pxp_fsm.plugins.easylan.experiments.terminal import TerminalDeveloper
-from pxp_fsm.plugins.easylan.model import files
-from pxp_fsm.plugins.easylan.model.operations import MANUAL, WORDS
+from pxp_fsm.plugins.easylan.model.operations import MANUAL, WORDS, LoggedOperation
 from pxp_fsm.plugins.easylan.training.developer import Developer, DeveloperChoice
 from pxp_fsm.plugins.easylan.training.simulated import (
     AddsExamples,
@@ -28,59 +30,40 @@ from pxp_fsm.plugins.easylan.training.simulated import (
     equal,
 )
 from pxp_fsm.plugins.easylan.training.steps import UpdateStep
+from pxp_fsm.schemas import FileKind
 
 DRAFTS = Path("runs") / "drafts"
 KINDS = "nobody, confirms, edits:P (P from 0 to 1), follows:FILE, terminal"
 
 
-def schema() -> dict[str, Any]:
-    """The JSON Schema of the file that a developer follows.
+@dataclass(frozen=True)
+class FollowedAct:
+    """What is done about a step."""
 
-    `act` is what is done about steps, `edit` what is done by hand in the baseline.
-    """
-    network = files.schema()
-    return {
-        "$schema": network["$schema"],
-        "title": "What a developer does, line by line",
-        "type": "object",
-        "required": ["format"],
-        "additionalProperties": False,
-        "properties": {
-            "format": {"const": 1},
-            "act": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "required": ["step", "choice"],
-                    "additionalProperties": False,
-                    "properties": {
-                        "step": {"enum": [str(step) for step in UpdateStep]},
-                        "choice": {"enum": [str(choice) for choice in DeveloperChoice]},
-                        "about": {"type": "string"},
-                        "sets": {"type": "object"},
-                        "hint": {"type": "string"},
-                    },
-                },
-            },
-            "edit": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "required": ["operations"],
-                    "additionalProperties": False,
-                    "properties": {
-                        "about": {"type": "string"},
-                        "operations": {
-                            "type": "array",
-                            "minItems": 1,
-                            "items": {"$ref": "#/$defs/operation"},
-                        },
-                    },
-                },
-            },
-        },
-        "$defs": network["$defs"],
-    }
+    step: UpdateStep
+    choice: DeveloperChoice
+    about: str = ""
+    sets: Mapping[str, Any] = option("The fields of its result that are set.", {})
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class FollowedEdit:
+    """What is done by hand in the baseline."""
+
+    operations: tuple[LoggedOperation, ...] = option("The operations, in order.", least=1)
+    about: str = option("What it is about.", "", least=0)
+
+
+@dataclass(frozen=True)
+class FollowedFile:
+    """What a developer does, line by line."""
+
+    act: tuple[FollowedAct, ...] = option("What is done about steps.", ())
+    edit: tuple[FollowedEdit, ...] = option("What is done by hand in the baseline.", ())
+
+
+FOLLOWED = FileKind(FollowedFile, "what a developer does", "What a developer does, line by line")
 
 
 def find_developer(
@@ -122,33 +105,26 @@ def hand(name: str) -> HandEditor:
 
 def read_lines(path: Path) -> tuple[ScriptedAct, ...]:
     """What a developer does about steps, from a file (TOML or JSON); raises `FileError`."""
-    return lines_in(_text_of(path), str(path))
+    return lines_in(text_of(path, FOLLOWED.what), str(path))
 
 
 def lines_in(text: str, where: str) -> tuple[ScriptedAct, ...]:
     """What a developer does about steps, by the text of the file `where`; raises `FileError`."""
     return tuple(
-        ScriptedAct(
-            row["step"],
-            DeveloperChoice(row["choice"]),
-            row.get("about", ""),
-            row.get("sets", {}),
-            row.get("hint", ""),
-        )
-        for row in _read(text, where).get("act", ())
+        ScriptedAct(row.step, row.choice, row.about, dict(row.sets), row.hint)
+        for row in FOLLOWED.parse(text, where).value.act
     )
 
 
 def read_edits(path: Path) -> tuple[HandEdit, ...]:
     """What a developer does by hand, from a file (TOML or JSON); raises `FileError`."""
-    return edits_in(_text_of(path), str(path))
+    return edits_in(text_of(path, FOLLOWED.what), str(path))
 
 
 def edits_in(text: str, where: str) -> tuple[HandEdit, ...]:
     """What a developer does by hand, by the text of the file `where`; raises `FileError`."""
     found = tuple(
-        HandEdit(tuple(map(files.operation, row["operations"])), row.get("about", ""))
-        for row in _read(text, where).get("edit", ())
+        HandEdit(row.operations, row.about) for row in FOLLOWED.parse(text, where).value.edit
     )
     for operation in (one for edit in found for one in edit.operations):
         if not isinstance(operation, MANUAL):
@@ -156,18 +132,6 @@ def edits_in(text: str, where: str) -> tuple[HandEdit, ...]:
             done = WORDS[type(operation)]
             raise FileError((f"{where}: {done} is not done by hand; what is: {names}",))
     return found
-
-
-def _text_of(path: Path) -> str:
-    return documents.text_of(path, "what a developer does")
-
-
-def _read(text: str, where: str) -> dict[str, Any]:
-    raw = documents.read(text, where)
-    found = documents.faults(raw, schema())
-    if found:
-        raise FileError(documents.located(found, text, where))
-    return raw
 
 
 def _probability(text: str) -> float:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from backends.databases import CallsOf, RunRecord, SessionRecord, SqlBlackboard
+from backends.databases import CallsOf, RunRecord, SqlBlackboard
+from backends.databases.records import session_record
 from backends.models.registry import open_models
 from backends.models.settings import Settings
 from guards.text import NormalisedText
@@ -39,12 +40,10 @@ from pxp_fsm.prompting.model import (
     LanguageModel,
     Ledger,
 )
-from pxp_fsm.protocol.messages import Instance, text_problem
-from pxp_fsm.protocol.relations import Relation
-from pxp_fsm.protocol.rules import Ending, Interact
-from pxp_fsm.sessions.agent import Members
+from pxp_fsm.protocol.messages import text_problem
+from pxp_fsm.protocol.relations import Judgement, Relation
 from pxp_fsm.sessions.events import Event
-from pxp_fsm.sessions.session import Store
+from pxp_fsm.sessions.session import Session
 
 
 @asynccontextmanager
@@ -110,31 +109,17 @@ class TrainingBoard:
     def stored(self, name: str) -> tuple[Event, ...]:
         return self._blackboard.events(name)
 
-    def abandon(self, name: str, why: str) -> None:
-        self._blackboard.close(name, Ending.BROKEN.value, why, ())
+    def open(self, session: Session) -> None:
+        if all(record.session != session.name for record in self._blackboard.sessions(self.run)):
+            _run, example, step = session.name.rsplit("/", 2)
+            record = session_record(session, self.run, int(example), int(step))
+            self._blackboard.start_session(record)
 
-    def begin(self, name: str, instance: Instance, members: Members, rules: Interact) -> Store:
-        if any(record.session == name for record in self._blackboard.sessions(self.run)):
-            return self._blackboard
-        _run, repetition, position = name.rsplit("/", 2)
-        automaton = rules.automaton
-        record = SessionRecord(
-            session=name,
-            run=self.run,
-            repetition=int(repetition),
-            position=int(position),
-            instance=instance,
-            protocol=rules.name,
-            n=rules.n,
-            k=rules.k,
-            automaton=automaton.name,
-            fingerprint=automaton.fingerprint,
-            memo=True,
-            assumptions=(),
-            agents=tuple((each, agent.describe()) for each, agent in members.items()),
-        )
-        self._blackboard.start_session(record)
-        return self._blackboard
+    def append(self, session: str, event: Event) -> None:
+        self._blackboard.append(session, event)
+
+    def close(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
+        self._blackboard.close(session, ending, cause, judgements)
 
 
 def training_in(board: SqlBlackboard, run: str | None) -> str:
@@ -208,7 +193,7 @@ class Training:
             now = self._stopped(lan, kept)
             async with self._trainer(lan, now, on_event) as trainer:
                 yield trainer
-            if trainer.machine.ended:
+            if trainer.is_over:
                 kept.unlink(missing_ok=True)
 
     def _loaded(self) -> Lan:

@@ -1,23 +1,20 @@
-"""Task files for networks of agents: question, criteria, training and testing examples.
-
-The structure is what `task.schema.json` says; this loader uses that very schema.
-"""
+"""Task files for networks of agents: question, criteria, training and testing examples."""
 
 from __future__ import annotations
 
-import json
 import random
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from importlib import resources
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
+from typing import Annotated
 
-from pxp_fsm import documents
-from pxp_fsm.errors import Fault, FileError, Place
+from pxp_fsm.errors import Fault
+from pxp_fsm.options import Option, option
 from pxp_fsm.protocol.messages import text_problem
+from pxp_fsm.schemas import FileKind
 
 BUNDLED = ("grammar", "translation", "compression", "couplets")
 """The paper's four tasks (arXiv 2309.15943, Table 5), the tutorial first."""
@@ -26,12 +23,31 @@ _HERE = "pxp_fsm.plugins.easylan.experiments"
 _NEEDS = {"same_label": "label", "without": "note", "at_most": "characters"}
 """Which further key a rule must have."""
 
+RULES = (
+    "same_length",
+    "no_shared_characters",
+    "no_repeated_characters",
+    "same_label",
+    "without",
+    "at_most",
+    "equal",
+)
+"""The rules by which a program decides a criterion."""
+
+_A_NAME = "is no name: a name has lower-case letters, digits, _ and -, at most 40"
+
 
 class By(StrEnum):
     """Who decides a criterion."""
 
     PROGRAM = "program"
     JUDGE = "judge"
+
+
+Line = Annotated[str, Option(pattern=r"\S", problem="says nothing; write a text")]
+Label = Annotated[
+    str, Option(pattern=r"^[^,;\n]+$", problem="is no label: a label has no comma and no semicolon")
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +58,42 @@ class Criterion:
     notes of the name `note`.
     """
 
-    says: str
+    says: Line
     by: By
-    rule: str = ""
+    rule: str = option("The rule by which a program decides.", "", choices=RULES)
     label: str = ""
     note: str = ""
-    characters: int = 0
+    characters: int = option("What the rule at_most is about.", 0, least=1)
+
+    def problems(self) -> Iterator[Fault]:
+        """Where the rule does not go with who decides, or lacks what it is about."""
+        if (self.by is By.PROGRAM) != bool(self.rule):
+            yield Fault(
+                (),
+                "a judge has no rule; drop it"
+                if self.rule
+                else "a program decides by a rule; add one",
+            )
+        needed = _NEEDS.get(self.rule)
+        if needed and not getattr(self, needed):
+            yield Fault((), f"the rule {self.rule} needs {needed}; add it")
 
 
 @dataclass(frozen=True, slots=True)
 class TaskExample:
     """An input, a good output for it, and what is known of it, by name."""
 
-    input: str
-    truth: str
-    notes: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    input: Line
+    truth: Line
+    notes: Mapping[str, tuple[Annotated[str, Option(least=1)], ...]] = option(
+        "What a rule or a judge is told of the example.", {}
+    )
+
+    def problems(self) -> Iterator[Fault]:
+        """Text that cannot be sent or stored."""
+        problem = text_problem(self.input) or text_problem(self.truth)
+        if problem:
+            yield Fault((), problem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,21 +113,52 @@ class LanTask:
     where it is one, and `none` the word for an empty list.
     """
 
-    name: str
-    title: str
-    task: str
-    output: str
-    source: str
-    criteria: tuple[Criterion, ...]
-    examples: tuple[TaskExample, ...]
-    train: int
-    labels: tuple[str, ...] = ()
-    none: str = ""
+    name: Annotated[str, Option(pattern="^[a-z][a-z0-9_-]{0,39}$", problem=_A_NAME)]
+    title: str = option("The name as people write it.")
+    task: Line = option("What the first agent is told to do.")
+    output: Line = option("What its output is.")
+    source: str = option("Whose task and whose examples.")
+    criteria: tuple[Criterion, ...] = option("What an output must meet.", least=1)
+    examples: tuple[TaskExample, ...] = option("What to train and to test with.", least=2)
+    train: int = option(
+        "How many examples are for training; the others are for testing.", 8, least=1
+    )
+    labels: tuple[Label, ...] = option(
+        "The words that an output is a list of, for the rule same_label.", (), least=1, unique=True
+    )
+    none: Label = option("The word for no label at all.", "")
 
     @property
     def judged(self) -> bool:
         """Whether a judge is needed."""
         return any(criterion.by is By.JUDGE for criterion in self.criteria)
+
+    def problems(self) -> Iterator[Fault]:
+        """Where nothing is left to test with, or what a rule is about is not there."""
+        if self.train >= len(self.examples):
+            said = (
+                f"{self.train} of {len(self.examples)} examples are for training; leave at least "
+                f"one to test with"
+            )
+            yield Fault(("train",), said)
+        known = {name for example in self.examples for name in example.notes}
+        for place, criterion in enumerate(self.criteria):
+            if criterion.label and criterion.label not in self.labels:
+                listed = ", ".join(self.labels) or "none"
+                said = f"{criterion.label} is none of the labels: {listed}"
+                yield Fault(("criteria", place, "label"), said)
+            if criterion.note and criterion.note not in known:
+                said = f"no example has notes of the name {criterion.note}"
+                yield Fault(("criteria", place, "note"), said)
+        seen: dict[str, int] = {}
+        for place, example in enumerate(self.examples):
+            if example.input in seen:
+                said = (
+                    f"the same input as example {seen[example.input] + 1}: one could train what "
+                    f"the other tests; drop one"
+                )
+                yield Fault(("examples", place, "input"), said)
+            seen.setdefault(example.input, place)
 
     def split(self, seed: int) -> ExampleSplit:
         """The examples divided at random by `seed`, each part in a random order."""
@@ -98,10 +166,13 @@ class LanTask:
         return ExampleSplit(tuple(shuffled[: self.train]), tuple(shuffled[self.train :]), seed)
 
 
-def schema() -> dict[str, Any]:
-    """The JSON Schema of task files, as published with the package."""
-    loaded: dict[str, Any] = json.loads(bundled_text("task.schema.json"))
-    return loaded
+NETWORK_TASK = FileKind(
+    LanTask,
+    "a task",
+    "A task for networks of LLM agents",
+    "A task, the criteria that its outputs must all meet, and examples to train and test with.",
+    otherwise=f", or one of {', '.join(BUNDLED)}",
+)
 
 
 def bundled_text(name: str) -> str:
@@ -110,8 +181,20 @@ def bundled_text(name: str) -> str:
 
 
 def meanings() -> dict[str, str]:
-    """The bundled tasks by name, with what each is about."""
-    return {name: load_task(name).title for name in BUNDLED}
+    """The bundled tasks by name: what each is about, who decides its criteria, its examples."""
+    return {name: _meaning(load_task(name)) for name in BUNDLED}
+
+
+def bundled_names() -> tuple[str, ...]:
+    """The names of the bundled tasks."""
+    return BUNDLED
+
+
+def _meaning(task: LanTask) -> str:
+    by = Counter(criterion.by for criterion in task.criteria)
+    deciders = " and ".join(f"{by[who]} by a {who}" for who in By if by[who])
+    examples = f"{task.train} + {len(task.examples) - task.train} examples"
+    return f"{task.title}; criteria: {deciders}; {examples} to train + test"
 
 
 def load_task(name_or_path: str | Path) -> LanTask:
@@ -122,71 +205,9 @@ def load_task(name_or_path: str | Path) -> LanTask:
     if isinstance(name_or_path, str) and name_or_path in BUNDLED:
         where = f"{name_or_path}.toml"
         return parse(bundled_text(where), where)
-    path = Path(name_or_path)
-    text = documents.text_of(path, "a task", f", or one of {', '.join(BUNDLED)}")
-    return parse(text, str(path))
+    return NETWORK_TASK.load(name_or_path).value
 
 
 def parse(text: str, filename: str) -> LanTask:
     """The task that `text` says; raises `FileError` with every fault found."""
-    raw = documents.read(text, filename)
-    found = documents.faults(raw, schema()) or list(_faults(raw))
-    if found:
-        raise FileError(documents.located(found, text, filename))
-    return LanTask(
-        **{key: raw[key] for key in ("name", "title", "task", "output", "source")},
-        criteria=tuple(Criterion(**(row | {"by": By(row["by"])})) for row in raw["criteria"]),
-        examples=tuple(_example(row) for row in raw["examples"]),
-        train=raw.get("train", 8),
-        labels=tuple(raw.get("labels", ())),
-        none=raw.get("none", ""),
-    )
-
-
-def _example(row: Mapping[str, Any]) -> TaskExample:
-    notes = {name: tuple(texts) for name, texts in row.get("notes", {}).items()}
-    return TaskExample(row["input"], row["truth"], MappingProxyType(notes))
-
-
-def _faults(raw: Mapping[str, Any]) -> Iterable[Fault]:
-    """What a schema cannot say."""
-    if raw.get("train", 8) >= len(raw["examples"]):
-        yield Fault(
-            ("train",),
-            f"{raw.get('train', 8)} of {len(raw['examples'])} examples are for training; leave "
-            f"at least one to test with",
-        )
-    known = {name for row in raw["examples"] for name in row.get("notes", {})}
-    for place, row in enumerate(raw["criteria"]):
-        yield from _criterion_faults(row, ("criteria", place), raw.get("labels", ()), known)
-    seen: dict[str, int] = {}
-    for place, row in enumerate(raw["examples"]):
-        if row["input"] in seen:
-            yield Fault(
-                ("examples", place, "input"),
-                f"the same input as example {seen[row['input']] + 1}: one could train what the "
-                f"other tests; drop one",
-            )
-        seen.setdefault(row["input"], place)
-        problem = text_problem(row["input"]) or text_problem(row["truth"])
-        if problem:
-            yield Fault(("examples", place), problem)
-
-
-def _criterion_faults(
-    row: Mapping[str, Any], at: Place, labels: Iterable[str], notes: set[str]
-) -> Iterable[Fault]:
-    rule = row.get("rule", "")
-    if (row["by"] == "program") != bool(rule):
-        said = (
-            "a program decides by a rule; add one" if not rule else "a judge has no rule; drop it"
-        )
-        yield Fault(at, said)
-    needed = _NEEDS.get(rule)
-    if needed and needed not in row:
-        yield Fault(at, f"the rule {rule} needs {needed}; add it")
-    if row.get("label", next(iter(labels), "")) not in {"", *labels}:
-        listed = ", ".join(labels) or "none"
-        yield Fault((*at, "label"), f"{row['label']} is none of the labels: {listed}")
-    if "note" in row and row["note"] not in notes:
-        yield Fault((*at, "note"), f"no example has notes of the name {row['note']}")
+    return NETWORK_TASK.parse(text, filename).value

@@ -417,9 +417,9 @@ async def edit_network(reviewer: TerminalReviewer, lan: Lan) -> None:
     spent, reviewer.keys.pressed = reviewer.keys.taken(), before
     try:
         if text == "undo":
-            lan.undo()
+            lan.undo(ued=spent)
         elif text == "redo":
-            lan.redo()
+            lan.redo(ued=spent)
         elif text:
             lan.edit(*_operations(text, lan.network), about=text, ued=spent)
     except PXPError as error:
@@ -532,10 +532,12 @@ class TerminalDeveloper:
         said = "Will it do? yes, no or network: "
         while (word := await self._reviewer.ask(said, words)) == "network":
             await edit_network(self._reviewer, lan)
+        self._reviewer.keys.taken()  # what modifies nothing is no part of the UED
         if word == "yes" or truth:
             return word == "yes"
         said = "The right output (an empty line ends it; nothing: you do not know it):\n"
         right = await self._reviewer.text(said, lambda _text: None, lines=True)
+        self._reviewer.keys.taken()
         return Judged(False, right.strip("\n"))
 
     async def review(self, view: StepView, lan: Lan) -> Act:
@@ -576,7 +578,9 @@ class TerminalDeveloper:
             "retry": RegressionChoice.RETRY,
             "take over": RegressionChoice.TAKE_OVER,
         }
-        return words[await self._reviewer.ask(f"{', '.join(words)}? ", tuple(words))]
+        word = await self._reviewer.ask(f"{', '.join(words)}? ", tuple(words))
+        self._reviewer.keys.taken()
+        return words[word]
 
     async def handed(self, why: str, lan: Lan) -> Continuation:
         say("It is yours now: ", why)
@@ -584,6 +588,7 @@ class TerminalDeveloper:
         said = "resume (run it again), skip (this example) or network: "
         while (word := await self._reviewer.ask(said, words)) == "network":
             await edit_network(self._reviewer, lan)
+        self._reviewer.keys.taken()
         return Continuation.RESUME if word == "resume" else Continuation.SKIP
 
 

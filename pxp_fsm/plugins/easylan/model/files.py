@@ -6,44 +6,29 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pxp_fsm.artifacts import write_atomically
-from pxp_fsm.documents import faults, json_line_of, read, text_of
+from pxp_fsm.documents import json_line_of, read, text_of
 from pxp_fsm.errors import Fault, FileError, PXPError, format_path
-from pxp_fsm.plugins.easylan.model.history import Author, Change, History, begun_as, replayed
+from pxp_fsm.options import option
+from pxp_fsm.plugins.easylan.model.history import Change, History, begun_as, replayed
 from pxp_fsm.plugins.easylan.model.network import (
-    AgentInput,
-    Control,
-    ControlExample,
-    ExecutionExample,
+    Edge,
     HandledExample,
     LanAgent,
     Network,
-    Piece,
     faults_of,
     size_faults,
 )
 from pxp_fsm.plugins.easylan.model.operations import (
     WORDS,
-    AgentField,
-    Begin,
-    ChangeTask,
     Connect,
-    Create,
-    Delete,
-    Disconnect,
-    Edit,
-    Forget,
-    Handle,
-    Learn,
+    LoggedOperation,
     Operation,
-    Split,
-    SplitKind,
-    Teach,
 )
+from pxp_fsm.schemas import FileKind, read_value
 
 FORMAT, VERSION = "pxp-fsm lan", 1
 
@@ -70,8 +55,9 @@ def of_network(network: Network) -> dict[str, Any]:
 def of_change(change: Change) -> dict[str, Any]:
     """A change of a log."""
     said: dict[str, Any] = {"by": str(change.by), "about": change.about}
-    if change.ued is not None:
-        said["ued"] = change.ued
+    for name in ("ued", "completes"):
+        if getattr(change, name) is not None:
+            said[name] = getattr(change, name)
     if change.undoes is not None:
         return said | {"undoes": change.undoes}
     if change.restores is not None:
@@ -87,94 +73,10 @@ def of_operation(operation: Operation) -> dict[str, Any]:
     return found
 
 
-def network_from_json(raw: Mapping[str, Any]) -> Network:
-    """The network that a file holds."""
-    return Network(
-        raw["task"],
-        tuple(map(agent, raw["agents"])),
-        frozenset((one, other) for one, other in raw.get("edges", ())),
-        tuple(map(handled_example, raw.get("handled", ()))),
-    )
-
-
-def change(raw: Mapping[str, Any]) -> Change:
-    """A change of a log."""
-    operations = tuple(map(operation, raw.get("operations", ())))
-    numbers = (raw.get(key) for key in ("undoes", "restores", "ued"))
-    return Change(Author(raw["by"]), raw["about"], operations, *numbers)
-
-
-def operation(raw: Mapping[str, Any]) -> Operation:  # noqa: PLR0911 - a case each
-    """An operation."""
-    match raw["do"]:
-        case "begin":
-            return Begin(raw["task"])
-        case "task":
-            return ChangeTask(raw["task"])
-        case "create":
-            return Create(agent(raw["agent"]))
-        case "delete":
-            return Delete(raw["name"])
-        case "connect":
-            return Connect(raw["source"], raw["target"], raw.get("required", False))
-        case "disconnect":
-            return Disconnect(raw["source"], raw["target"])
-        case "edit":
-            value = raw["value"]
-            kept = tuple(value) if isinstance(value, list) else value
-            return Edit(raw["name"], AgentField(raw["field"]), kept)
-        case "teach":
-            return Teach(raw["name"], raw["knowledge"], raw["control"])
-        case "split":
-            parts = tuple(map(agent, raw["parts"]))
-            chosen = tuple((one, other) for one, other in raw.get("chosen", ()))
-            edges = tuple((one, other) for one, other in raw.get("edges", ()))
-            return Split(raw["name"], SplitKind(raw["kind"]), parts, chosen, edges)
-        case "learn":
-            decisions = tuple(map(_decision, raw.get("decisions", ())))
-            return Learn(raw["name"], decisions, tuple(map(_result, raw.get("results", ()))))
-        case "forget":
-            return Forget(raw["external"])
-        case _:
-            return Handle(handled_example(raw["handled"]))
-
-
-def agent(raw: Mapping[str, Any]) -> LanAgent:
-    """An agent."""
-    control = raw.get("control", {})
-    return LanAgent(
-        raw["name"],
-        raw["task"],
-        raw["output"],
-        Control(
-            control.get("enabled", False),
-            tuple(control.get("required", ())),
-            tuple(control.get("knowledge", ())),
-            tuple(map(_decision, control.get("examples", ()))),
-        ),
-        tuple(raw.get("knowledge", ())),
-        tuple(map(_result, raw.get("examples", ()))),
-    )
-
-
-def _decision(raw: Mapping[str, Any]) -> ControlExample:
-    return ControlExample(received(raw["received"]), raw["active"], raw.get("made_by", ""))
-
-
-def _result(raw: Mapping[str, Any]) -> ExecutionExample:
-    return ExecutionExample(received(raw["received"]), raw["result"], raw.get("made_by", ""))
-
-
-def received(raw: Mapping[str, Any]) -> AgentInput:
-    """What an agent received."""
-    pieces = (Piece(one["author"], one["text"]) for one in raw.get("pieces", ()))
-    return AgentInput(raw["external"], tuple(pieces))
-
-
-def handled_example(raw: Mapping[str, Any]) -> HandledExample:
-    """An example that was handled."""
-    results = tuple((name, result) for name, result in raw["results"])
-    return HandledExample(raw["external"], raw["truth"], raw["output"], results)
+def operation(raw: Mapping[str, Any]) -> Operation:
+    """An operation, as a log has it."""
+    found: Operation = read_value(LoggedOperation, raw)[0]
+    return found
 
 
 def _plain(value: Any) -> Any:
@@ -202,13 +104,37 @@ def _fields(kind: type) -> tuple[tuple[str, object], ...]:
 MOST_BYTES = 100_000_000
 
 
-def schema() -> dict[str, Any]:
-    """The JSON Schema of such files, as published with the package."""
-    text = (
-        resources.files("pxp_fsm.plugins.easylan.model").joinpath("schema.json").read_text("utf-8")
+@dataclass(frozen=True)
+class NetworkFile:
+    """What a network's file says."""
+
+    task: str = option("What the network is for.", least=0)
+    agents: tuple[LanAgent, ...] = option("The agents.")
+    edges: frozenset[Edge] = option("From one agent to another, by name.", frozenset())
+    handled: tuple[HandledExample, ...] = option("The examples that it has learned to handle.", ())
+    log: tuple[Change, ...] = option(
+        "The changes, in order; the network is what they lead to.",
+        (),
+        default="the network begins as it is",
+        least=1,
     )
-    loaded: dict[str, Any] = json.loads(text)
-    return loaded
+
+    @property
+    def network(self) -> Network:
+        """The network, without its log."""
+        return Network(self.task, self.agents, self.edges, self.handled)
+
+
+NETWORK = FileKind(
+    NetworkFile,
+    "a network",
+    "A network of LLM agents (a LAN) of pxp-fsm",
+    "The network as it is, the examples that it has handled, and the log of everything that was "
+    "done to it, to which nothing is ever done but adding. What a schema cannot say (names, "
+    "cycles, whether the log leads to the network) is checked by the loader.",
+    name="lan",
+    header={"format": FORMAT, "version": VERSION},
+)
 
 
 def load(path: Path) -> History:
@@ -224,14 +150,14 @@ def text_in(path: Path) -> str:
 def parse(text: str, filename: str = "network.lan.json") -> History:
     """The network that a JSON text holds, with its log. Raises `FileError`."""
     raw = read(text, filename, is_json=True)
-    found = draft_faults(raw)
+    file, found = _read(raw)
     if found:
         raise FileError(_located(text, filename, fault) for fault in found)
-    network = network_from_json(raw)
+    network = file.network
     try:
-        if "log" not in raw:
+        if not file.log:
             return begun_as(network)
-        history = replayed(map(change, raw["log"]))
+        history = replayed(file.log)
     except PXPError as error:
         raise FileError((_located(text, filename, Fault(("log",), str(error))),)) from error
     if history.network != network:
@@ -249,10 +175,13 @@ def draft_faults(raw: object) -> list[Fault]:
     Of a document that is not of the form of a file (`format`, `version`, `task`, `agents`, …), the
     faults of its form; else those of the network: a cycle, an empty text, a name twice.
     """
-    document = raw if isinstance(raw, Mapping) else {}
+    return _read(raw if isinstance(raw, Mapping) else {})[1]
+
+
+def _read(document: Mapping[str, Any]) -> tuple[NetworkFile, list[Fault]]:
+    file, found = NETWORK.read(document)
     large = size_faults(*(_length(document.get(name)) for name in ("agents", "edges")))
-    found = large or faults(document, schema())
-    return list(found) or list(faults_of(network_from_json(document)))
+    return file, list(large or found or faults_of(file.network))
 
 
 def _length(value: object) -> int:

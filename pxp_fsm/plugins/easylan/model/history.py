@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
 
 from pxp_fsm.errors import DataError, UsageError
+from pxp_fsm.options import option
 from pxp_fsm.plugins.easylan.model.network import LanAgent, Network
 from pxp_fsm.plugins.easylan.model.operations import (
     Begin,
     Connect,
     Create,
     Handle,
+    Learn,
+    LoggedOperation,
     Operation,
     applied,
 )
@@ -39,16 +41,28 @@ class Change:
     """Operations that were made at once, by whom and why; or the undoing of the change `undoes`.
 
     With `restores` the network is again what it was in that version. `ued` is what the change took
-    the developer in interactions, where that was counted. Changes are counted from 1; a network's
-    version is the number of its latest change.
+    the developer in interactions, where that was counted. Where an example is recorded that an
+    update has made right, `completes` is the number of that update: both are undone at once.
+    Changes are counted from 1; a network's version is the number of its latest change.
     """
 
     by: Author
     about: str
-    operations: tuple[Operation, ...] = ()
-    undoes: int | None = None
-    restores: int | None = None
-    ued: int | None = None
+    operations: tuple[LoggedOperation, ...] = ()
+    undoes: int | None = option("The change that this one undoes.", None, least=2)
+    restores: int | None = option("The version in which the network is again.", None, least=1)
+    ued: int | None = option(
+        "What it took the developer, in interactions, where that was counted.", None, least=0
+    )
+    completes: int | None = option(
+        "The update that made the recorded example right; both are undone at once.", None, least=2
+    )
+
+    @property
+    def is_update(self) -> bool:
+        """Whether the system has updated the network by it: it did more than record an example."""
+        recording = all(isinstance(one, Learn | Handle) for one in self.operations)
+        return self.by is Author.SYSTEM and not recording
 
 
 @dataclass(frozen=True)
@@ -57,8 +71,10 @@ class History:
 
     changes: tuple[Change, ...]
     network: Network
+    undone_changes: frozenset[int] = frozenset()
     _earlier: tuple[tuple[int, Network], ...] = ()
     _versions: tuple[Network, ...] = ()
+    _redoable: tuple[int, ...] = ()
 
     @property
     def version(self) -> int:
@@ -67,21 +83,28 @@ class History:
 
     def after(self, change: Change) -> History:
         """The history with one more change. Raises what `applied` does, or `UsageError`."""
-        changes = (*self.changes, change)
+        changes, undone = (*self.changes, change), self.undone_changes
+        redoable = self._redoable
         if change.undoes is not None:
-            number, network = self._undoable
-            if number != change.undoes:
+            kept = self._kept_by_undoing
+            if change.undoes != self._earlier[kept][0]:
                 raise UsageError(
-                    f"what can be undone now is change {number}, not change {change.undoes}"
+                    f"what can be undone now is change {self._earlier[kept][0]}, not change "
+                    f"{change.undoes}"
                 )
-            earlier = self._earlier[:-1]
+            network, earlier = self._earlier[kept][1], self._earlier[:kept]
+            undone |= {number for number, _before in self._earlier[kept:]}
+            redoable = (*redoable, self._earlier[-1][0])
         else:
             if change.restores is not None:
                 network = self.at(change.restores)
             else:
                 network = applied(self.network, change.operations)
             earlier = (*self._earlier, (len(changes), self.network))
-        return History(changes, network, earlier, (*self._versions, network))
+            redoes = redoable and change.restores == redoable[-1]
+            redoable = redoable[:-1] if redoes else ()
+        versions = (*self._versions, network)
+        return History(changes, network, undone, earlier, versions, redoable)
 
     def at(self, version: int) -> Network:
         """The network in an earlier version, from 1. Raises `UsageError`."""
@@ -102,40 +125,32 @@ class History:
             f"looked at it ({since or 'it has fewer changes'}); look at it again, then edit it"
         )
 
-    def restored(self, version: int, by: Author = Author.DEVELOPER) -> History:
+    def restored(
+        self, version: int, by: Author = Author.DEVELOPER, ued: int | None = None
+    ) -> History:
         """The history in which the network is again as in `version`. Raises `UsageError`."""
         self.at(version)
-        return self.after(Change(by, f"go to version {version}", restores=version))
+        return self.after(Change(by, f"go to version {version}", restores=version, ued=ued))
 
-    def redone(self, by: Author = Author.DEVELOPER) -> History:
+    def redone(self, by: Author = Author.DEVELOPER, ued: int | None = None) -> History:
         """The history in which the change that was undone last is done again.
 
         Raises `UsageError` where nothing was undone since the latest change.
         """
-        if not self._undone:
+        if not self._redoable:
             raise UsageError("nothing is left to redo: nothing was undone since the last change")
-        number = self._undone[-1]
+        number = self._redoable[-1]
         about = f"redo change {number}: {self.changes[number - 1].about}"
-        return self.after(Change(by, about, restores=number))
+        return self.after(Change(by, about, restores=number, ued=ued))
 
-    @cached_property
-    def _undone(self) -> tuple[int, ...]:
-        """The changes that were undone and not yet redone since another change was made."""
-        found: list[int] = []
-        for change in self.changes:
-            if change.undoes is not None:
-                found.append(change.undoes)
-            elif found and change.restores == found[-1]:
-                found.pop()
-            else:
-                found.clear()
-        return tuple(found)
+    def undone(self, by: Author = Author.DEVELOPER, ued: int | None = None) -> History:
+        """The history in which the latest change that was not yet undone is undone.
 
-    def undone(self, by: Author = Author.DEVELOPER) -> History:
-        """The history in which the latest change that was not yet undone is undone."""
-        number, _network = self._undoable
+        An update goes with the example that it has made right, and what was learned from that.
+        """
+        number = self._earlier[self._kept_by_undoing][0]
         about = f"undo change {number}: {self.changes[number - 1].about}"
-        return self.after(Change(by, about, undoes=number))
+        return self.after(Change(by, about, undoes=number, ued=ued))
 
     @property
     def can_undo(self) -> bool:
@@ -145,13 +160,16 @@ class History:
     @property
     def can_redo(self) -> bool:
         """Whether a change was undone since the latest other one."""
-        return bool(self._undone)
+        return bool(self._redoable)
 
-    @cached_property
-    def _undoable(self) -> tuple[int, Network]:
-        if len(self._earlier) < 2:
+    @property
+    def _kept_by_undoing(self) -> int:
+        """How many of the changes that can be undone stay: all but the last, and its update."""
+        if not self.can_undo:
             raise UsageError("nothing is left to undo: the first change created the network")
-        return self._earlier[-1]
+        (before, _), (number, _) = self._earlier[-2:]
+        completes = self.changes[number - 1].completes
+        return len(self._earlier) - (2 if completes == before else 1)
 
 
 def begun(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.plugins.easylan.model.network import (
@@ -27,6 +27,7 @@ from pxp_fsm.plugins.easylan.model.network import (
     Piece,
     check_network,
 )
+from pxp_fsm.schemas import Tagged
 
 
 class AgentField(StrEnum):
@@ -181,6 +182,9 @@ WORDS: Mapping[type, str] = {
 }
 """The word of each operation in files and for people."""
 
+LoggedOperation = Annotated[Operation, Tagged("do", WORDS)]
+"""An operation as a file has it: `do` says which."""
+
 MANUAL = (ChangeTask, Create, Delete, Connect, Disconnect, Edit, Forget)
 AUTOMATIC = (Create, Connect, Teach, Split, Learn, Handle)
 
@@ -319,10 +323,16 @@ def _edited(agent: LanAgent, field: AgentField, value: str | tuple[str, ...] | b
 
 def _taught(agent: LanAgent, knowledge: str, control: bool) -> LanAgent:
     """With one more piece of knowledge; a control module that is to weigh it must be enabled."""
+    known = agent.control.knowledge if control else agent.knowledge
+    if knowledge.strip() in map(str.strip, known):
+        raise UsageError(
+            f"{quoted(agent.name)} has this piece of knowledge already: {quoted(knowledge)}; add "
+            f"another one"
+        )
     if not control:
         return replace(agent, knowledge=(*agent.knowledge, knowledge))
-    known = (*agent.control.knowledge, knowledge)
-    return replace(agent, control=replace(agent.control, knowledge=known, enabled=True))
+    control_module = replace(agent.control, knowledge=(*known, knowledge), enabled=True)
+    return replace(agent, control=control_module)
 
 
 def _learned(

@@ -1,4 +1,4 @@
-"""Execution of a network: each agent is a machine of the table `lan_agent`, run concurrently.
+"""Execution of a network: each agent's turn is a session of the table `lan_agent`, all at once.
 
 Source: EasyLAN (Pan, Yu, Li, Shi), sections 3 and 5.1, Figure 7.
 """
@@ -11,9 +11,9 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 
-from pxp_fsm.automata.automaton import one_hot
+from pxp_fsm.automata.system import Member, System
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import DataError, NoAnswer, PXPError, UsageError, quoted
 from pxp_fsm.plugins.easylan.decisions import AGENT, Inputs, gate_guard, reply_guard
@@ -26,12 +26,15 @@ from pxp_fsm.plugins.easylan.model.network import (
 )
 from pxp_fsm.plugins.easylan.running.events import Activation, Finished, Listener, Produced
 from pxp_fsm.plugins.easylan.running.requests import Requester, form, object_of, text
-from pxp_fsm.prompting.attempts import ask_until_usable
+from pxp_fsm.prompting.attempts import Attempts
 from pxp_fsm.prompting.framing import framed
 from pxp_fsm.prompting.model import ModelRequest, Reply
 from pxp_fsm.prompting.prompts import Prompt
-from pxp_fsm.protocol.messages import text_problem
-from pxp_fsm.sessions.machine import Machine
+from pxp_fsm.protocol.messages import Instance, text_problem
+from pxp_fsm.sessions.actors import Actor, Turn
+from pxp_fsm.sessions.events import Event
+from pxp_fsm.sessions.policy import Alone
+from pxp_fsm.sessions.session import Session
 
 
 class Module(StrEnum):
@@ -297,78 +300,122 @@ class NetworkRunner:
         blocked: bool = False,
         on_event: Listener = lambda _event: None,
     ) -> LanTurn:
-        """One agent's turn, by a machine of its table. Raises `AgentFailed`."""
-        machine = Machine(builtin(AGENT))
-        machine.happen("INPUTS")
-        guard = _decide(machine, gate_guard(Inputs(blocked, agent.control.enabled)))
-        control = ModuleOutput(value=machine.state == "EXECUTE")
-        if machine.state == "CONTROL":
-            control = await self._module(machine, network, agent, Module.CONTROL, received)
-            guard = "ON" if control.value else "OFF"
-        active = machine.state == "EXECUTE"
-        on_event(Activation(agent.name, active, guard, control.thoughts))
-        if not active:
-            return LanTurn(received, machine.state, guard, None, control.thoughts)
-        said = await self._module(machine, network, agent, Module.EXECUTION, received)
-        result = str(said.value)
-        on_event(Produced(agent.name, result, said.thoughts))
-        return LanTurn(received, machine.state, guard, result, control.thoughts, said.thoughts)
+        """One agent's turn, as a session of its table. Raises `AgentFailed`."""
+        taking = _AgentTurn(self, network, agent, received, blocked, on_event)
+        session = Session(
+            _system(),
+            {AGENT: Actor(taking.decides, guards=taking.decides)},
+            instance=Instance(agent.name, received.external),
+            name=agent.name,
+            policy=Alone(taking.happens),
+            on_event=taking.took,
+        )
+        await session.run()
+        return taking.outcome(session.states[AGENT])
 
-    async def _module(
-        self,
-        machine: Machine,
-        network: Network,
-        agent: LanAgent,
-        module: Module,
-        received: AgentInput,
-    ) -> ModuleOutput:
-        """What a module says; the machine goes on by it. Raises `AgentFailed`."""
 
-        def replied(said: ModuleOutput | None, left: int = 0) -> None:
-            # The table decides: after LOST the machine refuses a further reply.
-            machine.happen("REPLY")
-            meaning = _meaning(module, said) if said is not None else ""
-            _decide(machine, reply_guard(said is not None, left > 0, meaning))
+@dataclass
+class _AgentTurn:
+    """What an agent's session asks, and what has come of it so far; `guard` activated it or not."""
 
-        key = known_as(agent, module, received)
-        known = None if self.memory is None else self.memory.get(key)
+    runner: NetworkRunner
+    network: Network
+    agent: LanAgent
+    received: AgentInput
+    blocked: bool
+    on_event: Listener
+    guard: str = ""
+    said: dict[Module, ModuleOutput] = field(default_factory=dict)
+    failure: NoAnswer | None = None
+    _asking: Module = Module.CONTROL
+    _attempts: Attempts[ModuleOutput] | None = None
+
+    async def happens(self, state: str) -> str:
+        """The inputs come; a module replies, or has no answer."""
+        if state == "WAIT":
+            return "INPUTS"
+        self._asking = module = _MODULES[state]
+        memory, key = self.runner.memory, known_as(self.agent, module, self.received)
+        known = None if memory is None else memory.get(key)
+        if known is None:
+            if self._attempts is None:
+                self._attempts = self._question(module)
+            try:
+                usable = await self._attempts.once()
+            except NoAnswer as error:
+                self.failure = error
+                return "NO_ANSWER"
+            known = None if usable is None else usable.value
+            if memory is not None and known is not None:
+                memory[key] = known
         if known is not None:
-            replied(known)
-            return known
-        asked = question(self.asker, network, agent, module, received)
+            self.said[module] = known
+        return "REPLY"
+
+    def _question(self, module: Module) -> Attempts[ModuleOutput]:
+        asker = self.runner.asker
 
         async def ask(request: ModelRequest) -> Reply:
-            self.calls += 1
-            return await self.asker.reply(request, agent.name)
+            self.runner.calls += 1
+            return await asker.reply(request, self.agent.name)
 
-        try:
-            usable = await ask_until_usable(
-                ask,
-                asked,
-                partial(read_reply, module),
-                self.asker.prompts["malformed"],
-                attempts=self.asker.attempts,
-                on_unusable=partial(replied, None),
-            )
-        except NoAnswer as error:
-            if not machine.ended:  # no reply came at all
-                machine.happen("NO_ANSWER")
-            raise AgentFailed(agent.name, f"its {module} module: {error}") from error
-        replied(usable.value)
-        if self.memory is not None:
-            self.memory[key] = usable.value
-        return usable.value
+        return Attempts(
+            ask,
+            question(asker, self.network, self.agent, module, self.received),
+            partial(read_reply, module),
+            asker.prompts["malformed"],
+            attempts=asker.attempts,
+        )
+
+    def decides(self, turn: Turn) -> str:
+        """The guard that is true: of the inputs, or of a module's reply."""
+        if turn.state == "GATE":
+            return gate_guard(Inputs(self.blocked, self.agent.control.enabled))
+        said, left = self.said.get(self._asking), self._attempts
+        meaning = "DONE"
+        if self._asking is Module.CONTROL:
+            meaning = "ON" if said is not None and said.value else "OFF"
+        return reply_guard(said is not None, left is not None and left.left > 0, meaning)
+
+    def took(self, event: Event) -> None:
+        """Tell what a row of its table means for the run."""
+        match event.label:
+            case "ACTIVATE" | "FORWARD":
+                self.guard, self._attempts = event.guard, None
+                active = event.label == "ACTIVATE"
+                self.on_event(Activation(self.agent.name, active, self.guard, self._thoughts()))
+            case "PRODUCE":
+                said = self.said[Module.EXECUTION]
+                self.on_event(Produced(self.agent.name, str(said.value), said.thoughts))
+            case "FAIL" if self._attempts is not None:
+                self.failure = self._attempts.failure
+
+    def _thoughts(self, module: Module = Module.CONTROL) -> str:
+        return self.said[module].thoughts if module in self.said else ""
+
+    def outcome(self, state: str) -> LanTurn:
+        """What has come of it in the table's last `state`. Raises `AgentFailed`."""
+        if self.failure is not None:
+            why = f"its {self._asking} module: {self.failure}"
+            raise AgentFailed(self.agent.name, why) from self.failure
+        said = self.said.get(Module.EXECUTION)
+        return LanTurn(
+            self.received,
+            state,
+            self.guard,
+            None if said is None else str(said.value),
+            self._thoughts(),
+            self._thoughts(Module.EXECUTION),
+        )
 
 
-def _meaning(module: Module, said: ModuleOutput) -> str:
-    if module is Module.EXECUTION:
-        return "DONE"
-    return "ON" if said.value else "OFF"
+@cache
+def _system() -> System:
+    return System((Member(AGENT, builtin(AGENT)),), free_names=True)
 
 
-def _decide(machine: Machine, guard: str) -> str:
-    machine.decide(one_hot(guard, machine.automaton.guards_of(machine.state)))
-    return guard
+_MODULES = {"CONTROL": Module.CONTROL, "EXECUTE": Module.EXECUTION}
+"""The module that is asked in a state of an agent's table."""
 
 
 async def _together(turns: Iterable[object]) -> None:

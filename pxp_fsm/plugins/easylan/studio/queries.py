@@ -10,7 +10,7 @@ from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.plugins.easylan.experiments.developers import edits_in, find_developer, lines_in
 from pxp_fsm.plugins.easylan.experiments.tasks import BUNDLED, LanTask, load_task, parse
 from pxp_fsm.plugins.easylan.model.files import MOST_BYTES
-from pxp_fsm.plugins.easylan.studio.notes import MOST_EXAMPLES, Coordinate, StudioSample, Text
+from pxp_fsm.plugins.easylan.studio.state import MOST_EXAMPLES, Coordinate, StudioSample, Text
 from pxp_fsm.plugins.easylan.training.developer import Developer
 from pxp_fsm.plugins.easylan.training.questions import Remote
 from pxp_fsm.plugins.easylan.training.simulated import ScriptedDeveloper
@@ -87,6 +87,12 @@ class AnswerQuery(_Query):
     question: Name
     answer: dict[str, Any]
     distance: Number = 0
+
+
+class UseQuery(_Query):
+    """For how many seconds until now the page was in use."""
+
+    seconds: Annotated[float, Field(ge=0, le=600)]
 
 
 class TextQuery(_Query):

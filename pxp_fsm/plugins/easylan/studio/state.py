@@ -1,35 +1,111 @@
-"""A network in a file, and everybody who looks at it: edits, runs, and what is kept beside it."""
+"""A network in a file, and everybody who looks at it: edits, and what is kept beside it.
+
+Places of agents, examples, texts under way are in the file `my.lan.json.studio`, written after each
+change, so that a page that is loaded again, a server that is started again and another device go on
+with what was there.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from pxp_fsm.errors import PXPError, UsageError
-from pxp_fsm.plugins.easylan.distance.costs import text_cost
+from pxp_fsm.artifacts import write_atomically
+from pxp_fsm.documents import text_of
+from pxp_fsm.errors import FileError, PXPError, UsageError
+from pxp_fsm.plugins.easylan.distance.lmd import text_cost
 from pxp_fsm.plugins.easylan.distance.measures import Stopwatch, actions_of
 from pxp_fsm.plugins.easylan.experiments import setup
 from pxp_fsm.plugins.easylan.lan import Lan
 from pxp_fsm.plugins.easylan.model.network import Network, Unsound
 from pxp_fsm.plugins.easylan.model.operations import Operation
-from pxp_fsm.plugins.easylan.studio import notes as noting
-from pxp_fsm.plugins.easylan.studio.notes import Notes, StudioEffortSpent, StudioSample
 from pxp_fsm.plugins.easylan.studio.views import NetworkView, view_of, warm
 from pxp_fsm.plugins.easylan.training.progress import Example
+from pxp_fsm.web.news import News
+
+MOST_BYTES = 50_000_000
+MOST_EXAMPLES = 10_000
+MOST_DRAFTS = 1_000
+
+Coordinate = Annotated[float, Field(ge=-100_000, le=100_000)]
+Text = Annotated[str, Field(max_length=1_000_000)]
+
+
+class StudioSample(BaseModel):
+    """An input, and the output that is asked for; empty where it is not known yet."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    input: Text
+    output: Text = ""
+
+
+class StudioEffortSpent(BaseModel):
+    """A developer's effort: UED as it was done and the least, steps confirmed, seconds of use.
+
+    `total` are the seconds in which a page was open and in use, `waiting` those of them in which a
+    model was being asked.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    ued: int = 0
+    least: int = 0
+    confirmed: int = 0
+    total: float = 0.0
+    waiting: float = 0.0
+
+
+class Notes(BaseModel):
+    """What is kept beside the network; `drafts` are texts under way, by the field they are in.
+
+    `compares` says whether earlier results are compared after each change.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    format: Literal["pxp-fsm studio"] = "pxp-fsm studio"
+    version: Literal[1] = 1
+    positions: dict[str, tuple[Coordinate, Coordinate]] = {}
+    examples: Annotated[tuple[StudioSample, ...], Field(max_length=MOST_EXAMPLES)] = ()
+    effort: StudioEffortSpent = StudioEffortSpent()
+    drafts: Annotated[dict[str, Text], Field(max_length=MOST_DRAFTS)] = {}
+    compares: bool = True
+
+
+def notes_path(network: Path) -> Path:
+    """The file of the notes on the network in a file."""
+    return network.with_name(f"{network.name}.studio")
+
+
+def load_notes(path: Path) -> Notes:
+    """The notes in a file; none where there is no file. Raises `FileError`."""
+    if not path.exists():
+        return Notes()
+    text = text_of(path, "the notes of a studio", most=MOST_BYTES)
+    try:
+        return Notes.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "the file"
+        said = f"{path}: {place}: {first['msg']}; mend it, or remove the file to begin anew"
+        raise FileError((said,)) from error
+
+
+def save_notes(notes: Notes, path: Path) -> None:
+    """Write the notes, whole or not at all. Raises as `write_atomically` does."""
+    write_atomically(path, notes.model_dump_json() + "\n")
+
 
 Message = Mapping[str, Any]
 """What a page is sent: `type` says which part of it is new."""
 
 _NETWORK: TypeAdapter[NetworkView] = TypeAdapter(NetworkView)
-
-MOST_WAITING = 10_000
-"""The messages that a page may be behind; one that reads no more is left."""
-
 
 Stamp = tuple[int, int, int]
 """By what a file that another process has written is told from the one before."""
@@ -44,58 +120,47 @@ def stamp_of(path: Path) -> Stamp | None:
     return found.st_mtime_ns, found.st_size, found.st_ino
 
 
-class Listeners:
-    """The pages that are open, each with the messages that it has not been sent yet."""
-
-    def __init__(self) -> None:
-        self._queues = set[asyncio.Queue[Message | None]]()
-
-    @contextmanager
-    def joined(self) -> Iterator[asyncio.Queue[Message | None]]:
-        """A queue of messages from now on; None ends it."""
-        queue: asyncio.Queue[Message | None] = asyncio.Queue(MOST_WAITING + 1)
-        self._queues.add(queue)
-        try:
-            yield queue
-        finally:
-            self._queues.discard(queue)
-
-    def tell(self, message: Message) -> None:
-        """Send `message` to every page."""
-        for queue in tuple(self._queues):
-            if queue.qsize() < MOST_WAITING:
-                queue.put_nowait(message)
-            else:
-                self._queues.discard(queue)
-                queue.put_nowait(None)
-
-
 class StudioEffort:
-    """The developer's effort: UED as done and the least, seconds in all and waiting for models.
+    """The developer's effort: UED as done and the least, steps confirmed, seconds of use.
 
-    Seconds count while `watch` runs, which begins with the server.
+    Seconds count while a page is open and in use, as pages report it (`use`); `watch` tells in
+    which of them models were asked.
     """
 
-    def __init__(self, before: StudioEffortSpent) -> None:
-        self._before = before
-        self._ued = self._least = 0
-        self.watch = Stopwatch()
+    def __init__(
+        self, before: StudioEffortSpent, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
+        self.spent = before
+        self.watch = Stopwatch(clock)
+        self._until = self.watch.began
 
-    def add(self, distance: int, least: int) -> StudioEffortSpent:
+    def add(self, distance: int, least: int, confirmed: bool = False) -> StudioEffortSpent:
         """Count an act; what it comes to."""
-        self._ued += distance
-        self._least += least
-        return self.counted()
-
-    def counted(self) -> StudioEffortSpent:
-        """What it comes to, with what was spent before the server was started."""
-        before = self._before
-        return StudioEffortSpent(
-            ued=before.ued + self._ued,
-            least=before.least + self._least,
-            total=round(before.total + self.watch.total, 1),
-            waiting=round(before.waiting + self.watch.models, 1),
+        self.spent = self.spent.model_copy(
+            update={
+                "ued": self.spent.ued + distance,
+                "least": self.spent.least + least,
+                "confirmed": self.spent.confirmed + confirmed,
+            }
         )
+        return self.spent
+
+    def use(self, seconds: float) -> StudioEffortSpent:
+        """Count the last `seconds` as time of use; what it comes to.
+
+        Two pages that are in use at once are one developer: no moment counts twice.
+        """
+        now = self.watch.clock()
+        began = max(self._until, now - seconds)
+        waiting = self.watch.models_since(began)
+        self._until = now
+        self.spent = self.spent.model_copy(
+            update={
+                "total": round(self.spent.total + now - began, 1),
+                "waiting": round(self.spent.waiting + waiting, 1),
+            }
+        )
+        return self.spent
 
 
 class Studio:
@@ -107,8 +172,8 @@ class Studio:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.listeners = Listeners()
-        self.notes = noting.load(noting.path_of(path))
+        self.news = News()
+        self.notes = load_notes(notes_path(path))
         self._lan: Lan | None = None
         self._stamp: Stamp | None = None
         self._ready: asyncio.Task[None] | None = None
@@ -159,7 +224,7 @@ class Studio:
         try:
             self.refresh()
         except PXPError as error:
-            self.listeners.tell({"type": "notice", "text": str(error)})
+            self.tell({"type": "notice", "text": str(error)})
 
     async def ready(self) -> None:
         """Prepare in another thread what takes long the first time: places, costs, the file."""
@@ -199,12 +264,17 @@ class Studio:
 
     def effort_message(self) -> Message:
         """What the developer has done, and how long it took."""
-        return {"type": "effort", **self.effort.counted().model_dump()}
+        return {"type": "effort", **self.effort.spent.model_dump()}
 
-    def count(self, distance: int, least: int) -> None:
+    def count(self, distance: int, least: int, confirmed: bool = False) -> None:
         """Add what an act took: its UED as it was done, and the least with which it can be."""
-        self.note(effort=self.effort.add(distance, least))
-        self.listeners.tell(self.effort_message())
+        self.note(effort=self.effort.add(distance, least, confirmed))
+        self.tell(self.effort_message())
+
+    def use(self, seconds: float) -> None:
+        """Note that a page was in use for the last `seconds`."""
+        self.note(effort=self.effort.use(seconds))
+        self.tell(self.effort_message())
 
     def network_message(self) -> Message:
         """The network as a page draws it; none where there is none."""
@@ -219,9 +289,13 @@ class Studio:
             "redoable": self._lan.history.can_redo,
         }
 
+    def tell(self, message: Message) -> None:
+        """Send `message` to every page."""
+        self.news.tell("", message)
+
     def tell_network(self) -> None:
         """Send the network to every page."""
-        self.listeners.tell(self.network_message())
+        self.tell(self.network_message())
 
     def edit(
         self, operations: Sequence[Operation], version: int, about: str, distance: int = 0
@@ -231,15 +305,15 @@ class Studio:
         Raises as `Lan.edit` does.
         """
         self.change(
-            lambda lan: lan.edit(*operations, about=about, if_version=version, ued=distance),
+            lambda lan, ued: lan.edit(*operations, about=about, if_version=version, ued=ued),
             distance,
         )
 
-    def change(self, done: Callable[[Lan], Network], distance: int) -> None:
+    def change(self, done: Callable[[Lan, int], Network], distance: int) -> None:
         """Change the network; `distance` is the UED as done. Raises as `done` does."""
         self.refresh()
         before = self.lan.network
-        done(self.lan)
+        done(self.lan, distance)
         least = sum(one.ued for one in actions_of(before, self.lan.history.changes[-1]))
         self.count(distance, least)
         self.on_edit()
@@ -251,17 +325,17 @@ class Studio:
         handled = set() if network is None else {one.external for one in network.handled}
         kept = [one for one in self.notes.examples if one.input not in {*new, *handled}]
         self.note(examples=(*kept, *new.values()))
-        self.listeners.tell(self.notes_message())
+        self.tell(self.notes_message())
 
     def set_compares(self, compares: bool) -> None:
         """Compare earlier results after each change, or only when it is asked for."""
         self.note(compares=compares)
-        self.listeners.tell(self.notes_message())
+        self.tell(self.notes_message())
 
     def drop_example(self, external: str) -> None:
         """Note an example no longer."""
         self.note(examples=tuple(one for one in self.notes.examples if one.input != external))
-        self.listeners.tell(self.notes_message())
+        self.tell(self.notes_message())
 
     def faults(self, operations: Sequence[Operation]) -> list[str]:
         """Why operations would be refused; nothing where they would be done."""
@@ -276,7 +350,7 @@ class Studio:
     def note(self, **changed: Any) -> None:
         """Change what is kept beside the network."""
         notes = Notes.model_validate(self.notes.model_copy(update=changed).model_dump())
-        noting.save(notes, noting.path_of(self.path))
+        save_notes(notes, notes_path(self.path))
         self.notes = notes
 
     def move(self, name: str, place: tuple[float, float]) -> None:

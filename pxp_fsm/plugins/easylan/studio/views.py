@@ -148,9 +148,8 @@ def view_of(history: History, positions: Positions) -> NetworkView:
 
 def log_of(history: History) -> tuple[ChangeView, ...]:
     """The changes of a log."""
-    undone = {change.undoes for change in history.changes}
     return tuple(
-        ChangeView(number, str(change.by), change.about, number in undone)
+        ChangeView(number, str(change.by), change.about, number in history.undone_changes)
         for number, change in enumerate(history.changes, start=1)
     )
 

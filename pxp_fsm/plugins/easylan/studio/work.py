@@ -7,7 +7,7 @@ identity. Whatever is stopped here, by the developer or with the server, goes on
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -15,25 +15,31 @@ from typing import Any
 
 from backends.models.settings import Settings
 from pxp_fsm.errors import PXPError, UsageError
-from pxp_fsm.plugins.easylan.distance.costs import cost, text_cost
 from pxp_fsm.plugins.easylan.experiments import setup
 from pxp_fsm.plugins.easylan.lan import Lan
+from pxp_fsm.plugins.easylan.model.network import Network
 from pxp_fsm.plugins.easylan.running import serialization
-from pxp_fsm.plugins.easylan.running.events import CallBegun, CallEnded, RunBegun
-from pxp_fsm.plugins.easylan.running.execution import NoneActive
+from pxp_fsm.plugins.easylan.running.events import (
+    Activation,
+    CallBegun,
+    CallEnded,
+    Finished,
+    Produced,
+    RunBegun,
+    TextWritten,
+)
+from pxp_fsm.plugins.easylan.running.execution import NetworkRun, NoneActive
 from pxp_fsm.plugins.easylan.running.requests import load_prompts
 from pxp_fsm.plugins.easylan.serialization import response_from_json, to_json
-from pxp_fsm.plugins.easylan.studio.runs import LastRun
 from pxp_fsm.plugins.easylan.studio.state import Message, Stamp, Studio, stamp_of
 from pxp_fsm.plugins.easylan.training import progress
 from pxp_fsm.plugins.easylan.training.developer import (
     Act,
     Developer,
-    Judged,
-    OutputView,
     Response,
     StepView,
     View,
+    effort_in,
 )
 from pxp_fsm.plugins.easylan.training.events import (
     CopyTried,
@@ -48,6 +54,111 @@ from pxp_fsm.plugins.easylan.training.questions import NotAsked, Remote
 from pxp_fsm.plugins.easylan.training.simulated import act_cost
 from pxp_fsm.plugins.easylan.training.steps import closed_fields
 from pxp_fsm.prompting.model import LanguageModel
+
+MOST_TEXT = 4_000
+"""The characters of a model's text under way that are shown, the latest ones."""
+
+
+@dataclass
+class AgentTurn:
+    """An agent in a run: waiting, deciding, active, blocked, done or failed; and what it did."""
+
+    state: str = "waiting"
+    active: bool | None = None
+    guard: str = ""
+    control_thoughts: str = ""
+    execution_thoughts: str = ""
+    result: str | None = None
+    received: dict[str, Any] | None = None
+
+
+@dataclass
+class LastRun:
+    """The last run, or the present one: its input and why it began, its agents, its output.
+
+    `text` is what a model writes now; `failure` says why there is no output.
+    """
+
+    external: str | None = None
+    reason: str = ""
+    version: int = 0
+    running: bool = False
+    output: str | None = None
+    failure: str | None = None
+    text: str = ""
+    agents: dict[str, AgentTurn] = field(default_factory=dict)
+    _calls: dict[int, str] = field(default_factory=dict)
+
+    def take(self, event: Told, names: Iterable[str]) -> bool:
+        """Take an event in; whether anything of it is shown. `names` are the network's agents."""
+        match event:
+            case RunBegun(external, version, reason):
+                self.__init__(external, str(reason), version, running=True)  # type: ignore[misc]
+                self.agents = {name: AgentTurn() for name in names}
+            case CallBegun(call, purpose, agent) if self.running and agent:
+                self._calls[call] = agent
+                self._agent(agent).state = "deciding" if purpose == "control" else "active"
+            case TextWritten(_, text) if self.running:
+                self.text = (self.text + text)[-MOST_TEXT:]
+            case CallEnded() if self.running:
+                self.text = ""
+                agent = self._calls.pop(event.call, "")
+                if agent and event.failure:
+                    self._agent(agent).state = "failed"
+            case Activation(agent, active, guard, thoughts):
+                turn = self._agent(agent)
+                turn.active, turn.guard, turn.control_thoughts = active, guard, thoughts
+                turn.state = "active" if active else "blocked"
+            case Produced(agent, result, thoughts):
+                turn = self._agent(agent)
+                turn.result, turn.execution_thoughts, turn.state = result, thoughts, "done"
+            case Finished(output):
+                self.output, self.running = output, False
+            case _:
+                return False
+        return True
+
+    def _agent(self, name: str) -> AgentTurn:
+        return self.agents.setdefault(name, AgentTurn())
+
+    def complete(self, run: NetworkRun) -> None:
+        """What a run came to, with what each agent received."""
+        self.external, self.output, self.running = run.external, run.output, False
+        if not run.active:
+            self.output, self.failure = None, "No agent was active, so there is no output."
+        self.agents = {
+            name: AgentTurn(
+                "done" if turn.active else "blocked",
+                turn.active,
+                turn.guard,
+                turn.control_thoughts,
+                turn.execution_thoughts,
+                turn.result,
+                asdict(turn.received),
+            )
+            for name, turn in run.turns.items()
+        }
+
+    def fail(self, why: str) -> None:
+        """It has ended without an output."""
+        self.running, self.failure = False, why
+        for turn in self.agents.values():
+            if turn.state in ("waiting", "deciding", "active"):
+                turn.state = "failed" if turn.state != "waiting" else "waiting"
+
+    def shown(self, network: Network | None) -> dict[str, Any]:
+        """It as JSON, with the agents that the network has now."""
+        names = () if network is None else network.names
+        return {
+            "external": self.external,
+            "reason": self.reason,
+            "version": self.version,
+            "running": self.running,
+            "output": self.output,
+            "failure": self.failure,
+            "text": self.text,
+            "agents": {name: asdict(self.agents[name]) for name in names if name in self.agents},
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +177,7 @@ class StudioPlan:
     def model_name(self) -> str:
         """The model; raises `UsageError` where there is none."""
         if self.model is None:
-            raise UsageError("the studio has no model; start pxp lan serve with --model")
+            raise UsageError("the studio has no model; start pxp serve with --model")
         return self.model
 
 
@@ -125,7 +236,7 @@ class Work:
 
     def _tell(self, *messages: Message) -> None:
         for message in messages:
-            self.studio.listeners.tell(message)
+            self.studio.tell(message)
 
     # --- what is begun ---
 
@@ -217,7 +328,7 @@ class Work:
                 self.training.doing = fault or f"{strategy}{on} is tried on a copy"
             case ReplayProgress(done, total, lost):
                 self.training.doing = f"{done} of {total} earlier examples run again, {lost} lost"
-            case Moved(row) if row.label in ("BEGIN", "RESTART", "RUN_AGAIN"):
+            case Moved(label) if label in ("BEGIN", "RESTART", "RUN_AGAIN"):
                 self.training.step, self.training.doing = "", event.detail
         trainer = self._trainer
         if trainer is not None and trainer.progress.run is not None and not self.run.running:
@@ -309,14 +420,17 @@ class Work:
             response = replace(response, distance=distance)
         trainer.answer(question_id, response)
         if question is not None:
-            self.studio.count(distance, _least(question.view, response))
+            effort = effort_in(question.view, response)
+            if effort.ued or effort.confirms:
+                least = _least(question.view, response) if effort.ued else 0
+                self.studio.count(effort.ued, least, effort.confirms)
         self.training.doing = ""
         self._tell(self._training_message())
 
     async def cancel(self) -> None:
         """Stop a run; take a training over, and end one that was taken over or nobody looks at."""
         trainer = self._trainer
-        if trainer is not None and self._attended and trainer.machine.state != "HANDED":
+        if trainer is not None and self._attended and trainer.state != "HANDED":
             trainer.cancel()
         elif self.busy and self._task is not None:
             self._task.cancel()
@@ -340,11 +454,8 @@ class Work:
 
 
 def _least(view: View, response: Response) -> int:
-    """The least UED of an answer to what is asked."""
-    match view, response:
-        case StepView(), Act(_, result, hint):
-            shown = view.proposal if view.version is None else view.version
-            return act_cost(shown, result, hint)
-        case OutputView(_, truth), Judged(False, right):
-            return cost("answer") + text_cost(truth, right)
-    return cost("answer")
+    """The least UED of an answer by which a step is modified."""
+    if not isinstance(view, StepView) or not isinstance(response, Act):
+        return 0
+    shown = view.proposal if view.version is None else view.version
+    return act_cost(shown, response.result, response.hint)

@@ -180,6 +180,30 @@ class Confirms:
         return Continuation.SKIP
 
 
+@dataclass(frozen=True, slots=True)
+class AnswerEffort:
+    """What an answer took: its UED, or that it `confirms` a step, which is counted apart.
+
+    The paper's UED adds up what modifies a step or the network (Table 6). What takes no interaction
+    is nobody's act.
+    """
+
+    ued: int = 0
+    confirms: bool = False
+
+
+def effort_in(view: View, response: Response) -> AnswerEffort:
+    """What an answer about `view` took, as the sessions of steps and the log tell it too."""
+    if not isinstance(view, StepView) or not isinstance(response, Act):
+        return AnswerEffort()
+    if response.choice in (DeveloperChoice.BACK, DeveloperChoice.REJECT):
+        return AnswerEffort()
+    edited = response.result is not None and response.result != view.proposal
+    if response.choice is DeveloperChoice.CONFIRM and not edited:
+        return AnswerEffort(confirms=response.distance > 0)
+    return AnswerEffort(response.distance)
+
+
 async def responded(
     developer: Developer, view: View, lan: Lan, copy: Network | None = None
 ) -> Response:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pxp_fsm.automata.automaton import Transition
 from pxp_fsm.plugins.easylan.decisions import Facts
 from pxp_fsm.plugins.easylan.model.history import Author
 from pxp_fsm.plugins.easylan.running.events import Event
@@ -16,9 +15,14 @@ from pxp_fsm.plugins.easylan.training.supervision import StepEnded
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """The pipeline took a row of its table; `facts` are what its guard looked at."""
+    """The pipeline took a row of its table, to a `state`; `facts` are what its guard looked at.
 
-    row: Transition
+    Without a `guard` it is something that happened from outside.
+    """
+
+    label: str
+    guard: str
+    state: str
     facts: Facts | None = None
     detail: str = ""
 
@@ -86,13 +90,14 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The question of that `id` was answered, which took `ued` interactions.
+    """The question of that `id` was answered, which took `ued`, or `confirms` a step.
 
     An answer that was given before an edit `stands` where the edit did not concern the question.
     """
 
     id: str
     ued: int = 0
+    confirms: bool = False
     stands: bool = False
 
 

@@ -1,4 +1,4 @@
-"""The update pipeline: a machine of the table `lan_pipeline`, and the actions of its rows.
+"""The update pipeline: a session of the table `lan_pipeline`, and the actions of its rows.
 
 Which row is taken, the table and `pxp_fsm.plugins.easylan.decisions` say; here is what each row
 does, who can step in, and what happens in each state that waits (`Activities`): runs, steps,
@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from pxp_fsm.automata.automaton import Transition, one_hot
+from pxp_fsm.automata.system import Member, System
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import DataError, NoAnswer, UsageError, quoted
 from pxp_fsm.plugins.easylan.decisions import (
@@ -73,6 +73,7 @@ from pxp_fsm.plugins.easylan.training.steps import (
     CAUSE_OF,
     Strategy,
     UpdateStep,
+    agents_of,
     fits,
     form_of,
     problem_of,
@@ -85,11 +86,13 @@ from pxp_fsm.prompting.framing import encoded, framed
 from pxp_fsm.prompting.model import LanguageModel, Reply
 from pxp_fsm.prompting.prompts import Prompt
 from pxp_fsm.prompting.replies import strict_object, unfenced, whole_text
-from pxp_fsm.protocol.messages import Answer, text_problem
+from pxp_fsm.protocol.messages import Answer, Instance, text_problem
 from pxp_fsm.protocol.relations import Relation
-from pxp_fsm.protocol.rules import Ending
+from pxp_fsm.protocol.rules import FAULTS, Ending
+from pxp_fsm.sessions.actors import Actor, Turn
 from pxp_fsm.sessions.events import Event
-from pxp_fsm.sessions.machine import Machine
+from pxp_fsm.sessions.policy import Alone
+from pxp_fsm.sessions.session import Session
 
 
 def _network_told(network: Network, run: NetworkRun, truth: str) -> dict[str, Any]:
@@ -247,6 +250,11 @@ def _read(reply: Reply, keys: set[str], context: StepContext, kept: object) -> A
     problem = problem_of(context.step, found, context.lan.network, context.strategy)
     if problem is None and kept is not None and not fits(kept, found):
         problem = "it does not keep what the developer has written"
+    new_name = agents_of(context.values.get(UpdateStep.REASON))[1]
+    if problem is None and kept is None and new_name and context.strategy is Strategy.ADD_AGENT:
+        given = _json_object(found["parameters"])
+        agent = _json_object(given["agent"]) | {"name": new_name}  # as step 2 has agreed on
+        found["parameters"] = given | {"agent": agent}
     said = written(found)
     problem = problem or text_problem(said) or text_problem(rationale)
     if problem is not None:
@@ -537,8 +545,7 @@ class Activities:
             return "RESTART"
         if self.copy is None:
             raise AssertionError("only a developer weighs a regression, and of a copy")
-        about = f"{now.strategy}: {now.agent}".rstrip(": ")
-        view = RegressionView(now.regressions, about)
+        view = RegressionView(now.regressions, now.update)
         choice = await self._ask(view, RegressionChoice, self.copy)
         if choice is RegressionChoice.ACCEPT:
             now.operations += accepted(self.copy, now.regressions)
@@ -633,7 +640,28 @@ class Trainer:
         self._work: asyncio.Task[str] | None = None
         self._label = ""
         self._stopping = False
-        self.machine = Machine(builtin(PIPELINE), self._state())
+        self._looked_at: Facts | None = None
+        self._finishing = False
+        self.session = Session(
+            System((Member(PIPELINE, builtin(PIPELINE)),), free_names=True),
+            {PIPELINE: Actor(self._decided, guards=self._decided)},
+            instance=Instance(name, lan.network.task),
+            name=f"{name}/{PIPELINE}",
+            policy=Alone(self._happens),
+            on_event=self._take,
+        )
+        # What happened before a stop is in the log; the progress tells where that has led.
+        self.session.live.machines[PIPELINE].return_to(self._state())
+
+    @property
+    def state(self) -> str:
+        """The pipeline's state."""
+        return self.session.states[PIPELINE]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there are no more examples."""
+        return self.session.live.ended
 
     @property
     def calls(self) -> int:
@@ -683,7 +711,7 @@ class Trainer:
         """
         if self._questions is None:
             raise UsageError("this training has no developer who could take over; stop it instead")
-        if self.machine.state in ("IDLE", "HANDED", "END"):
+        if self.state in ("IDLE", "HANDED", "END"):
             raise UsageError("nothing is under way that could be cancelled")
         self._stopping = True
         self._questions.withdraw(CANCELLED)
@@ -704,7 +732,8 @@ class Trainer:
             raise UsageError("an example without an output requires a developer, who says it")
         for example in tuple(now.examples[len(self.outcomes) :]):
             await self.handle(example)
-        self._take(self.machine.happen("FINISH"))
+        self._finishing = True
+        await self.session.run()
         return tuple(self.outcomes)
 
     async def handle(self, example: Example) -> ExampleResult:
@@ -716,13 +745,13 @@ class Trainer:
         if len(now.examples) < number:
             now.examples.append(example)
         with self.lan.watched(self._changed):
-            if self.machine.state == "IDLE":
-                row = self._take(self.machine.happen("EXAMPLE"))
+            if self.state == "IDLE":
+                await self._advance()
             else:
-                self._on_event(Resumed(self._do.example, number, self.machine.state))
-            while self.machine.state != "IDLE":
-                row = await self._advance()
-        handled = row.label == "RECORD"
+                self._on_event(Resumed(self._do.example, number, self.state))
+            while self.state != "IDLE":
+                await self._advance()
+        handled = self.session.events[-1].label == "RECORD"
         why = "" if handled else now.why
         outcome = ExampleResult(self._do.example, handled, now.counters.iterations, why)
         self.outcomes.append(outcome)
@@ -770,8 +799,16 @@ class Trainer:
         finally:
             self._work = None
 
+    async def _advance(self) -> None:
+        """The next event of the session. Raises `NoAnswer` where there can be none."""
+        await self.session.step()
+        if self.session.ending in FAULTS:
+            raise NoAnswer(self.session.cause)
+
     async def _happens(self, state: str) -> str:
         """The label with which the state's activity ends, or by which it is cut short."""
+        if state == "IDLE":
+            return "FINISH" if self._finishing else "EXAMPLE"
         if state == "HANDED":
             self._stopping = False
         label = "CANCEL" if self._stopping else await self._interruptible(self._do.happen(state))
@@ -781,55 +818,48 @@ class Trainer:
             return "RAN" if state == "RUN" else "RESTART"
         return label
 
-    async def _advance(self) -> Transition:
-        """One row: what happens in the state, or what its guards say; and what the row does."""
-        state = self.machine.state
-        guards = self.machine.automaton.guards_of(state)
-        if guards:
-            facts = self._facts(state)
-            valuation = one_hot(pipeline_guard(state, facts), guards)
-            row = self._take(self.machine.decide(valuation), facts)
-        else:
-            row = self._take(self.machine.happen(await self._happens(state)))
-        if row.label == "APPLY":
+    async def _decided(self, turn: Turn) -> str:
+        """The guard that is true; what the strategy makes of a copy is found out for it."""
+        if turn.state == "VALIDATE":
             await self._interruptible(self._do.apply())
-        return row
+        self._looked_at = self._facts(turn.state)
+        return pipeline_guard(turn.state, self._looked_at)
 
-    def _take(self, row: Transition, facts: Facts | None = None) -> Transition:
-        """What taking `row` does at once: nothing can come between its guard and this."""
-        now = self.progress
-        if row.label == "COMMIT":
-            self._commit(f"{now.strategy}: {now.agent}", now.operations)
-        elif row.label == "RECORD":
+    def _take(self, event: Event) -> None:
+        """What a row does at once: nothing can come between its guard and this."""
+        now, label, state = self.progress, event.label, self.state
+        if label == "COMMIT":
+            self._commit(now.update, now.operations)
+        elif label == "RECORD":
             self._record()
-        elif row.label == "BEGIN":
+        elif label == "BEGIN":
             now.values.clear()
             now.strategy = now.refused = None
-        elif row.label in Strategy.__members__:
-            now.strategy = Strategy(row.label)
+        elif label in Strategy.__members__:
+            now.strategy = Strategy(label)
             now.refused = None
-        elif row.label in ("REPEAT", "RETRY"):
-            now.agreed.pop(UpdateStep(row.target), None)
-        elif row.label in _BACK:
-            self._go_back(_BACK[row.label])
-        now.counters = counted(now.counters, row.label)
-        if is_beginning(row.label):
+        elif label in ("REPEAT", "RETRY"):
+            now.agreed.pop(UpdateStep(state), None)
+        elif label in _BACK:
+            self._go_back(_BACK[label])
+        now.counters = counted(now.counters, label)
+        if is_beginning(label):
             now.version, now.run = self.lan.version, None
-            self._do.reason = _REASONS[row.label]
-        if row.label in ("EXAMPLE", "COMMIT", "RESUME"):
+            self._do.reason = _REASONS[label]
+        if label in ("EXAMPLE", "COMMIT", "RESUME"):
             now.agreed.clear()
             now.reopened.clear()
             now.verdicts.clear()
-        if row.label == "EXAMPLE":
+        if label == "EXAMPLE":
             now.steps = now.asked = 0
-        now.why = _WHY.get(row.label, now.why)
-        if row.label == "CANCEL" or row.target == "IDLE":
-            self._do.abandon(_WHY.get(row.label, EDITED))
-        self._on_event(Moved(row, facts, now.why))
-        now.state = row.target
-        if row.target in _WAITING:
+        now.why = _WHY.get(label, now.why)
+        if label == "CANCEL" or state == "IDLE":
+            self._do.abandon(_WHY.get(label, EDITED))
+        facts = self._looked_at if event.guard else None
+        self._on_event(Moved(label, event.guard, state, facts, now.why))
+        now.state = state
+        if state in _WAITING:
             self._kept()
-        return row
 
     def _go_back(self, step: UpdateStep) -> None:
         """Ask about `step` again, beginning with what was agreed on; later results go."""
@@ -866,8 +896,10 @@ class Trainer:
             cause=CAUSE_OF.get(str(reason), ""),
         )
 
-    def _commit(self, about: str, operations: tuple[Operation, ...]) -> None:
-        change = Change(Author.SYSTEM, about.rstrip(": "), operations)
+    def _commit(
+        self, about: str, operations: tuple[Operation, ...], completes: int | None = None
+    ) -> None:
+        change = Change(Author.SYSTEM, about, operations, completes=completes)
         self.lan.history = self.lan.history.after(change)
 
     def _record(self) -> None:
@@ -879,8 +911,12 @@ class Trainer:
         if run is None:
             raise AssertionError("only a run is recorded")
         new = recorded(self.lan.network, run, self._do.example.truth or run.output)
+        # Within an iteration the latest change is this example's update, unless somebody edited.
+        updated = self.progress.counters.iterations and self.lan.history.changes[-1].is_update
         if new:
-            self._commit(f"handled {quoted(run.external)}", new)
+            self._commit(
+                f"handled {quoted(run.external)}", new, self.lan.version if updated else None
+            )
 
 
 _WAITING = frozenset({"RUN", *UpdateStep.__members__, "REPLAY", "REGRESSION", "HANDED"})

@@ -20,13 +20,15 @@ from pxp_fsm.documents import faults, read, text_of
 from pxp_fsm.errors import FileError
 from pxp_fsm.plugins.easylan.decisions import PIPELINE, Counters
 from pxp_fsm.plugins.easylan.model import files
-from pxp_fsm.plugins.easylan.model.operations import Operation
+from pxp_fsm.plugins.easylan.model.network import HandledExample
+from pxp_fsm.plugins.easylan.model.operations import LoggedOperation, Operation
 from pxp_fsm.plugins.easylan.running.execution import NetworkRun
-from pxp_fsm.plugins.easylan.running.serialization import RUN, of_run, run_from_json
+from pxp_fsm.plugins.easylan.running.serialization import of_run, run_from_json
 from pxp_fsm.plugins.easylan.training.regressions import Regression
-from pxp_fsm.plugins.easylan.training.steps import Strategy, UpdateStep
+from pxp_fsm.plugins.easylan.training.steps import Strategy, UpdateStep, agents_of
 from pxp_fsm.protocol.messages import Answer, Message
 from pxp_fsm.protocol.relations import Judgement, Outcome
+from pxp_fsm.schemas import DIALECT, read_value, value_schema
 from pxp_fsm.sessions.events import Event
 
 FORMAT, VERSION = "pxp-fsm training", 2
@@ -90,8 +92,13 @@ class TrainingProgress:
     @property
     def agent(self) -> str:
         """The agent that the error is about; empty where it is about none."""
-        found = self.values.get(UpdateStep.REASON)
-        return str(found.get("agent_name", "")) if isinstance(found, dict) else ""
+        return agents_of(self.values.get(UpdateStep.REASON))[0]
+
+    @property
+    def update(self) -> str:
+        """What the update is about, in a few words: the strategy, and the agent."""
+        about, new = agents_of(self.values.get(UpdateStep.REASON))
+        return f"{self.strategy}: {about or new}".rstrip(": ")
 
 
 def digest_of(examples: Iterable[Example]) -> str:
@@ -187,7 +194,7 @@ def from_json(raw: Mapping[str, Any]) -> TrainingProgress:
 
 def _regression(raw: Mapping[str, Any]) -> Regression:
     run = None if raw["run"] is None else run_from_json(raw["run"])
-    return Regression(files.handled_example(raw["handled"]), run, raw["why"])
+    return Regression(read_value(HandledExample, raw["handled"])[0], run, raw["why"])
 
 
 def _written(event: Event) -> dict[str, Any]:
@@ -218,12 +225,13 @@ def _object(**properties: object) -> dict[str, object]:
 def schema() -> dict[str, Any]:
     """The JSON Schema of such files."""
     table: Automaton = builtin(PIPELINE)
-    network = files.schema()
     text, number = {"type": "string"}, {"type": "integer", "minimum": 0}
     anything: dict[str, object] = {}
     pair = {"type": "array", "minItems": 2, "maxItems": 2}
     steps = {"propertyNames": {"enum": list(map(str, UpdateStep))}, "type": "object"}
-    run = {"oneOf": [{"type": "null"}, RUN]}
+    parts = {kind: value_schema(kind) for kind in (NetworkRun, HandledExample, LoggedOperation)}
+    definitions = {name: one for part in parts.values() for name, one in part.pop("$defs").items()}
+    run = {"oneOf": [{"type": "null"}, parts[NetworkRun]]}
     message = _object(
         session=text,
         number=number,
@@ -246,7 +254,7 @@ def schema() -> dict[str, Any]:
     event = _object(
         message=message, addition=text, judgements={"type": "array", "items": judgement}
     )
-    regression = _object(handled={"$ref": "#/$defs/handled"}, why=text, run=run)
+    regression = _object(handled=parts[HandledExample], why=text, run=run)
     results = {**steps, "additionalProperties": {**pair, "prefixItems": [text, anything]}}
     begun = {**pair, "prefixItems": [{"enum": list(map(str, UpdateStep))}, text]}
     described = _object(
@@ -266,7 +274,7 @@ def schema() -> dict[str, Any]:
         reopened=results,
         strategy={"enum": [None, *map(str, Strategy)]},
         refused={"oneOf": [{"type": "null"}, {**pair, "prefixItems": [anything, text]}]},
-        operations={"type": "array", "items": {"$ref": "#/$defs/operation"}},
+        operations={"type": "array", "items": parts[LoggedOperation]},
         regressions={"type": "array", "items": regression},
         steps=number,
         asked=number,
@@ -274,4 +282,4 @@ def schema() -> dict[str, Any]:
         begun={"oneOf": [{"type": "null"}, begun]},
         events={"type": "array", "items": event},
     )
-    return {"$schema": network["$schema"], **described, "$defs": network["$defs"]}
+    return {"$schema": DIALECT, **described, "$defs": definitions}

@@ -30,6 +30,7 @@ from pxp_fsm.plugins.easylan.training.developer import (
     Response,
     StepView,
     View,
+    effort_in,
     responded,
 )
 from pxp_fsm.plugins.easylan.training.events import Answered, Asked, Withdrawn
@@ -80,7 +81,7 @@ class TrainingQuestions:
             if not isinstance(self.developer, Remote):
                 early, self._early = self._early, None
                 if early is not None and early[0] == question.id:
-                    self._on_event(Answered(question.id, _ued(early[1]), stands=True))
+                    self._on_event(_answered(question, early[1], stands=True))
                     return early[1]
                 found = await responded(self.developer, question.view, self._lan, copy)
                 if future.cancelled():  # kept for the same question, if it is asked again
@@ -111,7 +112,7 @@ class TrainingQuestions:
         _check(question.view, response)
         future.set_result(response)
         self.pending = None
-        self._on_event(Answered(question_id, _ued(response)))
+        self._on_event(_answered(question, response))
 
     def moved_to(self, version: int) -> bool:
         """Whether what is asked is asked still, now that the network is in `version`.
@@ -161,8 +162,9 @@ def _check(view: View, response: Response) -> None:
         raise UsageError(problem)
 
 
-def _ued(response: Response) -> int:
-    return response.distance if isinstance(response, Act) else 0
+def _answered(question: DeveloperQuestion, response: Response, stands: bool = False) -> Answered:
+    effort = effort_in(question.view, response)
+    return Answered(question.id, effort.ued, effort.confirms, stands)
 
 
 def back_to(view: StepView, act: Act) -> object:

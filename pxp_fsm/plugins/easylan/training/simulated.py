@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from pxp_fsm.plugins.easylan.distance.costs import cost, place_cost, text_cost
+from pxp_fsm.plugins.easylan.distance.lmd import cost, place_cost, text_cost
 from pxp_fsm.plugins.easylan.lan import Lan
 from pxp_fsm.plugins.easylan.model.network import Network
 from pxp_fsm.plugins.easylan.model.operations import AgentField, Edit, Operation

@@ -16,7 +16,7 @@ from typing import Any
 
 from pxp_fsm.documents import faults
 from pxp_fsm.errors import DataError, format_path, quoted
-from pxp_fsm.plugins.easylan.model.network import Network
+from pxp_fsm.plugins.easylan.model.network import Network, name_problem
 from pxp_fsm.plugins.easylan.running.requests import form, text
 from pxp_fsm.protocol.relations import (
     TOLERANCE,
@@ -137,8 +137,11 @@ class Strategy(StrEnum):
     ADD_INPUTS = "ADD_INPUTS"
 
 
+LACK = "lack_of_agent"
+"""The reason type of step 2 that is about no agent of the network."""
+
 CAUSE_OF: Mapping[str, str] = {
-    "lack_of_agent": "NO_AGENT",
+    LACK: "NO_AGENT",
     "unexpected_execution_of_agent": "WRONGLY_ACTIVE",
     "poor_performance_of_agent": "POOR",
     "not_activated": "NOT_ACTIVATED",
@@ -218,7 +221,7 @@ def form_of(step: UpdateStep, strategy: Strategy | None = None) -> dict[str, obj
     if step is UpdateStep.REASON:
         return form(
             reason_type={"type": "string", "enum": list(_TYPES[:3])},
-            agent_name=text("the agent that it is about; empty for lack_of_agent"),
+            agent_name=text(f"the agent that it is about; of {LACK}, a name for the one to add"),
             reason_content=text("why the gap exists"),
         )
     if step is UpdateStep.WEAKNESS:
@@ -249,11 +252,27 @@ def problem_of(
 
 def _named_problem(value: Mapping[str, Any], network: Network) -> str | None:
     name, known = value["agent_name"], ", ".join(network.names)
-    if value["reason_type"] == "lack_of_agent":
-        return None if not name else "agent_name is empty where no agent is responsible"
+    if value["reason_type"] == LACK:
+        if name in network.names:
+            return (
+                f"there is an agent {quoted(name)} already; of {LACK}, agent_name is a name for "
+                f"the agent to add, or empty"
+            )
+        return name_problem(name) if name else None
     if name not in network.names:
         return f"there is no agent {quoted(name)}; there are: {known}"
     return None
+
+
+def agents_of(reason: object) -> tuple[str, str]:
+    """The agent that a result of step 2 is about, and the name of the one to add; "" is none.
+
+    The paper's own result names the agent that is missing (Figure 5): the name is the new agent's.
+    """
+    if not isinstance(reason, dict):
+        return "", ""
+    name = str(reason.get("agent_name", ""))
+    return ("", name) if reason.get("reason_type") == LACK else (name, "")
 
 
 def closed_fields(step: UpdateStep, strategy: Strategy | None) -> Mapping[str, tuple[str, ...]]:

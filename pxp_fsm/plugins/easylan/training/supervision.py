@@ -30,7 +30,7 @@ from pxp_fsm.protocol.messages import Answer, Instance, Message, Question, Tag
 from pxp_fsm.protocol.relations import Judgement, Outcome, Relation, digest
 from pxp_fsm.protocol.rules import Ending, Interact
 from pxp_fsm.protocol.situation import Situation
-from pxp_fsm.sessions.agent import Agent, Members
+from pxp_fsm.sessions.agent import Agent
 from pxp_fsm.sessions.events import Event
 from pxp_fsm.sessions.session import Session, Store
 
@@ -62,17 +62,11 @@ class StepReviewer(Protocol):
         """What they do about a step's result; asked again after each of the system's answers."""
 
 
-class Board(Protocol):
+class Board(Store, Protocol):
     """Where the sessions of an update are stored."""
-
-    def begin(self, name: str, instance: Instance, members: Members, rules: Interact) -> Store:
-        """Record the session `name`, unless it has begun; what its messages go to."""
 
     def stored(self, name: str) -> tuple[Event, ...]:
         """The messages of the session `name` so far; none where it has not begun."""
-
-    def abandon(self, name: str, why: str) -> None:
-        """Record that the session `name` goes on no more, and why."""
 
 
 @dataclass(frozen=True)
@@ -89,13 +83,25 @@ class StepEnded:
 class _Kept:
     """A blackboard that keeps a step's messages too, and is told of each."""
 
-    def __init__(self, events: Sequence[Event], board: Store | None, on_events: OnEvents) -> None:
-        self._events = tuple(events)
+    def __init__(self, board: Board | None, on_events: OnEvents) -> None:
+        self._events: tuple[Event, ...] = ()
         self._board = board
         self._on_events = on_events
 
+    def carry_on(self, session: Session, events: Sequence[Event]) -> Sequence[Event]:
+        """Record the session with its messages so far: the `events`, or as many as are stored."""
+        known: Sequence[Event] = [event.in_session(session.name) for event in events]
+        if self._board is not None:
+            stored = self._board.stored(session.name)
+            self._board.open(session)
+            for event in known[len(stored) :]:
+                self._board.append(session.name, event)
+            known = max(known, stored, key=len)
+        self._events = tuple(known)
+        return known
+
     def open(self, session: Session) -> None:
-        """It is recorded when it begins (`Board.begin`)."""
+        """It is recorded with what is known of it (`carry_on`)."""
 
     def append(self, session: str, event: Event) -> None:
         if self._board is not None:
@@ -278,15 +284,16 @@ class Supervision:
             DEVELOPER: Agent(supervisor, match=match, agree=agree, guards=supervisor),
         }
         instance = Instance(f"{view.step}-{digest(x)[:12]}", x)
-        board, known = self._begun(name, instance, members, events)
+        kept = _Kept(self.board, on_events)
         session = Session(
             self.rules,
             members,
             instance=instance,
             name=name,
-            blackboard=_Kept(known, board, on_events),
+            blackboard=kept,
             record_faults=True,
         )
+        known = kept.carry_on(session, events)
         supervisor.resume(known)
         session.replay(known)
         await session.run()
@@ -300,17 +307,4 @@ class Supervision:
     def abandon(self, name: str, why: str) -> None:
         """Note that the session `name` goes on no more, and why."""
         if self.board is not None:
-            self.board.abandon(name, why)
-
-    def _begun(
-        self, name: str, instance: Instance, members: Members, events: Sequence[Event]
-    ) -> tuple[Store | None, Sequence[Event]]:
-        """Where the step's messages go, and those that there are: kept here, or stored there."""
-        known = [event.in_session(name) for event in events]
-        if self.board is None:
-            return None, known
-        stored = self.board.stored(name)
-        board = self.board.begin(name, instance, members, self.rules)
-        for event in known[len(stored) :]:
-            board.append(name, event)
-        return board, max(known, stored, key=len)
+            self.board.close(name, Ending.BROKEN.value, why, ())

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pxp_fsm.cli.options import common
+from pxp_fsm.cli.options.storage import output_path
 from pxp_fsm.options import option
 
 
@@ -15,17 +16,18 @@ def _study() -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyCheckOptions:
+class CheckStudy:
     """Check the study in a file, and prove the lifecycles that it is run by.
 
     The JSON Schema of the file is pxp_fsm/plugins/studies/study.schema.json.
     """
 
     file: Path = _study()
+    as_json: bool = common.as_json()
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyServeOptions:
+class ServeStudy:
     """Let people take part in a study in a browser, and conduct it, until Ctrl-C.
 
     The command prints the address that a panel is given (with its parameters), the link of whoever
@@ -38,17 +40,18 @@ class StudyServeOptions:
     database: str = common.database("The database that holds the study; created if there is none.")
     invite: int = option("Invite NUMBER people by a link for each.", 0, least=0, metavar="NUMBER")
     port: int = common.port(8765)
-    url: str | None = common.server_url("people")
-    days: float = option("The days for which a link is valid.", 90.0, above=0, most=3650)
-    browser: bool = option("Open the researcher's page in the browser.", True)
+    url: str | None = common.server_url("others")
+    days: float = common.days(90.0)
+    browser: bool = common.browser()
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyStatusOptions:
+class ShowStudy:
     """Print who takes part in a study, how far they are, and who waits for whom."""
 
     file: Path = _study()
     database: str = common.database("The database that holds the study: a file or a URL.")
+    as_json: bool = common.as_json()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,19 +74,13 @@ class StudyChangeOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyExportOptions:
+class ExportStudy:
     """Export a study without names, as CSV with a data dictionary.
 
     Who the participants are is written to a file of its own, and only where one is named.
     """
 
     file: Path = _study()
-    output: Path | None = option(
-        "The folder to write; it must not exist.",
-        None,
-        short="-o",
-        path="folder",
-        default="named after the study",
-    )
+    output: Path | None = output_path()
     identifiers: Path | None = option("Write who the participants are to this file.", None)
     database: str = common.database("The database that holds the study: a file or a URL.")

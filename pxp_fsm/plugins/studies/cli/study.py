@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
 from backends.databases import SqlBlackboard
+from pxp_fsm import web
 from pxp_fsm.cli.pages import require_server, show_links, with_folder
+from pxp_fsm.cli.presentation.results import as_json
 from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.errors import UsageError
 from pxp_fsm.plugins.studies.assignment import block_size
@@ -17,25 +22,27 @@ from pxp_fsm.plugins.studies.erasures import given_out
 from pxp_fsm.plugins.studies.export import export_identifiers, export_study, participations
 from pxp_fsm.plugins.studies.files import load_study
 from pxp_fsm.plugins.studies.lifecycles import IN_TIME, prove, system_file
-from pxp_fsm.plugins.studies.pages.server import serve_study
+from pxp_fsm.plugins.studies.pages.participants import study_site
 from pxp_fsm.plugins.studies.participations import NOBODY, read
-from pxp_fsm.plugins.studies.status import summary
+from pxp_fsm.plugins.studies.status import as_document, summary
 
 NOT_PROVED = 1
 """Exit code where a lifecycle is not what it must be."""
 
 
-def check(request: options.StudyCheckOptions) -> int:
+def check(request: options.CheckStudy) -> int:
     """Check the file, then prove the lifecycles."""
-    study = load_study(request.file)
+    study, results = load_study(request.file), list(prove())
+    wrong = [one for one in results if not one.as_expected]
+    if request.as_json:
+        click.echo(as_json(results))
+        return NOT_PROVED if wrong else 0
     size, tasks = block_size(study), f"{len(study.tasks)} tasks, {len(study.arms)} arms"
     click.echo(printable(f"Study {study.name}: {study.title}"))
     click.echo(f"{study.experts} experts, {tasks}, {study.design} participants; in balance after")
     click.echo(f"each {size}: {study.experts // size} whole blocks, {study.experts % size} more")
     about = {one.formula: one.about for one in system_file().properties}
     about |= {formula: said for said, formula, _fairness in IN_TIME}
-    results = list(prove())
-    wrong = [one for one in results if not one.as_expected]
     for one in results:
         said = about.get(one.name)
         if said is not None or not one.as_expected:
@@ -44,32 +51,27 @@ def check(request: options.StudyCheckOptions) -> int:
     return NOT_PROVED if wrong else 0
 
 
-def serve(request: options.StudyServeOptions) -> None:
+def serve(request: options.ServeStudy) -> None:
     """Serve the pages of a study until Ctrl-C."""
     require_server("the server of pages")
     study = load_study(request.file)
-    with SqlBlackboard(with_folder(request.database)) as board:
-
-        def ready(links: dict[str, str]) -> None:
-            show_links(links, "Ctrl-C ends the server; nothing is lost.", request.browser)
-
-        serve_study(
-            study,
-            board,
-            request.port,
-            ready,
-            url=request.url,
-            days=request.days,
-            invite=request.invite,
-        )
+    given: Any = {"url": request.url, "days": request.days, "invite": request.invite}
+    with (
+        SqlBlackboard(with_folder(request.database)) as board,
+        study_site(study, board, **given) as site,
+    ):
+        web.serve(site, request.port, partial(show_links, request.browser))
 
 
-def status(request: options.StudyStatusOptions) -> None:
+def show(request: options.ShowStudy) -> None:
     """Print the state of a study; nothing is changed, also while it is served."""
     study = load_study(request.file)
     with SqlBlackboard(request.database, create=False) as board:
         board.run(study.run)
         state, people = read(board, study.run, NOBODY), participations(study, board)
+        if request.as_json:
+            click.echo(json.dumps(as_document(study, state, people), indent=1))
+            return
         for line in (*summary(study, state, people), *given_out(study, board, people)):
             click.echo(printable(line))
 
@@ -97,7 +99,7 @@ def change(request: options.StudyChangeOptions) -> None:
             click.echo("The database's files may still hold what was erased; see pxp erase.")
 
 
-def export(request: options.StudyExportOptions) -> None:
+def export(request: options.ExportStudy) -> None:
     """Write a study without names."""
     study = load_study(request.file)
     with SqlBlackboard(request.database, create=False) as board:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
 from typing import Any
 
@@ -29,9 +29,10 @@ from pxp_fsm.plugins.studies.tasks import TaskStanding
 from pxp_fsm.plugins.studies.views import participant_page, without_sources
 from pxp_fsm.prompting.model import Image
 from pxp_fsm.web.experts.answers import PostedReply, TypedDraft, give, save, will_ask
-from pxp_fsm.web.experts.server import picture_of
+from pxp_fsm.web.experts.pages import picture_of
 from pxp_fsm.web.experts.views import Released, session_view
-from pxp_fsm.web.hosting import Host, HostedRun, News, RunState, SeatPlace
+from pxp_fsm.web.hosting import Host, HostedRun, RunState, SeatPlace
+from pxp_fsm.web.news import News
 
 ROUND = 20.0
 """Seconds between two rounds, in which those lapse who have not come back."""
@@ -46,7 +47,7 @@ _LATE = 0.005
 class StudyHost:
     """The study `study` on `board`, conducted and carried on; use it as a context manager.
 
-    Raises what `Conduct` raises. `begin` is called in the loop that serves pages.
+    Raises what `Conduct` raises. It goes on while it is `served`.
     """
 
     def __init__(self, study: Study, board: SqlBlackboard) -> None:
@@ -66,8 +67,9 @@ class StudyHost:
     def __exit__(self, *error: object) -> None:
         self.conduct.__exit__(*error)
 
-    def begin(self) -> None:
-        """Carry on the runs of everybody who is at a task, from the loop that serves pages."""
+    @asynccontextmanager
+    async def served(self) -> AsyncIterator[None]:
+        """Carry on the runs of everybody who is at a task, while this loop serves pages."""
         self._loop = asyncio.get_running_loop()
         self.pages.begin()
         self.sessions.begin()
@@ -76,15 +78,15 @@ class StudyHost:
         for subject in self.conduct.subjects:
             self._due(subject)
         self._looking(self._rounds())
-
-    async def end(self) -> None:
-        """Leave every run where it is."""
-        for timer in self._timers.values():
-            timer.cancel()
-        for look in self._looks:
-            look.cancel()
-        await asyncio.gather(*self._looks, return_exceptions=True)
-        await asyncio.to_thread(self.runner.stop)
+        try:
+            yield
+        finally:
+            for timer in self._timers.values():
+                timer.cancel()
+            for look in self._looks:
+                look.cancel()
+            await asyncio.gather(*self._looks, return_exceptions=True)
+            await asyncio.to_thread(self.runner.stop)
 
     def page(self, subject: str) -> dict[str, Any]:
         """What the page of `subject` receives now."""
@@ -200,7 +202,7 @@ class StudyHost:
         if began is None:
             return 0.0
         ready = self._ready.setdefault(place.run, time.time())
-        least, _most = self.conduct.study.slots
+        least = self.conduct.study.slots.least
         return slots.released(began, ready, slots.opening_length(least)).at
 
     def _place(self, standing: TaskStanding) -> SeatPlace | None:

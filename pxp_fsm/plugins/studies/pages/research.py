@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
 
-from fastapi import FastAPI, HTTPException
+from fastapi import APIRouter, HTTPException
 
 from backends.databases import SessionRecord, SqlBlackboard
 from backends.databases.drafts import timings_of
@@ -28,7 +28,6 @@ from pxp_fsm.plugins.studies.pages.host import StudyHost
 from pxp_fsm.plugins.studies.participations import run_name
 from pxp_fsm.plugins.studies.status import waits_for
 from pxp_fsm.tasks.task import HUMAN
-from pxp_fsm.web.experts.admission import Links
 from pxp_fsm.web.experts.research import (
     Differences,
     NewLink,
@@ -37,6 +36,7 @@ from pxp_fsm.web.experts.research import (
     SessionResults,
     results_of,
 )
+from pxp_fsm.web.links import Links
 
 STUDY = "study"
 """The name under which pages hear that the study itself has changed."""
@@ -136,7 +136,7 @@ class SessionTranscript:
     messages: tuple[Said, ...]
 
 
-def add_research(app: FastAPI, host: StudyHost, links: Links) -> None:
+def add_research(routes: APIRouter, host: StudyHost, links: Links) -> None:
     """The routes of the researcher's page."""
     conduct = host.conduct
 
@@ -151,19 +151,19 @@ def add_research(app: FastAPI, host: StudyHost, links: Links) -> None:
         host.pages.tell(STUDY)
         return _view(host)
 
-    @app.get("/api/study")
+    @routes.get("/api/study")
     def study(_who: Researcher) -> StudyView:
         """The study, as it is now."""
         return _view(host)
 
-    @app.get("/api/study/results")
+    @routes.get("/api/study/results")
     def results(_who: Researcher) -> SessionResults:
         """What the sessions of all who have not withdrawn have come to, of all arms together."""
         return _results(
             conduct.board, [run for _subject, run, _arm in _runs(conduct)], "this study"
         )
 
-    @app.get("/api/study/arms")
+    @routes.get("/api/study/arms")
     def compared(_who: Researcher) -> ArmsView:
         """The arms side by side; whoever asks for them is not blind any more."""
         if conduct.state not in ENDED and any(arm.blinded for arm in conduct.study.arms):
@@ -172,47 +172,47 @@ def add_research(app: FastAPI, host: StudyHost, links: Links) -> None:
             )
         return _arms(conduct)
 
-    @app.post("/api/study/events/{event}")
+    @routes.post("/api/study/events/{event}")
     def happen(_who: Researcher, event: Event) -> StudyView:
         """Open, pause, resume, close or anonymise the study."""
         conduct.raise_event(event.upper())
         return changed()
 
-    @app.post("/api/study/participants")
+    @routes.post("/api/study/participants")
     def invite(_who: Researcher) -> NewLink:
         """A new participant, with their link."""
         subject = conduct.join()
         changed(subject)
         return NewLink(subject, links.link(conduct.study.run, subject))
 
-    @app.post("/api/study/participants/{subject}/link")
+    @routes.post("/api/study/participants/{subject}/link")
     def link(_who: Researcher, subject: str) -> NewLink:
         """A new link for a participant; those before it stay valid."""
         return NewLink(known(subject), links.link(conduct.study.run, subject))
 
-    @app.post("/api/study/participants/{subject}/revoke")
+    @routes.post("/api/study/participants/{subject}/revoke")
     def revoke(_who: Researcher, subject: str) -> Revoked:
         """Revoke every link and device of a participant."""
         return Revoked(known(subject), links.revoke(conduct.study.run, subject))
 
-    @app.post("/api/study/participants/{subject}/reassign")
+    @routes.post("/api/study/participants/{subject}/reassign")
     def reassign(_who: Researcher, subject: str) -> StudyView:
         """Let a participant lapse now, so that their place is given to who comes next."""
         conduct.give_up(known(subject))
         return changed(subject)
 
-    @app.post("/api/study/participants/{subject}/withdraw")
+    @routes.post("/api/study/participants/{subject}/withdraw")
     def withdraw(_who: Researcher, subject: str) -> StudyView:
         """Withdraw a participant on their word; what they said is erased."""
         conduct.act(known(subject), "WITHDRAW")
         return changed(subject)
 
-    @app.get("/api/study/participants/{subject}/sessions")
+    @routes.get("/api/study/participants/{subject}/sessions")
     def sessions(_who: Researcher, subject: str) -> tuple[SessionOf, ...]:
         """The sessions of a participant, in order."""
         return tuple(_session(*each) for each in _stored(host, known(subject)))
 
-    @app.get("/api/study/participants/{subject}/sessions/{session}")
+    @routes.get("/api/study/participants/{subject}/sessions/{session}")
     def transcript(_who: Researcher, subject: str, session: str) -> SessionTranscript:
         """What was said in a session."""
         for place, record in _stored(host, known(subject)):
@@ -220,7 +220,7 @@ def add_research(app: FastAPI, host: StudyHost, links: Links) -> None:
                 return _transcript(host, session, record)
         raise HTTPException(404, "there is no such session")
 
-    @app.get("/api/study/participants/{subject}/arms")
+    @routes.get("/api/study/participants/{subject}/arms")
     def arms(_who: Researcher, subject: str) -> tuple[str, ...]:
         """The arms of a participant's tasks: whoever asks for them is not blind any more."""
         given = conduct.assigned(known(subject))

@@ -5,12 +5,15 @@ import { socket } from "../http.js";
 const SOONEST = 500, LATEST = 10_000;
 const written = new Map(), readers = new Set();
 
-/** `changed` is called at each piece of news and whenever the connection is back; `lost` when it
- * ends. Returns a function that stops it. */
+/** `changed` is called at each piece of news, with that of the beginning whenever the connection is
+ * back; `lost` when it ends. Returns a function that stops it. */
 export function listen(changed, lost) {
   let pause = SOONEST, timer = 0, over = false;
   const hear = (event) => {
-    if (event.type === "lost") written.clear();
+    if (event.type === "begin") {
+      pause = SOONEST;
+      written.clear();
+    }
     if (event.type !== "writing") return changed(event);
     written.set(event.id, event);
     readers.forEach((read) => read());
@@ -21,7 +24,7 @@ export function listen(changed, lost) {
       lost();
       timer = setTimeout(begin, pause);
       pause = Math.min(2 * pause, LATEST);
-    }, () => { pause = SOONEST; written.clear(); changed(); });
+    });
     end = () => connection.close();
   };
   let end = () => {};

@@ -1,14 +1,13 @@
 // The researcher's page: runs as they go, whom they wait for, links of experts, pause and resume.
 import { useState } from "react";
 import { post } from "../http.js";
-import { SINGLE, html } from "../html.js";
+import { SINGLE, counted, html } from "../html.js";
 import { Differences, Results } from "./curves.js";
 import { useAsked } from "./asked.js";
 import { Session } from "./session.js";
 
 const WAITS = { you: "for the expert", partner: "for the machine", later: "not begun", paused: "paused", over: "over" };
 const PAUSE = 300;
-const messages = (count) => `${count} message${count === 1 ? "" : "s"}`;
 
 export function Research({ news }) {
   const { found: runs, trouble, refresh } = useAsked("/api/research/runs", news, PAUSE);
@@ -93,7 +92,7 @@ function Sessions({ number, news }) {
   return html`<div><ul className="sessions">${lines.map((one) => html`<li key=${one.id}>
       <button type="button" disabled=${one.standing === "later"} aria-pressed=${shown.includes(one.id)}
         onClick=${() => pick(one.id)}>${one.title}</button>
-      ${" "}${WAITS[one.standing]}, ${messages(one.messages)} ${one.ending}</li>`)}</ul>
+      ${" "}${WAITS[one.standing]}, ${counted(one.messages, "message")} ${one.ending}</li>`)}</ul>
     <div className=${shown.length > 1 ? "pair" : ""}>${shown.map((id) => html`<${Session} key=${id} id=${id} news=${news}
       next=${null} onChange=${() => {}} />`)}</div></div>`;
 }

@@ -1,7 +1,7 @@
 // The page of who conducts a study: how far everybody is, whom they wait for, two sessions side by side.
 import { useCallback, useEffect, useRef, useState } from "react";
 import { get, post } from "../http.js";
-import { SINGLE, html } from "../html.js";
+import { SINGLE, counted, html } from "../html.js";
 import { Differences, Results } from "./curves.js";
 import { useAsked } from "./asked.js";
 import { who } from "./session.js";
@@ -52,7 +52,7 @@ export function Study({ news }) {
         <button type="button" onClick=${() => setSure(null)}>No</button></p></section>`}
     <section aria-labelledby="study-title"><h2 id="study-title">${study.title} <span className="muted">${study.name}</span></h2>
       <p><progress max=${study.experts} value=${done} aria-label="participants who have finished" />
-        ${" "}${done} of ${study.experts} have finished · ${study.places !== null && `${study.places} places left · `}<strong>${study.state}</strong></p>
+        ${" "}${done} of ${study.experts} have finished · ${study.places !== null && `${counted(study.places, "place")} left · `}<strong>${study.state}</strong></p>
       <p>${Object.entries(study.statuses).sort().map(([name, count]) => html`<span className="count" key=${name}>${count} ${name}</span>`)}</p>
       ${Object.keys(study.endings).length > 0 && html`<p>Sessions that are over: ${Object.entries(study.endings)
         .map(([name, count]) => html`<span className="count" key=${name}>${count} ${name}</span>`)}</p>`}
@@ -117,7 +117,7 @@ function More({ line, news, ask, tell, pair, pick }) {
     <ul className="sessions">${sessions.map((one) => html`<li key=${one.id}><button type="button"
       aria-pressed=${pair.some((each) => each.key === `${line.subject}/${one.id}`)}
       onClick=${() => pick({ key: `${line.subject}/${one.id}`, subject: line.subject, ...one })}>Task ${one.place}, ${one.instance}</button>
-      ${" "}${one.messages} messages ${one.ending}</li>`)}</ul>
+      ${" "}${counted(one.messages, "message")} ${one.ending}</li>`)}</ul>
     <p className="buttons">
       <button type="button" onClick=${() => ask("link", `${path}/link`, (found) => `${found.subject}: ${found.link}`)}>New link</button>
       <button type="button" onClick=${() => ask("revoke", `${path}/revoke`, (found) => `${found.revoked} links of ${found.subject} revoked`)}>Revoke all links</button>

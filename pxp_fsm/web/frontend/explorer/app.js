@@ -2,7 +2,7 @@
 import { memo, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { Automaton } from "../automaton.js";
 import { Chart, shortened } from "../chart.js";
-import { html } from "../html.js";
+import { counted, html } from "../html.js";
 import { Assumptions } from "./assumptions.js";
 import { Editor } from "./editor.js";
 import { Export } from "./exports.js";
@@ -117,13 +117,13 @@ export function App({ source }) {
     const more = await source.path(here, goal);
     await open([...here, ...more], position + more.length);
     setNotice(more.length
-      ? `${more.length} step${more.length === 1 ? "" : "s"} to ${goal || "an end"}`
+      ? `${counted(more.length, "step")} to ${goal || "an end"}`
       : "Nothing can happen here: this is an end");
   }), [open, serially, source]);
 
   const reach = useCallback((choices) => serially(async () => {
     await open(choices, choices.length);
-    setNotice(`A shortest way: ${choices.length} step${choices.length === 1 ? "" : "s"}`);
+    setNotice(`A shortest way: ${counted(choices.length, "step")}`);
   }), [open, serially]);
 
   const walk = useCallback(() => serially(async () => {
@@ -193,7 +193,7 @@ export function App({ source }) {
     (async () => {
       const all = await source.open();
       const { system: found, begin } = all;
-      document.title = `${found.name} – pxp explore`;
+      document.title = `${found.name} – pxp serve`;
       fingerprint.current = found.fingerprint;
       happened.current = begin;
       setOpened(all);
@@ -232,7 +232,7 @@ export function App({ source }) {
         } else if (event.id === asked.current && event.type !== "done") {
           setAnswer(event);
         }
-      }, () => setNotice("The server has ended; start pxp explore again."));
+      }, () => setNotice("The server has ended; start pxp serve again."));
       await begun;
       if (source.live) setFormula(given.formula);
     })().catch((error) => setNotice(error.message));
@@ -359,7 +359,7 @@ export function App({ source }) {
         ${source.live
           ? html`<${Formula} ...${{ formula, answer, parts }} position=${trace.position}
               onFormula=${setFormula} onPlay=${play} onStep=${goTo} />`
-          : html`<p className="muted">To check formulas, start <code>pxp explore</code>.</p>`}
+          : html`<p className="muted">To check formulas, start <code>pxp serve</code>.</p>`}
         ${source.live && opened.protocol ? html`<${Assumptions} ...${{ source, choices }} ask=${askClaims} initial=${session?.assumptions}
           answer=${claims} position=${trace.position} fingerprint=${system.fingerprint} onPlay=${play} />` : null}
         <${Verdicts} ...${verdicts} onPlay=${play} />

@@ -3,7 +3,7 @@
 
 import { get, post, socket } from "../http.js";
 
-/** The server of `pxp explore`. */
+/** The server of `pxp serve`. */
 export class ServerSource {
   live = true;
   system = "";

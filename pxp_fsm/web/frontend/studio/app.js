@@ -7,12 +7,12 @@ import { Dialogue } from "./dialogue.js";
 import { begin, useDraft } from "./drafts.js";
 import { Examples, rowsOf } from "./examples.js";
 import { followFocus } from "./focus.js";
-import { countGestures, giveBack, taken } from "./gestures.js";
+import { countGestures, followUse, giveBack, taken } from "./gestures.js";
 import { Measures } from "./measures.js";
 import { Network } from "./network.js";
 
 const AGAIN = 1000, PATIENCE = 30_000;
-const ENDED = "The server has ended. Start pxp lan serve again, and open its address; what you typed is kept.";
+const ENDED = "The server has ended. Start pxp serve again, and open its address; what you typed is kept.";
 
 function useServer(tell) {
   const [parts, setParts] = useState({});
@@ -183,6 +183,7 @@ export function App() {
   const opened = useRef(null);
   useEffect(countGestures, []);
   useEffect(followFocus, []);
+  useEffect(() => followUse((seconds) => post("/api/use", { seconds }).catch(() => {})), []);
   const file = parts.network?.file ?? "";
   useEffect(() => { if (file) document.title = `${file} – pxp studio`; }, [file]);
   if (network && opened.current === null) opened.current = network.version;
@@ -198,7 +199,7 @@ export function App() {
   const agent = network.agents.find((one) => one.name === selected?.agent) ?? null;
   const edge = network.edges.find((one) => one.source === selected?.source && one.target === selected?.target);
   const isNew = selected !== null && selected.agent === null;
-  const { ued, least, total, waiting } = parts.effort;
+  const { ued, least, confirmed, total, waiting } = parts.effort;
   const hasModel = parts.begin.model !== "";
   const regions = {
     one: html`<section key="one" tabIndex="-1" data-region="network" aria-labelledby="network-title">
@@ -239,7 +240,7 @@ export function App() {
     four: html`<section key="four" tabIndex="-1" data-region="dialogue" aria-labelledby="dialogue-title">
       <h2 id="dialogue-title">Dialogue</h2>
       <${Dialogue} training=${training} automaton=${parts.begin.automaton} act=${act} />
-      <p className="muted measures">UED ${ued} (at least ${least}) · ${duration(total)}, ${duration(waiting)} of it waiting for models</p>
+      <p className="muted measures">UED ${ued} (at least ${least}) · ${confirmed} steps confirmed · ${duration(total)} of use, ${duration(waiting)} of it waiting for models</p>
       <${Measures} ...${{ network, act }} report=${parts.measures.report} stores=${parts.begin.stores} tasks=${parts.begin.tasks} hasModel=${hasModel}
         examples=${rowsOf(network, training, notes).filter((one) => one.output).map(({ input, output }) => ({ input, output }))} />
     </section>`,

@@ -1,7 +1,7 @@
 // User editing distance as it is done: a click or a key is 1, a drag or a selection of text is 2
 // (EasyLAN, section 6.5.1). It is counted by region, since an act is done in one of them.
 
-const FAR = 5;
+const FAR = 5, TICK = 5_000, AWAY = 60_000;
 const QUIET = new Set(["Shift", "Control", "Meta", "CapsLock", "Dead"]);
 const counts = new Map();
 
@@ -41,4 +41,32 @@ export function countGestures() {
   const listeners = [["pointerdown", press], ["pointerup", release], ["keydown", key]];
   listeners.forEach(([name, listener]) => addEventListener(name, listener, true));
   return () => listeners.forEach(([name, listener]) => removeEventListener(name, listener, true));
+}
+
+/** Tell how many seconds the page was in use: while it is shown, and for a minute after each act on
+ * it. The function that is returned ends it. */
+export function followUse(tell) {
+  const now = () => Date.now();
+  let acted = now() - AWAY, told = now();
+  const act = () => { acted = now(); };
+  const tick = () => {
+    const until = Math.min(now(), acted + AWAY), seconds = (until - told) / 1000;
+    told = now();
+    if (seconds > 0) tell(seconds);
+  };
+  const hide = () => {
+    if (document.visibilityState === "hidden") {
+      tick();
+      acted = now() - AWAY;
+    } else act();
+  };
+  const names = ["pointerdown", "pointermove", "keydown", "wheel"];
+  names.forEach((name) => addEventListener(name, act, { capture: true, passive: true }));
+  document.addEventListener("visibilitychange", hide);
+  const timer = setInterval(tick, TICK);
+  return () => {
+    clearInterval(timer);
+    document.removeEventListener("visibilitychange", hide);
+    names.forEach((name) => removeEventListener(name, act, { capture: true }));
+  };
 }

@@ -1,13 +1,15 @@
-"""`pxp sessions`: list the sessions of a database, or show one in full.
+"""`pxp show`: list the sessions of a database or a run, or show one in full.
 
 Texts of models and people are shown as text, never as markup.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import repeat
+from typing import Any
 
 import click
 from rich import box
@@ -27,12 +29,17 @@ from backends.databases import (
     calls_of_session,
     origin_of,
 )
+from backends.databases.session_documents import (
+    closing_part,
+    message_part,
+    session_document,
+    session_part,
+)
 from pxp_fsm.automata.actions import Deliver
-from pxp_fsm.cli.options import results as options
+from pxp_fsm.cli.options import show as options
 from pxp_fsm.cli.presentation.text import console, printable
-from pxp_fsm.errors import NotThere, UsageError
+from pxp_fsm.errors import NotThere, counted
 from pxp_fsm.experiments.drawings import check_table
-from pxp_fsm.experiments.summary import counted
 from pxp_fsm.protocol.decisions import category
 from pxp_fsm.protocol.intelligibility import DEFINITIONS, holds_for, two_way
 from pxp_fsm.protocol.messages import NOTHING, Message
@@ -42,25 +49,68 @@ from pxp_fsm.sessions.events import Event
 _HEADINGS = ("session", "instance", "protocol", "messages", "ended")
 
 
-def sessions(request: options.SessionsOptions) -> None:
-    """List sessions, or show the one that is named."""
+def database(request: options.ShowDatabase) -> None:
+    """List every session of a database."""
+    with SqlBlackboard(request.file or request.database, create=False) as board:
+        _list(board, None, request)
+
+
+def run(request: options.ShowRun) -> None:
+    """List the sessions of a run."""
     with SqlBlackboard(request.database, create=False) as board:
-        if request.name is not None and is_session(board, request.name):
-            calls = calls_of_session(board, request.name) if request.prompts else None
-            stored = board.session(request.name)
-            show(stored, calls, origin_of(board.run(stored.record.run).plan))
-        else:
-            if request.prompts:
-                raise UsageError("this shows one session; name it, as drug-1/1/1", "prompts")
-            list_all(board, request.name, request.limit, request.skip)
+        _list(board, request.name, request)
 
 
-def is_session(board: SqlBlackboard, name: str) -> bool:
-    """Whether a session is meant, and not a run: one without a `/` is alone in the run it names."""
-    if "/" in name:
-        return True
-    found = board.listing(name, limit=2)
-    return len(found) == 1 and found[0].session == name
+def session(request: options.ShowSession) -> None:
+    """Show a session."""
+    with SqlBlackboard(request.database, create=False) as board:
+        stored = board.session(request.name)
+        if request.as_json:
+            click.echo(json.dumps(_document(board, stored), indent=1))
+            return
+        calls = calls_of_session(board, request.name) if request.verbose else None
+        show(stored, calls, origin_of(board.run(stored.record.run).plan))
+
+
+def _document(board: SqlBlackboard, stored: StoredSession) -> dict[str, Any]:
+    """A session of two as audits read one; of a system, its members and what happened."""
+    record = stored.record
+    if record.channel:
+        return {
+            "session": record.session,
+            "instance": record.instance.x,
+            "channel": record.channel,
+            "members": {one.name: one.description for one in record.members},
+            "events": [
+                {
+                    "number": event.number,
+                    "action": str(event.action),
+                    "payload": None if event.message is None else event.message.payload,
+                }
+                for event in stored.events
+            ],
+            "ending": record.ending,
+            "cause": record.cause,
+        }
+    messages = [message_part(event) for event in stored.events]
+    closing = None
+    if record.ending is not None:
+        closing = closing_part(record.ending, record.cause or "", board.closing(record.session))
+    return session_document(session_part(record), messages, closing)
+
+
+def _list(board: SqlBlackboard, name: str | None, request: _Listing) -> None:
+    if request.as_json:
+        found = board.listing(name, limit=request.limit, skipped=request.skip)
+        rows = [
+            dict(zip(_HEADINGS, row, strict=True)) for row in zip(*_columns(found), strict=True)
+        ]
+        click.echo(json.dumps(rows, indent=1))
+    else:
+        list_all(board, name, request.limit, request.skip)
+
+
+_Listing = options.ShowDatabase | options.ShowRun
 
 
 def list_all(board: SqlBlackboard, run: str | None, limit: int, skipped: int) -> None:

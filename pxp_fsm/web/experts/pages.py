@@ -1,4 +1,4 @@
-"""The server of experts: a JSON API, a WebSocket of news, and the pages that use them.
+"""The pages of experts: a JSON API, and the news by which a page hears of what has changed.
 
 Each expert sees and answers their own sessions alone; what is not theirs is not there for them.
 """
@@ -6,35 +6,26 @@ Each expert sees and answers their own sessions alone; what is not theirs is not
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
-from fastapi import Depends, FastAPI, HTTPException, WebSocket
-from fastapi.responses import JSONResponse, Response
+from fastapi import APIRouter, Depends, HTTPException, WebSocket
+from fastapi.responses import Response
 from pydantic import Field
 from starlette.requests import Request
-from starlette.types import ASGIApp
 
 from backends.databases import SqlBlackboard
 from backends.people.waiting import SessionMoved
 from pxp_fsm.defaults import RESEARCH_ONLY
 from pxp_fsm.errors import DataError
-from pxp_fsm.experiments.runs import Run, TaskOpening
+from pxp_fsm.experiments.openings import TaskOpening
+from pxp_fsm.experiments.runs import Run
 from pxp_fsm.prompting.model import Image
 from pxp_fsm.protocol.messages import Message, text_problem
 from pxp_fsm.web.experts import views
-from pxp_fsm.web.experts.admission import (
-    EXPERTS,
-    PAGE_HEADERS,
-    RESEARCHERS,
-    BoundedRequests,
-    Links,
-    Who,
-)
 from pxp_fsm.web.experts.answers import (
     PAGE,
     PATIENCE,
@@ -55,16 +46,15 @@ from pxp_fsm.web.experts.views import (
     session_view,
     writing_of,
 )
-from pxp_fsm.web.hosting import LOST, Host, News, SeatPlace, carried
-from pxp_fsm.web.serving import (
-    GuardedApp,
-    add_page,
-    add_refusals,
-    listen,
-    server_of,
-    static,
-    until_left,
-)
+from pxp_fsm.web.guard import RESEARCHERS, RequestBudget, Who
+from pxp_fsm.web.hosting import Host, SeatPlace, carried
+from pxp_fsm.web.links import EXPERTS, Links, door_of_people
+from pxp_fsm.web.news import News, NewsItem, push
+from pxp_fsm.web.pages import PageSet
+from pxp_fsm.web.serving import OpenSite, Site
+
+ENDED = "It is not valid, or not any more. Ask whoever sent it to you for a new one."
+"""What somebody reads whose link lets nobody in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,46 +75,45 @@ class Pairing:
 
 
 def asking(request: Request) -> Who:
-    """Who sends a request, as `GuardedApp` found them."""
+    """Who sends a request, as the guard found them."""
     who = request.state.who
-    assert isinstance(who, Who)  # noqa: S101 - `GuardedApp` lets nobody else through
+    assert isinstance(who, Who)  # noqa: S101 - the guard lets nobody else through
     return who
 
 
 Asker = Annotated[Who, Depends(asking)]
 
 
-def application(host: Host, links: Links, news: News | None = None) -> FastAPI:
-    """The server, as an application that is not guarded yet; `news` is told of every change."""
-    news = news or News()
+def expert_pages(
+    host: Host, links: Links, news: News, budget: RequestBudget | None = None
+) -> PageSet:
+    """The pages of the experts in the runs of `host`, and of who conducts these.
+
+    `news` are told of every change while they are served; `budget` is that of requests.
+    """
     for hosted in host.hosted.values():  # or all who come first would wait for it, each apart
         laid_out(hosted.run.opening.plan.rules().automaton)
-
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with carried(host, news):
-            yield
-
-    app = FastAPI(title="pxp serve", docs_url=None, redoc_url=None, lifespan=lifespan, debug=False)
-    add_common(app, links)
-    _add_sessions(app, host, news)
-    _add_pictures(app, host)
-    _add_own(app, host)
-    _add_events(app, host, news)
-    add_research(app, host, links)
-    return app
-
-
-def add_common(app: FastAPI, links: Links) -> None:
-    """What every server of people has: the page, refusals, drawings, second devices."""
-    add_page(app, "experts", "Sessions")
-    add_refusals(app)
-    editor = static("molecules.js")
-    app.get("/molecules.js", include_in_schema=False)(
-        lambda: Response(editor, media_type="text/javascript; charset=utf-8")
+    routes = APIRouter()
+    add_common(routes, links)
+    _add_sessions(routes, host, news)
+    _add_pictures(routes, host)
+    _add_own(routes, host)
+    _add_events(routes, host, news)
+    add_research(routes, host, links)
+    return PageSet(
+        title="Sessions",
+        bundle="experts",
+        routes=routes,
+        door=door_of_people(EXPERTS, ENDED, budget),
+        during=partial(carried, host, news),
+        moved_on=(SessionMoved,),
     )
 
-    @app.get("/api/drawing", response_class=Response)
+
+def add_common(routes: APIRouter, links: Links) -> None:
+    """What all pages of people have: drawings, second devices."""
+
+    @routes.get("/api/drawing", response_class=Response)
     def drawing(who: Asker, smiles: Annotated[str, Field(max_length=2_000)]) -> Response:
         """The molecules of a SMILES text, drawn."""
         image = None if text_problem(smiles) else views.structure(smiles)
@@ -132,14 +121,10 @@ def add_common(app: FastAPI, links: Links) -> None:
             raise DataError("these are no molecules")
         return picture_response(image)
 
-    @app.post("/api/pairing")
+    @routes.post("/api/pairing")
     def pairing(who: Asker) -> Pairing:
         """A link that opens the page on a second device, once, within ten minutes."""
         return Pairing(links.pairing(who))
-
-    @app.exception_handler(SessionMoved)
-    async def refuse(_: Request, error: Exception) -> JSONResponse:
-        return JSONResponse({"detail": str(error)}, 409)
 
 
 def picture_response(image: Image | None) -> Response:
@@ -165,38 +150,38 @@ def _answering(host: Host, who: Who, session: str) -> SeatPlace:
     return place
 
 
-def _add_own(app: FastAPI, host: Host) -> None:
-    @app.get("/api/me")
+def _add_own(routes: APIRouter, host: Host) -> None:
+    @routes.get("/api/me")
     def me(who: Asker) -> Me:
         """Who opened the page."""
         role: Literal["expert", "researcher"] = "researcher" if who.is_researcher else "expert"
         return Me(role, who.subject, PAGE, RESEARCH_ONLY)
 
-    @app.get("/api/sessions")
+    @routes.get("/api/sessions")
     def sessions(who: Asker) -> tuple[QueueLine, ...]:
         """One's sessions: those that wait for one first."""
         return () if who.is_researcher else queue(host, who.subject)
 
 
-def _add_sessions(app: FastAPI, host: Host, news: News) -> None:
+def _add_sessions(routes: APIRouter, host: Host, news: News) -> None:
     def shown(place: SeatPlace) -> CaseView:
         view = session_view(host, place)
         if view is None:
             raise HTTPException(404, "this session has not begun")
         return view
 
-    @app.get("/api/sessions/{session}")
+    @routes.get("/api/sessions/{session}")
     def one(who: Asker, session: str) -> CaseView:
         """A session: what it is about, what was said, and what is asked."""
         return shown(own_place(host, who, session))
 
-    @app.put("/api/sessions/{session}/draft", status_code=204, response_class=Response)
+    @routes.put("/api/sessions/{session}/draft", status_code=204, response_class=Response)
     def draft(who: Asker, session: str, typed: TypedDraft) -> None:
         """Keep what is typed for the message that is asked for."""
         place = _answering(host, who, session)
         save(host, place, typed)
 
-    @app.post("/api/sessions/{session}/reply")
+    @routes.post("/api/sessions/{session}/reply")
     async def reply(who: Asker, session: str, said: PostedReply) -> CaseView:
         """Answer what is asked; the session as it is then."""
         place = _answering(host, who, session)
@@ -209,8 +194,8 @@ def _add_sessions(app: FastAPI, host: Host, news: News) -> None:
         return await asyncio.to_thread(shown, place)
 
 
-def _add_pictures(app: FastAPI, host: Host) -> None:
-    @app.get("/api/sessions/{session}/pictures/{number}", response_class=Response)
+def _add_pictures(routes: APIRouter, host: Host) -> None:
+    @routes.get("/api/sessions/{session}/pictures/{number}", response_class=Response)
     def picture(who: Asker, session: str, number: int) -> Response:
         """The picture of the instance (0), or of the prediction of a message."""
         place = own_place(host, who, session)
@@ -232,75 +217,52 @@ def picture_of(host: Host, place: SeatPlace, number: int, said: Sequence[Message
     return views.structure(said[number - 1].answer.prediction)
 
 
-def _add_events(app: FastAPI, host: Host, news: News) -> None:
-    def told(who: Who, name: str) -> Mapping[str, Any] | None:
-        if name == LOST:
-            return {"type": "lost"}
-        place = host.places.get(name)  # or the name of a session or a run
-        run = name if place is None else place.run
-        hosted = host.hosted.get(run if run in host.hosted else run.rsplit("/", 2)[0])
-        if hosted is None or not (who.is_researcher or hosted.subject == who.subject):
-            return None
-        if place is None:
-            return CHANGED
-        writing = writing_of(host, place)
-        return None if writing is None else {"type": "writing", "id": name, **asdict(writing)}
+def _add_events(routes: APIRouter, host: Host, news: News) -> None:
+    @routes.websocket("/api/events")
+    async def events(socket: WebSocket) -> None:
+        who: Who = socket.state.who
 
-    add_events(app, news, told)
+        def told(one: NewsItem) -> Mapping[str, Any] | None:
+            place = host.places.get(one.about)  # or the name of a session or a run
+            run = one.about if place is None else place.run
+            hosted = host.hosted.get(run if run in host.hosted else run.rsplit("/", 2)[0])
+            if hosted is None or not (who.is_researcher or hosted.subject == who.subject):
+                return None
+            if place is None:
+                return CHANGED
+            writing = writing_of(host, place)
+            return (
+                None if writing is None else {"type": "writing", "id": place.id, **asdict(writing)}
+            )
+
+        await push(socket, news, lambda: (BEGIN,), told)
 
 
 CHANGED: Mapping[str, Any] = MappingProxyType({"type": "changed"})
 """What a page hears when something of it may look otherwise."""
+BEGIN: Mapping[str, Any] = MappingProxyType({"type": "begin"})
+"""What a page hears first, and again where it missed something: it asks for everything."""
 
 
-def add_events(
-    app: FastAPI, news: News, told: Callable[[Who, str], Mapping[str, Any] | None]
-) -> None:
-    """The WebSocket by which a page hears what its holder is `told` of a name that has changed.
-
-    They are `told` of `LOST` where the page was so slow that it must ask for everything again.
-    """
-
-    @app.websocket("/api/events")
-    async def events(socket: WebSocket) -> None:
-        who = socket.state.who
-        with news.listening() as heard:  # first: what changes from now on is told
-            await socket.accept()
-
-            async def tell() -> None:
-                while True:
-                    found = told(who, await heard.get())
-                    if found is not None:
-                        await socket.send_json(dict(found))
-
-            await until_left(socket, tell())
-
-
-def serve_experts(
+def expert_site(
     board: SqlBlackboard,
     runs: Sequence[Run[TaskOpening]],
-    port: int,
-    ready: Callable[[dict[str, str]], None],
     *,
     url: str | None = None,
     days: float = 14.0,
-) -> None:
-    """Serve the pages of `runs` until Ctrl-C; `ready` is told a new link for each who may open one.
+) -> Site:
+    """What `serve` serves of `runs` with people on pages, with a new link for each of them.
 
-    The links are by pseudonym; that of "" is the researcher's. Raises `UsageError` where the port
-    is taken, or `url` is none.
+    Raises `UsageError` where `url` is none.
     """
-    with listen(port) as listening:
-        links = Links(board, listening.getsockname()[1], url, days)
+
+    def opened(port: int) -> OpenSite:
+        links = Links(board, port, url, days)
         host = Host(board, runs, shows_writing=True)
-        server = server_of(guarded(application(host, links), links))
-        ready(links_of(host, links))
-        server.run(sockets=[listening])
+        pages = expert_pages(host, links, News())
+        return OpenSite(access=links, sets=(pages,), links=links_of(host, links))
 
-
-def guarded(app: FastAPI, links: Links) -> ASGIApp:
-    """`app` for the holders of `links` alone."""
-    return GuardedApp(BoundedRequests(app), links, PAGE_HEADERS)
+    return opened
 
 
 def links_of(host: Host, links: Links) -> dict[str, str]:

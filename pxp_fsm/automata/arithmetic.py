@@ -1,0 +1,354 @@
+"""Linear arithmetic over whole numbers, and all cases of an expression: how rules are decided.
+
+An atom is a linear form that is at most 0. Sets of atoms are refuted by Fourier and Motzkin's
+elimination, which finds factors whose weighted sum is a positive constant: anybody can check them
+by adding. `cases` runs an evaluation once for each way in which its questions can be answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from math import gcd
+from types import MappingProxyType
+from typing import TypeVar
+
+from pxp_fsm.automata.expressions import (
+    ID,
+    INT,
+    Compare,
+    Conditional,
+    Conjunction,
+    Constant,
+    Disjunction,
+    Expression,
+    Let,
+    Membership,
+    Multiple,
+    Name,
+    Negated,
+    Sum,
+    Type,
+    Value,
+)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """A sum of multiples of names, and a constant; the terms are sorted and none is 0."""
+
+    terms: tuple[tuple[str, int], ...] = ()
+    constant: int = 0
+
+    def plus(self, other: Linear, factor: int = 1) -> Linear:
+        """This and `factor` times `other`."""
+        found = dict(self.terms)
+        for name, times in other.terms:
+            found[name] = found.get(name, 0) + factor * times
+        terms = tuple(sorted((name, times) for name, times in found.items() if times))
+        return Linear(terms, self.constant + factor * other.constant)
+
+    def at(self, values: Mapping[str, int]) -> int:
+        """What it is where the names have these values."""
+        return self.constant + sum(times * values[name] for name, times in self.terms)
+
+
+def linear(name: str) -> Linear:
+    """The form that is the name alone."""
+    return Linear(((name, 1),))
+
+
+Atom = Linear
+"""A form that is at most 0."""
+
+
+def atom(form: Linear) -> Atom:
+    """`form <= 0` with coefficients that have no common factor.
+
+    The constant is rounded up: between whole numbers `2*x - 1 <= 0` says the same as `x <= 0`.
+    """
+    divisor = gcd(*(times for _, times in form.terms)) if form.terms else 0
+    if divisor in (0, 1):
+        return form
+    terms = tuple((name, times // divisor) for name, times in form.terms)
+    return Linear(terms, -(-form.constant // divisor))
+
+
+def negation(one: Atom) -> Atom:
+    """The atom that holds where `one` does not: `1 - form <= 0`."""
+    return atom(Linear((), 1).plus(one, -1))
+
+
+_MOST_ROWS = 4_000
+"""Rows of an elimination after which it is given up."""
+
+
+@dataclass(slots=True)
+class _Row:
+    """A consequence of atoms: terms and constant, and the factor with which each atom enters."""
+
+    terms: dict[str, int]
+    constant: int
+    factors: dict[Atom, int]
+
+
+def refute(atoms: Iterable[Atom]) -> dict[Atom, int] | None:
+    """Positive factors by which the sum of some `atoms` is a constant above 0; else None.
+
+    Then no numbers satisfy them all. None says that rational numbers do, or that the elimination
+    was given up; whole numbers may be missing all the same.
+    """
+    eliminated = _eliminate(atoms)
+    if not isinstance(eliminated, dict):
+        return None
+    divisor = gcd(*eliminated.values())
+    return {one: factor // divisor for one, factor in eliminated.items()}
+
+
+def _eliminate(atoms: Iterable[Atom]) -> dict[Atom, int] | list[tuple[str, list[_Row]]] | None:
+    """The factors of a contradiction; or the names in the order of elimination, each with the rows
+    that bound it; None where there were too many.
+
+    Each new row is a sum, with positive factors, of a row in which the name is positive and one in
+    which it is negative, so that the name is gone. What is left without names decides.
+    """
+    rows = [_Row(dict(one.terms), one.constant, {one: 1}) for one in dict.fromkeys(atoms)]
+    done: list[tuple[str, list[_Row]]] = []
+    while True:
+        for row in rows:
+            if not row.terms and row.constant > 0:
+                return row.factors
+        rows = [row for row in rows if row.terms]
+        names = {name for row in rows for name in row.terms}
+        if not names:
+            return done
+        name = min(names, key=lambda one: (_products(rows, one), one))
+        above = [row for row in rows if row.terms.get(name, 0) > 0]
+        below = [row for row in rows if row.terms.get(name, 0) < 0]
+        done.append((name, above + below))
+        rows = [row for row in rows if name not in row.terms]
+        rows += [_without(name, one, other) for one in above for other in below]
+        if len(rows) > _MOST_ROWS:
+            return None
+
+
+def _products(rows: Iterable[_Row], name: str) -> int:
+    """How many rows the elimination of `name` makes."""
+    signs = [row.terms[name] > 0 for row in rows if name in row.terms]
+    return signs.count(True) * signs.count(False)
+
+
+def _without(name: str, above: _Row, below: _Row) -> _Row:
+    one, other = -below.terms[name], above.terms[name]
+    terms = {
+        each: times
+        for each in {**above.terms, **below.terms}
+        if (times := one * above.terms.get(each, 0) + other * below.terms.get(each, 0))
+    }
+    factors = {
+        each: one * above.factors.get(each, 0) + other * below.factors.get(each, 0)
+        for each in {**above.factors, **below.factors}
+    }
+    return _Row(terms, one * above.constant + other * below.constant, factors)
+
+
+_TRIED, _SEARCHED = 16, 5_000
+"""Values of a name that are tried in the search for whole numbers, and in all."""
+
+
+def whole_numbers(atoms: Iterable[Atom], names: Iterable[str] = ()) -> dict[str, int] | None:
+    """Whole numbers that satisfy all `atoms`, near 0; None where none were found.
+
+    `names` are given a number in any case.
+    """
+    atoms = list(atoms)
+    eliminated = _eliminate(atoms)
+    if eliminated is None or isinstance(eliminated, dict):
+        return None
+    every = dict.fromkeys([*names, *(name for one in atoms for name, _ in one.terms)], 0)
+    return _numbers(eliminated[::-1], every, iter(range(_SEARCHED)))
+
+
+def _numbers(
+    left: list[tuple[str, list[_Row]]], values: dict[str, int], tries: Iterator[int]
+) -> dict[str, int] | None:
+    """Numbers for the names that are `left`: what was eliminated last is bounded by no other name.
+
+    Between the bounds, which hold of rational numbers, there may be no whole one: then the names
+    before it are given other values.
+    """
+    if not left:
+        return values
+    (name, rows), *rest = left
+    low, high = _bounds(name, rows, values)
+    nearest = 0 if low is None else max(low, 0)
+    nearest = nearest if high is None else min(high, nearest)
+    for distance in range(_TRIED):
+        for value in dict.fromkeys((nearest + distance, nearest - distance)):
+            above, below = low is None or value >= low, high is None or value <= high
+            if above and below and next(tries, None) is not None:
+                found = _numbers(rest, {**values, name: value}, tries)
+                if found is not None:
+                    return found
+    return None
+
+
+def _bounds(
+    name: str, rows: Iterable[_Row], values: Mapping[str, int]
+) -> tuple[int | None, int | None]:
+    """The least and the largest whole number that `rows` leave for `name`; None is no bound."""
+    lows, highs = list[int](), list[int]()
+    for row in rows:
+        times = row.terms[name]
+        others = ((each, one) for each, one in row.terms.items() if each != name)
+        constant = row.constant + sum(one * values[each] for each, one in others)
+        if times > 0:  # times * name <= -constant
+            highs.append(-constant // times)
+        else:
+            lows.append(-(constant // times))
+    return max(lows, default=None), min(highs, default=None)
+
+
+_MOST_CASES = 20_000
+"""Cases after which an expression counts as too large to be decided."""
+
+
+class TooManyCases(Exception):
+    """What is asked has more cases than are looked at."""
+
+
+class Case:
+    """One way in which the questions of an evaluation are answered.
+
+    `values` are the answers for names that are no numbers, `atoms` what is then assumed of numbers.
+    """
+
+    def __init__(self, atoms: Iterable[Atom], answers: list[Value]) -> None:
+        self.values: dict[str, Value] = {}
+        self.atoms = dict.fromkeys(atoms)
+        self.others = list[list[Value]]()
+        self._answers = answers
+        self._asked = 0
+
+    def value(self, name: str, type_: Type) -> Value:
+        """The value of a name that is no number, the same each time it is asked for."""
+        if name not in self.values:
+            options: list[Value] = [*sorted(type_.members)] or [False, True]
+            self.values[name] = self._answer(options)
+        return self.values[name]
+
+    def holds(self, form: Linear) -> bool:
+        """Whether `form` is at most 0: as what is assumed says, or else either way."""
+        true = atom(form)
+        if not true.terms:
+            return true.constant <= 0
+        false = negation(true)
+        if true in self.atoms or false in self.atoms:
+            return true in self.atoms
+        if refute([*self.atoms, false]) is not None:
+            found = True
+        elif refute([*self.atoms, true]) is not None:
+            found = False
+        else:
+            found = bool(self._answer([False, True]))
+        self.atoms[true if found else false] = None
+        return found
+
+    def _answer(self, options: list[Value]) -> Value:
+        """The answer that this case gives here; the other ones begin cases of their own."""
+        if self._asked == len(self._answers):
+            self.others += [[*self._answers, one] for one in options[1:]]
+            self._answers.append(options[0])
+        self._asked += 1
+        return self._answers[self._asked - 1]
+
+
+def cases(evaluation: Callable[[Case], T], bounds: Iterable[Atom] = ()) -> Iterator[tuple[Case, T]]:
+    """What `evaluation` gives in each case of the names that it asks for.
+
+    It is run anew for each case and asks the case, in a fixed order. `bounds` are assumed of the
+    numbers. The cases exclude each other and leave nothing out. Raises `TooManyCases`.
+    """
+    bounds, left, count = list(bounds), list[list[Value]]([[]]), 0
+    while left:
+        count += 1
+        if count > _MOST_CASES:
+            raise TooManyCases
+        case = Case(bounds, left.pop())
+        result = evaluation(case)
+        left += case.others
+        yield case, result
+
+
+def value_in(  # noqa: PLR0911, PLR0912 - one a form
+    expression: Expression, case: Case, known: Mapping[str, Value] = MappingProxyType({})
+) -> Value | Linear:
+    """What an expression is worth in a case; numbers are linear forms, and so are ids.
+
+    Ids are compared for equality alone, so any number may stand for one. `known` are names whose
+    value is not asked of the case.
+    """
+
+    def truth(part: Expression) -> bool:
+        return value_in(part, case, known) is True
+
+    def form(part: Expression) -> Linear:
+        found = value_in(part, case, known)
+        assert isinstance(found, Linear)  # noqa: S101 - the types say so
+        return found
+
+    match expression:
+        case Constant(value):
+            return Linear((), int(value)) if expression.type == INT else value
+        case Name(name):
+            if name in known:
+                value = known[name]
+                return Linear((), int(value)) if expression.type == INT else value
+            is_number = expression.type in (INT, ID)
+            return linear(name) if is_number else case.value(name, expression.type)
+        case Let(_, value):
+            return value_in(value, case, known)
+        case Negated(of):
+            return not truth(of)
+        case Conjunction(parts):
+            return all(truth(part) for part in parts)
+        case Disjunction(parts):
+            return any(truth(part) for part in parts)
+        case Membership(of, members):
+            return value_in(of, case, known) in members
+        case Conditional(test, then, otherwise):
+            return value_in(then if truth(test) else otherwise, case, known)
+        case Multiple(factor, of):
+            return Linear().plus(form(of), factor)
+        case Sum(parts):
+            total = Linear()
+            for part in parts:
+                total = total.plus(form(part))
+            return total
+        case Compare(operator, left, right):
+            one, other = value_in(left, case, known), value_in(right, case, known)
+            if isinstance(one, Linear) or isinstance(other, Linear):
+                return _compared(operator, _number(one).plus(_number(other), -1), case)
+            return (one == other) is (operator == "==")
+
+
+def _number(value: Value | Linear) -> Linear:
+    """A form; for an id that is known, beside one that is not, a name that stands for it."""
+    return value if isinstance(value, Linear) else linear(f"'{value}'")
+
+
+def _compared(operator: str, difference: Linear, case: Case) -> bool:
+    one = Linear((), 1)
+    match operator:
+        case "<=":
+            return case.holds(difference)
+        case "<":
+            return case.holds(difference.plus(one))
+        case ">=":
+            return case.holds(Linear().plus(difference, -1))
+        case ">":
+            return case.holds(one.plus(difference, -1))
+    equal = case.holds(difference) and case.holds(Linear().plus(difference, -1))
+    return equal is (operator == "==")

@@ -1,0 +1,739 @@
+"""The expressions of rules: syntax tree, grammar, types, evaluation, compilation.
+
+An expression is what a table writes as `when`, as an update or under `[let]`. It is linear by
+construction (no product of two names), total, and without effects, so that what it means can be
+proved for all numbers. One syntax tree is compiled for sessions, evaluated by explorers and read by
+the proof. No text of a file is ever compiled: the code is built from the checked tree alone.
+"""
+
+from __future__ import annotations
+
+import ast
+import unicodedata
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING, Any, Literal
+
+from pxp_fsm.errors import UsageError, quoted
+
+if TYPE_CHECKING:
+    from lark import Lark, Token, Tree
+
+Value = int | bool | str
+"""What an expression is worth: a number, a truth value, a member of an enumeration or an id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """`int` (mathematical), `bool`, `id` (opaque: equality only) or an enumeration of `members`.
+
+    Enumerations are sets: two with the same members are the same type, and a value fits every
+    enumeration that has it.
+    """
+
+    name: Literal["int", "bool", "id", "enum"]
+    members: frozenset[str] = frozenset()
+
+    def __str__(self) -> str:
+        return f"one of {', '.join(sorted(self.members))}" if self.members else _TYPES[self.name]
+
+    def fits(self, other: Type) -> bool:
+        """Whether every value of this type is one of `other`."""
+        return self.name == other.name and self.members <= other.members
+
+
+_TYPES = {"int": "a whole number", "bool": "a truth value", "id": "an id", "enum": "a member"}
+
+INT, BOOL, ID = Type("int"), Type("bool"), Type("id")
+
+
+def enumeration(members: Collection[str]) -> Type:
+    """The type whose values are `members`."""
+    return Type("enum", frozenset(members))
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A number, `true`, `false`, or a member of an enumeration."""
+
+    value: Value
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """The value of a parameter, register or oracle, or of `tag`."""
+
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    """A name of `[let]`: it means `value`."""
+
+    name: str
+    value: Expression
+
+    @property
+    def type(self) -> Type:
+        return self.value.type
+
+
+@dataclass(frozen=True, slots=True)
+class Negated:
+    """True where `of` is false."""
+
+    of: Expression
+    type: Type = field(default=BOOL, init=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunction:
+    """True where all `parts` are."""
+
+    parts: tuple[Expression, ...]
+    type: Type = field(default=BOOL, init=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Disjunction:
+    """True where any of `parts` is."""
+
+    parts: tuple[Expression, ...]
+    type: Type = field(default=BOOL, init=False)
+
+
+Operator = Literal["==", "!=", "<=", ">=", "<", ">"]
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """How two numbers compare, or whether two values of another type are equal."""
+
+    operator: Operator
+    left: Expression
+    right: Expression
+    type: Type = field(default=BOOL, init=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """Whether `of` is one of `members`."""
+
+    of: Expression
+    members: tuple[str, ...]
+    type: Type = field(default=BOOL, init=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """The sum of `parts`."""
+
+    parts: tuple[Expression, ...]
+    type: Type = field(default=INT, init=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Multiple:
+    """`of`, multiplied by a literal."""
+
+    factor: int
+    of: Expression
+    type: Type = field(default=INT, init=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional:
+    """`then` where `test` is true, else `otherwise`."""
+
+    test: Expression
+    then: Expression
+    otherwise: Expression
+    type: Type
+
+
+Expression = (
+    Constant
+    | Name
+    | Let
+    | Negated
+    | Conjunction
+    | Disjunction
+    | Compare
+    | Membership
+    | Sum
+    | Multiple
+    | Conditional
+)
+"""A checked expression; its type is `expression.type`."""
+
+TRUE, FALSE = Constant(True, BOOL), Constant(False, BOOL)
+
+
+class ExpressionError(UsageError):
+    """An expression that cannot be read or has no type; `position` is where, from 0."""
+
+    def __init__(self, problem: str, position: int = 0) -> None:
+        self.position = position
+        super().__init__(problem)
+
+
+GRAMMAR = r"""
+?start: expression
+?expression: either | either "if" either "else" expression -> conditional
+?either: both ("or" both)*
+?both: negation ("and" negation)*
+?negation: "not" negation -> not | comparison
+?comparison: sum | sum OPERATOR sum -> compare
+           | sum "in" members -> in | sum "not" "in" members -> outside
+?sum: term (SIGN term)*
+?term: "-" term -> minus | INT "*" atom -> times | atom
+?atom: INT -> number | "true" -> true | "false" -> false | NAME -> name | "(" expression ")"
+members: "{" NAME ("," NAME)* "}"
+OPERATOR: "==" | "!=" | "<=" | ">=" | "<" | ">"
+SIGN: "+" | "-"
+INT: /(0|[1-9][0-9]{0,17})(?![A-Za-z0-9_]|[^\x00-\x7f])/
+NAME: /(?!(or|and|not|in|if|else|true|false)\b)([A-Za-z_]|[^\x00-\x7f])([\w.]|[^\x00-\x7f])*/
+%ignore /[ \t\r\n]+/
+"""
+
+LONGEST = 2_000
+"""Characters of an expression that are read."""
+
+DEEPEST = 100
+"""Levels of an expression, those of the names that it uses included."""
+
+LARGEST = 5_000
+"""Parts of an expression, once the names of `[let]` are replaced by what they mean."""
+
+WORDS = frozenset({"or", "and", "not", "in", "if", "else", "true", "false"})
+"""What no name may be."""
+
+_EXPECTED = {
+    "NAME": "a name",
+    "INT": "a whole number",
+    "OPERATOR": "a comparison (== != <= >= < >)",
+    "SIGN": "+ or -",
+    "$END": "the end",
+    "LPAR": "(",
+    "RPAR": ")",
+    "LBRACE": "{",
+    "RBRACE": "}",
+    "COMMA": ",",
+    "STAR": "*",
+    "MINUS": "-",
+}
+
+_OTHERS = {
+    "&&": "write and",
+    "&": "write and",
+    "||": "write or",
+    "|": "write or",
+    "!": "write not",
+    "=": "write == to compare",
+    "≤": "write <=",
+    "≥": "write >=",
+    "≠": "write !=",
+    "∧": "write and",
+    "∨": "write or",
+    "¬": "write not",
+    "/": "there is no division; multiply the other side by a number",
+    "%": "there are no remainders",
+    "*": "a product is of a literal with a name, as in 2*k",
+    "'": "a member of an enumeration is written without quotes",
+    '"': "a member of an enumeration is written without quotes",
+    "(": "there are no calls; define a name under [let]",
+    "[": "there are no lists; write {A, B} after in",
+    ".": "there are no fractions",
+}
+
+
+def parse_expression(
+    text: object,
+    names: Mapping[str, Type],
+    members: Collection[str] = (),
+    definitions: Mapping[str, Expression] | None = None,
+) -> Expression:
+    """The expression that `text` means, with its types.
+
+    `names` are the variables that may stand in it, `members` those of all enumerations, and
+    `definitions` what the names of `[let]` mean. Names with dots (`m.j`) are read where `names` has
+    them. Raises `ExpressionError`: the problem, what to do, and where in `text`.
+
+    >>> str_of(parse_expression("j + 1 > 2*k", {"j": INT, "k": INT}))
+    'j + 1 > 2*k'
+    """
+    if not isinstance(text, str):
+        raise ExpressionError(f"an expression is a text, not {quoted(text)}; put it in quotes")
+    if len(text) > LONGEST:
+        said = f"an expression has at most {LONGEST:,} characters, not {len(text):,}"
+        raise ExpressionError(said)
+    tree = _tree(text)
+    if _levels(tree) > DEEPEST:
+        raise ExpressionError(f"nested too deeply: at most {DEEPEST} levels; name a part in [let]")
+    found = _Reader(names, frozenset(members), definitions or {}).read(tree)
+    depth, size = _measure(found)
+    if depth > DEEPEST or size > LARGEST:
+        raise ExpressionError(
+            f"too large once the names of [let] are replaced by what they mean: at most {DEEPEST} "
+            f"levels and {LARGEST:,} parts"
+        )
+    return found
+
+
+def name_problem(name: str) -> str | None:
+    """Why `name` cannot be that of a parameter, register or oracle; None where it can."""
+    if name in WORDS:
+        return f"{name} is a word of the expressions; choose another name"
+    if not name.isidentifier() or len(name) > 64:
+        return f"{quoted(name)} is no name; use at most 64 letters, digits and _, a letter first"
+    if unicodedata.normalize("NFC", name) != name:
+        return f"{quoted(name)} is not in Unicode's form NFC; type it anew"
+    return None
+
+
+@cache
+def _parser() -> Lark:
+    from lark import Lark
+
+    return Lark(GRAMMAR, parser="lalr", propagate_positions=True, maybe_placeholders=False)
+
+
+def _tree(text: str) -> Tree[Token] | Token:
+    from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+
+    try:
+        return _parser().parse(text)
+    except UnexpectedCharacters as error:
+        at, expected = error.pos_in_stream or 0, set[str]()
+    except UnexpectedToken as error:
+        ended = error.token.type == "$END"
+        at = len(text) if ended else error.pos_in_stream or 0
+        expected = set(error.accepts or ())
+    except UnexpectedInput as error:
+        at, expected = error.pos_in_stream or 0, set[str]()
+    raise ExpressionError(_explained(text, at, expected), at)
+
+
+def _explained(text: str, at: int, expected: set[str]) -> str:
+    """What is wrong at `at`, and what to write in place of another language's notation."""
+    rest = text[at:].strip()
+    if not rest:
+        said = "the expression ends too early" if text.strip() else "the expression is empty"
+    else:
+        said = f"cannot be read from {quoted(rest, 30)} on"
+    hints = [hint for other, hint in _OTHERS.items() if rest.startswith(other)]
+    if rest[:1].isdigit():
+        hints = ["a whole number has at most 18 digits, no leading 0, and no letter behind it"]
+    elif rest[:2] in ("==", "!=", "<=", ">=") or rest[:1] in ("<", ">"):
+        hints = ["comparisons are not chained; write a < b and b < c"]
+    if hints:
+        return f"{said}; {hints[0]}"
+    listed = sorted({_EXPECTED.get(name, name.lower()) for name in expected})
+    return f"{said}; expected there: {', '.join(listed) or 'an expression'}"
+
+
+def _levels(tree: Tree[Token] | Token) -> int:
+    """The levels of `tree`, found without recursion: it has not been bounded yet."""
+    from lark import Tree
+
+    depth, level = 0, [tree]
+    while level:
+        depth += 1
+        parents = (node for node in level if isinstance(node, Tree))
+        level = [child for parent in parents for child in parent.children]
+    return depth
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads a parse tree from the leaves up, with the type of each part."""
+
+    names: Mapping[str, Type]
+    members: frozenset[str]
+    definitions: Mapping[str, Expression]
+
+    def read(self, tree: Any) -> Expression:  # noqa: PLR0911, PLR0912 - a case a rule
+        items: list[Any] = tree.children
+        match tree.data:
+            case "number":
+                return Constant(int(items[0]), INT)
+            case "true":
+                return TRUE
+            case "false":
+                return FALSE
+            case "name":
+                return self._named(items[0])
+            case "not":
+                return Negated(self._typed(items[0], BOOL))
+            case "both":
+                return Conjunction(tuple(self._typed(item, BOOL) for item in items))
+            case "either":
+                return Disjunction(tuple(self._typed(item, BOOL) for item in items))
+            case "minus":
+                return Multiple(-1, self._typed(items[0], INT))
+            case "times":
+                return Multiple(int(items[0]), self._typed(items[1], INT))
+            case "sum":
+                return self._sum(items)
+            case "compare":
+                return self._compare(tree, *items)
+            case "in":
+                return self._in(*items)
+            case "outside":
+                return Negated(self._in(*items))
+        return self._conditional(tree, *items)
+
+    def _named(self, token: Token) -> Expression:
+        name = str(token)
+        if name in self.definitions:
+            return Let(name, self.definitions[name])
+        if name in self.names:
+            return Name(name, self.names[name])
+        if name in self.members:
+            return Constant(name, enumeration({name}))
+        from difflib import get_close_matches
+
+        known = [*self.names, *self.definitions, *sorted(self.members)]
+        near = get_close_matches(name, known, n=2)
+        remedy = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"
+        others = [hint for other, hint in _OTHERS.items() if other in name and other != "."]
+        raise ExpressionError(
+            f"unknown name {quoted(name)}; {others[0] if others else remedy}", _position(token)
+        )
+
+    def _typed(self, tree: Any, wanted: Type) -> Expression:
+        found = self.read(tree)
+        if found.type != wanted:
+            said = f"{_shown(found)} is {found.type}, and {wanted} belongs here"
+            raise ExpressionError(said, _position(tree))
+        return found
+
+    def _sum(self, items: Sequence[Any]) -> Sum:
+        parts = [self._typed(items[0], INT)]
+        for sign, item in zip(items[1::2], items[2::2], strict=True):
+            part = self._typed(item, INT)
+            parts.append(part if sign == "+" else Multiple(-1, part))
+        return Sum(tuple(parts))
+
+    def _compare(self, tree: Any, left: Any, operator: Any, right: Any) -> Compare:
+        one, other = self.read(left), self.read(right)
+        sign: Operator = str(operator)  # type: ignore[assignment] # the grammar has these alone
+        if one.type.name != other.type.name:
+            raise ExpressionError(
+                f"{_shown(one)} is {one.type} and {_shown(other)} is {other.type}; values of one "
+                f"type alone can be compared",
+                _position(tree),
+            )
+        if sign not in ("==", "!=") and one.type != INT:
+            raise ExpressionError(
+                f"{sign} compares whole numbers, and {_shown(one)} is {one.type}; write == or !=",
+                _position(tree),
+            )
+        if one.type.members and not one.type.members & other.type.members:
+            raise ExpressionError(
+                f"{_shown(one)} ({one.type}) is never {_shown(other)} ({other.type}); they have no "
+                f"member in common",
+                _position(tree),
+            )
+        return Compare(sign, one, other)
+
+    def _in(self, of: Any, listed: Any) -> Membership:
+        one = self.read(of)
+        if not one.type.members:
+            said = f"{_shown(one)} is {one.type}; in {{...}} asks of an enumeration's members"
+            raise ExpressionError(said, _position(of))
+        for token in listed.children:
+            if str(token) not in one.type.members:
+                said = f"{token} is none of the members of {_shown(one)}: it is {one.type}"
+                raise ExpressionError(said, _position(token))
+        return Membership(one, tuple(dict.fromkeys(map(str, listed.children))))
+
+    def _conditional(self, tree: Any, then: Any, test: Any, otherwise: Any) -> Conditional:
+        one, condition, other = self.read(then), self._typed(test, BOOL), self.read(otherwise)
+        if one.type.name != other.type.name:
+            raise ExpressionError(
+                f"{_shown(one)} is {one.type} and {_shown(other)} is {other.type}; both ways of "
+                f"if ... else have one type",
+                _position(tree),
+            )
+        members = one.type.members | other.type.members
+        return Conditional(condition, one, other, Type(one.type.name, members))
+
+
+def _position(tree: Any) -> int:
+    """Where a part of a parse tree begins in the text."""
+    meta = getattr(tree, "meta", tree)
+    return int(getattr(meta, "start_pos", 0) or 0)
+
+
+def _shown(expression: Expression) -> str:
+    text = str_of(expression)
+    return text if len(text) <= 40 else f"{text[:40]}…"
+
+
+def children(expression: Expression) -> tuple[Expression, ...]:
+    """The parts of an expression, one level down."""
+    match expression:
+        case Let(_, value):
+            return (value,)
+        case Negated(of) | Membership(of) | Multiple(_, of):
+            return (of,)
+        case Conjunction(parts) | Disjunction(parts) | Sum(parts):
+            return parts
+        case Compare(_, left, right):
+            return left, right
+        case Conditional(test, then, otherwise):
+            return test, then, otherwise
+    return ()
+
+
+def substituted(  # noqa: PLR0911 - one a form
+    expression: Expression, values: Mapping[str, Expression]
+) -> Expression:
+    """An expression in which variables are replaced by `values`."""
+
+    def new(part: Expression) -> Expression:
+        return substituted(part, values)
+
+    match expression:
+        case Name(name) if name in values:
+            return values[name]
+        case Let(name, value) if names_in(value) & values.keys():
+            return new(value)
+        case Negated() | Membership() | Multiple():
+            return replace(expression, of=new(expression.of))
+        case Conjunction() | Disjunction() | Sum():
+            return replace(expression, parts=tuple(map(new, expression.parts)))
+        case Compare(operator, left, right):
+            return Compare(operator, new(left), new(right))
+        case Conditional(test, then, otherwise):
+            then, otherwise = new(then), new(otherwise)
+            members = then.type.members | otherwise.type.members
+            return Conditional(new(test), then, otherwise, Type(then.type.name, members))
+    return expression
+
+
+def _measure(expression: Expression) -> tuple[int, int]:
+    """Levels and parts, once definitions are replaced by what they mean.
+
+    A definition that is used twice is measured once: the work is that of the written text.
+    """
+    known = dict[int, tuple[int, int]]()
+
+    def measure(part: Expression) -> tuple[int, int]:
+        if id(part) not in known:
+            found = [measure(child) for child in children(part)]
+            known[id(part)] = (
+                1 + max((depth for depth, _ in found), default=0),
+                1 + sum(size for _, size in found),
+            )
+        return known[id(part)]
+
+    return measure(expression)
+
+
+def parts_of(expression: Expression) -> Iterator[Expression]:
+    """The expression and all its parts, those of definitions included."""
+    left = [expression]
+    while left:
+        part = left.pop()
+        yield part
+        left += children(part)
+
+
+def names_in(expression: Expression) -> frozenset[str]:
+    """The variables on which an expression may depend."""
+    return frozenset(part.name for part in parts_of(expression) if isinstance(part, Name))
+
+
+def str_of(expression: Expression, *, expanded: bool = False) -> str:
+    """The expression as a table writes it; `parse_expression` reads it back.
+
+    With `expanded` the names of `[let]` are replaced by what they mean.
+    """
+    return _written(expression, 0, expanded)
+
+
+def _written(expression: Expression, tightest: int, expanded: bool) -> str:
+    """The text, in parentheses where it binds less tightly than `tightest` demands."""
+    level, text = _form(expression, expanded)
+    return f"({text})" if level < tightest else text
+
+
+def _form(expression: Expression, expanded: bool) -> tuple[int, str]:  # noqa: PLR0911, PLR0912
+    """How tightly the text of an expression binds, and the text."""
+
+    def at(part: Expression, level: int) -> str:
+        return _written(part, level, expanded)
+
+    match expression:
+        case Constant(value):
+            return 7, str(value).lower() if isinstance(value, bool) else str(value)
+        case Name(name):
+            return 7, name
+        case Let(name, value):
+            return _form(value, expanded) if expanded else (7, name)
+        case Conditional(test, then, otherwise):
+            return 0, f"{at(then, 1)} if {at(test, 1)} else {at(otherwise, 0)}"
+        case Disjunction(parts):
+            return 1, " or ".join(at(part, 2) for part in parts)
+        case Conjunction(parts):
+            return 2, " and ".join(at(part, 3) for part in parts)
+        case Negated(Membership(of, members)):
+            return 4, f"{at(of, 5)} not in {{{', '.join(members)}}}"
+        case Negated(of):
+            return 3, f"not {at(of, 3)}"
+        case Compare(operator, left, right):
+            return 4, f"{at(left, 5)} {operator} {at(right, 5)}"
+        case Membership(of, members):
+            return 4, f"{at(of, 5)} in {{{', '.join(members)}}}"
+        case Sum(parts):
+            first, *rest = parts
+            signed = (
+                f" - {at(part.of, 6)}"
+                if isinstance(part, Multiple) and part.factor == -1
+                else f" + {at(part, 6)}"
+                for part in rest
+            )
+            return 5, at(first, 6) + "".join(signed)
+        case Multiple(-1, of):
+            return 6, f"-{at(of, 6)}"
+        case Multiple(factor, of):
+            return 6, f"{factor}*{at(of, 7)}"
+
+
+def evaluate(expression: Expression, values: Mapping[str, Value]) -> Value:  # noqa: PLR0911
+    """What an expression is worth: the definition that the compiled code is compared with."""
+    match expression:
+        case Constant(value):
+            return value
+        case Name(name):
+            return values[name]
+        case Let(_, value):
+            return evaluate(value, values)
+        case Negated(of):
+            return not evaluate(of, values)
+        case Conjunction(parts):
+            return all(evaluate(part, values) for part in parts)
+        case Disjunction(parts):
+            return any(evaluate(part, values) for part in parts)
+        case Membership(of, members):
+            return evaluate(of, values) in members
+        case Sum(parts):
+            return sum(int(evaluate(part, values)) for part in parts)
+        case Multiple(factor, of):
+            return factor * int(evaluate(of, values))
+        case Conditional(test, then, otherwise):
+            return evaluate(then if evaluate(test, values) else otherwise, values)
+        case Compare(operator, left, right):
+            return _compared(operator, evaluate(left, values), evaluate(right, values))
+
+
+def _compared(operator: Operator, left: Value, right: Value) -> bool:
+    if operator in ("==", "!="):
+        return (left == right) is (operator == "==")
+    one, other = int(left), int(right)  # the types allow numbers alone
+    return {"<=": one <= other, ">=": one >= other, "<": one < other, ">": one > other}[operator]
+
+
+_SIGNS: dict[str, type[ast.cmpop]] = {
+    "==": ast.Eq,
+    "!=": ast.NotEq,
+    "<=": ast.LtE,
+    ">=": ast.GtE,
+    "<": ast.Lt,
+    ">": ast.Gt,
+}
+
+
+def compiled(expression: Expression, names: Sequence[str]) -> Callable[..., Any]:
+    """A function of the values of `names`, in this order, that is worth `expression`.
+
+    The code is built from the syntax tree, with numbered arguments and no built-in names: no text
+    of a file reaches the compiler.
+
+    >>> later = parse_expression("j + 1 > 2*k", {"j": INT, "k": INT})
+    >>> compiled(later, ["j", "k"])(2, 1)
+    True
+    """
+    return _function(names, lambda code: code(expression))
+
+
+def compiled_update(expressions: Sequence[Expression], names: Sequence[str]) -> Callable[..., Any]:
+    """A function, as in `compiled`, that is worth the tuple of all `expressions`."""
+    return _function(names, lambda code: ast.Tuple([code(one) for one in expressions], ast.Load()))
+
+
+def compiled_choice(
+    choices: Sequence[tuple[str, Expression]], otherwise: str, names: Sequence[str]
+) -> Callable[..., str]:
+    """A function, as in `compiled`: the name of the first true choice, or `otherwise`."""
+
+    def body(code: _Coder) -> ast.expr:
+        found: ast.expr = ast.Constant(otherwise)
+        for name, expression in reversed(choices):
+            found = ast.IfExp(code(expression), ast.Constant(name), found)
+        return found
+
+    return _function(names, body)
+
+
+_Coder = Callable[[Expression], ast.expr]
+
+
+def _function(names: Sequence[str], body: Callable[[_Coder], ast.expr]) -> Callable[..., Any]:
+    places = {name: f"v{place}" for place, name in enumerate(names)}
+    arguments = ast.arguments(
+        posonlyargs=[],
+        args=[ast.arg(place) for place in places.values()],
+        kwonlyargs=[],
+        kw_defaults=[],
+        defaults=[],
+    )
+    function = ast.Lambda(arguments, body(lambda expression: _code(expression, places)))
+    tree = ast.fix_missing_locations(ast.Expression(function))
+    outer = compile(tree, "<rules>", "eval")
+    inner = next(one for one in outer.co_consts if isinstance(one, CodeType))
+    return FunctionType(inner, {"__builtins__": {}})
+
+
+def _code(expression: Expression, places: Mapping[str, str]) -> ast.expr:  # noqa: PLR0911
+    def code(part: Expression) -> ast.expr:
+        return _code(part, places)
+
+    match expression:
+        case Constant(value):
+            return ast.Constant(value)
+        case Name(name):
+            return ast.Name(places[name], ast.Load())
+        case Let(_, value):
+            return code(value)
+        case Negated(of):
+            return ast.UnaryOp(ast.Not(), code(of))
+        case Conjunction(parts):
+            return ast.BoolOp(ast.And(), [code(part) for part in parts])
+        case Disjunction(parts):
+            return ast.BoolOp(ast.Or(), [code(part) for part in parts])
+        case Membership(of, members):
+            listed = ast.Tuple([ast.Constant(member) for member in members], ast.Load())
+            return ast.Compare(code(of), [ast.In()], [listed])
+        case Multiple(factor, of):
+            return ast.BinOp(ast.Constant(factor), ast.Mult(), code(of))
+        case Conditional(test, then, otherwise):
+            return ast.IfExp(code(test), code(then), code(otherwise))
+        case Compare(operator, left, right):
+            return ast.Compare(code(left), [_SIGNS[operator]()], [code(right)])
+        case Sum(parts):
+            return _sum_code([code(part) for part in parts])
+
+
+def _sum_code(parts: Sequence[ast.expr]) -> ast.expr:
+    """The sum of `parts` as a tree that is no deeper than it must be."""
+    if len(parts) == 1:
+        return parts[0]
+    middle = len(parts) // 2
+    return ast.BinOp(_sum_code(parts[:middle]), ast.Add(), _sum_code(parts[middle:]))

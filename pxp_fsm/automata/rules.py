@@ -1,0 +1,667 @@
+"""The rules of a table: by what its guards decide, what it counts, when its rows may be taken.
+
+Everything is an expression over parameters (fixed for a session), registers (an agent's own memory)
+and oracles (what is asked anew). Whoever runs, explores or proves a table takes its rules from
+here; which oracle to ask next is derived from the expressions.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from itertools import combinations
+from types import MappingProxyType
+from typing import Any, Literal, Protocol
+
+from pxp_fsm.automata.arithmetic import (
+    Atom,
+    Case,
+    Linear,
+    TooManyCases,
+    atom,
+    cases,
+    linear,
+    refute,
+    value_in,
+    whole_numbers,
+)
+from pxp_fsm.automata.expressions import (
+    BOOL,
+    FALSE,
+    ID,
+    INT,
+    Constant,
+    Expression,
+    ExpressionError,
+    Name,
+    Type,
+    Value,
+    compiled,
+    compiled_choice,
+    compiled_update,
+    enumeration,
+    name_problem,
+    names_in,
+    parse_expression,
+    str_of,
+    substituted,
+)
+from pxp_fsm.errors import Fault, GuardError, Place, UsageError, format_path, quoted
+
+TAG = "tag"
+"""In an update: the label of the row."""
+
+RESERVED = ("tag", "who", "kind", "over", "ends", "msg", "next")
+"""Names with a meaning of their own, in updates and in claims."""
+
+ELSE = "else"
+"""The `when` of a guard that is true where no other one of its state is."""
+
+Values = tuple[Value, ...]
+"""Values of names, in the order that `Rules` gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """What is fixed for a session; a number is at least `minimum` where that is given."""
+
+    name: str
+    type: Type
+    minimum: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """What an agent remembers, `initial` at first; a number is never below `minimum`."""
+
+    name: str
+    type: Type
+    initial: Value
+    minimum: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Oracle:
+    """What is asked when it is needed, anew each time: a truth value, a member, a number, an id.
+
+    One with a `relation` (MATCH or AGREE) compares the pairs of two `roles`: received, own, new.
+    """
+
+    name: str
+    type: Type = BOOL
+    minimum: int | None = None
+    relation: str = ""
+    roles: tuple[str, str] | tuple[()] = ()
+
+
+Declared = Parameter | Register | Oracle
+"""A name whose value expressions read."""
+
+
+class RuledRow(Protocol):
+    """What rules read of a row; a `Transition` has it."""
+
+    @property
+    def source(self) -> str: ...
+    @property
+    def guard(self) -> str | None: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def action(self) -> str: ...
+    @property
+    def when(self) -> Expression | None: ...
+    @property
+    def urgent(self) -> bool: ...
+    @property
+    def do(self) -> tuple[tuple[str, Expression], ...]: ...
+    @property
+    def carry(self) -> str: ...
+    @property
+    def by(self) -> str: ...
+
+
+@dataclass(frozen=True, repr=False)
+class Rules:
+    """What a table declares and decides by; without any, people or functions decide.
+
+    `asks` says whether a fresh answer is asked for each message ("each"), or one that is replaced
+    by what was learned ("once"). `definitions` are those of `[let]`, `whens` the expression of each
+    guard that has one (None is `else`), `on_message` the updates at every message sent or received,
+    `deciding` the guards of each state that decides by rules.
+    """
+
+    parameters: tuple[Parameter, ...] = ()
+    registers: tuple[Register, ...] = ()
+    oracles: tuple[Oracle, ...] = ()
+    enums: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    asks: Literal["each", "once"] = "each"
+    definitions: Mapping[str, Expression] = field(default_factory=lambda: MappingProxyType({}))
+    whens: Mapping[str, Expression | None] = field(default_factory=lambda: MappingProxyType({}))
+    on_message: Mapping[str, Expression] = field(default_factory=lambda: MappingProxyType({}))
+    deciding: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __bool__(self) -> bool:
+        """Whether anything is declared."""
+        return bool(self.names or self.whens or self.enums or self.definitions)
+
+    def __repr__(self) -> str:
+        parts = (("parameters", self.parameters), ("registers", self.registers))
+        told = [f"{name} {', '.join(one.name for one in some)}" for name, some in parts if some]
+        return f"<Rules {'; '.join(told) or 'none'}>"
+
+    @cached_property
+    def stored(self) -> tuple[str, ...]:
+        """The parameters and registers: the names of values that are known without asking."""
+        return tuple(one.name for one in self._declared if not isinstance(one, Oracle))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """All names in the order of `values`: parameters, registers, oracles."""
+        return (*self.stored, *(one.name for one in self.oracles))
+
+    @cached_property
+    def types(self) -> Mapping[str, Type]:
+        """The type of each name."""
+        return MappingProxyType({one.name: one.type for one in self._declared})
+
+    @cached_property
+    def initial(self) -> Values:
+        """What the registers hold at first."""
+        return tuple(register.initial for register in self.registers)
+
+    def arguments(self, given: Mapping[str, object]) -> Values:
+        """The values of the parameters, checked.
+
+        A number is exactly an `int`: what only looks like one is refused, and never rounded. Raises
+        `UsageError` for a parameter that is missing, unknown, of another type or too small.
+        """
+        there = ", ".join(one.name for one in self.parameters) or "none"
+        unknown = [name for name in given if name not in {one.name for one in self.parameters}]
+        if unknown:
+            raise UsageError(f"there is no parameter {unknown[0]}; there are: {there}", unknown[0])
+        found = list[Value]()
+        for one in self.parameters:
+            if one.name not in given:
+                raise UsageError(f"the parameter {one.name} has no value; give one", one.name)
+            problem = value_problem(given[one.name], one.type, one.minimum)
+            if problem is not None:
+                raise UsageError(f"{one.name} {problem}", one.name)
+            found.append(given[one.name])  # type: ignore[arg-type] # value_problem has checked it
+        return tuple(found)
+
+    def decide(self, state: str, values: Values) -> str:
+        """The guard that is true in `state`; `values` are those of `names`, in their order."""
+        return self._deciders[state](*values)
+
+    @cached_property
+    def _deciders(self) -> dict[str, Callable[..., str]]:
+        return {
+            state: compiled_choice(*self._choices(guards), self.names)
+            for state, guards in self.deciding.items()
+        }
+
+    def _choices(self, guards: Sequence[str]) -> tuple[list[tuple[str, Expression]], str]:
+        """The guards with their expressions, and the one that is left where none of them is true.
+
+        Exactly one is true, so the last need not be looked at where none is `else`.
+        """
+        choices = [(guard, when) for guard in guards if (when := self.whens[guard]) is not None]
+        rest = next((guard for guard in guards if self.whens[guard] is None), None)
+        return (choices, rest) if rest is not None else (choices[:-1], choices[-1][0])
+
+    def next_question(self, state: str, known: Mapping[str, Value]) -> Oracle | str:
+        """The oracle to ask next in `state`, or the guard that is true whatever the others say.
+
+        `known` are the values of the parameters, the registers and the oracles that have answered.
+        Asked is the first oracle of the table, of those that are open, on which the decision still
+        depends: with which some answers to the others give one guard, and with another answer, a
+        second guard.
+        """
+        return self._next_question(state, tuple(known.items()))
+
+    @cached_property
+    def _next_question(self) -> Callable[[str, tuple[tuple[str, Value], ...]], Oracle | str]:
+        return lru_cache(maxsize=1024)(self._found_question)
+
+    def _found_question(self, state: str, known: tuple[tuple[str, Value], ...]) -> Oracle | str:
+        choices, rest = self._choices(self.deciding[state])
+        values = dict(known)
+
+        def chosen(case: Case) -> str:
+            names = (guard for guard, when in choices if value_in(when, case, values) is True)
+            return next(names, rest)
+
+        found = list(cases(chosen, self.bounds))
+        if len({guard for _, guard in found}) == 1:
+            return found[0][1]
+        different = [(one, other) for (one, a), (other, b) in combinations(found, 2) if a != b]
+        for oracle in self.oracles:
+            if any(_differ_by(oracle.name, one, other) for one, other in different):
+                return oracle
+        missing = ", ".join(name for name in self.stored if name not in values)
+        raise GuardError(f"what is decided in state {state} depends on {missing}; give a value")
+
+    def when(self, row: RuledRow, values: Values) -> bool:
+        """Whether an unguarded row may be taken; `values` are those of `stored`, or of `names`."""
+        if row.when is None:
+            return True
+        return bool(self._rows(row)[0](*values[: len(self.stored)]))
+
+    def step(self, row: RuledRow, values: Values) -> Values:
+        """The registers after a row: all are updated at once, from what they were before it.
+
+        `values` are those of `names` for a row under a guard, else of `stored`.
+        """
+        found: Values = self._rows(row)[1](*values)
+        return found
+
+    def _rows(self, row: RuledRow) -> tuple[Callable[..., Any], Callable[..., Values]]:
+        # The row is kept beside what was made of it, so that no other row can have its id.
+        found = self._compiled.get(id(row))
+        if found is None:
+            found = self._compiled[id(row)] = (row, *self._compile(row))
+        return found[1:]
+
+    @cached_property
+    def _compiled(self) -> dict[int, tuple[RuledRow, Callable[..., Any], Callable[..., Values]]]:
+        return {}
+
+    def _compile(self, row: RuledRow) -> tuple[Callable[..., Any], Callable[..., Values]]:
+        names = self.names if row.guard is not None else self.stored
+        updates = self.updates(row)
+        after = [updates.get(one.name, Name(one.name, one.type)) for one in self.registers]
+        when = Constant(True, BOOL) if row.when is None else row.when
+        return compiled(when, self.stored), compiled_update(after, names)
+
+    def updates(self, row: RuledRow) -> dict[str, Expression]:
+        """What a row gives the registers that it changes; `tag` is replaced by its label."""
+        shared = {} if row.kind == "!" else dict(self.on_message)
+        tag = {TAG: Constant(row.label, enumeration({row.label}))}
+        return {name: substituted(one, tag) for name, one in {**shared, **dict(row.do)}.items()}
+
+    @cached_property
+    def bounds(self) -> list[Atom]:
+        """That numbers are at least what they are declared to be at least."""
+        return [
+            atom(Linear((), one.minimum).plus(linear(one.name), -1))
+            for one in self._declared
+            if one.minimum is not None
+        ]
+
+    @cached_property
+    def _declared(self) -> tuple[Declared, ...]:
+        return (*self.parameters, *self.registers, *self.oracles)
+
+    @cached_property
+    def meaning(self) -> list[str]:
+        """What the rules mean, one line each, with definitions replaced by what they mean.
+
+        The order of oracles counts, for it is that in which they are asked.
+        """
+        lines = [f"asks {self.asks}"] if self.oracles and self.asks != "each" else []
+        for one in self._declared:
+            kind = type(one).__name__.lower()
+            bound = "" if one.minimum is None else f" min {one.minimum}"
+            more = ""
+            if isinstance(one, Register):
+                more = f" init {json.dumps(one.initial)}"
+            elif isinstance(one, Oracle):
+                more = f" {self.oracles.index(one)} {one.relation} {' '.join(one.roles)}"
+            lines.append(f"{kind} {one.name}: {one.type}{bound}{more}".rstrip())
+        lines += [
+            f"guard {name}: {ELSE if when is None else str_of(when, expanded=True)}"
+            for name, when in self.whens.items()
+        ]
+        lines += [
+            f"message {name}: {str_of(update, expanded=True)}"
+            for name, update in self.on_message.items()
+        ]
+        return lines
+
+
+def meaning_of(row: RuledRow) -> str:
+    """What the rules of a row mean, as it stands behind what the row does; "" of none."""
+    found = "" if row.when is None else f" when {str_of(row.when, expanded=True)}"
+    found += " urgent" if row.urgent else ""
+    found += "".join(f" {name} = {str_of(one, expanded=True)}" for name, one in row.do)
+    found += "" if row.carry == "new" else f" carry {row.carry}"
+    return found + ("" if row.by == "world" else f" by {row.by}")
+
+
+def _differ_by(name: str, one: Case, other: Case) -> bool:
+    """Whether values of all names but `name` belong to both cases, which exclude each other.
+
+    Then they can be told apart by `name` alone: as a number it may have another value in each.
+    """
+    alike = (
+        one.values.get(each, value) == value for each, value in other.values.items() if each != name
+    )
+    return (
+        all(alike) and refute([*one.atoms, *(_renamed(each, name) for each in other.atoms)]) is None
+    )
+
+
+def _renamed(form: Atom, name: str) -> Atom:
+    terms = ((f"{each}'" if each == name else each, times) for each, times in form.terms)
+    return Linear(tuple(sorted(terms)), form.constant)
+
+
+def value_problem(value: object, type_: Type, minimum: int | None = None) -> str | None:
+    """Why `value` is none of a type, as what follows its name in an error; None where it is one."""
+    match type_.name:
+        case "int":
+            if type(value) is not int:  # no subclass either: what it does is not known
+                return f"is a whole number (an int), not {quoted(value)} ({type(value).__name__})"
+            if minimum is not None and value < minimum:
+                return f"is at least {minimum}, not {value}"
+        case "bool":
+            if type(value) is not bool:
+                return f"is True or False, not {quoted(value)}"
+        case "enum":
+            if type(value) is not str or value not in type_.members:
+                return f"is {type_}, not {quoted(value)}"
+        case "id":
+            if type(value) is not str:
+                return f"is an id, a text, not {quoted(value)}"
+    return None
+
+
+class RuleReader:
+    """Reads the rules of a file whose structure its schema allows; `faults` are what is wrong.
+
+    `raw` is the file's content. With a fault, what was read is of no use.
+    """
+
+    def __init__(self, raw: Mapping[str, Any]) -> None:
+        self.faults = list[Fault]()
+        self._raw = raw
+        self._labels = frozenset(label for row in raw["rows"] for label in _labels(row))
+        self._members = self._labels | {
+            member
+            for section in ("parameters", "registers", "oracles")
+            for one in raw.get(section, {}).values()
+            if "relation" not in one
+            for member in one.get("of", ())
+        }
+        self._members |= {one for some in raw.get("enums", {}).values() for one in some}
+        self._seen = dict[str, str]()
+        self._definitions = dict[str, Expression]()
+        self.rules = self._read()
+
+    def row(self, index: int) -> dict[str, Any]:
+        """What the row with this index says of rules, as the fields of a `Transition`."""
+        row, place = self._raw["rows"][index], ("rows", index)
+        found: dict[str, Any] = {key: row[key] for key in ("urgent", "carry", "by") if key in row}
+        self._check_row(row, place)
+        if "when" in row:
+            names = self._known(self.rules, self.rules.stored)
+            found["when"] = self._parse(row["when"], (*place, "when"), names, BOOL)
+        if "do" in row:
+            readable = self.rules.names if "guard" in row else self.rules.stored
+            names = self._known(self.rules, readable) | {TAG: enumeration(_labels(row))}
+            updates = self._updates(row["do"], (*place, "do"), names, self.rules)
+            found["do"] = tuple(updates.items())
+        return found
+
+    def _check_row(self, row: Mapping[str, Any], place: Place) -> None:
+        if "when" in row and ("guard" in row or "receive" in row):
+            said = (
+                "a row that receives has no when: what is received is the peer's choice, and never "
+                "refused; decide in the state that follows"
+                if "receive" in row
+                else "a row under a guard has no when of its own; write it at the guard, as in "
+                f'{row["guard"]} = {{ when = "..." }}'
+            )
+            self._fault((*place, "when"), said, "misplaced-when")
+        if row.get("urgent") and ("event" not in row or "when" not in row):
+            said = "urgent belongs to an event with a when: while that is true nothing else happens"
+            self._fault((*place, "urgent"), said, "misplaced-urgent")
+        for key, kind in (("carry", "send"), ("by", "event")):
+            if key in row and kind not in row:
+                said = f"{key} belongs to a row with {kind}; drop it"
+                self._fault((*place, key), said, f"misplaced-{key}")
+
+    def _read(self) -> Rules:
+        raw = self._raw
+        parameters = tuple(
+            Parameter(name, _type(one), one.get("min"))
+            for name, one in self._declared("parameters")
+        )
+        registers = tuple(
+            Register(name, _type(one), one.get("init", ""), one.get("min"))
+            for name, one in self._declared("registers")
+        )
+        oracles = tuple(
+            Oracle(
+                name,
+                BOOL if "relation" in one else _type(one),
+                one.get("min"),
+                one.get("relation", ""),
+                tuple(one["of"]) if "relation" in one else (),
+            )
+            for name, one in self._declared("oracles")
+        )
+        for register in registers:
+            problem = value_problem(register.initial, register.type, register.minimum)
+            if problem is not None:
+                place = ("registers", register.name, "init")
+                self._fault(place, f"init of {register.name} {problem}", "bad-initial-value")
+        rules = Rules(parameters, registers, oracles)
+        for name, text in self._declared("let"):
+            self._definitions[name] = self._parse(text, ("let", name), rules.types)
+        if self.faults:
+            return rules  # what follows would complain of the same names
+        whens = {
+            name: None
+            if one["when"] == ELSE
+            else self._parse(one["when"], ("guards", name, "when"), rules.types, BOOL)
+            for name, one in raw.get("guards", {}).items()
+            if isinstance(one, Mapping) and "when" in one
+        }
+        tags = {label for row in raw["rows"] if "event" not in row for label in _labels(row)}
+        names = self._known(rules, rules.stored) | {TAG: enumeration(tags)}
+        message = raw.get("each", {}).get("message", {})
+        return replace(
+            rules,
+            enums=MappingProxyType({name: tuple(some) for name, some in self._declared("enums")}),
+            asks=raw.get("answers", {}).get("ask", "each"),
+            definitions=MappingProxyType(dict(self._definitions)),
+            whens=MappingProxyType(whens),
+            on_message=MappingProxyType(self._updates(message, ("each", "message"), names, rules)),
+            deciding=MappingProxyType(dict(self._deciding(whens))),
+        )
+
+    def _declared(self, section: str) -> Iterator[tuple[str, Any]]:
+        """What a section declares; a name that cannot be, or stands for two things, is a fault."""
+        for name, one in self._raw.get(section, {}).items():
+            problem = name_problem(name)
+            if name in RESERVED:
+                problem = f"{name} has a meaning of its own in expressions; choose another name"
+            elif name in self._seen:
+                problem = f"{name} is declared under [{self._seen[name]}] too; use another name"
+            elif name in self._members:
+                problem = f"{name} is a label or a member of an enumeration too; use another name"
+            if problem is not None:
+                self._fault((section, name), problem, "bad-name", name)
+            self._seen[name] = section
+            yield name, one
+
+    def _known(self, rules: Rules, names: Sequence[str]) -> dict[str, Type]:
+        return {name: rules.types[name] for name in names}
+
+    def _parse(
+        self, text: str, place: Place, names: Mapping[str, Type], wanted: Type | None = None
+    ) -> Expression:
+        """The expression at `place`; where it has a fault, that is noted."""
+        # A definition is known only where all that it reads is: an oracle is not asked everywhere.
+        known = {
+            name: one for name, one in self._definitions.items() if names_in(one) <= names.keys()
+        }
+        try:
+            found = parse_expression(text, names, self._members, known)
+        except ExpressionError as error:
+            said = str(error)
+            for name in (*self._definitions, *self._raw.get("oracles", {})):
+                if f"unknown name {quoted(name)}" in said:
+                    said = f"{name} asks an oracle, and oracles are asked where guards decide alone"
+            self._fault(place, said, "bad-expression", text, error.position)
+            return FALSE
+        if wanted is not None and not found.type.fits(wanted):
+            said = f"{quoted(text)} is {found.type}, and {wanted} belongs here"
+            self._fault(place, said, "bad-type", text, 0)
+        return found
+
+    def _updates(
+        self, updates: Mapping[str, str], place: Place, names: Mapping[str, Type], rules: Rules
+    ) -> dict[str, Expression]:
+        registers = {register.name: register for register in rules.registers}
+        found = dict[str, Expression]()
+        for name, text in updates.items():
+            if name in registers:
+                found[name] = self._parse(text, (*place, name), names, registers[name].type)
+                continue
+            there = ", ".join(registers) or "none"
+            said = f"there is no register {name} (there are: {there}); declare it under [registers]"
+            self._fault((*place, name), said, "undeclared-register", name, 0)
+        return found
+
+    def _deciding(
+        self, whens: Mapping[str, Expression | None]
+    ) -> Iterator[tuple[str, tuple[str, ...]]]:
+        for index, state in enumerate(self._raw["states"]):
+            guards = tuple(state.get("guards", ()))
+            ruled = [guard for guard in guards if guard in whens]
+            others = [guard for guard in guards if guard not in whens]
+            place = ("states", index, "guards")
+            if ruled and others:
+                said = (
+                    f"{', '.join(ruled)} decide by rules in {state['name']}, and "
+                    f"{', '.join(others)} do not; give each a when, or none"
+                )
+                self._fault(place, said, "mixed-guards", others)
+            elif ruled:
+                rest = [guard for guard in guards if whens[guard] is None]
+                if len(rest) > 1:
+                    said = f'{", ".join(rest)} are "else" in {state["name"]}; one guard is at most'
+                    self._fault(place, said, "second-else", rest)
+                yield state["name"], guards
+
+    def _fault(
+        self, place: Place, said: str, kind: str, value: object = None, offset: int | None = None
+    ) -> None:
+        where = f"{format_path(place)}: " if place[0] != "rows" else f"{place[-1]}: "
+        self.faults.append(Fault(place, where + said, kind, value, offset=offset))
+
+
+def _labels(row: Mapping[str, Any]) -> tuple[str, ...]:
+    found = row.get("send") or row.get("receive") or row.get("event") or ()
+    return (found,) if isinstance(found, str) else tuple(found)
+
+
+def _type(declared: Mapping[str, Any]) -> Type:
+    """The type that a declaration names, or else that of its bounds, or a truth value."""
+    if "of" in declared:
+        return enumeration(declared["of"])
+    if "type" in declared:
+        return {"int": INT, "bool": BOOL, "id": ID}[declared["type"]]
+    return INT if declared.keys() & {"min", "init"} else BOOL
+
+
+def static_faults(
+    rules: Rules, rows: Sequence[tuple[RuledRow, Place]], states: Mapping[str, Place]
+) -> Iterator[Fault]:
+    """What is wrong for some values of the types, with such values.
+
+    In each state exactly one guard is true, and no update takes a number below its minimum.
+    """
+    for state, guards in rules.deciding.items():
+        yield from _decision_faults(rules, state, guards, states[state])
+    seen = set[tuple[str, str, str | None, str]]()
+    for row, place in rows:
+        for name, update in rules.updates(row).items():
+            when = "" if row.when is None else str_of(row.when)
+            key = (name, str_of(update), row.guard, when)
+            if key not in seen:
+                seen.add(key)
+                yield from _minimum_faults(rules, row, place, name, update)
+
+
+def _decision_faults(
+    rules: Rules, state: str, guards: Sequence[str], place: Place
+) -> Iterator[Fault]:
+    whens = {guard: when for guard in guards if (when := rules.whens[guard]) is not None}
+
+    def true_guards(case: Case) -> list[str]:
+        return [guard for guard, when in whens.items() if value_in(when, case) is True]
+
+    def fault(problem: str) -> Fault:
+        return Fault((*place, "guards"), f"in state {state} {problem}", "not-one-guard", state)
+
+    try:
+        for case, true in cases(true_guards, rules.bounds):
+            if len(true) == 1 or (not true and len(whens) < len(guards)):
+                continue
+            values = witness(rules, case)
+            if values is None:
+                yield fault(
+                    f"it cannot be decided whether exactly one guard is true; write the conditions "
+                    f'more simply, or make one guard "{ELSE}"'
+                )
+            elif true:
+                listed = " and ".join(true)
+                yield fault(
+                    f"{listed} are {'both' if len(true) == 2 else 'all'} true at {values}; let "
+                    f"them exclude each other, as with and not"
+                )
+            else:
+                yield fault(f'no guard is true at {values}; add a guard with when = "{ELSE}"')
+            return
+    except TooManyCases:
+        yield fault("the guards have too many cases to be decided; write them more simply")
+
+
+def _minimum_faults(
+    rules: Rules, row: RuledRow, place: Place, name: str, update: Expression
+) -> Iterator[Fault]:
+    register = next(one for one in rules.registers if one.name == name)
+    minimum = register.minimum
+    if minimum is None:
+        return
+    condition = row.when if row.guard is None else rules.whens.get(row.guard)
+
+    def stays(case: Case) -> bool:
+        if condition is not None and value_in(condition, case) is not True:
+            return True
+        after = value_in(update, case)
+        return isinstance(after, Linear) and case.holds(Linear((), minimum).plus(after, -1))
+
+    for case, holds in cases(stays, rules.bounds):
+        if not holds:
+            values = witness(rules, case)
+            said = (
+                f"{row.source} {row.action}: {name} = {str_of(update)} is below its min {minimum} "
+                f"at {values}; add a when that excludes it, or change the min of {name}"
+            )
+            yield Fault(place, said, "below-minimum", name)
+            return
+
+
+def witness(rules: Rules, case: Case) -> str | None:
+    """Values of a case as people write them (`j=0, k=1, not match`); None where none were found."""
+    numbers = whole_numbers(case.atoms)
+    if numbers is None:
+        return None
+    asked = {name for one in case.atoms if one not in rules.bounds for name, _ in one.terms}
+    told = list[str]()
+    for name in rules.names:
+        value = numbers[name] if name in asked else case.values.get(name)
+        if isinstance(value, bool):
+            told.append(name if value else f"not {name}")
+        elif value is not None:
+            told.append(f"{name}={value}")
+    return ", ".join(told) or "all values"

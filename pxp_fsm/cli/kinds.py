@@ -1,0 +1,216 @@
+"""What the argument of `pxp check`, `run`, `show`, `draw` or `serve` is: one place says so.
+
+Core's kinds stand here; plug-ins add files of theirs (`SubjectKind`). Names come first, then files
+by their endings and by the keys at their top, then what the database holds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from pxp_fsm import defaults
+from pxp_fsm.documents import read, text_of
+from pxp_fsm.errors import FileError, UsageError
+from pxp_fsm.registry import Entry, SubjectKind, contributions, listed, load
+
+_HERE = "pxp_fsm.cli"
+
+
+def _entry(short: str, body: str, options: str) -> Entry:
+    return Entry(short, f"{_HERE}.{body}", f"{_HERE}.options.{options}")
+
+
+DATABASE, RUN, SESSION, DATA = "database", "run", "session", "data"
+
+_EXPORT_TABLES = _entry("in the format of another tool", "exchange:tables", "storage:ExportTables")
+_CHECK_TABLES = _entry("its properties, or a formula", "check:tables", "check:CheckTables")
+
+_SERVE_TABLES = _entry("its behaviour, step by step", "explore:tables", "serve:ServeTables")
+_SERVE_RUNS = _entry("its people and assistants", "serve:serve", "serve:ServeRuns")
+_RUN_TASK = _entry("its sessions", "run:run", "sessions:RunTask")
+
+_OWN = {
+    "table": SubjectKind(
+        "a table",
+        {
+            "check": _CHECK_TABLES,
+            "draw": _entry("its automaton, or a counterexample", "draw:tables", "draw:DrawTable"),
+            "export": _EXPORT_TABLES,
+            "serve": _SERVE_TABLES,
+        },
+        keys=("initial", "final", "states", "rows"),
+        names="pxp_fsm.automata.tables:built_in_names",
+        others=("conform",),
+    ),
+    "system": SubjectKind(
+        "a system",
+        {
+            "check": _CHECK_TABLES,
+            "draw": _entry("its members, or a counterexample", "draw:tables", "draw:DrawSystem"),
+            "export": _EXPORT_TABLES,
+            "run": _RUN_TASK,
+            "serve": _SERVE_TABLES,
+        },
+        keys=("members",),
+        others=("mcp",),
+    ),
+    "checked": SubjectKind(
+        "what a plug-in checks",
+        {"check": _CHECK_TABLES},
+        names="pxp_fsm.cli.kinds:checked_names",
+    ),
+    "experiment": SubjectKind(
+        "an experiment",
+        {
+            "check": _entry(
+                "its file and its data", "data:check_experiment", "check:CheckExperiment"
+            ),
+            "compare": _entry("with another", "report:compare", "results:CompareRuns"),
+            "run": _entry("what of it has not run yet", "run:experiment", "sessions:RunExperiment"),
+            "serve": _SERVE_RUNS,
+        },
+        keys=("task", "protocol", "instances", "repetitions", "learning"),
+        others=("mcp",),
+    ),
+    "task": SubjectKind(
+        "a task",
+        {"run": _RUN_TASK},
+        names="pxp_fsm.tasks.task:task_meanings",
+        others=("mcp",),
+    ),
+    DATA: SubjectKind(
+        "data",
+        {"check": _entry("as a task would read them", "data:check", "check:CheckData")},
+        endings=(".csv", ".jsonl"),
+        others=("data select", "data split", "data summarize"),
+    ),
+    DATABASE: SubjectKind(
+        "a database",
+        {
+            "show": _entry("its sessions", "show:database", "show:ShowDatabase"),
+            "verify": _entry("the marks of its runs", "verify:verify", "storage:VerifyDatabase"),
+        },
+        others=("report", "audit"),
+    ),
+    "archive": SubjectKind(
+        "an archive",
+        {"verify": _entry("its files and marks", "exchange:verify", "storage:VerifyArchive")},
+        endings=(".zip",),
+    ),
+    RUN: SubjectKind(
+        "a run",
+        {
+            "show": _entry("its sessions", "show:run", "show:ShowRun"),
+            "compare": _entry("session by session", "report:compare", "results:CompareRuns"),
+            "export": _entry("as files, or an archive", "exchange:runs", "storage:ExportRuns"),
+            "serve": _SERVE_RUNS,
+        },
+        others=("report", "monitor"),
+    ),
+    SESSION: SubjectKind(
+        "a session",
+        {
+            "show": _entry("its messages and why their tags", "show:session", "show:ShowSession"),
+            "draw": _entry("its messages, or an agent's way", "draw:session", "draw:DrawSession"),
+            "serve": _entry(
+                "what happened, and what could have", "explore:session", "serve:ServeSession"
+            ),
+        },
+        others=("monitor", "erase"),
+    ),
+}
+"""Core's kinds. A system file and a table differ by what stands at their top."""
+
+
+@cache
+def kinds() -> Mapping[str, SubjectKind]:
+    """Every kind by its name, ours first."""
+    return {
+        **_OWN,
+        **{name: one for name, one in contributions("kinds").items() if name not in _OWN},
+    }
+
+
+def checked_names() -> frozenset[str]:
+    """What plug-ins check by its name."""
+    return frozenset(one.subject for kind in listed("checks") for one in kind.properties())
+
+
+def kind_of(what: str, database: str | None = None, verb: str = "") -> SubjectKind:
+    """What `what` is: a name, a file, a database, or a run or session in `database`.
+
+    A name that means two things is what the command `verb` takes.
+
+    NAME=TABLE, a member of a system, is what TABLE is. Raises `UsageError` where it is nothing that
+    is known, and `NotThere` where it could only stand in a database.
+    """
+    named = _MEMBER.sub("", what)
+    known = [] if not named.isidentifier() else [one for one in kinds().values() if one.names]
+    # Names are plain, so that a path or a run never makes us load what lists them. One name may
+    # mean two things, such as a task and what a plug-in checks: the command decides.
+    for kind in sorted(known, key=lambda one: verb not in one.verbs):
+        if named in load(kind.names)():
+            return kind
+    if "://" in what:
+        return _OWN[DATABASE]
+    path = Path(named)
+    if path.exists():
+        return _kind_of_file(path)
+    for kind in kinds().values():
+        if kind.endings and named.endswith(kind.endings):
+            return kind  # which is not there: some commands begin one
+    if path.suffix[1:].isalpha():
+        raise UsageError(f"there is no file {named}")
+    # Databases take long to import, and most arguments are none of what is in one.
+    is_session = load("pxp_fsm.cli.stored:find_session")
+    return _OWN[SESSION if is_session(what, database or defaults.STORED) else RUN]
+
+
+_MEMBER = re.compile(r"^[A-Za-z_]\w*=(?=.)")
+
+
+def _kind_of_file(path: Path) -> SubjectKind:
+    every = kinds().values()
+    for kind in every:
+        if kind.endings and path.name.endswith(kind.endings):
+            return kind
+    if path.is_dir():
+        if load("pxp_fsm.tasks.own_data:table_of")(path) is not None:
+            return _OWN[DATA]
+        raise UsageError(f"{path} is a folder without a table of data; name a file in it")
+    if any(form.read and path.suffix == form.ending for form in contributions("formats").values()):
+        return _OWN["table"]  # of another tool, whose format a plug-in reads
+    with path.open("rb") as file:
+        head = file.read(len(_SQLITE))
+    if head in (b"", _SQLITE):
+        return _OWN[DATABASE]
+    top, fault = _keys(path)
+    best = max(every, key=lambda kind: len(top.intersection(kind.keys)))
+    if top.intersection(best.keys):
+        return best
+    if fault is not None:
+        raise fault
+    known = "; ".join(f"{one.about} has {', '.join(one.keys)}" for one in every if one.keys)
+    raise UsageError(f"{path} is none of what is known by what stands at its top: {known}")
+
+
+_SQLITE = b"SQLite format 3"
+_KEY = re.compile(r'^(?:\[\[?\s*"?(\w+)|\s*"?(\w+)"?\s*[=:])', re.MULTILINE)
+
+
+def _keys(path: Path) -> tuple[frozenset[str], FileError | None]:
+    """The keys at the top of a TOML or JSON file; where its syntax is at fault, any, and the fault.
+
+    So a file with a fault is still known for what it is, and its own reader says where the fault
+    stands. Raises `UsageError` for a file of another format.
+    """
+    if path.suffix not in (".toml", ".json"):
+        raise UsageError(f"{path} is neither TOML (.toml) nor JSON (.json), nor a database")
+    text = text_of(path, "a table, a system, an experiment, a study or a network")
+    try:
+        return frozenset(read(text, path.name)), None
+    except FileError as error:
+        return frozenset(key for pair in _KEY.findall(text) for key in pair if key), error

@@ -1,0 +1,33 @@
+"""Whether a name is that of a stored run or of a stored session."""
+
+from __future__ import annotations
+
+from backends.databases import SqlBlackboard
+from pxp_fsm.errors import NotThere, quoted
+from pxp_fsm.tasks.task import task_meanings
+
+
+def find_session(name: str, database: str) -> bool:
+    """Whether `name` means a session of the database, and not a run; `NotThere` for neither."""
+    try:
+        with SqlBlackboard(database, create=False) as board:
+            known = {record.run for record in board.runs()}
+            if name in known or "/" not in name:
+                board.run(name)
+                found = board.listing(name, limit=2)
+                return [line.session for line in found] == [name]
+            board.session(name)
+            return True
+    except NotThere as error:
+        tasks = ", ".join(f"{task} ({about})" for task, about in task_meanings().items())
+        shown = f"no name that pxp list shows; tasks are: {tasks or 'none'}"
+        said = f"{quoted(name)} is no file and {shown}; and {error}"
+        raise NotThere(said) from error
+
+
+def is_session(board: SqlBlackboard, name: str) -> bool:
+    """Whether a session is meant, and not a run: one without a `/` is alone in the run it names."""
+    if "/" in name:
+        return True
+    found = board.listing(name, limit=2)
+    return len(found) == 1 and found[0].session == name
