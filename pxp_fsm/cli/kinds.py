@@ -177,10 +177,8 @@ def _kind_of_file(path: Path) -> SubjectKind:
     for kind in every:
         if kind.endings and path.name.endswith(kind.endings):
             return kind
-    if path.is_dir():
-        if load("pxp_fsm.tasks.own_data:table_of")(path) is not None:
-            return _OWN[DATA]
-        raise UsageError(f"{path} is a folder without a table of data; name a file in it")
+    if path.is_dir():  # the task that reads it says what is missing there
+        return _OWN[DATA]
     if any(form.read and path.suffix == form.ending for form in contributions("formats").values()):
         return _OWN["table"]  # of another tool, whose format a plug-in reads
     with path.open("rb") as file:

@@ -465,7 +465,7 @@ def build_plan(given: Mapping[str, Any], folder: Path) -> Plan:
         values["n"] = None
     instances = values.get("instances")
     if instances is not None:
-        listed = isinstance(instances, tuple)
+        listed = isinstance(instances, list | tuple)
         values["instances"] = ",".join(instances) if listed else str(instances)
     for path in ("data", "materials"):
         if values.get(path) is not None:

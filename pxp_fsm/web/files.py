@@ -17,7 +17,8 @@ from proofs.logic import parse
 from proofs.systems import Composition
 from proofs.systems.folding import Fold, folds
 from pxp_fsm.web.checks import standard_results
-from pxp_fsm.web.pages import digest, static
+from pxp_fsm.web.guard import digest
+from pxp_fsm.web.pages import static
 from pxp_fsm.web.subjects import SystemSubject
 from pxp_fsm.web.views import BlockedView, MoveView, ResultView, StatePicture, StateView, Views
 

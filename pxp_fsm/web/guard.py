@@ -8,9 +8,11 @@ can send requests to a server on the loopback interface; the host's name can be 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import secrets
 import threading
 import time
+from base64 import b64encode
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -148,11 +150,23 @@ class Access:
         return opening(self.cookie, self.token) if self._knows(given) else None
 
 
-_OPENED = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=/">
-<link rel="icon" href="/icon.svg" type="image/svg+xml"><title>Opening</title></head>
+def digest(text: str) -> str:
+    """A script or style that stands in a page, as its content security policy names it."""
+    return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+_GO_ON = 'location.replace("/" + location.hash)'
+"""A refresh alone would lose what stands after `#` in a link: the state of the explorer."""
+
+_OPENED = f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<link rel="icon" href="/icon.svg" type="image/svg+xml"><title>Opening</title>
+<script>{_GO_ON}</script>
+<noscript><meta http-equiv="refresh" content="0; url=/"></noscript></head>
 <body><p><a href="/">Go on</a></p></body></html>
 """
+
+_OPENING_POLICY = POLICY.replace("script-src 'self'", f"script-src {digest(_GO_ON)}")
 
 
 def opening(cookie: str, token: str, *, seconds: int | None = None, tls: bool = False) -> Response:
@@ -160,7 +174,7 @@ def opening(cookie: str, token: str, *, seconds: int | None = None, tls: bool = 
 
     It is no redirection: a strict cookie is not sent along one that another site has begun.
     """
-    found = HTMLResponse(_OPENED)
+    found = HTMLResponse(_OPENED, headers={"content-security-policy": _OPENING_POLICY})
     found.set_cookie(cookie, token, seconds, httponly=True, samesite="strict", secure=tls)
     return found
 

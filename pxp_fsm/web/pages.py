@@ -7,8 +7,6 @@ have others.
 
 from __future__ import annotations
 
-import hashlib
-from base64 import b64encode
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -24,18 +22,13 @@ from starlette.requests import Request
 from starlette.types import ASGIApp
 
 from pxp_fsm.errors import PXPError
-from pxp_fsm.web.guard import POLICY, Admission, Door, RequestGuard
+from pxp_fsm.web.guard import POLICY, Admission, Door, RequestGuard, digest
 
 
 @cache
 def static(name: str) -> str:
     """The text of a file that pages are made of."""
     return resources.files("pxp_fsm.web").joinpath("static", name).read_text("utf-8")
-
-
-def digest(text: str) -> str:
-    """A script or style that stands in a page, as its content security policy names it."""
-    return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +73,7 @@ _NOTE = """<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
+<link rel="icon" href="data:,">
 <style>{style}</style>
 </head>
 <body>

@@ -23,6 +23,7 @@ def blocks(language: str) -> list[str]:
 def test_the_page_shows_the_files_that_lie_beside_it() -> None:
     shown = {text.split()[1]: text for text in blocks("toml")}
     assert shown.pop("empty.toml") == "# empty.toml\n"
+    assert shown.pop("begun.toml") == '# begun.toml\ninitial = "IDLE"\n'
     beside = {path.name: path.read_text("utf-8") for path in WORKBOOK.glob("*.toml")}
     assert shown == beside
 

@@ -104,7 +104,7 @@ def test_a_report_of_several_runs_has_files_of_every_figure_and_tables_with_room
     assert b"one-way, human" in (tmp_path / "new/figures/animals-1-curves.svg").read_bytes()
     assert all(len(table.headings) <= MOST_COLUMNS for table in tables)
     shown = [heading for table in tables for heading in table.headings]
-    assert all(shown.count(f"animals-{number}") == 1 for number in (1, 2, 3))
+    assert all(shown.count(f"animals-{number} (uncontrolled)") == 1 for number in (1, 2, 3))
     source = "".join(file.read_text("utf-8") for file in sorted(tmp_path.glob("r-*.tex")))
     labels = re.findall(r"\\label\{([^}]*)\}", source)
     assert len(labels) == len(set(labels)) == len(tables) + 2 * 3

@@ -176,14 +176,16 @@ def test_a_partner_that_answers_within_a_slot_is_no_news(
         one.carried("WAITING")
         monkeypatch.setattr(found.host.pages, "tell", heard.append)
         try:
-            waits = one.until(lambda _page: heard)
+            waits = one.until(lambda page: page.get("session"))
+            found.host.look(one.subject)
+            known = list(heard)
         finally:
             answers.set()
         assert waits["session"]["messages"] == []  # the molecule is there, and nobody has answered
         while not board.events(f"drug-experts-{one.subject}-1/1/1"):
             time.sleep(0.01)
         found.host.look(one.subject)
-        assert heard == [one.subject]
+        assert heard == known
         assert one.look() == waits
 
 
