@@ -367,7 +367,7 @@ def test_a_running_session_is_followed_until_one_leaves_it(browser: Any, tmp_pat
             blackboard=board,
         )
         apart.submit(lambda: asyncio.run(session.step())).result()
-        arguments = ("--session", "lab/1", "--database", database, "--monitor", "F ended")
+        arguments = ("lab/1", "--database", database, "--monitor", "F ended")
         with served(*arguments) as address, opened(browser, address) as page:
             wait(page, "After message 1 of 1.")
             apart.submit(lambda: asyncio.run(session.step())).result()
