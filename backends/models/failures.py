@@ -14,6 +14,10 @@ from pxp_fsm.errors import Halted, NoAnswer, PXPError, quoted
 AGAIN = frozenset({408, 409, 425, 429})
 """Statuses below 500 after which the same request may do; all from 500 on may, too."""
 
+_BEHIND = frozenset({502, 504})
+"""A gateway did not get a reply in time, or none that it could read: the server behind it may have
+billed one. Servers do not bill what they answer with any other error."""
+
 _PAYMENT = (401, 402, 403, 404)
 _NEVER_SENT = ("ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol", "ProxyError")
 _PASSING = ("overloaded_error", "rate_limit_error", "api_error", "timeout_error", "server_error")
@@ -120,7 +124,7 @@ def _status(error: Any, where: str, key: Key | None) -> PXPError:
     return CallFailed(
         said,
         again=again,
-        billed=in_stream,
+        billed=in_stream or status in _BEHIND,
         wait=retry_after(headers),
         request_id=request_id,
         refused=not again and not in_stream,

@@ -59,6 +59,16 @@ def test_a_passing_failure_is_asked_again_no_sooner_than_the_server_says(
 
 
 @pytest.mark.parametrize("name", BOTH)
+@pytest.mark.parametrize(
+    ("status", "billed"), [(500, False), (502, True), (503, False), (504, True)]
+)
+def test_what_a_gateway_gave_up_may_have_been_billed(name: str, status: int, billed: bool) -> None:
+    with pytest.raises(CallFailed) as failed:
+        served(name, failing(status), ask(), Settings(attempts=1))
+    assert failed.value.billed is billed
+
+
+@pytest.mark.parametrize("name", BOTH)
 def test_a_server_that_never_gets_better_ends_the_session_only(name: str) -> None:
     server, log = Server(failing(529)), Log()
     with pytest.raises(NoAnswer, match=r"HTTP 529.*tried 3 times"):
