@@ -13,7 +13,7 @@ import pytest
 
 from backends.databases import SqlBlackboard
 from pxp_fsm.cli.kinds import kind_of
-from pxp_fsm.errors import NotThere, PXPError, UsageError
+from pxp_fsm.errors import NotThere, PXPError
 from pxp_fsm.experiments import runs
 from pxp_fsm.experiments.plans import Plan
 from tests.command_line import PLACES, pxp
@@ -73,8 +73,13 @@ def test_a_file_of_no_kind_is_refused(name: str, text: str, says: str, tmp_path:
     (tmp_path / name).write_text(text)
     with pytest.raises(PXPError, match=says):
         kind_of(str(tmp_path / name))
-    with pytest.raises(UsageError, match="is a folder"):
-        kind_of(str(tmp_path))
+
+
+def test_a_folder_is_data_of_the_task_that_reads_it(tmp_path: Path) -> None:
+    assert kind_of(str(tmp_path)).about == "data"
+    done = pxp("check", ".", "--task", "rad", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "write your rows to data.csv" in done.stderr
 
 
 def test_a_file_with_a_fault_is_still_known_for_what_it_is(tmp_path: Path) -> None:
