@@ -44,14 +44,21 @@ def answer_schema(problem: Problem) -> Mapping[str, object]:
 def assemble(question: Question, problem: Problem, prompts: Prompts) -> ModelRequest:
     """The request that `question` becomes; whoever sends it decides on schema and temperature.
 
-    What the context holds of earlier sessions comes before this one, each with its instance. What
-    UPDATE_CONTEXT added beside the messages follows the message that it was added at. Who is
-    asked is the receiver of the latest message, or who speaks first.
+    The problem's examples come first, each with its answer as if the model had given it. What the
+    context holds of earlier sessions follows, each with its instance; a session in which nothing
+    was said is left out, and one that ended with the other's message is said to be over, so that
+    one question alone is open. What UPDATE_CONTEXT added beside the messages follows the message
+    that it was added at. Who is asked is the receiver of the latest message, or who speaks first.
     """
     asked = _asked(question)
     turns: list[ChatTurn] = []
+    for instance, answer in problem.examples:
+        turns.append(_opening(question.query, instance, problem, prompts))
+        turns.append(_own(answer, problem, prompts))
     this = Episode(question.instance, question.history, question.context, question.categories)
-    for told in (*question.earlier, this):
+    for told in (*(one for one in question.earlier if one.history), this):
+        if turns and turns[-1].role is ChatRole.USER:
+            turns.append(ChatTurn(ChatRole.USER, prompts.answer.fill("over")))
         turns.append(_opening(question.query, told.instance, problem, prompts))
         known, found = (_each(told.history, one) for one in (told.context, told.categories))
         for message, added, category in zip(told.history, known, found, strict=True):
@@ -62,7 +69,7 @@ def assemble(question: Question, problem: Problem, prompts: Prompts) -> ModelReq
     system = prompts.answer.fill(
         "system",
         query=question.query,
-        labels=", ".join(problem.labels),
+        labels=", ".join(problem.topics or problem.labels),
         typed=problem.form,
         form=_form(problem, prompts.answer.headings),
     )
@@ -128,19 +135,25 @@ def _opening(query: str, instance: Instance, problem: Problem, prompts: Prompts)
 def _turn(
     message: Message, category: str, asked: str, problem: Problem, prompts: Prompts
 ) -> ChatTurn:
-    prediction, explanation = message.answer.prediction, message.answer.explanation
     if message.sender == asked:
-        if prompts.answer.headings:
-            parts = zip(prompts.answer.headings, (prediction, explanation), strict=True)
-            said = "\n".join(f"{heading}: {_on_a_line(text)}" for heading, text in parts)
-            return ChatTurn(ChatRole.ASSISTANT, said)
-        own = {"prediction": _value(prediction, problem), "explanation": explanation}
-        return ChatTurn(ChatRole.ASSISTANT, encoded(own))
+        return _own(message.answer, problem, prompts)
+    prediction, explanation = message.answer.prediction, message.answer.explanation
     frame = framed({"tag": message.tag, "prediction": prediction, "explanation": explanation})
     meaning = prompts.tags.get(message.tag, "")
     wrong = prompts.categories.get(category, meaning)
     said = prompts.answer.fill("received", message=frame, meaning=meaning, category=wrong)
     return ChatTurn(ChatRole.USER, said)
+
+
+def _own(answer: Answer, problem: Problem, prompts: Prompts) -> ChatTurn:
+    """An answer as the model that is asked would have given it."""
+    prediction, explanation = answer.prediction, answer.explanation
+    if prompts.answer.headings:
+        parts = zip(prompts.answer.headings, (prediction, explanation), strict=True)
+        said = "\n".join(f"{heading}: {_on_a_line(text)}" for heading, text in parts)
+        return ChatTurn(ChatRole.ASSISTANT, said)
+    own = {"prediction": _value(prediction, problem), "explanation": explanation}
+    return ChatTurn(ChatRole.ASSISTANT, encoded(own))
 
 
 def _on_a_line(text: str) -> str:

@@ -47,6 +47,7 @@ def check_experiment(request: check_options.CheckExperiment) -> None:
 def _print_sets(what: str, data: DataSet, *, as_json: bool) -> None:
     """How many rows are in each set of the data, and what they predict."""
     sets = {"sessions": data.sessions, "validation": data.validation, "test": data.test}
+    sets |= {"examples": data.examples} if data.examples else {}
     counts = {name: Counter(row.answer.prediction for row in rows) for name, rows in sets.items()}
     if as_json:
         document = {"data": what, "origin": data.origin, "sets": counts}
@@ -67,11 +68,15 @@ def select(request: options.DataSelectOptions) -> None:
     rows = list(_renamed(_rows(request.table, request.output), request.columns))
     kept: Sequence[Record] = rows
     for row_filter in request.filters:
-        kept = row_filter.keep(request.table, kept, request.seed)
+        kept = row_filter.keep(request.table, kept, request.seed, _warn)
     if request.sample is not None:
-        kept = own_data.sample(kept, request.sample, request.seed)
+        kept = own_data.sample(kept, request.sample, request.seed, _warn)
     own_data.write_records(request.output, [row for _, row in kept])
     click.echo(printable(f"{len(kept)} of {counted(len(rows), 'row')} written: {request.output}"))
+
+
+def _warn(said: str) -> None:
+    click.echo(printable(f"Note: {said}"), err=True)
 
 
 def split(request: options.DataSplitOptions) -> None:

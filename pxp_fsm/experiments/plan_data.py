@@ -56,6 +56,9 @@ def load(plan: Plan, task: Task) -> tuple[Task, DataSet]:
         raise UsageError("match requires materials: it compares pathways", "match")
     if task.problem_of is not None:
         task = replace(task, problem=task.problem_of(loaded))
+    if loaded.examples and task.problem is not None:
+        shown = tuple((row.instance, row.answer) for row in loaded.examples)
+        task = replace(task, problem=replace(task.problem, examples=shown))
     return task, loaded
 
 
@@ -91,6 +94,8 @@ def data_fingerprint(plan: Plan, data: DataSet) -> str:
         parts.append(replace(data, sessions=validation(data)).fingerprint)
     if plan.test is not None:
         parts.append(replace(data, sessions=data.test).fingerprint)
+    if data.examples:
+        parts.append(replace(data, sessions=data.examples).fingerprint)
     if data.materials:
         parts.append(hashlib.sha256("\n".join(sorted(data.materials)).encode()).hexdigest())
     return parts[0] if len(parts) == 1 else hashlib.sha256("/".join(parts).encode()).hexdigest()

@@ -22,7 +22,7 @@ from pxp_fsm.errors import DataError, quoted
 from pxp_fsm.prompting.framing import CLOSING, OPENING
 from pxp_fsm.prompting.model import Image
 from pxp_fsm.protocol.decisions import Category
-from pxp_fsm.protocol.messages import Instance, text_problem
+from pxp_fsm.protocol.messages import Answer, Instance, text_problem
 
 MOST_TOKENS = 1_000_000
 
@@ -36,6 +36,7 @@ SLOTS: dict[str, dict[str, tuple[set[str], set[str]]]] = {
         "received": ({"meaning", "category"}, {"message"}),
         "again": (set(), {"reason"}),
         "context": (set(), {"context"}),
+        "over": (set(), set()),
     },
     "judge": {
         "system": (set(), {"form"}),
@@ -45,7 +46,10 @@ SLOTS: dict[str, dict[str, tuple[set[str], set[str]]]] = {
 }
 """Each text's slots: those that it may have, and those that it must have."""
 
-LEFT_OUT = {"context": "This is known besides:\n$context"}
+LEFT_OUT = {
+    "context": "This is known besides:\n$context",
+    "over": "That exchange is over, and no answer to it is wanted. The next one begins here.",
+}
 """The texts that a file may leave out, and what stands in their place."""
 
 
@@ -228,12 +232,14 @@ class Problem:
     value that `from_json` made such a text of. `normal` is the text that is the same for two
     predictions that are the same to the task; None where that is what `from_text` makes. `labels`
     are the words that a prediction is made of, where they are a closed list, and `none` is the word
-    for no label at all, where that may be predicted. `picture` shows an instance, as an image, to
-    whoever is asked; None where it has none. `drawing` is an image for people of an instance that a
-    model reads as text. `described` is what the instance is in words, or None where it is told by
-    its picture alone. `smiles` says that instances and predictions are SMILES, of molecules or of
-    the steps of a pathway, which people are shown as structures. `form` tells, in a sentence or
-    two, how a prediction is typed.
+    for no label at all, where that may be predicted. `topics` are what a model is told to know
+    about (the slot `$labels`): the labels, or where yes or no is predicted those of the data.
+    `examples` are instances with right answers, which a model is shown before it is asked.
+    `picture` shows an instance, as an image, to whoever is asked; None where it has none. `drawing`
+    is an image for people of an instance that a model reads as text. `described` is what the
+    instance is in words, or None where it is told by its picture alone. `smiles` says that
+    instances and predictions are SMILES, of molecules or of the steps of a pathway, which people
+    are shown as structures. `form` tells, in a sentence or two, how a prediction is typed.
     """
 
     name: str
@@ -243,6 +249,8 @@ class Problem:
     from_text: Callable[[str], str]
     to_json: Callable[[str], object] = lambda text: text
     labels: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+    examples: tuple[tuple[Instance, Answer], ...] = ()
     none: str | None = None
     picture: Callable[[Instance], Image | None] = lambda _instance: None
     drawing: Callable[[Instance], Image | None] = lambda _instance: None

@@ -1,7 +1,8 @@
 """Data of one's own, for every task: a table of rows, as CSV or as JSON Lines.
 
 A row has an instance `x`, the `prediction` and the `explanation` that count as right; it may have a
-`key`, the instance's name, and a `set`: sessions, validation or test. Where `x` is a picture it is
+`key`, the instance's name, and a `set`: sessions, validation, test, or examples, whose answers
+models are shown. Where `x` is a picture it is
 a path from the table's own folder.
 """
 
@@ -79,6 +80,7 @@ FILES = ("data.csv", "data.jsonl")
 """The names of the table in a folder of data."""
 
 SETS = ("sessions", "validation", "test")
+_EVERY_SET = (*SETS, "examples")
 _NEEDED = ("x", "prediction", "explanation")
 _KEPT = (*_NEEDED, "key", "set")
 _MOST_FAULTS = 20
@@ -102,11 +104,14 @@ class RowForm:
 class RowFilter(Protocol):
     """Options by which a plug-in lets `pxp data select` keep rows."""
 
-    def keep(self, table: Path, rows: Sequence[Record], seed: int) -> Sequence[Record]:
+    def keep(
+        self, table: Path, rows: Sequence[Record], seed: int, say: Callable[[str], None]
+    ) -> Sequence[Record]:
         """The rows of `table` that are kept, in their order; what is drawn depends on `seed`.
 
-        Raises `UsageError`, with the field, for options that do not fit, and `DataError` with the
-        place of a row that cannot be read.
+        `say` is told, in a sentence, where fewer rows can be drawn than are wanted. Raises
+        `UsageError`, with the field, for options that do not fit, and `DataError` with the place of
+        a row that cannot be read.
         """
 
 
@@ -159,10 +164,16 @@ def write_records(table: Path, rows: Sequence[Mapping[str, str]]) -> None:
     write_atomically(table, text)
 
 
-def sample(rows: Sequence[Record], number: int, seed: int) -> Sequence[Record]:
-    """`number` of the rows, drawn by `seed`, in the order in which they stand."""
+def sample(
+    rows: Sequence[Record], number: int, seed: int, say: Callable[[str], None], of: str = ""
+) -> Sequence[Record]:
+    """`number` of the rows, drawn by `seed`, in the order in which they stand.
+
+    Where there are fewer, `say` is told so, and `of` what they are, and all of them are taken.
+    """
     if number > len(rows):
-        raise UsageError(f"{number} rows are wanted, and there are {len(rows)}")
+        say(f"{number} rows{of} are wanted, and there are {len(rows)}; all of them are taken")
+        return rows
     chosen = random.Random(seed).sample(range(len(rows)), number)
     return [rows[place] for place in sorted(chosen)]
 
@@ -201,7 +212,7 @@ class _Reader:
         self._table = table
         self._form = form
         self._faults: list[str] = []
-        self._sets: dict[str, list[DataRow]] = {name: [] for name in SETS}
+        self._sets: dict[str, list[DataRow]] = {name: [] for name in _EVERY_SET}
         self._keys: dict[str, int] = {}
         self._texts: dict[str, int] = {}
 
@@ -213,8 +224,8 @@ class _Reader:
             self._faults.append(str(DataError.at(self._table, line, str(error))))
             return
         name = record.get("set", "").strip() or SETS[0]
-        if name not in SETS:
-            said = f"column set: {quoted(name)} is none of {', '.join(SETS)}"
+        if name not in _EVERY_SET:
+            said = f"column set: {quoted(name)} is none of {', '.join(_EVERY_SET)}"
             self._faults.append(str(DataError.at(self._table, line, said)))
             return
         self._sets[name].append(row)
@@ -228,8 +239,9 @@ class _Reader:
             rest = [f"{self._table}: and {more:,} more faults"] if more > 0 else []
             raise FileError([*self._faults[:_MOST_FAULTS], *rest])
         sizes = ", ".join(f"{len(rows)} {name}" for name, rows in self._sets.items() if rows)
-        sessions, validation, test = (tuple(self._sets[name]) for name in SETS)
-        return DataSet(f"{self._table.name} ({sizes})", sessions, validation, test)
+        sessions, validation, test, examples = (tuple(rows) for rows in self._sets.values())
+        origin = f"{self._table.name} ({sizes})"
+        return DataSet(origin, sessions, validation, test, examples=examples)
 
     def _row(self, line: int, record: Mapping[str, str]) -> DataRow:
         for column in _NEEDED:

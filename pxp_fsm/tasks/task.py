@@ -35,13 +35,14 @@ class DataRow:
 class DataSet:
     """The rows of a task: those that sessions are about, and those held back.
 
-    `origin` says in words where they come from; `in_sample` that the predictor's authors wrote
-    them too. Where `sessions` is a choice of rows, `whole` is all that there were to choose from.
+    `origin` says in words where they come from; `in_sample` that the predictor's authors wrote them
+    too. Where `sessions` is a choice of rows, `whole` is all that there were to choose from.
     `precedents` says which precedents a machine may use that has some ("" leaves it to the task),
     and `draw`, which is another for each repetition, decides what is drawn of them. `labels` are
     those that predictions are made of, where they are a closed list; `asked` is the one that alone
-    is asked about, yes or no. `materials` is what can be bought, where predictions are pathways
-    back to it, and `compared` the part of them that MATCH compares.
+    is asked about, yes or no. `examples` are rows whose answers models are shown. `materials` is
+    what can be bought, where predictions are pathways back to it, and `compared` the part of them
+    that MATCH compares.
     """
 
     origin: str
@@ -50,6 +51,7 @@ class DataSet:
     test: tuple[DataRow, ...] = ()
     in_sample: bool = False
     whole: tuple[DataRow, ...] = ()
+    examples: tuple[DataRow, ...] = ()
     precedents: str = ""
     draw: str = "0/1"
     labels: tuple[str, ...] = ()

@@ -18,6 +18,9 @@ from pxp_fsm.tasks.task import DataRow, DataSet
 PUBLISHED_FILE = "retro.csv"
 """The authors' file: `output` is the reactants, `input` the product, `explanation` the pathway."""
 
+EXAMPLES_FILE = "few_shot_DRUG.csv"
+"""The authors' examples, of the same columns: what their models are shown in each prompt."""
+
 _SETS = ("sessions", "validation", "test")
 
 
@@ -55,22 +58,30 @@ def published(folder: Path) -> DataSet:
             f"{folder}: there is no {PUBLISHED_FILE} in it, nor in its folder data; write "
             f"your rows to data.csv (pxp help data), or give the authors' data folder as it is"
         )
-    columns = ("input", "output", "explanation")
-    rows = tuple(
-        _published_row(path, line, number, record)
-        for number, (line, record) in enumerate(records(read(path), path, columns), start=1)
-    )
+    rows = _published_rows(path, "retro")
     if not rows:
         raise DataError(f"{path}: has no reactions")
-    return DataSet(f"the authors' {PUBLISHED_FILE} ({len(rows)} reactions)", rows)
+    shown: tuple[DataRow, ...] = ()
+    if path.with_name(EXAMPLES_FILE).is_file():
+        asked = {row.instance.x for row in rows}
+        found = _published_rows(path.with_name(EXAMPLES_FILE), "example")
+        shown = tuple(row for row in found if row.instance.x not in asked)
+    origin = f"the authors' {PUBLISHED_FILE} ({len(rows)} reactions)"
+    return DataSet(origin, rows, examples=shown)
 
 
-def _published_row(path: Path, line: int, number: int, record: Mapping[str, str]) -> DataRow:
+def _published_rows(path: Path, kind: str) -> tuple[DataRow, ...]:
+    columns = ("input", "output", "explanation")
+    return tuple(
+        _published_row(path, line, f"{kind}-{number}", record)
+        for number, (line, record) in enumerate(records(read(path), path, columns), start=1)
+    )
+
+
+def _published_row(path: Path, line: int, key: str, record: Mapping[str, str]) -> DataRow:
     try:
         product = canonical_smiles(record["input"])
         canonical_reactants(record["output"])
     except InvalidSmiles as error:
         raise DataError.at(path, line, str(error)) from error
-    return DataRow(
-        Instance(f"retro-{number}", product), Answer(record["output"], record["explanation"])
-    )
+    return DataRow(Instance(key, product), Answer(record["output"], record["explanation"]))

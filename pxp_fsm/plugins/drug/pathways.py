@@ -96,7 +96,8 @@ def with_pathways(data: DataSet, materials: Path, part: str | None) -> DataSet:
             found.append(replace(row, answer=replace(row.answer, prediction=str(way))))
         return tuple(found)
 
-    sessions, validation, test = map(of, (data.sessions, data.validation, data.test))
+    sets = (data.sessions, data.validation, data.test, data.examples)
+    sessions, validation, test, examples = map(of, sets)
     if faults:
         more = len(faults) - _SHOWN_FAULTS
         rest = [f"and {more:,} more pathways end elsewhere"] if more > 0 else []
@@ -107,6 +108,7 @@ def with_pathways(data: DataSet, materials: Path, part: str | None) -> DataSet:
         sessions=sessions,
         validation=validation,
         test=test,
+        examples=examples,
         materials=bought,
         compared=compared,
     )
@@ -114,7 +116,7 @@ def with_pathways(data: DataSet, materials: Path, part: str | None) -> DataSet:
 
 def refuse_pathways(data: DataSet) -> None:
     """Raise `UsageError` where a prediction is a pathway, and no list of materials is named."""
-    rows = (*data.sessions, *data.validation, *data.test)
+    rows = (*data.sessions, *data.validation, *data.test, *data.examples)
     found = next((row for row in rows if ARROW in row.answer.prediction), None)
     if found is not None:
         raise UsageError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +23,9 @@ class MoleculeFilter:
         "Molecules: keep those with at least N aromatic rings.", None, least=0
     )
 
-    def keep(self, table: Path, rows: Sequence[Record], _seed: int) -> Sequence[Record]:
+    def keep(
+        self, table: Path, rows: Sequence[Record], _seed: int, _say: Callable[[str], None]
+    ) -> Sequence[Record]:
         """The rows whose molecule, in column x, is as wanted."""
         if self.weight is None and self.rings is None:
             return rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +25,9 @@ class LabelFilter:
         "With --per-label: draw N rows whose prediction is none.", None, least=1
     )
 
-    def keep(self, _table: Path, rows: Sequence[Record], seed: int) -> Sequence[Record]:
+    def keep(
+        self, _table: Path, rows: Sequence[Record], seed: int, say: Callable[[str], None]
+    ) -> Sequence[Record]:
         """The rows that are drawn, in their order; all of them where nothing is asked for."""
         if self.per_label is None:
             if self.normals is not None:
@@ -38,10 +40,7 @@ class LabelFilter:
         normal = alone.pop(NONE, [])
         drawn: list[Record] = []
         for label, own in sorted(alone.items()):
-            try:
-                drawn += sample(own, self.per_label, seed)
-            except UsageError as error:
-                raise UsageError(f"{label}: {error}", "per_label") from error
+            drawn += sample(own, self.per_label, seed, say, f" of {label}")
         if self.normals is not None:
-            drawn += sample(normal, self.normals, seed)
+            drawn += sample(normal, self.normals, seed, say, f" of {NONE}")
         return sorted(drawn, key=lambda record: record[0])

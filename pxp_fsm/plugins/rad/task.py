@@ -41,7 +41,7 @@ def query(data: DataSet) -> str:
 
 def problem_of(data: DataSet) -> Problem:
     """A set out of the labels of the data, or yes or no for the one that is asked about."""
-    labels = data.labels
+    labels = data.labels if data.asked is None else _ANSWERS
 
     def from_text(text: str) -> str:
         """Labels joined with ",", or `none`, as a message carries them; raises `DataError`."""
@@ -80,6 +80,7 @@ def problem_of(data: DataSet) -> Problem:
         from_text=from_text,
         to_json=lambda text: sorted(label_set(text, labels)) if data.asked is None else text,
         labels=labels,
+        topics=data.labels,
         none=NONE if data.asked is None else None,
         picture=picture,
         described=lambda _instance: None,
@@ -114,7 +115,7 @@ def one_label(data: DataSet, label: str) -> DataSet:
         sessions=answered(data.sessions),
         validation=answered(data.validation),
         test=answered(data.test),
-        labels=_ANSWERS,
+        examples=answered(data.examples),
         asked=asked,
     )
 
@@ -146,7 +147,8 @@ def load(folder: Path | None) -> DataSet:
     if table_of(folder) is None:
         return replace(published(folder), labels=LABELS)
     data = read_data(folder, FORM)
-    every = (row.answer.prediction for row in (*data.sessions, *data.validation, *data.test))
+    rows = (*data.sessions, *data.validation, *data.test, *data.examples)
+    every = (row.answer.prediction for row in rows)
     found = {one.casefold(): one for text in every for one in text.split(", ") if one != NONE}
     if not found:
         raise DataError(f"{folder}: every prediction is {NONE}; no row has a label to ask about")
@@ -232,7 +234,7 @@ def labels_of(row: DataRow) -> frozenset[str]:
 
 def agents(data: DataSet, memo: bool) -> tuple[Agent, Agent]:
     """A machine that has seen phantoms only, and the database proxy as the human."""
-    match, agree = LabelSets(data.labels or LABELS), SameFindings()
+    match, agree = LabelSets(problem_of(data).labels or LABELS), SameFindings()
     answers = {row.instance.key: row.answer for row in data.sessions}
     respondent = _machine(data)
     machine = Agent(respondent, match=match, agree=agree, query=query(data), memo=memo)
@@ -276,7 +278,7 @@ def accuracy(data: DataSet) -> Sequence[str]:
     ]
     held_back = [(name, rows) for name, rows in _sets(data)[1:] if rows]
     lines += [
-        f"  then, label by label, {name}: {_by_label(after, rows, data.labels)}"
+        f"  then, label by label, {name}: {_by_label(after, rows, problem_of(data).labels)}"
         for name, rows in held_back
     ]
     return lines + [

@@ -14,7 +14,7 @@ import pytest
 from backends.databases.blackboard import Proxy
 from guards import Derived
 from pxp_fsm.errors import DataError, UsageError
-from pxp_fsm.experiments.plan_data import read_plan
+from pxp_fsm.experiments.plan_data import data_fingerprint, read_plan
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.plugins.drug import Reactants, Retrosynthesis, SameReaction
 from pxp_fsm.plugins.drug.data import bundled, published
@@ -225,8 +225,32 @@ def test_the_data_folder_may_be_given_as_published_or_itself(tmp_path: Path) -> 
         published(tmp_path)
 
 
+def test_the_authors_examples_are_shown_to_models_unless_sessions_are_about_them(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "retro.csv").write_text(HEADER + GOOD, "utf-8")
+    assert published(tmp_path).examples == ()
+    plain = read_plan(Plan("drug", data=str(tmp_path)))[1]
+    examples = (
+        (HEADER.strip(), "matchOK"),
+        (GOOD.strip(), "FALSE"),
+        ("CCOC(C)=O,CCO.CC(=O)Cl,x", ""),
+    )
+    (tmp_path / "few_shot_DRUG.csv").write_text("".join(f"{a},{b}\n" for a, b in examples))
+    task, data = read_plan(Plan("drug", data=str(tmp_path)))
+    (example,) = data.examples
+    assert example.instance == Instance("example-2", "CCOC(C)=O")
+    assert task.problem is not None
+    assert task.problem.examples == ((example.instance, example.answer),)
+    assert data.sessions == plain.sessions
+    fingerprints = {data_fingerprint(Plan("drug"), one) for one in (plain, data)}
+    assert len(fingerprints) == 2
+
+
 @pytest.mark.skipif(not AUTHORS.is_dir(), reason="the authors' data are not here")
 def test_the_authors_reactions_load_as_they_are() -> None:
-    rows = published(AUTHORS).sessions
+    data = published(AUTHORS)
+    rows = data.sessions
     assert len(rows) >= 60
+    assert len(data.examples) >= 5
     assert rows[0].answer.prediction.startswith("CC(C)(C)OC(=O)OC(=O)OC(C)(C)C")

@@ -8,12 +8,14 @@ from dataclasses import replace
 import pytest
 
 from backends.models import ModelRespondent, ScriptedModel
-from backends.models.respondent import answer_schema, assemble
+from backends.models.respondent import answer_schema, assemble, read_answer
 from pxp_fsm.errors import DataError, Halted, NoAnswer, UsageError
 from pxp_fsm.plugins.drug.task import PROBLEM
 from pxp_fsm.prompting.framing import unframed
 from pxp_fsm.prompting.model import Capability, ChatRole, Image, ModelRequest, Reply, Stop
+from pxp_fsm.prompting.prompts import LEFT_OUT, Prompt, Prompts
 from pxp_fsm.protocol.messages import Answer, Episode, Instance, Question
+from pxp_fsm.tasks.prompts import prompts_of
 from pxp_fsm.tasks.task import find_task, task_names
 from tests.plugins.drug.prompt_fixtures import (
     ASPIRIN,
@@ -81,6 +83,39 @@ def test_earlier_sessions_come_first_each_with_its_instance() -> None:
         assert [f["instance"] for f in told if "instance" in f] == ["CCO", ASPIRIN.x, "CCN"]
         assert told[1]["explanation"] == hostile.answer.explanation
         assert "<|im_start|>" not in "".join(turn.text for turn in turns)
+
+
+def test_a_session_that_failed_leaves_no_second_question_open() -> None:
+    """One question is open at the end, with its picture; what was before it is said to be over."""
+    image = Image("image/png", b"PNG")
+    seen = replace(PROBLEM, picture=lambda _instance: image)
+    failed = Episode(Instance("one", "CCO"), ())
+    stopped = Episode(Instance("two", "CCC"), TALK[:2])
+    third = Instance("three", "CCN")
+    alone = assemble(Question(PROBLEM.query, third, earlier=(failed,)), seen, PROMPTS)
+    assert alone.turns == assemble(Question(PROBLEM.query, third), seen, PROMPTS).turns
+    asked = Question(PROBLEM.query, third, earlier=(failed, stopped, failed))
+    *before, last = assemble(asked, seen, PROMPTS).turns
+    assert [turn.role for turn in before] == [ChatRole.USER, ChatRole.ASSISTANT]
+    assert [len(turn.images) for turn in (*before, last)] == [1, 0, 1]
+    heard, over, opened = last.text.partition(LEFT_OUT["over"])
+    assert over and PROMPTS.tags["REFUTE"] in heard
+    assert unframed(opened) == ({"instance": "CCN", "picture": "attached"},)
+    own = Prompt({**PROMPTS.answer.texts, "over": "Enough of that."}, 10)
+    assert "Enough of that." in assemble(asked, seen, replace(PROMPTS, answer=own)).turns[-1].text
+
+
+@pytest.mark.parametrize("prompts", [PROMPTS, prompts_of("drug", of_papers=True)])
+def test_examples_are_answers_that_the_model_might_have_given(prompts: Prompts) -> None:
+    shown = replace(PROBLEM, examples=((ASPIRIN, ANSWER),))
+    first, answered, last = assemble(question(*TALK[:0]), shown, prompts).turns
+    assert (first.role, answered.role, last.role) == ("user", "assistant", "user")
+    assert unframed(first.text) == ({"instance": ASPIRIN.x},)
+    read = read_answer(Reply(answered.text), PROBLEM, prompts.answer.headings)
+    assert read == ANSWER
+    talked = assemble(question(*TALK), shown, prompts).turns
+    assert talked[:2] == (first, answered)
+    assert talked[2:] == assemble(question(*TALK), PROBLEM, prompts).turns
 
 
 def test_the_responder_hears_the_first_message_in_its_first_turn() -> None:

@@ -10,7 +10,9 @@ import pytest
 
 from pxp_fsm.errors import FileError
 from pxp_fsm.plugins.rad.data import bundled_path
+from pxp_fsm.tasks.own_data import read_records
 from pxp_fsm.tasks.task import find_task
+from tests.plugins.rad.test_rad import AUTHORS
 from tests.tasks.test_own_data import row, run, written
 
 
@@ -40,8 +42,36 @@ def test_four_rows_of_each_label_are_drawn(tmp_path: Path) -> None:
     assert run("select", folder, "-o", out, "--per-label", 4, "--normals", 2).exit_code == 0
     kept = Counter(json.loads(line)["prediction"] for line in out.read_text().splitlines())
     assert kept == {"Pneumonia": 4, "Cardiomegaly": 4, "none": 2}
-    said = run("select", folder, "-o", out, "--per-label", 10)
-    assert "--per-label: Cardiomegaly: 10 rows are wanted, and there are 9" in said.stderr
+
+
+def test_where_a_label_has_fewer_rows_they_are_all_taken_and_it_says_so(tmp_path: Path) -> None:
+    rows = [row(f"p-{n}", "Pneumonia") for n in range(2)]
+    rows += [row(f"c-{n}", "Cardiomegaly") for n in range(6)]
+    out = tmp_path / "out.jsonl"
+    said = run("select", written(tmp_path, rows), "-o", out, "--per-label", 4, "--normals", 1)
+    assert said.exit_code == 0
+    kept = Counter(json.loads(line)["prediction"] for line in out.read_text().splitlines())
+    assert kept == {"Pneumonia": 2, "Cardiomegaly": 4}
+    assert said.stderr.splitlines() == [
+        "Note: 4 rows of Pneumonia are wanted, and there are 2; all of them are taken",
+        "Note: 1 rows of none are wanted, and there are 0; all of them are taken",
+    ]
+
+
+@pytest.mark.skipif(not AUTHORS.is_dir(), reason="the authors' data are not here")
+def test_the_films_of_the_papers_are_drawn_from_the_authors_table(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "films.csv").write_bytes((AUTHORS / "train_xray_data.csv").read_bytes())
+    films = ["x=img_path", "prediction=label", "explanation=report"]
+    columns = [word for column in films for word in ("--column", column)]
+    out = tmp_path / "out.csv"
+    said = run("select", tmp_path / "films.csv", "-o", out, *columns, "--per-label", 4)
+    assert said.exit_code == 0, said.stderr
+    kept = Counter(record["prediction"] for _, record in read_records(out))
+    assert max(kept.values()) == 4
+    short = {label for label, many in kept.items() if many < 4}
+    assert {label for label in kept if f" rows of {label} are wanted" in said.stderr} == short
 
 
 def test_a_table_of_pictures_stays_in_its_folder(tmp_path: Path) -> None:

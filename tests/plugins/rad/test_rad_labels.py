@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from backends.databases import SqlBlackboard
+from backends.models.respondent import assemble
 from pxp_fsm.errors import DataError, FileError, UsageError
 from pxp_fsm.experiments import plan_data, runs
 from pxp_fsm.experiments.plans import Plan
@@ -17,6 +18,7 @@ from pxp_fsm.plugins.rad.data import bundled, bundled_path
 from pxp_fsm.plugins.rad.radiograph import LABELS
 from pxp_fsm.plugins.rad.task import RAD, OneFinding, labels_of, load, one_label, problem_of
 from pxp_fsm.protocol.messages import Answer, Message, Question
+from pxp_fsm.tasks.prompts import prompts_of
 
 
 def own(folder: Path, *predictions: str) -> Path:
@@ -144,3 +146,18 @@ def test_labels_that_cannot_stand_in_a_question_are_refused(
     with pytest.raises((DataError, FileError)) as raised:
         load(own(tmp_path, *predictions))
     assert says in str(raised.value)
+
+
+@pytest.mark.parametrize("of_papers", [False, True])
+def test_a_model_asked_for_one_label_knows_the_labels_and_is_asked_yes_or_no(
+    of_papers: bool,
+) -> None:
+    _, data = plan_data.load(Plan("rad", label="pneumonia"), RAD)
+    problem = problem_of(data)
+    asked = Question(problem.query, data.sessions[0].instance)
+    system = assemble(asked, problem, prompts_of("rad", of_papers=of_papers)).system
+    assert ", ".join(LABELS) in system
+    assert "Does this chest X-ray show Pneumonia? Predict yes or no." in system
+    for wrong in ("yes, no", "labels joined", "every one of them", "findings"):
+        assert wrong not in system
+    assert (problem.labels, problem.none) == (("yes", "no"), None)
