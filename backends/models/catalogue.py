@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -21,6 +22,13 @@ from pxp_fsm.schemas import FileKind
 HOMES = {"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com/v1"}
 """The kinds of models there are, each with the server that is meant where no URL is given."""
 
+BASE_URL = {"anthropic": "ANTHROPIC_BASE_URL", "openai": "OPENAI_BASE_URL"}
+"""The variables of the vendors' own libraries that name a server in the vendor's place.
+
+They are read from the environment alone, where the key is, and from no `.env` file: whoever is
+given a folder is not to send the key elsewhere by it.
+"""
+
 _FORMS = "write anthropic:NAME, openai:NAME or openai:NAME@URL"
 _URL = re.compile(r"@(?=https?://)")
 
@@ -35,8 +43,16 @@ class ModelName:
 
     @property
     def at_home(self) -> bool:
-        """Whether it is the vendor's own server, which the vendor's key may be sent to."""
+        """Whether it is the vendor's own server."""
         return self.url == HOMES[self.kind]
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether the vendor's key and headers may be sent there.
+
+        It is the vendor's own server, or the one that the environment names in its place.
+        """
+        return self.at_home or self.url == _home(self.kind)
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.model}" + ("" if self.at_home else f"@{self.url}")
@@ -50,7 +66,13 @@ def parse_model_name(name: str) -> ModelName:
     model, *urls = _URL.split(rest)
     if not model or not model.isprintable() or model != model.strip() or len(urls) > 1:
         raise UsageError(f"{quoted(name)} does not name a model of {kind}; {_FORMS}")
-    return ModelName(kind, model, _url(name, urls[0]) if urls else HOMES[kind])
+    return ModelName(kind, model, _url(name, urls[0]) if urls else _home(kind))
+
+
+def _home(kind: str) -> str:
+    """The server that is meant where a name has no URL; raises `UsageError`."""
+    named = os.environ.get(BASE_URL[kind], "").strip()
+    return _url(BASE_URL[kind], named) if named else HOMES[kind]
 
 
 def _url(name: str, url: str) -> str:
@@ -350,8 +372,10 @@ class Catalogue:
 
 
 def _fits(pattern: str, name: ModelName) -> bool:
-    """A pattern without a URL is of the vendor's own server."""
-    return fnmatchcase(str(name), pattern) and (name.at_home or "@" in pattern)
+    """A pattern without a URL is of the vendor's own server, or the one in its place."""
+    if "@" in pattern:
+        return fnmatchcase(str(name), pattern)
+    return name.is_trusted and fnmatchcase(f"{name.kind}:{name.model}", pattern)
 
 
 def catalogue(path: Path | None = None) -> Catalogue:

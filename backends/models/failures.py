@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import email.utils
 import math
+import re
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -22,6 +23,9 @@ _PAYMENT = (401, 402, 403, 404)
 _NEVER_SENT = ("ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol", "ProxyError")
 _PASSING = ("overloaded_error", "rate_limit_error", "api_error", "timeout_error", "server_error")
 
+_TOO_LONG = re.compile(r"context.(length|window|size|limit)|prompt is too long", re.IGNORECASE)
+"""How servers say, each in its own words, that a request is longer than the context window."""
+
 MOST_TOKENS = 2**31 - 1
 """More than any call uses, and the most that every database keeps."""
 
@@ -39,7 +43,8 @@ class CallFailed(NoAnswer):
     `again` says whether the same request may still succeed, after `wait` seconds if the server
     said so; `billed` whether it may have cost money, and `cost` how many dollars at most, where
     that is known. `sent` is False where no server was reached; `refused` says that a server did not
-    take the request as it is, `malformed` that its reply was none.
+    take the request as it is, `malformed` that its reply was none, `too_long` that the request does
+    not fit into the model's context window.
     """
 
     def __init__(
@@ -54,6 +59,7 @@ class CallFailed(NoAnswer):
         cost: float = 0.0,
         refused: bool = False,
         malformed: bool = False,
+        too_long: bool = False,
     ) -> None:
         super().__init__(cause)
         self.again = again
@@ -64,6 +70,7 @@ class CallFailed(NoAnswer):
         self.cost = cost
         self.refused = refused
         self.malformed = malformed
+        self.too_long = too_long
 
 
 def malformed(what: str, request_id: str = "") -> CallFailed:
@@ -128,6 +135,7 @@ def _status(error: Any, where: str, key: Key | None) -> PXPError:
         wait=retry_after(headers),
         request_id=request_id,
         refused=not again and not in_stream,
+        too_long=status in (400, 413) and _TOO_LONG.search(f"{kind} {message}") is not None,
     )
 
 

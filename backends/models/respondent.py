@@ -20,7 +20,13 @@ from pxp_fsm.prompting.model import (
     Reply,
 )
 from pxp_fsm.prompting.prompts import Problem, Prompts
-from pxp_fsm.prompting.replies import headed_parts, strict_object, unfenced, whole_text
+from pxp_fsm.prompting.replies import (
+    ContextExceeded,
+    headed_parts,
+    strict_object,
+    unfenced,
+    whole_text,
+)
 from pxp_fsm.protocol.messages import Answer, Episode, Instance, Message, Question, text_problem
 from pxp_fsm.sessions.policy import update_context
 
@@ -178,7 +184,9 @@ class ModelRespondent:
     """Asks `model` for predictions and explanations (ASK_AGENT); fills `Respondent`.
 
     An unusable reply (empty, refused, cut, malformed, or not allowed by the task) is asked for
-    again, with the reason, `attempts` times in all; then there is `NoAnswer`. `repetition`, from
+    again, with the reason, `attempts` times in all; then there is `NoAnswer`. Where the context
+    window is full, the older half of the earlier sessions is left out, again until none is left;
+    then there is `NoAnswer`, too. `repetition`, from
     1, tells repetitions apart, so that no cache makes them the same.
     """
 
@@ -203,6 +211,18 @@ class ModelRespondent:
         return f"{self._model.name} prompts={self._prompts.fingerprint[:12]}"
 
     async def answer(self, question: Question) -> Answer:
+        while True:
+            try:
+                return await self._answer(question)
+            except ContextExceeded:
+                if not question.earlier:
+                    raise
+                kept = len(question.earlier) // 2
+                question = replace(
+                    question, earlier=question.earlier[len(question.earlier) - kept :]
+                )
+
+    async def _answer(self, question: Question) -> Answer:
         prompt = self._prompts.answer
         usable = await ask_until_usable(
             self._model.reply,

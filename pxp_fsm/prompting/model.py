@@ -30,10 +30,14 @@ class Capability(StrEnum):
 
 
 class Stop(StrEnum):
-    """Why a reply ended; only `END` is a whole one."""
+    """Why a reply ended; only `END` is a whole one.
+
+    `LENGTH` is the bound of the request, `CONTEXT` the model's context window.
+    """
 
     END = "end"
     LENGTH = "length"
+    CONTEXT = "context"
     REFUSAL = "refusal"
 
 

@@ -6,12 +6,22 @@ import json
 import re
 
 from pxp_fsm.documents import unique_keys
-from pxp_fsm.errors import DataError, quoted
+from pxp_fsm.errors import DataError, NoAnswer, quoted
 from pxp_fsm.prompting.model import Reply, Stop
 
 
+class ContextExceeded(NoAnswer):
+    """What was asked, with the reply, does not fit into the model's context window."""
+
+
 def whole_text(reply: Reply) -> str:
-    """The text of a reply that is whole; raises `DataError` where it is refused, cut or empty."""
+    """The text of a reply that is whole; raises `DataError` where it is refused, cut or empty.
+
+    Raises `ContextExceeded` where the context window was full: asking again with the reason would
+    be longer still.
+    """
+    if reply.stop is Stop.CONTEXT:
+        raise ContextExceeded("the conversation does not fit into the model's context window")
     if reply.stop is Stop.REFUSAL:
         raise DataError("it was refused")
     if reply.stop is not Stop.END:

@@ -180,7 +180,7 @@ def test_empty_content_is_a_reply_without_text(name: str) -> None:
     ("name", "reason", "stop"),
     [
         (ANTHROPIC, "max_tokens", Stop.LENGTH),
-        (ANTHROPIC, "model_context_window_exceeded", Stop.LENGTH),
+        (ANTHROPIC, "model_context_window_exceeded", Stop.CONTEXT),
         (ANTHROPIC, "refusal", Stop.REFUSAL),
         (ANTHROPIC, "stop_sequence", Stop.END),
         (OPENAI, "length", Stop.LENGTH),

@@ -9,6 +9,7 @@ from backends.models.failures import CallFailed
 from backends.models.registry import Serving
 from backends.models.settings import Settings
 from pxp_fsm.errors import Halted, NoAnswer
+from pxp_fsm.prompting.model import Stop
 from tests.backends.model_servers import (
     ANTHROPIC,
     BOTH,
@@ -22,6 +23,7 @@ from tests.backends.model_servers import (
     good,
     message,
     run,
+    said,
     served,
 )
 
@@ -66,6 +68,41 @@ def test_what_a_gateway_gave_up_may_have_been_billed(name: str, status: int, bil
     with pytest.raises(CallFailed) as failed:
         served(name, failing(status), ask(), Settings(attempts=1))
     assert failed.value.billed is billed
+
+
+TOO_LONG = {
+    "Anthropic": {"type": "invalid_request_error", "message": "prompt is too long: 9 > 8 maximum"},
+    "OpenAI": {"code": "context_length_exceeded", "message": "This model's maximum context length"},
+    "llama.cpp": {"type": "exceed_context_size_error", "message": "the request exceeds"},
+}
+
+
+@pytest.mark.parametrize("name", BOTH)
+@pytest.mark.parametrize("words", TOO_LONG)
+def test_a_request_that_is_longer_than_the_context_window_is_sent_once(
+    name: str, words: str
+) -> None:
+    """It is no fault of the run, costs nothing, and whoever asked is told why."""
+    body = {"error": TOO_LONG[words]}
+    log, server = Log(), Server(lambda _request: httpx2.Response(400, json=body), good(name))
+    reply = served(name, server, ask(), log=log)
+    assert (reply.text, reply.stop, reply.served.cost) == ("", Stop.CONTEXT, 0.0)
+    assert (len(server.seen), [call.dollars for call in log.calls]) == (1, [0.0])
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_a_reply_is_not_asked_for_at_a_length_for_which_the_window_has_no_room(name: str) -> None:
+    reason = "max_tokens" if name == ANTHROPIC else "length"
+    cut = httpx2.Response(200, json=said(name, "so", reason))
+    body = {"error": TOO_LONG["OpenAI"]}
+    server = Server(lambda _request: cut, lambda _request: httpx2.Response(400, json=body))
+    reply = served(name, server, ask())
+    assert (reply.text, reply.stop, len(server.seen)) == ("so", Stop.LENGTH, 2)
+    if name == ANTHROPIC:
+        full = said(name, "so", "model_context_window_exceeded")
+        server = Server(lambda _request: httpx2.Response(200, json=full))
+        assert served(name, server, ask()).stop is Stop.CONTEXT
+        assert len(server.seen) == 1
 
 
 @pytest.mark.parametrize("name", BOTH)

@@ -31,7 +31,17 @@ from backends.models.registry import check_model
 from backends.models.settings import Settings
 from pxp_fsm.errors import FileError, Halted, NoAnswer, UsageError
 from pxp_fsm.prompting.model import Capability, Usage
-from tests.backends.model_servers import ANTHROPIC, BOTH, KEY, OPENAI, Server, ask, reply_to, served
+from tests.backends.model_servers import (
+    ANTHROPIC,
+    BOTH,
+    KEY,
+    OPENAI,
+    Server,
+    ask,
+    good,
+    reply_to,
+    served,
+)
 from tests.backends.records import NAME, RUN, record
 
 ROOT = Path(__file__).parents[2]
@@ -96,6 +106,64 @@ def test_any_name_is_parsed_or_refused(name: str) -> None:
             assert parse_model_name(str(parse_model_name(text))) == parse_model_name(text)
         except UsageError as error:
             assert str(error)
+
+
+@pytest.mark.parametrize(
+    ("name", "variable", "url"),
+    [
+        (ANTHROPIC, "ANTHROPIC_BASE_URL", "https://gateway.example"),
+        (OPENAI, "OPENAI_BASE_URL", "https://gateway.example/v1"),
+    ],
+)
+def test_a_server_that_the_environment_names_is_asked_in_the_vendors_place(
+    monkeypatch: pytest.MonkeyPatch, name: str, variable: str, url: str
+) -> None:
+    at_home = catalogue().facts(name)
+    monkeypatch.setenv(at_home.server.key, KEY)
+    monkeypatch.setenv(variable, f"{url}/")
+    facts = catalogue().facts(name)
+    assert str(facts.name) == f"{name}@{url}"
+    assert (facts.server, facts.price) == (at_home.server, at_home.price)
+    assert catalogue().facts(str(facts.name)) == facts
+    server = Server(good(name))
+    assert served(name, server, ask()).text == "fine"
+    (request,) = server.seen
+    assert str(request.url).startswith(f"{url}/")
+    assert request.headers["authorization"] == f"Bearer {KEY}"
+    other = catalogue().facts(f"{name}@https://elsewhere.example/v1")
+    assert (other.server.key, other.price) == ("", None)
+    monkeypatch.setenv(variable, "https://me:secret@gateway.example")
+    with pytest.raises(UsageError, match="holds no key"):
+        parse_model_name(name)
+
+
+def test_a_server_named_in_a_folders_env_file_is_not_asked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_text("ANTHROPIC_BASE_URL=https://thief.example\n")
+    assert parse_model_name(ANTHROPIC).url == HOMES["anthropic"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "anthropic:claude-opus-5-5@http://localhost:4000",
+        "anthropic:claude-next-6-4-20270101",
+        "anthropic:claude-haiku-7",
+    ],
+)
+def test_a_model_that_is_not_known_by_name_keeps_its_thought_and_its_effort(name: str) -> None:
+    known = catalogue().server(parse_model_name("anthropic:claude-opus-5-5"))
+    server = catalogue().server(parse_model_name(name))
+    assert (
+        (server.thinking, server.effort)
+        == (known.thinking, known.effort)
+        == (
+            16_000,
+            ("low", "medium", "high", "xhigh", "max"),
+        )
+    )
 
 
 def test_capabilities_are_declared_and_checked_before_a_run(

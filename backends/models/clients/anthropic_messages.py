@@ -45,7 +45,7 @@ _STOPS = {
     "end_turn": Stop.END,
     "stop_sequence": Stop.END,
     "max_tokens": Stop.LENGTH,
-    "model_context_window_exceeded": Stop.LENGTH,
+    "model_context_window_exceeded": Stop.CONTEXT,
     "refusal": Stop.REFUSAL,
 }
 
@@ -85,7 +85,7 @@ class AnthropicMessages:
         if self._made is None:
             import anthropic
 
-            bounded = http_options(at_home=self._facts.name.at_home, transport=self._transport)
+            bounded = http_options(trusted=self._facts.name.is_trusted, transport=self._transport)
             self._made = anthropic.AsyncAnthropic(
                 api_key=self._key.reveal() if self._key is not None else "none",
                 base_url=self._facts.name.url,

@@ -33,10 +33,10 @@ def longest(timeout: float, tokens: int) -> float:
     return timeout + _SECONDS_A_TOKEN * tokens
 
 
-def http_options(*, at_home: bool, transport: httpx2.AsyncBaseTransport | None) -> dict[str, Any]:
+def http_options(*, trusted: bool, transport: httpx2.AsyncBaseTransport | None) -> dict[str, Any]:
     """Options of a vendor's HTTP client: bounded responses, and no redirect followed.
 
-    Headers that the environment adds for the vendor are sent to its own server only (`at_home`).
+    Headers that the environment adds for the vendor are sent to a `trusted` server only.
     """
     import httpx2
 
@@ -72,7 +72,7 @@ def http_options(*, at_home: bool, transport: httpx2.AsyncBaseTransport | None) 
             if request.headers.get(name) == value or name in _VENDORS:
                 request.headers.pop(name, None)
 
-    hooks = {"response": [on_response], "request": [] if at_home else [on_request]}
+    hooks = {"response": [on_response], "request": [] if trusted else [on_request]}
     options: dict[str, Any] = {"follow_redirects": False, "event_hooks": hooks}
     return (
         {**options, "mounts": _mounts()}

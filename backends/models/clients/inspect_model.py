@@ -33,7 +33,7 @@ PREFIX = "inspect:"
 
 _STOPS = {
     "max_tokens": Stop.LENGTH,
-    "model_length": Stop.LENGTH,
+    "model_length": Stop.CONTEXT,
     "content_filter": Stop.REFUSAL,
 }
 

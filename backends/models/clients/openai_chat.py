@@ -72,7 +72,7 @@ class OpenAIChat:
             require_extra("openai", self.name, {"openai": "the library openai"})
             import openai
 
-            bounded = http_options(at_home=self._facts.name.at_home, transport=self._transport)
+            bounded = http_options(trusted=self._facts.name.is_trusted, transport=self._transport)
             self._made = openai.AsyncOpenAI(
                 api_key=self._key.reveal() if self._key is not None else "none",
                 base_url=self._facts.name.url,

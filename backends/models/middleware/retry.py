@@ -50,8 +50,10 @@ def retried(
 ) -> Layer:
     """Asks a model again where that may help. `sleep` and `draw` are the clock and the dice.
 
-    A reply that was cut by its bound is asked for again with four times that bound, twice at most;
-    its usage is that of all of them. A request that a server refuses before it has replied to any
+    A reply that was cut by its bound is asked for again with four times that bound, twice at most,
+    as long as the context window has room; its usage is that of all of them. A request that is
+    longer than the context window has an empty reply that says so: whoever asks can leave some of
+    it out. A request that a server refuses before it has replied to any
     is the run's fault, and stops it. `on_wait` is told of each pause that somebody might wonder at:
     how long it is, and why.
     """
@@ -67,6 +69,9 @@ def retried(
             except CallFailed as error:
                 failed += 1
                 spent += error.cost
+                if error.too_long:
+                    full = cut.pop() if cut else Reply("", Stop.CONTEXT)
+                    return _with(cut, full, failed, spent)
                 if error.refused and not answers:
                     raise Halted(f"{error}: mend that, then resume the run") from error
                 no_reply = error.malformed and not answers and patience.attempts >= UNREACHED

@@ -249,3 +249,25 @@ def test_a_prediction_is_given_back_to_a_model_as_it_gave_it(name: str) -> None:
         value = problem.to_json(carried)
         assert problem.from_json(value) == carried
         assert isinstance(value, list) == (problem.prediction["type"] == "array")
+
+
+@pytest.mark.parametrize("sessions", [0, 1, 2, 5, 8])
+def test_where_the_context_window_is_full_the_oldest_sessions_are_left_out(sessions: int) -> None:
+    """As many of the latest as fit, by halves; no retry gives a reason, which would be longer."""
+    before = tuple(Episode(Instance(f"x{n}", "C" * (n + 1)), TALK[:2]) for n in range(sessions))
+    for room in range(sessions + 1):
+        model = Talking(
+            lambda request, room=room: (  # type: ignore[misc]
+                Reply("", Stop.CONTEXT) if len(request.turns) > 2 * room + 1 else GOOD
+            )
+        )
+        asked = replace(question(), earlier=before)
+        assert now(ModelRespondent(model, PROBLEM, PROMPTS).answer(asked)) == ANSWER
+        kept = [unframed(turn.text)[-1]["instance"] for turn in model.requests[-1].turns[::2]]
+        assert kept == [*(told.instance.x for told in before), ASPIRIN.x][-len(kept) :]
+        assert len(kept) - 1 <= room < 2 * len(kept)
+        assert all("could not be used" not in turn.text for turn in model.requests[-1].turns)
+    full = Talking(lambda _request: Reply("", Stop.CONTEXT))
+    with pytest.raises(NoAnswer, match="does not fit into the model's context window"):
+        now(ModelRespondent(full, PROBLEM, PROMPTS).answer(asked))
+    assert len(full.requests) == 1 + sessions.bit_length()
