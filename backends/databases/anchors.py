@@ -97,7 +97,7 @@ def differences(anchor: Path, key: Path, marks: Iterable[Mark]) -> list[Integrit
         if mark is None:
             problems.append(IntegrityProblem(f"run {run}", "it was signed, and is not there"))
         elif mark.mark != line["mark"]:
-            counted = f"{line['sessions']} sessions and {line['messages']} messages"
+            counted = f"{line['sessions']} sessions and {line['messages']} events"
             problems.append(
                 IntegrityProblem(
                     f"run {run}", f"it is not what was signed at its end, with {counted}"

@@ -223,6 +223,7 @@ def session_record(
 
 
 def _system_record(session: Session, run: str, repetition: int, position: int) -> SessionRecord:
+    faults = session.faults.of(session.system.channel)
     members = tuple(
         MemberRecord(
             one.name,
@@ -248,7 +249,7 @@ def _system_record(session: Session, run: str, repetition: int, position: int) -
         assumptions=(),
         agents=tuple((one.name, one.description) for one in members[:2]),
         channel=session.system.channel.name,
-        faults=f"seed {session.seed}, {session.faults}",
+        faults=", ".join(filter(None, (f"seed {session.seed}", faults))),
         members=members,
     )
 

@@ -17,7 +17,7 @@ _HEADINGS = (
     "again",
     "a session",
     "tokens in",
-    "from cache",
+    "prompt cache",
     "out",
     "dollars",
     "s/call",

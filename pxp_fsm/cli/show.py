@@ -29,6 +29,7 @@ from backends.databases import (
     calls_of_session,
     origin_of,
 )
+from backends.databases.records import SYSTEM
 from backends.databases.session_documents import (
     closing_part,
     message_part,
@@ -46,7 +47,10 @@ from pxp_fsm.protocol.messages import NOTHING, Message
 from pxp_fsm.protocol.relations import Judgement, Outcome
 from pxp_fsm.sessions.events import Event
 
-_HEADINGS = ("session", "instance", "protocol", "messages", "ended")
+_HEADINGS = ("session", "instance", "protocol", "events", "ended")
+_MESSAGES, _ACTIONS = "messages", "actions"
+"""What the events of two agents are, and those of a system: a message there is sent and delivered.
+"""
 
 
 def database(request: options.ShowDatabase) -> None:
@@ -103,7 +107,8 @@ def _list(board: SqlBlackboard, name: str | None, request: _Listing) -> None:
     if request.as_json:
         found = board.listing(name, limit=request.limit, skipped=request.skip)
         rows = [
-            dict(zip(_HEADINGS, row, strict=True)) for row in zip(*_columns(found), strict=True)
+            dict(zip(_headings([line]), row, strict=True))
+            for line, row in zip(found, zip(*_columns(found), strict=True), strict=True)
         ]
         click.echo(json.dumps(rows, indent=1))
     else:
@@ -127,13 +132,13 @@ def list_all(board: SqlBlackboard, run: str | None, limit: int, skipped: int) ->
     columns = _columns(found)
     if (shown := console()).is_terminal:
         table = Table(box=box.SIMPLE_HEAD)
-        for heading in _HEADINGS:
+        for heading in _headings(found):
             table.add_column(heading, no_wrap=heading == "session")
         for line in zip(*columns, strict=True):
             table.add_row(*map(Text, line))
         shown.print(table)
     else:  # a table for eyes takes a minute for a hundred thousand lines
-        click.echo("\n".join(_lines(columns)))
+        click.echo("\n".join(_lines(_headings(found), columns)))
     shown_runs = {line.run for line in found}
     for record in board.runs():
         origin = origin_of(record.plan) if record.run in shown_runs else None
@@ -147,6 +152,13 @@ def list_all(board: SqlBlackboard, run: str | None, limit: int, skipped: int) ->
         for summary in runs:
             over = f"{counted(summary.sessions, 'session')}, {summary.over:,} over"
             click.echo(f"  {printable(summary.run)}: {over}")
+
+
+def _headings(found: Sequence[SessionLine]) -> Sequence[str]:
+    """The headings of a list: what its sessions have is named, where they are of one kind."""
+    kinds = {_ACTIONS if line.protocol == SYSTEM else _MESSAGES for line in found}
+    events = kinds.pop() if len(kinds) == 1 else _HEADINGS[3]
+    return (*_HEADINGS[:3], events, *_HEADINGS[4:])
 
 
 def _columns(found: Sequence[SessionLine]) -> list[list[str]]:
@@ -171,9 +183,9 @@ def _ended(ending: str | None, cause: str | None) -> str:
     return ending or "not over"
 
 
-def _lines(columns: Sequence[list[str]]) -> Iterable[str]:
+def _lines(headings: Sequence[str], columns: Sequence[list[str]]) -> Iterable[str]:
     """Each session a line below the headings; made by columns, since a loop over lines is slow."""
-    headed = ([heading, *column] for heading, column in zip(_HEADINGS, columns, strict=True))
+    headed = ([heading, *column] for heading, column in zip(headings, columns, strict=True))
     return map(str.rstrip, map("  ".join, zip(*map(_aligned, headed), strict=True)))
 
 

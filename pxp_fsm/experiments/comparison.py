@@ -39,6 +39,7 @@ def estimate_sheet(outcomes: Outcomes) -> Sheet:
 def explanation(outcomes: Outcomes) -> Sequence[str]:
     """What the intervals are, in words, as far as the run has them."""
     repetitions = {repetition for repetition, _ in outcomes.classes}
+    instances = {instance for _, instance in outcomes.classes}
     if not repetitions:
         return ()
     if len(repetitions) == 1:
@@ -46,7 +47,8 @@ def explanation(outcomes: Outcomes) -> Sequence[str]:
     few = " Few repetitions make their error a rough one." if len(repetitions) < 10 else ""
     return (
         "Intervals are Wilson's for the effective number of sessions: repetitions are about the "
-        "same instances, and sessions of a repetition share a machine, so the larger of the two "
+        f"same {counted(len(instances), 'instance')}, and sessions of a repetition share a "
+        "machine, so the larger of the two "
         f"clustered standard errors counts.{few}",
     )
 

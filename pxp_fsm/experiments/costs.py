@@ -79,10 +79,10 @@ class Meter:
             return ""
         priced = not self.unpriced or self.dollars
         money = f"${self.dollars:.4f}{'+' if self.unpriced else ''}" if priced else "price unknown"
-        known = f", {self.known:,} from the cache" if self.known else ""
+        cached = f", {self.known:,} of them cached" if self.known else ""
         failed = f", {self.failed:,} failed" if self.failed else ""
         return (
-            f"{self.calls:,} calls{known}{failed}, {self.sent:,} tokens in, "
+            f"{self.calls + self.known:,} calls{cached}{failed}, {self.sent:,} tokens in, "
             f"{self.received:,} out, {money}, {self.rate:,.0f} calls/min"
         )
 

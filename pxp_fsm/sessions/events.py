@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from pxp_fsm.automata.actions import Decide, Deliver, Exchange, External, Send, SystemAction
+from pxp_fsm.automata.channels import Channel
 from pxp_fsm.automata.system import System
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.protocol.messages import NOTHING, Message
@@ -27,8 +28,18 @@ class Faults:
     loss: float = 0.1
     duplication: float = 0.1
 
-    def __str__(self) -> str:
-        return f"loss {self.loss}, duplication {self.duplication}"
+    def of(self, channel: Channel) -> str:
+        """What of them can happen on `channel`, in words; empty where nothing can.
+
+        >>> import pxp_fsm as pxp
+        >>> from pxp_fsm.automata.channels import parse_channel
+        >>> pxp.Faults().of(parse_channel("fifo:1,far:hub=lossy:1"))
+        'loss 0.1'
+        """
+        loses = any(one.lossy for one in channel.each)
+        doubles = any(one.duplicating for one in channel.each)
+        said = [f"loss {self.loss}"] * loses + [f"duplication {self.duplication}"] * doubles
+        return ", ".join(said)
 
     def __post_init__(self) -> None:
         for name in ("loss", "duplication"):

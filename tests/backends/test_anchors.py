@@ -117,7 +117,7 @@ def test_a_database_of_before_is_seen(tmp_path: Path) -> None:
         anchors.sign_run(board, "drug-1", anchor, anchors.private_key(private))
     assert found((database, anchor, public)) == []
     (problem,) = found((tmp_path / "before.sqlite", anchor, public))
-    assert "not what was signed at its end, with 1 sessions and 2 messages" in problem.what
+    assert "not what was signed at its end, with 1 sessions and 2 events" in problem.what
 
 
 def test_a_line_that_was_changed_or_taken_out_is_seen(anchored: tuple[Path, Path, Path]) -> None:

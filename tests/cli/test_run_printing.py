@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from pathlib import Path
 
@@ -34,6 +35,7 @@ def test_a_run_prints_one_screen_and_the_rest_where_it_is_asked_for(
     assert all(len(line) <= 80 for line in said.splitlines() if not line.startswith("Run "))
     for part in ("two-way intelligible", "runs/blackboard.sqlite", "animals-1-*", "pxp show"):
         assert part in said
+    assert re.search(r"of 4 sessions are .*\(95%: [0-9.]+ to [0-9.]+, of 2 instances\)", said)
     assert "How sure" not in said
     code, whole, _ = pxp(capsys, "run", "animals", "--resume", "animals-1", "-v")
     for part in ("How sure", "AGREE is the same reason", "Proved of these sessions: term"):

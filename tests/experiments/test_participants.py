@@ -171,7 +171,10 @@ def test_a_recorded_run_is_replayed_without_asking_anybody(table: Table, tmp_pat
         run.execute()
         assert run.name == "animals-2"
         assert transcript(board, "animals-2") == said
-        assert run.meter.calls == 0
+        costs = board.costs("animals-2")
+        calls, cached = (sum(getattr(one, name) for one in costs) for name in ("calls", "cached"))
+        assert calls == cached > 0
+        assert run.meter.shown().startswith(f"{calls} calls, {cached} of them cached, ")
     assert table.asked == []
 
 

@@ -178,7 +178,7 @@ def run_against_others(
 
     recorded = with_models("again.toml", 'replay = "calls.jsonl"')
     replay = ("--models", recorded, "--output", "again")
-    assert "from the cache" in pxp(*common, *replay)
+    assert "of them cached" in pxp(*common, *replay)
     assert len(journal(address)) == before + len(calls)
     again = told(pxp, "again/blackboard.sqlite")
     assert [again["answer"][i] for i in (1, 2)] == ["48", "48"]

@@ -25,7 +25,8 @@ class ListOptions:
 
     Runs and costs are those of the database; models are those of the catalogue, with prices;
     systems are the built-in tables, and the tables and system files of this folder. Of costs, calls
-    served from the call cache are counted and cost nothing; "again" counts retries after a failure,
+    served from the call cache are counted ("cached" says how many) and cost nothing; "prompt cache"
+    are tokens that the vendor had cached; "again" counts retries after a failure,
     "a session" the calls per started session, and "unsettled" the calls that were under way when a
     run was stopped: each counts for the most that it may have cost. Without an argument list what
     can be listed.

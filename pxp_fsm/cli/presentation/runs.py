@@ -235,7 +235,10 @@ def _two_way(finished: Mapping[str, FinishedRun]) -> str:
         verb = "is" if 1 in (held, number) else "are"
         kind = "" if len(finished) > 1 else f" {verb} two-way intelligible"
         interval = f"{found.interval.low:.2f} to {found.interval.high:.2f}"
-        told.append(f"{about}{held} of {counted(number, 'session')}{kind} (95%: {interval})")
+        instances = len({instance for _, instance in one.outcomes.classes})
+        # Repetitions are about the same instances: sessions are no independent ones beyond these.
+        basis = f", of {counted(instances, 'instance')}" if instances < number else ""
+        told.append(f"{about}{held} of {counted(number, 'session')}{kind} (95%: {interval}{basis})")
     line = f"{', '.join(told)}."
     return f"Two-way intelligible: {line}" if len(finished) > 1 else line[0].upper() + line[1:]
 

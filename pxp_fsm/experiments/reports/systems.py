@@ -162,7 +162,7 @@ class SystemReport:
             )
             for one in self.costs
         ]
-        headings = "model", "calls", "from cache", "failed", "tokens in", "tokens out", "dollars"
+        headings = "model", "calls", "cached", "failed", "tokens in", "tokens out", "dollars"
         return self._table("costs", "What models cost.", (*headings, "seconds a call"), rows)
 
     def as_data(self) -> dict[str, Any]:
