@@ -2,7 +2,8 @@
 
 A request is what every member is told (`prompting.members.briefing`), with the name of the
 `session`. A reply is `do`, `to` and `payload`, as of a model. The whole conversation is in each
-request, so that a program that was started anew goes on where it was.
+request, so that a program that was started anew goes on where it was. `docs/programs.md` is the
+page, `program.schema.json` the JSON Schema of both.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from asyncio import Lock
 from asyncio.subprocess import PIPE, Process
 from asyncio.subprocess import create_subprocess_exec as start_process
 from contextlib import suppress
+from importlib import resources
+from typing import Any
 
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.errors import DataError, NoAnswer, UsageError, quoted
@@ -24,6 +27,13 @@ from pxp_fsm.sessions.actors import Intent, Turn
 
 LONGEST = 1_000_000
 """The longest line that is read, in bytes."""
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of requests and replies, as published with the package."""
+    text = resources.files(__package__).joinpath("program.schema.json").read_text("utf-8")
+    loaded: dict[str, Any] = json.loads(text)
+    return loaded
 
 
 class ProgramMember:
@@ -88,6 +98,8 @@ class ProgramMember:
         try:
             process = await self._started()
             said = await _exchanged(process, line)
+        except ConnectionError:  # it has ended before it was asked
+            said = b""
         except (OSError, ValueError) as error:
             await self.aclose()
             raise NoAnswer(f"the program cannot be asked: {error}") from error

@@ -14,6 +14,7 @@ import click
 from sphinx.application import Sphinx
 
 import pxp_fsm as pxp
+from backends import programs
 from backends.models.catalogue import CATALOGUE
 from backends.models.scripts import SCRIPT
 from proofs.claims import catalogue
@@ -72,7 +73,8 @@ SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "A mapping of a recording": MAPPING.schema,
     "A catalogue of models": CATALOGUE.schema,
     "A script of a model": SCRIPT.schema,
-    "What a program is asked, and answers": process.schema,
+    "What a program under test is asked, and answers": process.schema,
+    "What a program as a member is asked, and replies": programs.schema,
 }
 
 

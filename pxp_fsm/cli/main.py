@@ -219,7 +219,8 @@ _EXIT_CODES = """Exit codes: 0 success; 1 a stored run was changed (verify), a r
 contains messages that no correct agent could have sent (audit), a verdict is not the expected one
 (check), a formula is false (monitor), a program differs from its table (conform), or a package is
 shadowed (doctor); 2 the request or its data cannot be used; 3 a database or a disk failed; 4 a
-verdict is unknown (check, conform), or a session could not be read (monitor); 130 stopped by Ctrl-C
+verdict is unknown (check, conform), or a session could not be read (monitor); 5 a fault of a member
+ended a session (run); 130 stopped by Ctrl-C
 (every message sent so far is stored); 141 the reader of the pipe has closed it."""
 
 

@@ -35,6 +35,7 @@ from pxp_fsm.experiments.runs import Progress, Run
 from pxp_fsm.experiments.statistics import statistics_of
 from pxp_fsm.options import settings
 from pxp_fsm.protocol.messages import NOTHING
+from pxp_fsm.protocol.rules import FAULTS
 from pxp_fsm.sessions.events import Event
 from pxp_fsm.sessions.learning import Gated, Keep
 from pxp_fsm.tasks.task import find_task
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 Request = options.RunTask | options.RunExperiment
+
+FAULTY = 5
+"""Exit code where a fault of a member ended a session."""
 
 _SHOWN = 20
 """Up to so many sessions of a system, each is told when it is over; of one, each action is."""
@@ -71,18 +75,18 @@ Begun = Callable[[SqlBlackboard], Iterator[tuple[str, Run[Any]]]]
 """The runs to be carried on, by setting; each is recorded when it is asked for."""
 
 
-def run(request: options.RunTask) -> None:
+def run(request: options.RunTask) -> int:
     """Run a new plan or system, or resume or fork a run, then print and write what came of it.
 
     Whatever can be wrong with the plan, its data, its members or the output folder is found before
-    the run.
+    the run. The exit code says whether a fault ended a session.
     """
     of_system = is_system_file(request.plan["task"])
     begun, screen = _system(request) if of_system else _task(request)
-    _carry_all(request, begun, screen, new=request.resume is None and request.fork is None)
+    return _carry_all(request, begun, screen, new=request.resume is None and request.fork is None)
 
 
-def experiment(request: options.RunExperiment) -> None:
+def experiment(request: options.RunExperiment) -> int:
     """Run an experiment, or what is left of it, then print and write what came of it."""
     _where(request)
     _signing_key(request)
@@ -95,11 +99,12 @@ def experiment(request: options.RunExperiment) -> None:
         click.echo(printable(f"Experiment {found.title}, fingerprint {found.fingerprint}"))
         yield "", opened
 
-    _carry_all(request, begun, TaskScreen(request, Monitors(())), new=True)
+    return _carry_all(request, begun, TaskScreen(request, Monitors(())), new=True)
 
 
-def _carry_all(request: Request, begun: Begun, screen: Screen, *, new: bool) -> None:
-    """Carry runs to their end, one after the other, and show what came of them."""
+def _carry_all(request: Request, begun: Begun, screen: Screen, *, new: bool) -> int:
+    """Carry runs to their end, one after the other, and show what came of them: the exit code."""
+    finished: list[str] = []
     database, output = _where(request)
     key = _signing_key(request)
     if new:
@@ -113,6 +118,7 @@ def _carry_all(request: Request, begun: Begun, screen: Screen, *, new: bool) -> 
                 if request.anchor is not None and key is not None:
                     anchors.sign_run(board, started.name, request.anchor, key)
                 screen.finish(setting, started, board)
+                finished.append(started.name)
             except KeyboardInterrupt:
                 stopped = f"Stopped. {_resumable(started, board, request, screen)}"
                 raise KeyboardInterrupt(stopped) from None
@@ -120,6 +126,20 @@ def _carry_all(request: Request, begun: Begun, screen: Screen, *, new: bool) -> 
                 how = _resumable(started, board, request, screen)
                 raise Halted(f"{error}\n{how}") from error
         screen.conclude(board, _named(board, request.database, output))
+        return _faults(board, finished)
+
+
+def _faults(board: SqlBlackboard, finished: Sequence[str]) -> int:
+    """Say which sessions of runs a fault of a member has ended; the exit code."""
+    faulty = [one for run in finished for one in board.listing(run) if one.ending in FAULTS]
+    if not faulty:
+        return 0
+    click.echo(f"A fault ended {counted(len(faulty), 'session')}:", err=True)
+    for one in faulty[:_SHOWN]:
+        click.echo(printable(f"  {one.session}, {one.ending}: {one.cause}"), err=True)
+    if len(faulty) > _SHOWN:
+        click.echo(f"  and {len(faulty) - _SHOWN:,} more", err=True)
+    return FAULTY
 
 
 def _carry(run: Run[Any], board: SqlBlackboard, request: Request, screen: Screen) -> None:

@@ -14,6 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput, Output
@@ -23,8 +26,10 @@ import pxp_fsm as pxp
 from backends.models.member import ModelMember
 from backends.models.scripts import ScriptedModel
 from backends.people import PersonMember
-from backends.programs import ProgramMember
+from backends.programs import ProgramMember, schema
+from pxp_fsm.errors import DataError
 from pxp_fsm.prompting.framing import unframed
+from pxp_fsm.prompting.members import briefing, read_intent
 from pxp_fsm.protocol.rules import Ending
 
 ASKS = pxp.build_automaton(
@@ -116,6 +121,46 @@ def test_a_model_without_a_usable_reply_ends_the_session_as_that() -> None:
     assert session.ending is Ending.NO_ANSWER
     assert "no usable reply in 3 attempts" in session.cause
     assert len(session.events) == 1
+
+
+STORY = st.lists(
+    st.fixed_dictionaries(
+        {
+            "do": st.sampled_from(["FREE", "TAKEN", "WAIT", "", 7]),
+            "to": st.sampled_from(["", "asks", None]),
+            "payload": st.sampled_from([None, {"seat": 3}, "x"]),
+        },
+        optional={"why": st.just("so")},
+    ),
+    max_size=1,
+)
+
+
+@given(STORY, st.text(max_size=20))
+def test_what_a_program_is_asked_and_replies_is_as_published(story: Any, ask: str) -> None:
+    """Every request follows the schema; a reply that is taken follows it, and a faulty one not."""
+    published = schema()
+    Draft202012Validator.check_schema(published)
+    request, reply = (
+        Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": published["$defs"]})
+        for name in ("request", "reply")
+    )
+    taken = list[bool]()
+
+    def told(turn: pxp.Turn) -> pxp.Intent | None:
+        line = {"session": turn.session, **briefing(turn, GRANTS)}
+        request.validate(json.loads(json.dumps(line)))
+        for said in story:
+            try:
+                read_intent(json.dumps(said), turn, GRANTS)
+                taken.append(True)
+            except DataError:
+                taken.append(False)
+        return pxp.Intent("TAKEN")
+
+    ran(told, ask)
+    for said, is_taken in zip(story, taken, strict=True):
+        assert reply.is_valid(said) or not is_taken
 
 
 @contextmanager

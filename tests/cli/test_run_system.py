@@ -115,7 +115,8 @@ def test_a_stopped_run_is_resumed_and_as_another_one_refused(tmp_path: Path) -> 
     who = f"server=program:{sys.executable} {program}"
     program.write_text(waiting, "utf-8")
     code, said = run(tmp_path, path, "--respondent", who)
-    assert code == 0 and "is over: no answer: server: the program has ended" in said
+    assert code == 5 and "is over: no answer: server: the program has ended" in said
+    assert "A fault ended 1 session:\n  asking-1/1/1, no answer: server: the program" in said
     program.write_text(replying, "utf-8")
     code, said = run(tmp_path, path, "--respondent", who)
     assert code == 0 and "server>client +REPLY 7" in said and "finished: 1" in said
@@ -132,7 +133,7 @@ def test_a_payload_that_breaks_its_schema_ends_the_session_as_that(tmp_path: Pat
         f'format = 1\n[[line]]\npurpose = "member"\nreply = {reply}\n', encoding="utf-8"
     )
     code, said = run(tmp_path, path, "--respondent", f"server=script:{script}")
-    assert code == 0 and "the payload of REPLY does not fit: $: 'many' is not of type" in said
+    assert code == 5 and "the payload of REPLY does not fit: $: 'many' is not of type" in said
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,8 @@ class RunOptions:
     Of a task it counts how many sessions are intelligible, as in Table 1 of the papers. Of a
     system it first says what is proved. Of an experiment, finished runs are skipped, and a changed
     file is a new experiment (JSON Schema: pxp_fsm/experiments/experiment.schema.json).
+
+    Exit code 5: a fault of a member, which is told, ended a session.
     """
 
     without: ClassVar[str] = "task"
