@@ -129,12 +129,14 @@ def shows(problem: Problem, instance: Instance) -> tuple[Mapping[str, object], t
 
 def _opening(query: str, instance: Instance, problem: Problem, prompts: Prompts) -> ChatTurn:
     parts, images = shows(problem, instance)
-    if "instance" in parts and not prompts.answer.has("question", "instance"):
+    shown = any(prompts.answer.has("question", slot) for slot in ("instance", "x"))
+    if "instance" in parts and not shown:
         raise DataError(
             f"the prompts' [answer] question lacks $instance, without which a model does not know "
             f"what {problem.name} is about"
         )
-    said = prompts.answer.fill("question", query=query, instance=framed(parts))
+    x = _on_a_line(str(parts.get("instance", PICTURE)))
+    said = prompts.answer.fill("question", query=query, instance=framed(parts), x=x)
     return ChatTurn(ChatRole.USER, said, images)
 
 
@@ -147,7 +149,14 @@ def _turn(
     frame = framed({"tag": message.tag, "prediction": prediction, "explanation": explanation})
     meaning = prompts.tags.get(message.tag, "")
     wrong = prompts.categories.get(category, meaning)
-    said = prompts.answer.fill("received", message=frame, meaning=meaning, category=wrong)
+    said = prompts.answer.fill(
+        "received",
+        message=frame,
+        meaning=meaning,
+        category=wrong,
+        prediction=_on_a_line(prediction),
+        explanation=_on_a_line(explanation),
+    )
     return ChatTurn(ChatRole.USER, said)
 
 
@@ -163,7 +172,7 @@ def _own(answer: Answer, problem: Problem, prompts: Prompts) -> ChatTurn:
 
 
 def _on_a_line(text: str) -> str:
-    """One's own words on one line, with whatever could steer a reader escaped."""
+    """Words without a frame: on one line, with whatever could steer a reader escaped."""
     return encoded(text)[1:-1].replace('\\"', '"')
 
 

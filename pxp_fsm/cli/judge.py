@@ -51,7 +51,7 @@ def _named(
     """The judge and how it is asked; raises what `named.models` does."""
     (record,) = [record for record in board.runs() if record.run == run]
     plan = stored_plan(record)
-    source = plan.prompts if prompts is None else prompts_text(prompts)
+    source = plan.prompts if prompts is None else prompts_text(prompts, plan.task)
     wanted = Plan(plan.task, judge=model, prompts=source)
     return members.models(wanted, find_task(plan.task), DataSet("", ()), settings)
 

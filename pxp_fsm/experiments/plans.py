@@ -471,7 +471,7 @@ def build_plan(given: Mapping[str, Any], folder: Path) -> Plan:
         if values.get(path) is not None:
             values[path] = str(folder / values[path])
     if "prompts" in values:
-        values["prompts"] = prompts_text(folder / values["prompts"])
+        values["prompts"] = prompts_text(folder / values["prompts"], values["task"])
     return Plan(**values)
 
 

@@ -31,9 +31,9 @@ _HEADING = re.compile(r"[A-Za-z][A-Za-z ]{0,30}")
 
 SLOTS: dict[str, dict[str, tuple[set[str], set[str]]]] = {
     "answer": {
-        "system": ({"query", "labels", "typed"}, {"form"}),
-        "question": ({"query", "instance"}, set()),
-        "received": ({"meaning", "category"}, {"message"}),
+        "system": ({"query", "labels", "typed", "form"}, set()),
+        "question": ({"query", "instance", "x"}, set()),
+        "received": ({"meaning", "category", "message", "prediction", "explanation"}, set()),
         "again": (set(), {"reason"}),
         "context": (set(), {"context"}),
         "over": (set(), set()),
@@ -107,16 +107,46 @@ Slots = Mapping[str, tuple[set[str], set[str]]]
 """A prompt's texts by name: the slots that each may have, and those that it must have."""
 
 
-def read_prompts(source: str, where: str) -> Prompts:
-    """The prompts that are written in `source`; raises `DataError`, which names `where`."""
+_TABLES = {"answer", "judge", "tags", "categories"}
+
+
+def read_prompts(source: str, where: str, task: str = "") -> Prompts:
+    """The prompts that are written in `source`; raises `DataError`, which names `where`.
+
+    A file for several tasks has a table for each, such as `[rad.answer]` and `[drug.answer]`: of
+    these, that of `task` is read.
+    """
     raw = _raw(source, where)
-    _keys(raw, {"answer", "judge", "tags", "categories"}, where)
+    if raw and not raw.keys() & _TABLES and all(isinstance(one, dict) for one in raw.values()):
+        if task not in raw:
+            raise DataError(
+                f"{where}: there is no table [{task or 'TASK'}.answer]; there are prompts of: "
+                f"{quoted(', '.join(raw))}"
+            )
+        raw, where = raw[task], f"{where}, {task}"
+    _keys(raw, _TABLES, where)
     answer, judge = (_prompt(raw, name, SLOTS[name], where, headed=True) for name in SLOTS)
+    _check_answer(answer, f"{where}, [answer]")
     if judge.headings:
         raise DataError(f"{where}, [judge]: its reply is yes or no; leave out headings")
     tags, categories = (_sentences(raw, name, where) for name in ("tags", "categories"))
     _keys(categories, set(Category), f"{where}, [categories]")
     return Prompts(answer, judge, tags, categories)
+
+
+def _check_answer(answer: Prompt, here: str) -> None:
+    """Raise `DataError` where a model is not told its reply's form, or nothing of what was said."""
+    told = f"{answer.texts['system']} {answer.texts['question']}"
+    written = answer.headings and all(f"{heading}:" in told for heading in answer.headings)
+    if not answer.has("system", "form") and not written:
+        raise DataError(
+            f"{here} system lacks $form; without it, headings must be set and written, with a "
+            f"colon, in system or question"
+        )
+    if not any(answer.has("received", one) for one in ("message", "prediction", "explanation")):
+        raise DataError(
+            f"{here} received lacks $message, or in its place $prediction or $explanation"
+        )
 
 
 def read_each(

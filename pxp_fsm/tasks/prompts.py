@@ -33,10 +33,10 @@ def bundled_prompts(task: str, of_papers: bool = False, variant: str = "") -> st
     )
 
 
-def prompts_text(path: Path) -> str:
-    """The text of the prompts in the file `path`; raises `DataError` where they cannot be used."""
+def prompts_text(path: Path, task: str) -> str:
+    """The text of the file `path`; raises `DataError` where it has no usable prompts of `task`."""
     text = text_of(path, "a file of prompts", error=DataError).replace("\r\n", "\n")
-    read_prompts(text, str(path))
+    read_prompts(text, str(path), task)
     return text
 
 
@@ -44,4 +44,4 @@ def prompts_of(task: str, source: str | None = None, *, of_papers: bool = False)
     """The prompts that a plan means: `source`, or those that come with `task`."""
     if source is None:
         return read_prompts(bundled_prompts(task, of_papers), f"the prompts of {task}")
-    return read_prompts(source, "the plan's prompts")
+    return read_prompts(source, "the plan's prompts", task)

@@ -45,6 +45,12 @@ def test_the_bundled_prompts_are_whole() -> None:
     ("old", "new", "said"),
     [
         ('"s $form"', '"s"', "[answer] system lacks $form"),
+        ("r $message", "r $meaning", "[answer] received lacks $message, or in its place"),
+        (
+            'system = "s $form"',
+            'headings = ["A", "B"]\nsystem = "A: B"',
+            "system lacks $form; without",
+        ),
         ("$message", "$message $tag", "has '$tag'"),
         ("q $instance", "costs $5", "write $$ for a dollar sign"),
         ("q $instance", "${instance.__class__}", "write $$ for a dollar sign"),
@@ -69,6 +75,34 @@ def test_a_fault_is_named_with_its_place(old: str, new: str, said: str) -> None:
         read_prompts(LEAST.replace(old, new, 1), "mine.toml")
     assert str(found.value).startswith("mine.toml")
     assert said in str(found.value)
+
+
+def test_a_paper_is_one_file_for_two_tasks() -> None:
+    """Each part is read as a file of its own would be; another task is told what there is."""
+    other = LEAST.replace("q $instance", "Q $x")
+    both = "".join(
+        text.replace("[answer]", f"[{task}.answer]").replace("[judge]", f"[{task}.judge]")
+        for task, text in (("rad", LEAST), ("drug", other))
+    )
+    assert read_prompts(both, "b.toml", "rad") == read_prompts(LEAST, "b.toml")
+    assert read_prompts(both, "b.toml", "drug") == read_prompts(other, "b.toml", "drug")
+    for task, named in (("animals", "animals"), ("", "TASK")):
+        with pytest.raises(DataError, match=rf"no table \[{named}.answer\]; .*: 'rad, drug'"):
+            read_prompts(both, "b.toml", task)
+    with pytest.raises(DataError, match=r"b\.toml, drug, \[answer\] question has '\$z'"):
+        read_prompts(both.replace("$x", "$z"), "b.toml", "drug")
+
+
+def test_a_form_may_be_written_by_its_headings() -> None:
+    found = prompts(
+        **{
+            'system = "s $form"\nquestion = "q $instance"': (
+                'headings = ["Pathway", "Explanation"]\nsystem = "s"\n'
+                'question = "$x. Pathway: <pathway> Explanation: <explanation>"'
+            )
+        }
+    )
+    assert found.answer.headings == ("Pathway", "Explanation")
 
 
 @given(st.text())
