@@ -29,6 +29,7 @@ def test_a_page_is_told_everything_when_it_is_opened(tmp_path: Path) -> None:
             "network",
             "run",
             "training",
+            "written",
             "comparison",
             "measures",
             "begin",

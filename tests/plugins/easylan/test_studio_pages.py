@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import runpy
+import time
 from pathlib import Path
 from typing import Any
 
@@ -300,6 +301,47 @@ def test_the_developer_edits_with_holes_hints_and_goes_back(browser: Any, tmp_pa
         button(page, "Skip this example").click()
         wait(page, "Handled: 0 of 1.")
         wait(page, "not trained yet")
+
+
+WATCH = """() => {
+  document.seen = "";
+  new MutationObserver(() => {
+    const found = document.querySelector('[aria-label="what the model writes"]');
+    document.seen += found?.innerText ?? "";
+  }).observe(document.body, { childList: true, subtree: true, characterData: true });
+}"""
+
+
+def slowly(socket: Any) -> None:
+    """Let messages of the server come one by one, as those of a model do that takes its time."""
+
+    def late(message: Any) -> None:
+        time.sleep(0.05)
+        socket.send(message)
+
+    socket.connect_to_server().on_message(late)
+
+
+def test_streaming_is_switched_off_and_on_beside_the_steps(browser: Any, tmp_path: Path) -> None:
+    """What a model writes is shown while it writes it; the switch is kept with the network."""
+    path, examples = french(tmp_path)
+    arguments = (path, "--model", MODEL, "--examples", str(examples))
+    with served(*arguments) as address, opened(browser, address) as page:
+        page.route_web_socket("**/api/events", slowly)
+        for shown in (False, True):
+            box = page.get_by_label("Show streaming")
+            box.click()
+            expect(box).to_be_checked(checked=shown)
+            page.reload()
+            expect(box).to_be_checked(checked=shown)
+            page.evaluate(WATCH)
+            button(page, "Train on Vienne", exact=False).click()
+            button(page, "Not yet: improve the network").click()
+            page.get_by_role("group", name="step GAP").wait_for()
+            assert ("gap" in page.evaluate("document.seen")) is shown
+            button(page, "Stop").click()
+            button(page, "Skip this example").click()
+            wait(page, "Handled: 0 of 1.")
 
 
 def test_what_is_done_is_counted_as_the_table_does(browser: Any, tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from pxp_fsm.plugins.easylan.distance.measures import by_hand, confirmations, counted, ued
 from pxp_fsm.plugins.easylan.experiments.comparison import acts_in_steps
 from pxp_fsm.plugins.easylan.lan import Lan
@@ -146,7 +148,7 @@ def test_earlier_results_are_compared_after_each_change_if_the_developer_wants_i
         with Lan.editing(path) as lan:  # somebody else's change is compared too
             lan.edit(Edit("Solver", AgentField.KNOWLEDGE, ("rhyme",)))
         assert len(compared(one, 5)["regressions"]) == 1
-        assert one.post("compares", compares=False)[0] == 204
+        assert one.post("settings", compares=False)[0] == 204
         one.until(lambda: not one.parts["notes"]["compares"])
         assert one.post("undo", version=5) == (200, 6)
         assert one.post("run", input="x")[0] == 204  # what a comparison would have come before
@@ -269,6 +271,31 @@ def test_the_studio_the_events_and_the_log_count_the_same(tmp_path: Path) -> Non
     assert counted(actions, history).startswith("UED 46; confirmations 2; ")
     assert history.network.names == ("Solver",)  # the update went with its example
     assert not history.network.handled
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_what_models_write_for_a_step_is_shown_unless_it_is_switched_off(
+    tmp_path: Path, streams: bool
+) -> None:
+    path, model = _solver(tmp_path), script_file(tmp_path, *UPDATE)
+    seen = list[str]()
+
+    def look() -> bool:
+        seen.append(one.parts["written"]["text"] + (one.parts["run"]["text"] or ""))
+        return bool(one.question.get("view", {}).get("step") == "REASON")
+
+    with studio(path, model) as client, page(client) as one:
+        assert one.parts["notes"]["streams"]
+        assert one.post("settings", streams=streams)[0] == 204
+        one.until(lambda: one.parts["notes"]["streams"] is streams)
+        one.post("train", examples=[{"input": "a poem", "output": "verse"}])
+        one.answer(one.asked("OutputView"), kind="Judged", satisfied=False)
+        one.answer(one.asked("StepView"), kind="Act", choice="confirm")
+        one.until(look)
+        assert one.parts["notes"]["compares"]
+    written = "".join(seen)
+    assert ("nobody rhymes" in written) is streams
+    assert seen[-1] == ""  # what was written is the proposal now
 
 
 def test_time_counts_while_a_page_is_in_use_and_no_moment_twice() -> None:

@@ -239,10 +239,10 @@ def _add_work(routes: APIRouter, studio: Studio, work: Work) -> None:
         """Note the examples of a file."""
         studio.note_examples(examples_in(query.text, Path(query.name)))
 
-    @routes.post("/api/compares", status_code=204)
-    async def compares(query: SettingsQuery) -> None:
-        """Compare earlier results after each change, or not."""
-        studio.set_compares(query.compares)
+    @routes.post("/api/settings", status_code=204)
+    async def settings(query: SettingsQuery) -> None:
+        """Compare earlier results after each change, or not; show what models write, or not."""
+        studio.set_wanted(**query.model_dump(exclude_none=True))
 
     @routes.post("/api/drop", status_code=204)
     async def drop(query: RunQuery) -> None:

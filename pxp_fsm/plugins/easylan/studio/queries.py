@@ -187,6 +187,10 @@ class ActionsQuery(_Query):
 
 
 class SettingsQuery(_Query):
-    """Whether earlier results are compared after each change."""
+    """What the developer wants of the page; None leaves it as it is.
 
-    compares: bool
+    `compares`: earlier results after each change. `streams`: what models write, as they write it.
+    """
+
+    compares: bool | None = None
+    streams: bool | None = None

@@ -64,7 +64,8 @@ class StudioEffortSpent(BaseModel):
 class Notes(BaseModel):
     """What is kept beside the network; `drafts` are texts under way, by the field they are in.
 
-    `compares` says whether earlier results are compared after each change.
+    `compares` says whether earlier results are compared after each change, `streams` whether models
+    are asked for their replies piece by piece, which are shown.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -76,6 +77,7 @@ class Notes(BaseModel):
     effort: StudioEffortSpent = StudioEffortSpent()
     drafts: Annotated[dict[str, Text], Field(max_length=MOST_DRAFTS)] = {}
     compares: bool = True
+    streams: bool = True
 
 
 def notes_path(network: Path) -> Path:
@@ -258,9 +260,10 @@ class Studio:
         return found + [message for part in self._parts for message in part()]
 
     def notes_message(self) -> Message:
-        """The examples that are noted, and whether earlier results are compared by themselves."""
+        """The examples that are noted, and what the developer wants of the page."""
         examples = [one.model_dump() for one in self.notes.examples]
-        return {"type": "notes", "examples": examples, "compares": self.notes.compares}
+        wanted = {"compares": self.notes.compares, "streams": self.notes.streams}
+        return {"type": "notes", "examples": examples, **wanted}
 
     def effort_message(self) -> Message:
         """What the developer has done, and how long it took."""
@@ -327,9 +330,9 @@ class Studio:
         self.note(examples=(*kept, *new.values()))
         self.tell(self.notes_message())
 
-    def set_compares(self, compares: bool) -> None:
-        """Compare earlier results after each change, or only when it is asked for."""
-        self.note(compares=compares)
+    def set_wanted(self, **wanted: bool) -> None:
+        """Change `compares` or `streams` of the notes."""
+        self.note(**wanted)
         self.tell(self.notes_message())
 
     def drop_example(self, external: str) -> None:

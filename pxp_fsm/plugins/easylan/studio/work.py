@@ -199,6 +199,7 @@ class Work:
         self.plan = plan
         self.run = LastRun()
         self.training = TrainingView()
+        self.written = ""
         self._task: asyncio.Task[None] | None = None
         self._trainer: Trainer | None = None
         self._attended = True
@@ -213,7 +214,11 @@ class Work:
 
     def messages(self) -> list[Message]:
         """What a page that is opened is told of it."""
-        return [self._run_message(), self._training_message()]
+        return [self._run_message(), self._training_message(), self._written_message()]
+
+    def _written_message(self) -> Message:
+        """What a model writes for a step of the update, by itself: it comes in many pieces."""
+        return {"type": "written", "text": self.written}
 
     def _run_message(self) -> Message:
         return {"type": "run", **self.run.shown(self.studio.network)}
@@ -296,6 +301,7 @@ class Work:
     def _fail(self, why: str) -> None:
         if self.run.running:
             self.run.fail(why)
+        self.written = ""
         if self.training.going:
             self.training = TrainingView(ended=f"The training ended: {why}")
             self._trainer = None
@@ -314,6 +320,8 @@ class Work:
         """Show what a run or a training tells."""
         self._clock(event)
         lan = self.studio.lan
+        if isinstance(event, TextWritten) and not self.studio.notes.streams:
+            return
         if isinstance(event, RunBegun):
             self.run = LastRun()
             self.training.step = self.training.doing = ""
@@ -328,6 +336,14 @@ class Work:
                 self.training.doing = fault or f"{strategy}{on} is tried on a copy"
             case ReplayProgress(done, total, lost):
                 self.training.doing = f"{done} of {total} earlier examples run again, {lost} lost"
+            case TextWritten(_, text, begins):
+                self.written = ("" if begins else self.written) + text
+                self.written = self.written[-MOST_TEXT:]
+                self._tell(self._written_message())
+                return
+            case CallEnded() if self.written:
+                self.written = ""
+                self._tell(self._written_message())
             case Moved(label) if label in ("BEGIN", "RESTART", "RUN_AGAIN"):
                 self.training.step, self.training.doing = "", event.detail
         trainer = self._trainer
@@ -340,7 +356,7 @@ class Work:
         async with self._opened() as model:
             lan = Lan(self.studio.lan.history, model, load_prompts(self.plan.prompts))
             try:
-                found = await lan.run(external, self._listen, stream=True)
+                found = await lan.run(external, self._listen, stream=self.studio.notes.streams)
             except NoneActive as error:
                 found = error.run
         self.run.complete(found)
@@ -385,7 +401,7 @@ class Work:
             database=self.plan.database,
             on_wait=self._on_wait,
             lan=self.studio.lan,
-            stream=True,
+            stream=self.studio.notes.streams,
             updater=self.plan.updater,
             prompts=self.plan.prompts,
         )

@@ -113,7 +113,7 @@ function useActs(network, select, setNotice) {
       train: (query) => attempt("examples", () => post("/api/train", query)),
       cancel: () => attempt("examples", () => post("/api/cancel", {})),
       compare: () => attempt("examples", () => post("/api/compare", {})),
-      setCompares: (compares) => attempt("measures", () => post("/api/compares", { compares })),
+      set: (region, wanted) => attempt(region, () => post("/api/settings", wanted)),
       test: (query) => attempt("measures", () => post("/api/test", query)),
       actions: (query) => attempt("measures", () => post("/api/actions", query)),
       distance: (file) => attempt("measures", () => post("/api/distance", file)),
@@ -239,7 +239,8 @@ export function App() {
     </section>`,
     four: html`<section key="four" tabIndex="-1" data-region="dialogue" aria-labelledby="dialogue-title">
       <h2 id="dialogue-title">Dialogue</h2>
-      <${Dialogue} training=${training} automaton=${parts.begin.automaton} act=${act} />
+      <${Dialogue} training=${training} written=${parts.written.text} streams=${notes.streams}
+        automaton=${parts.begin.automaton} act=${act} />
       <p className="muted measures">UED ${ued} (at least ${least}) · ${confirmed} steps confirmed · ${duration(total)} of use, ${duration(waiting)} of it waiting for models</p>
       <${Measures} ...${{ network, act }} report=${parts.measures.report} stores=${parts.begin.stores} tasks=${parts.begin.tasks} hasModel=${hasModel}
         examples=${rowsOf(network, training, notes).filter((one) => one.output).map(({ input, output }) => ({ input, output }))} />

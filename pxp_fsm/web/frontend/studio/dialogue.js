@@ -164,16 +164,20 @@ function Handed({ question, view, act }) {
   </div>`;
 }
 
-export function Dialogue({ training, automaton, act }) {
+export function Dialogue({ training, written: piece, streams, automaton, act }) {
+  const streaming = html`<label className="check"><input type="checkbox" checked=${streams}
+    onChange=${(event) => act.set("measures", { streams: event.target.checked })} /> Show streaming</label>`;
   if (!training.going) {
-    return html`<p className="muted" tabIndex="-1" data-question=${training.ended || null}>${training.ended || "Nothing is being trained. Send an input with the output that you want, on the left."}</p>`;
+    return html`${streaming}<p className="muted" tabIndex="-1" data-question=${training.ended || null}>${training.ended || "Nothing is being trained. Send an input with the output that you want, on the left."}</p>`;
   }
   const { question } = training;
   const view = question?.view;
   const now = view?.kind === "StepView" ? view.step : training.step;
   return html`<div>
+    ${streaming}
     <${Steps} values=${now ? training.values : {}} now=${now} />
     ${!view && html`<p role="status" className="waiting">${training.doing || "The models are working …"}</p>`}
+    ${!view && streams && piece && html`<pre className="scroll" tabIndex="0" role="group" aria-label="what the model writes">${piece}</pre>`}
     ${view?.kind === "OutputView" && html`<p className="muted">Say first whether the output will do, under Run and examples.</p>`}
     ${view?.kind === "StepView" && html`<${Review} key=${question.id} ...${{ question, view, training, automaton, act }} />`}
     ${view?.kind === "RegressionView" && html`<${Regressions} ...${{ question, view, act }} />`}

@@ -81,7 +81,7 @@ export function Examples({ network, run, training, notes, comparison, hasModel, 
         onClick=${() => trainOn(left.map(({ input: one, output }) => ({ input: one, output })))}>Train on the ${left.length} left</button>`}
       ${network.handled.length > 0 && html`<button type="button" disabled=${!hasModel} onClick=${act.compare}>Compare earlier results</button>
         <label className="check"><input type="checkbox" checked=${notes.compares}
-          onChange=${(event) => act.setCompares(event.target.checked)} /> after each change</label>`}
+          onChange=${(event) => act.set("measures", { compares: event.target.checked })} /> after each change</label>`}
     </p>
     ${comparison && html`<div aria-live="polite"><p>${comparedAs(comparison)}</p>
       ${comparison.regressions.length > 0 && html`<${Compared} regressions=${comparison.regressions} />`}</div>`}
