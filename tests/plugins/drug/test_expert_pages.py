@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rdkit.Chem import MolFromSmiles, MolToSmiles
 
 from backends.databases import SqlBlackboard
 from backends.databases.drafts import timings_of
@@ -62,12 +63,19 @@ def test_a_whole_session_about_a_molecule(
         assert timing.active + timing.idle > 0
 
 
-def test_a_molecule_is_drawn_by_hand(browser: Any, tmp_path: Path) -> None:
+def test_a_molecule_is_drawn_by_hand_from_the_one_in_question(browser: Any, tmp_path: Path) -> None:
+    """The editor shows what is asked about; it is a prediction once something is changed in it."""
     with at_desk(browser, tmp_path, "drug") as (page, _):
         begin(page)
+        asked = MolFromSmiles(page.locator(".described").inner_text())
         page.get_by_role("button", name="Draw").click()
         page.wait_for_selector(".editor canvas")
-        box = page.locator(".editor .canvas").bounding_box()
-        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        typed = page.get_by_label("Your prediction")
+        assert typed.input_value() == ""
+        canvas = page.locator(".editor .canvas")
+        box = canvas.bounding_box()
+        canvas.click(position={"x": 0.9 * box["width"], "y": 0.9 * box["height"]})
         page.wait_for_function("() => document.querySelector('#prediction').value")
-        assert re.fullmatch("C+", page.get_by_label("Your prediction").input_value())
+        kept, drawn = sorted(typed.input_value().split("."), key=len, reverse=True)
+        assert MolToSmiles(MolFromSmiles(kept)) == MolToSmiles(asked)
+        assert re.fullmatch("C+", drawn)

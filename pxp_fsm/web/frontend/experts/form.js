@@ -105,7 +105,7 @@ function Answer({ view, typed, change, take, busy, saved }) {
       ${offers.mine && html`<button type="button" disabled=${busy} onClick=${() => take("mine")}>Keep my answer</button>`}
       ${offers.mine && html`<button type="button" disabled=${busy} onClick=${() => change(offers.mine)}>Edit my answer</button>`}
       <span className="muted">or write another one; what you call it comes next</span></p>`}
-    <${Prediction} value=${typed.prediction} labels=${view.labels} onChange=${prediction} form=${view.form} />
+    <${Prediction} value=${typed.prediction} labels=${view.labels} start=${view.described} onChange=${prediction} form=${view.form} />
     <label htmlFor="explanation">Your explanation</label>
     <textarea id="explanation" rows="5" maxLength="20000" value=${typed.explanation}
       onChange=${(event) => change({ explanation: event.target.value })} />

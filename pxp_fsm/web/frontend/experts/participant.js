@@ -13,7 +13,7 @@ const SCALE = [1, 2, 3, 4, 5, 6, 7];
 /** What is shown where the link has ended, and what became of it was not told. */
 const ENDED = {
   status: "ENDED", title: "This link has ended", offers: {},
-  text: "What was said by it has been erased, or the link was revoked. Whoever conducts the study can give you another one.",
+  text: "If you have withdrawn from the study, what you said is erased, and there is nothing left for you to do. Otherwise ask whoever sent you the link for a new one.",
 };
 
 export function Participant({ notice }) {

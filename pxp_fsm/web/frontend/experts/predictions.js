@@ -4,7 +4,7 @@ import { html } from "../html.js";
 
 const TYPING = 400;
 
-export function Molecules({ value, onChange, form }) {
+export function Molecules({ value, start, onChange, form }) {
   const [drawn, setDrawn] = useState(value);
   const [bad, setBad] = useState(false);
   const [editing, setEditing] = useState(false);
@@ -18,15 +18,16 @@ export function Molecules({ value, onChange, form }) {
       <button type="button" aria-expanded=${editing} onClick=${() => setEditing(!editing)}>
         ${editing ? "Close the editor" : "Draw"}</button></div>
     <p id="form" className="muted">${form}</p>
-    ${editing && html`<${Editor} value=${value} onChange=${onChange} />`}
+    ${editing && html`<${Editor} value=${value} start=${start} onChange=${onChange} />`}
     <div className="preview" aria-live="polite">${drawn.trim() && (bad
       ? html`<p className="muted">These are no molecules yet.</p>`
       : html`<img className="structure" alt="what you have written, drawn" onError=${() => setBad(true)}
           src=${`/api/drawing?smiles=${encodeURIComponent(drawn.trim())}`} />`)}</div>`;
 }
 
-/** The editor is large, and loaded when it is first opened. */
-function Editor({ value, onChange }) {
+/** The editor is large, and loaded when it is first opened. Where nothing is predicted yet it shows the
+ * molecule in question, which is no prediction until something is changed in it. */
+function Editor({ value, start, onChange }) {
   const place = useRef(null), editor = useRef(null), said = useRef(value), tell = useRef(onChange);
   const [trouble, setTrouble] = useState("Loading the editor …");
   tell.current = onChange;
@@ -35,7 +36,7 @@ function Editor({ value, onChange }) {
     import("/molecules.js").then(({ open }) => {
       if (!wanted) return;
       setTrouble("");
-      editor.current = open(place.current, said.current, (smiles) => { said.current = smiles; tell.current(smiles); });
+      editor.current = open(place.current, said.current.trim() ? said.current : start, (smiles) => { said.current = smiles; tell.current(smiles); });
     }).catch(() => wanted && setTrouble("The editor cannot be loaded; SMILES can be typed all the same."));
     return () => { wanted = false; editor.current?.close(); };
   }, []);
