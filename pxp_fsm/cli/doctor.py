@@ -27,10 +27,7 @@ SHADOWED = 1
 
 EXTRAS = {
     "drug": ("sessions about drug molecules: pxp run drug", ("numpy", "rdkit")),
-    "rad": (
-        "sessions about X-rays: pxp run rad",
-        ("numpy", "pillow", "scikit-image", "scikit-learn"),
-    ),
+    "rad": ("sessions about X-rays: pxp run rad", ("numpy", "pillow", "scikit-image")),
     "report": ("pages and figures: pxp report, pxp audit --html", ("jinja2", "matplotlib")),
     "figures": ("drawings as PDF and PNG: pxp draw -o FILE.pdf", ("typst",)),
     "web": (
@@ -61,7 +58,6 @@ EXTRAS = {
 MODULES = {
     "pillow": "PIL",
     "scikit-image": "skimage",
-    "scikit-learn": "sklearn",
     "python-flint": "flint",
     "opentelemetry-api": "opentelemetry",
     "opentelemetry-sdk": "opentelemetry.sdk",

@@ -34,7 +34,6 @@ HEAVY = (
     "numpy",
     "scipy",
     "skimage",
-    "sklearn",
     "matplotlib",
     "jinja2",
     "PIL",

@@ -19,7 +19,7 @@ from tests.command_line import pxp
 def test_without_any_extra_tasks_are_listed_and_refused_in_words(
     asked: list[str], code: int, tmp_path: Path
 ) -> None:
-    missing = ("numpy", "rdkit", "PIL", "scipy", "skimage", "sklearn", "cryptography", "jinja2")
+    missing = ("numpy", "rdkit", "PIL", "scipy", "skimage", "cryptography", "jinja2")
     program = (
         f"import sys; sys.modules.update(dict.fromkeys({missing})); "
         f"from pxp_fsm.cli import main; main({asked})"

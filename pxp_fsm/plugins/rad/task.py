@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence, Set
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 from backends.databases.blackboard import Proxy
@@ -136,7 +137,7 @@ PROBLEM = problem_of(DataSet("", (), labels=LABELS))
 
 FORM = RowForm(lambda text, folder: reference(image_in(folder.absolute(), text)), _own_labels)
 
-_NEEDED = {"skimage": "scikit-image", "sklearn": "scikit-learn"}
+_NEEDED = {"skimage": "scikit-image"}
 
 
 def load(folder: Path | None) -> DataSet:
@@ -197,6 +198,15 @@ class OneFinding:
         """Yes or no for each of `instances`, None where it has no answer."""
         found = self._radiograph.labels_of_all(instances)
         return [None if said is None else self._asked(said) for said in found]
+
+    async def log_likelihood(self, question: Question, prediction: str) -> float:
+        """The natural logarithm of the probability that `prediction`, yes or no, has to it."""
+        shown = prediction == YES
+        every = (
+            frozenset(each) for n in range(len(LABELS) + 1) for each in combinations(LABELS, n)
+        )
+        wanted = [one for one in every if (self._finding in one) is shown]
+        return self._radiograph.log_probability(question.instance, wanted)
 
     def _asked(self, said: Set[str]) -> frozenset[str]:
         return frozenset([YES if self._finding in said else NO])
@@ -331,6 +341,7 @@ RAD = Task(
     one_label=one_label,
     check_machine=check_machine,
     notes=(RESEARCH_ONLY,),
+    has_likelihood=True,
     role_notes={
         "human": ("The human is a database (an oracle agent: it never REVISEs).",),
         "judge": (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -161,3 +162,13 @@ def test_a_model_asked_for_one_label_knows_the_labels_and_is_asked_yes_or_no(
     for wrong in ("yes, no", "labels joined", "every one of them", "findings"):
         assert wrong not in system
     assert (problem.labels, problem.none) == (("yes", "no"), None)
+
+
+@pytest.mark.parametrize("label", LABELS[:2])
+def test_yes_and_no_share_all_probability(label: str) -> None:
+    data = one_label(replace(bundled(), labels=LABELS), label)
+    machine = OneFinding(task.untaught(), label)
+    about = Question("", data.sessions[0].instance)
+    yes, no = (asyncio.run(machine.log_likelihood(about, said)) for said in ("yes", "no"))
+    assert math.exp(yes) + math.exp(no) == pytest.approx(1)
+    assert (yes > no) is (machine.labels(about.instance) == {"yes"})

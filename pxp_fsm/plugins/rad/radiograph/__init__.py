@@ -1,6 +1,6 @@
 """A local predictor of findings in chest radiographs, from measured features. It learns.
 
-scikit-image and scikit-learn (extra `rad`) are loaded at the first picture, not with this package.
+scikit-image (extra `rad`) is loaded at the first picture, not with this package.
 """
 
 from pxp_fsm.plugins.rad.radiograph.explanation import LABELS

@@ -70,7 +70,7 @@ class Measures:
         return higher if self.denser == "left" else -higher
 
     def vector(self) -> tuple[float, ...]:
-        """The numbers that a classifier sees; which side is which plays no part."""
+        """The numbers by which cases are compared; which side is which plays no part."""
         sides = (self.right, self.left)
         gaps = [
             abs(right - left) for right, left in zip(self.right.zones, self.left.zones, strict=True)

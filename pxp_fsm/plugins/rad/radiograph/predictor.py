@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -18,12 +19,16 @@ from pxp_fsm.prompting.model import Image
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question, Tag
 
 _FILES = ("explanation.py", "fields.py", "images.py", "measures.py", "predictor.py")
-_LIBRARIES = ("numpy", "pillow", "scikit-image", "scikit-learn")
+_LIBRARIES = ("numpy", "pillow", "scikit-image")
 
-TREES = 100
-SEED = 0
-CERTAIN = 0.5
-"""The share of trees above which a label is predicted."""
+Labels = frozenset[str]
+"""What a picture shows: a set out of `LABELS`."""
+
+NEARNESS = 4
+"""The power of the distance by which cases count less; chosen on the phantoms alone."""
+
+_SAME = 1e-18
+"""A squared distance below which two cases are the same one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,44 +36,56 @@ class LabelledRadiograph:
     """A radiograph that somebody has labelled: what was measured in it, and its labels."""
 
     vector: tuple[float, ...]
-    labels: frozenset[str]
+    labels: Labels
 
 
-class Classifier:
-    """What `cases` say about every one of `labels`; the same for the same cases in their order.
+class SimilarCases:
+    """What labelled cases say of others, the more the more alike they are.
 
-    Trees are grown until they tell all cases apart, so that a remembered case is answered as it was
-    told; others are answered by the measures that it shares with them.
+    A case votes for its own set of labels, with the weight 1 / d ** `NEARNESS`, where d is the
+    root mean square of the differences of the measures, each in units of its spread among the
+    cases that were `known` first (Shepard, 1968: interpolation by inverse distances). So a case
+    that is met again is answered as it was told, and every lesson changes what is said of films
+    like it. One more vote is spread over all sets of labels: no set is impossible.
     """
 
-    def __init__(self, cases: Sequence[LabelledRadiograph], labels: Sequence[str]) -> None:
-        from sklearn.ensemble import ExtraTreesClassifier
+    def __init__(
+        self, known: Sequence[LabelledRadiograph], told: Sequence[LabelledRadiograph] = ()
+    ) -> None:
+        import numpy as np
 
-        self._labels = tuple(labels)
-        self._trees: ExtraTreesClassifier | None = None
-        if cases:
-            grown = ExtraTreesClassifier(TREES, max_features=None, random_state=SEED)
-            has = [[label in case.labels for label in labels] for case in cases]
-            self._trees = grown.fit([case.vector for case in cases], has)
+        self._cases = (*known, *told)
+        self._sets = sorted({case.labels for case in self._cases}, key=sorted)
+        if self._cases:
+            spread = np.std([case.vector for case in known or told], axis=0)
+            self._scale = np.where(spread > 0, spread, 1.0)  # what never differs has no spread
+            self._vectors = np.array([case.vector for case in self._cases]) / self._scale
+            self._votes = np.array(
+                [[case.labels == one for one in self._sets] for case in self._cases], dtype=float
+            )
 
-    def of(self, *vectors: tuple[float, ...]) -> list[dict[str, float]]:
-        """For what was measured in each picture, the share of trees that give it each label.
+    def shares(self, *vectors: tuple[float, ...]) -> list[dict[Labels, float]]:
+        """For what was measured in each picture, the share of the votes that each set has.
 
-        It is 0 without cases. Many pictures at once take little longer than one.
+        Sets that no case has are left out; there are none without cases.
         """
-        if self._trees is None or not vectors:
-            return [dict.fromkeys(self._labels, 0.0) for _ in vectors]
-        shares = self._trees.predict_proba(list(vectors))
-        places = [
-            list(known).index(True) if True in known else None for known in self._trees.classes_
-        ]
-        return [
-            {
-                label: 0.0 if place is None else float(share[number][place])
-                for label, share, place in zip(self._labels, shares, places, strict=True)
-            }
-            for number in range(len(vectors))
-        ]
+        import numpy as np
+
+        if not self._cases or not vectors:
+            return [{} for _ in vectors]
+        apart = (np.array(vectors) / self._scale)[:, None] - self._vectors
+        squares = np.maximum((apart**2).mean(axis=2), _SAME)
+        # A nearest case has the weight 1: powers of tiny distances would overflow.
+        weights = (squares.min(axis=1, keepdims=True) / squares) ** (NEARNESS / 2)
+        shares = weights @ self._votes / weights.sum(axis=1, keepdims=True)
+        return [dict(zip(self._sets, map(float, row), strict=True)) for row in shares]
+
+    def probability(self, shares: Mapping[Labels, float], labels: Iterable[Labels]) -> float:
+        """How probable it is that one of `labels` is right, by those shares of the votes."""
+        wanted = set(labels)
+        cases = len(self._cases)
+        voted = cases * math.fsum(shares.get(one, 0.0) for one in wanted)
+        return (voted + len(wanted) / (1 << len(LABELS))) / (cases + 1)
 
 
 NONE = "none"
@@ -81,19 +98,20 @@ class Radiograph:
     Fills `Respondent` and `Learner` of `pxp_fsm.protocol.interfaces`. `picture` shows an instance;
     `known` are labelled pictures that it has seen before it learns anything. y is labels out of
     `LABELS`, sorted and joined with ", ", or "none". It learns cases: the measures of a picture
-    with the labels that the other agent gave it; its classifier is grown anew from all cases.
+    with the labels that the other agent gave it. It predicts what similar cases have; of a picture
+    that it was told about, what it was told.
     """
 
     def __init__(
         self,
         picture: Callable[[Instance], Image | None],
-        known: Sequence[tuple[Image, frozenset[str]]] = (),
+        known: Sequence[tuple[Image, Labels]] = (),
         told: Mapping[str, LabelledRadiograph] | None = None,
     ) -> None:
         self._picture = picture
         self._known = tuple(known)
         self._told = dict(told or {})
-        self._classifier: Classifier | None = None
+        self._cases: SimilarCases | None = None
 
     @property
     def name(self) -> str:
@@ -113,32 +131,48 @@ class Radiograph:
     def copy(self) -> Radiograph:
         """The same predictor with what it has learned, to learn on from apart."""
         same = Radiograph(self._picture, self._known, self._told)
-        same._classifier = self._classifier
+        same._cases = self._cases
         return same
 
     async def answer(self, question: Question) -> Answer:
         measures = self._measures(question.instance)
-        [labels] = self._classify(measures)
+        labels = self._predicted(question.instance, measures)
         return Answer(", ".join(sorted(labels)) or NONE, explained(labels, measures))
 
-    def labels(self, instance: Instance) -> frozenset[str]:
+    def labels(self, instance: Instance) -> Labels:
         """The labels that it predicts for `instance`; raises `NoAnswer`."""
-        [labels] = self._classify(self._measures(instance))
-        return labels
+        return self._predicted(instance, self._measures(instance))
 
-    def labels_of_all(self, instances: Sequence[Instance]) -> list[frozenset[str] | None]:
+    def labels_of_all(self, instances: Sequence[Instance]) -> list[Labels | None]:
         """The labels that it predicts for each of `instances`, None where it has no answer."""
-        found: dict[int, Measures] = {}
-        for number, instance in enumerate(instances):
-            with suppress(NoAnswer):
-                found[number] = self._measures(instance)
-        known = dict(zip(found, self._classify(*found.values()), strict=True))
-        return [known.get(number) for number in range(len(instances))]
+        found = list[Labels | None]()
+        for instance in instances:
+            try:
+                found.append(self.labels(instance))
+            except NoAnswer:
+                found.append(None)
+        return found
 
-    def probabilities(self, instance: Instance) -> Mapping[str, float]:
-        """How probable each label is to it; raises `NoAnswer`."""
-        [chances] = self._fitted().of(self._measures(instance).vector())
-        return chances
+    async def log_likelihood(self, question: Question, prediction: str) -> float:
+        """The natural logarithm of the probability that `prediction` has to it."""
+        labels = _read(prediction)
+        return self.log_probability(question.instance, () if labels is None else [labels])
+
+    def log_probability(self, instance: Instance, labels: Iterable[Labels]) -> float:
+        """The natural logarithm of the probability that one of the sets `labels` is right.
+
+        What cannot be measured, and no set at all, are as probable as any one set without cases.
+        """
+        cases, wanted = self._fitted(), set(labels)
+        shares: Mapping[Labels, float] = {}
+        with suppress(NoAnswer):
+            [shares] = cases.shares(self._measures(instance).vector())
+        return math.log(cases.probability(shares, wanted or {frozenset(LABELS)}))
+
+    def shares(self, instance: Instance) -> Mapping[Labels, float]:
+        """The share of votes that each set of labels has to it; raises `NoAnswer`."""
+        [shares] = self._fitted().shares(self._measures(instance).vector())
+        return shares
 
     def learn(self, instance: Instance, message: Message) -> None:
         """Remember the labels of `message` for the picture, in place of any told before.
@@ -155,24 +189,24 @@ class Radiograph:
             return
         if self._told.get(instance.key) != case:
             self._told[instance.key] = case
-            self._classifier = None
+            self._cases = None
 
-    def _classify(self, *measures: Measures) -> list[frozenset[str]]:
-        chances = self._fitted().of(*(one.vector() for one in measures))
-        return [
-            frozenset(label for label, chance in one.items() if chance > CERTAIN) for one in chances
-        ]
+    def _predicted(self, instance: Instance, measures: Measures) -> Labels:
+        told = self._told.get(instance.key)
+        if told is not None and told.vector == measures.vector():
+            return told.labels
+        [shares] = self._fitted().shares(measures.vector())
+        return max(shares, key=shares.__getitem__, default=frozenset())
 
-    def _fitted(self) -> Classifier:
-        if self._classifier is None:
+    def _fitted(self) -> SimilarCases:
+        if self._cases is None:
             known = [
                 LabelledRadiograph(measures.vector(), labels)
                 for image, labels in self._known
                 if (measures := _measured(image)) is not None
             ]
-            told = [case for _, case in sorted(self._told.items())]
-            self._classifier = Classifier([*known, *told], LABELS)
-        return self._classifier
+            self._cases = SimilarCases(known, [case for _, case in sorted(self._told.items())])
+        return self._cases
 
     def _measures(self, instance: Instance) -> Measures:
         try:
@@ -185,7 +219,7 @@ class Radiograph:
         return measures
 
 
-def _read(prediction: str) -> frozenset[str] | None:
+def _read(prediction: str) -> Labels | None:
     """The labels of a prediction in its canonical form, or None where it is not."""
     if prediction == NONE:
         return frozenset()
@@ -206,7 +240,7 @@ def _versions() -> str:
 
 
 @lru_cache(maxsize=4)
-def _digest(known: tuple[tuple[Image, frozenset[str]], ...]) -> str:
+def _digest(known: tuple[tuple[Image, Labels], ...]) -> str:
     """SHA-256 (hex) of labelled pictures, in their order."""
     digest = hashlib.sha256()
     for image, labels in known:
