@@ -1,5 +1,5 @@
 """`python -m pxp_fsm` is the command `pxp`."""
 
-from pxp_fsm.cli import main
+from pxp_fsm.cli.__main__ import main
 
 main(prog_name="pxp")

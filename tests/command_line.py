@@ -17,7 +17,7 @@ from subprocess import CompletedProcess
 from tempfile import TemporaryFile
 from unittest.mock import patch
 
-from pxp_fsm.cli import main
+from pxp_fsm.cli.main import main
 
 INSTALLED = Path(__file__).parent / "tasks" / "installed"
 """Where the tests' own task is installed, as a user's would be: an entry point and no more."""
@@ -56,7 +56,7 @@ def pxp(*arguments: str, cwd: Path, **environment: str) -> CompletedProcess[str]
 
 APART = """
 import contextlib, io, json, sys
-from pxp_fsm.cli import main
+from pxp_fsm.cli.main import main
 ran = []
 for arguments in json.load(sys.stdin):
     out, err, code = io.StringIO(), io.StringIO(), 0

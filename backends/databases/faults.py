@@ -34,6 +34,11 @@ def translated_errors(what: str) -> Iterator[None]:
         remedy = next((hint for sign, hint in _REMEDIES.items() if sign in reason), "")
         kind = DatabaseUnavailable if _is_unavailable(error) else BlackboardError
         raise kind(f"{what}: {reason}{remedy}") from error
+    except UnicodeDecodeError as error:  # a name in the file, which SQLite wanted to quote
+        raise BlackboardError(
+            f"{what}: database disk image is malformed, a name in it is not valid Unicode; put a "
+            f"copy back"
+        ) from error
     except UnicodeEncodeError as error:
         raise BlackboardError(f"{what}: refused, a text is not valid Unicode ({error})") from error
 
@@ -80,6 +85,7 @@ _REMEDIES = {
     "No space left": "; what was stored before is kept: make room, then resume the run",
     "File too large": "; what was stored before is kept: make room, then resume the run",
     "disk I/O error": "; what was stored before is kept: check the disk, then resume the run",
+    "malformed": "; put a copy back",
     "readonly database": "; give a database that may be written",
     "unable to open": "; check the path and its permissions",
     "not a database": "; give the path of a database, or a new name where one is to be made",

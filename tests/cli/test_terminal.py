@@ -18,7 +18,7 @@ import pytest
 from backends.databases import RunRecord, SessionRecord, SqlBlackboard
 from pxp_fsm.protocol.messages import Answer, Instance, Message
 from pxp_fsm.sessions.events import Event
-from tests.command_line import interrupted, pxp, take_sigint
+from tests.command_line import PLACES, interrupted, pxp, take_sigint
 
 PXP = [sys.executable, "-m", "pxp_fsm.cli"]
 LONG = "C" * 300
@@ -191,3 +191,36 @@ def any_message(database: Path) -> bool:
             connection.close()
     except sqlite3.OperationalError:
         return False
+
+
+INTERRUPTED_AT = """
+import os, runpy, signal, sys
+
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Interrupt())
+sys.argv = ["pxp", "check", "interact"]
+runpy.run_module("pxp_fsm.cli", run_name="__main__")
+"""
+LOADED = ("pxp_fsm.cli.main", "click", "pxp_fsm.cli.presentation.text", "pxp_fsm.shadowing",
+          "pxp_fsm.cli.kinds", "proofs.check", "proofs.core.results")  # fmt: skip
+
+
+@pytest.mark.parametrize("module", LOADED[:2])
+def test_ctrl_c_while_the_command_loads_ends_with_a_sentence(module: str, tmp_path: Path) -> None:
+    script = INTERRUPTED_AT.format(module=module)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": PLACES},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (130, "Stopped.\n")
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("module", LOADED[2:])
+def test_ctrl_c_while_a_command_imports_ends_with_a_sentence(module: str, tmp_path: Path) -> None:
+    test_ctrl_c_while_the_command_loads_ends_with_a_sentence(module, tmp_path)

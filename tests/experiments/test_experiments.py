@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from backends.databases import SqlBlackboard
-from pxp_fsm.cli import main
+from pxp_fsm.cli.main import main
 from pxp_fsm.errors import DataError, FileError, UsageError
 from pxp_fsm.experiments import files, outcomes, runs
 from pxp_fsm.experiments.plans import Plan

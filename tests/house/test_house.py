@@ -109,7 +109,7 @@ def test_the_commands_help_loads_nothing_heavy(name: str) -> None:
 def check_help(name: str) -> None:
     """No heavy library is loaded to print it."""
     assert not loaded_by(
-        "import sys; from pxp_fsm.cli import main\n"
+        "import sys; from pxp_fsm.cli.main import main\n"
         f"try: main([*{name.split()}, '--help'])\nexcept SystemExit: pass"
     )
 

@@ -22,7 +22,7 @@ def test_without_any_extra_tasks_are_listed_and_refused_in_words(
     missing = ("numpy", "rdkit", "PIL", "scipy", "skimage", "cryptography", "jinja2")
     program = (
         f"import sys; sys.modules.update(dict.fromkeys({missing})); "
-        f"from pxp_fsm.cli import main; main({asked})"
+        f"from pxp_fsm.cli.main import main; main({asked})"
     )
     environ = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_DATA_HOME": str(tmp_path)}
     done = subprocess.run(

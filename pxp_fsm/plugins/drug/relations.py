@@ -25,6 +25,9 @@ RDKIT = {"rdkit": "RDKit"}
 LONGEST_SMILES = 5_000
 """Characters read in one text; RDKit can take seconds for more, and nothing interrupts it."""
 
+MOST_CHARGE, MOST_ISOTOPE = 15, 999
+"""What an atom may have (OpenSMILES, section 3.1); RDKit reads [C+256] as [C], without a word."""
+
 SHOWN = 80
 """Characters of an untrusted text that an error repeats."""
 
@@ -42,6 +45,7 @@ LONGEST_STATED = 300
 """Characters of the longest SMILES that is read in an explanation."""
 
 _FILES = ("reactions.toml", "relations.py")
+_BRACKETS = re.compile(r"\[(?P<isotope>[0-9]*)[^\[\]0-9+-][^\[\]+-]*(?:[+-]+(?P<charge>[0-9]+))?")
 _HEAVY_ATOMS = re.compile(r"compound of (\d{1,3}) heavy atom")
 
 
@@ -107,6 +111,10 @@ def _canonical_molecule(smiles: str) -> str:
     for place, character in enumerate(smiles, start=1):
         if not "!" <= character <= "~":
             raise ValueError(f"{_shown(character)} at position {place} is not allowed in a SMILES")
+    for atom in _BRACKETS.finditer(smiles):
+        for what, most in (("charge", MOST_CHARGE), ("isotope", MOST_ISOTOPE)):
+            if int((atom[what] or "0")[:4]) > most:
+                raise ValueError(f"the {what} of {_shown(atom[0])} is above {most}")
     with rdBase.BlockLogs():
         try:
             molecule = Chem.MolFromSmiles(smiles)

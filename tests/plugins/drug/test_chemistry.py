@@ -96,6 +96,7 @@ def test_equivalence(first: list[str], second: list[str], third: list[str]) -> N
         ("[H]OC([H])([H])[H]", "CO"),
         ("C1=CC=CC=C1", "c1ccccc1"),
         ("O.O.C", "C.O"),  # a set
+        ("[Fe++]", "[Fe+2]"),
     ],
 )
 def test_maps_hydrogens_kekule_forms_and_repetition_do_not_matter(left: str, right: str) -> None:
@@ -116,6 +117,10 @@ def test_maps_hydrogens_kekule_forms_and_repetition_do_not_matter(left: str, rig
         ("C.\ud800", 2, "is not allowed in a SMILES"),
         ("C1.C1", 1, "it is 'C1'"),
         ("[CH200]", 1, "RDKit fails on it"),
+        ("C.[C+9999999]", 2, "the charge of '[C+9999999' is above 15"),
+        ("[C-256]", 1, "above 15"),
+        ("[C@H+" + "9" * 4900 + "]", 1, "above 15"),
+        ("[65548C]", 1, "the isotope of '[65548C' is above 999"),
         ("C" * (LONGEST_SMILES + 1), 1, f"at most {LONGEST_SMILES:,}"),
     ],
 )

@@ -91,7 +91,7 @@ WITHOUT_RDKIT = "import sys; sys.modules['rdkit'] = None\n"
 
 
 def test_without_the_extra_a_command_says_the_line_that_installs_it(tmp_path: Path) -> None:
-    code = f"{WITHOUT_RDKIT}from pxp_fsm.cli import main; main(['run', 'drug'])"
+    code = f"{WITHOUT_RDKIT}from pxp_fsm.cli.main import main; main(['run', 'drug'])"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
     )
