@@ -506,6 +506,12 @@ def _open_run(connection: Connection, row: Row, *, shared: bool = False) -> None
         rows.lock_runs(connection)
         found = connection.scalar(rows.RUN, about)
     if found is None or (found != row["chain"] and not shared):
+        version = connection.scalar(select(schema.version.c.version_num))
+        if version != schema.SCHEMA_VERSION:
+            raise BlackboardError(
+                f"the database was upgraded to schema version {version} while this program, which "
+                f"reads {schema.SCHEMA_VERSION}, had it open; use the program that upgraded it"
+            )
         connection.execute(rows.ADD["runs"], row)
         heads = [
             {"kind": kind, "name": row["run"], "number": 0, "chain": row["chain"]}

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Dialect, Engine, inspect, select, text
 from sqlalchemy.schema import CreateIndex, CreateTable, DDLElement
 
 from backends.databases import schema
+from backends.databases.locks import Locks
 from backends.databases.triggers import triggers
 from backends.databases.views import VIEWS
 from pxp_fsm.errors import BlackboardError, NotThere
@@ -103,9 +104,13 @@ def plan_upgrade(engine: Engine, shown: str) -> UpgradePlan:
 
 
 def upgrade(engine: Engine, shown: str) -> tuple[str, str]:
-    """Bring an older database up to date, all of it or nothing; the versions before and after."""
+    """Bring an older database up to date, all of it or nothing; the versions before and after.
+
+    Raises `RunLocked` where a process of the older version still works on a run.
+    """
     from alembic import command
 
+    _refuse_while_worked_on(engine, shown)
     with _without_foreign_keys(engine) as connection:
         names = set(inspect(connection).get_table_names())
         found = _older(connection, names, shown)
@@ -116,6 +121,16 @@ def upgrade(engine: Engine, shown: str) -> tuple[str, str]:
         create_views_and_triggers(connection)
         _check_references(connection, shown)
     return found, schema.SCHEMA_VERSION
+
+
+def _refuse_while_worked_on(engine: Engine, shown: str) -> None:
+    with engine.connect() as connection:
+        there = schema.runs.name in inspect(connection).get_table_names()
+        runs = connection.scalars(select(schema.runs.c.run)).all() if there else ()
+    locks = Locks(engine, shown, patience=0.0)
+    for run in runs:
+        locks.take(run)
+        locks.free(run)
 
 
 @contextmanager

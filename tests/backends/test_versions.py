@@ -6,6 +6,7 @@ There is one version so far: the next is invented here, with `next_version/v2_in
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from sqlalchemy import Column, Engine, ForeignKey, Integer, Table, Text, inspect
 
 from backends.databases import SqlBlackboard, schema, versions
 from backends.databases.engine import open_engine
+from backends.databases.locks import RunLocked
 from backends.databases.verify import verify
 from backends.databases.versions import plan_upgrade, upgrade
 from pxp_fsm.cli.main import main
@@ -155,6 +157,24 @@ def test_a_failed_upgrade_leaves_the_database_as_it_was(
     assert set(inspect(engine).get_table_names()) == before
     assert upgrade(engine, "it") == ("1", "2")
     engine.dispose()
+
+
+def test_two_versions_of_the_program_do_not_write_at_once(
+    database: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    with SqlBlackboard(database) as board:
+        board.start_run(replace(RUN, run="drug-2"))
+        board.lock("drug-2")
+        request.getfixturevalue("old")
+        engine = open_engine(database, create=False, current=False)
+        with pytest.raises(RunLocked, match="is working on run drug-2; nothing was changed"):
+            upgrade(engine, "it")
+        board.unlock("drug-2")
+        assert upgrade(engine, "it") == ("1", "2")
+        engine.dispose()
+        monkeypatch.setattr(schema, "SCHEMA_VERSION", "1")  # the one that had it open all the time
+        with pytest.raises(BlackboardError, match=r"upgraded to schema version 2 .* reads 1"):
+            board.start_run(replace(RUN, run="drug-3"))
 
 
 @pytest.mark.parametrize("dialect", ["sqlite"])

@@ -29,7 +29,7 @@ def ended(command: bytes, folder: Path) -> subprocess.CompletedProcess[str]:
     ("command", "codes"),
     [
         (b"--version >&-", {0}),
-        (b"sessions --database $'b\\xff.sqlite'", {2, 3}),
+        (b"show --database $'b\\xff.sqlite'", {2, 3}),
         pytest.param(b"--version >&- 2>&-", {0}, marks=pytest.mark.deep),
         pytest.param(b"check $'t\\xff.toml'", {2}, marks=pytest.mark.deep),
         pytest.param(
