@@ -15,13 +15,19 @@ import hashlib
 import json
 import re
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from operator import itemgetter
 from typing import Any
 
 from backends.databases.schema import COVERED
 
 Row = Mapping[Any, Any]
 """The columns of a row by name."""
+
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=repr)
+_COLUMNS: dict[str, Callable[[Row], tuple[Any, ...]]] = {
+    kind: itemgetter(*names) for kind, names in COVERED.items()
+}
 
 SALT = 16
 """Bytes of a salt."""
@@ -77,12 +83,7 @@ def link(previous: str, kind: str, row: Row, parts: Iterable[tuple[str, Row]] = 
     """
     covered = [[part, *_fields(part, found)] for part, found in parts]
     # what is no JSON was put in by somebody else: it has a link, and a wrong one
-    written = json.dumps(
-        [previous, kind, _fields(kind, row), covered],
-        ensure_ascii=False,
-        separators=(",", ":"),
-        default=repr,
-    )
+    written = _JSON.encode([previous, kind, _fields(kind, row), covered])
     return hashlib.sha256(written.encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -111,5 +112,5 @@ def joined(mark: str, other: str) -> str:
     return hashlib.sha256(f"{mark} {other}".encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _fields(kind: str, row: Row) -> list[Any]:
-    return [row[name] for name in COVERED[kind]]
+def _fields(kind: str, row: Row) -> tuple[Any, ...]:
+    return _COLUMNS[kind](row)

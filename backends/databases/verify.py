@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import groupby, starmap
 from typing import Any, NamedTuple
@@ -103,10 +102,24 @@ def verify_engine(engine: Engine) -> Report:
     shown = engine.url.render_as_string(hide_password=True)
     if engine.dialect.name == "postgresql":
         engine = engine.execution_options(isolation_level="REPEATABLE READ")
-    with translated_errors(shown), engine.connect() as connection, _undecodable_text(connection):
-        unknown: list[Finding] = []
-        problems = [IntegrityProblem(*found) for found in changed_definitions(connection, unknown)]
-        report = verify_rows(connection)
+    with translated_errors(shown), engine.connect() as connection:
+        report = _verified(connection)
+        if report.problems and engine.dialect.name == "sqlite":
+            # Among them may be a text that was made no UTF-8, which ended what looked at it. Read
+            # so that it is given out, which takes a function of Python for each text.
+            driver: Any = connection.connection.driver_connection
+            driver.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+            try:
+                report = _verified(connection)
+            finally:
+                driver.text_factory = str
+    return report
+
+
+def _verified(connection: Connection) -> Report:
+    unknown: list[Finding] = []
+    problems = [IntegrityProblem(*found) for found in changed_definitions(connection, unknown)]
+    report = verify_rows(connection)
     problems += report.problems
     return replace(
         report, problems=tuple(problems), unknown=tuple(starmap(IntegrityProblem, unknown))
@@ -161,20 +174,6 @@ def _guarded(where: str, found: Iterator[IntegrityProblem]) -> Iterator[Integrit
         yield IntegrityProblem(
             where, f"it cannot be verified ({type(error).__name__}: {said:.200})"
         )
-
-
-@contextmanager
-def _undecodable_text(connection: Connection) -> Iterator[None]:
-    """Let SQLite give out what was made no UTF-8, so that it is found and not just refused."""
-    driver: Any = connection.connection.driver_connection
-    if connection.dialect.name != "sqlite":
-        yield
-        return
-    driver.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
-    try:
-        yield
-    finally:
-        driver.text_factory = str
 
 
 def verify_run(connection: Connection, run: chain.Row) -> tuple[Mark, list[IntegrityProblem]]:
@@ -367,10 +366,11 @@ def _legal_actions(connection: Connection, session: chain.Row) -> Iterator[Integ
 def _grouped(connection: Connection, table: Any, names: list[str]) -> dict[str, list[chain.Row]]:
     keys = list(table.primary_key.columns)
     query = select(table).where(table.c.session.in_(names)).order_by(*keys)
-    rows = connection.execute(query).mappings().all()
-    grouped: dict[str, list[chain.Row]] = {}
-    for row in rows:
-        grouped.setdefault(row["session"], []).append(row)
+    found, grouped = connection.execute(query), dict[str, list[chain.Row]]()
+    names_of = tuple(found.keys())
+    for row in found.all():
+        named = dict(zip(names_of, row, strict=True))  # read often, and faster than SQLAlchemy's
+        grouped.setdefault(named["session"], []).append(named)
     return grouped
 
 
