@@ -93,12 +93,15 @@ def circles(found: dict[str, Module]) -> list[list[str]]:
 
 
 def inner_imports(found: dict[str, Module]) -> list[str]:
-    """Where one of our own modules is imported anywhere but at the top of a file."""
+    """Where one of our own modules is imported anywhere but at the top of a file.
+
+    A `__main__` may see to Ctrl-C before it loads anything.
+    """
     return [
         f"{module.name}:{node.lineno}"
         for module in found.values()
         for node, at_top in module.imports()
-        if not at_top
+        if not at_top and not module.name.endswith(".__main__")
     ]
 
 

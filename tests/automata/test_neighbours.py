@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pxp_fsm.automata.system import System
+from pxp_fsm.automata.tables import toml_files
 from pxp_fsm.errors import TableError
 from tests.command_line import pxp
 
@@ -115,3 +117,20 @@ def test_a_tag_that_nobody_receives_has_file_and_line(folder: Path, sender: str)
     (fault,) = raised.value.faults
     assert (fault.file, fault.line) == (str(folder / sender), number)
     assert "receives in no state" in fault.message
+
+
+def test_files_that_are_large_or_may_not_be_looked_at_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, size in (("hidden.toml", 1), ("large.toml", 1_000_001), ("small.toml", 1_000_000)):
+        with (tmp_path / name).open("wb") as file:
+            file.truncate(size)
+    usual = Path.stat
+
+    def stat(path: Path, **options: Any) -> Any:
+        if path.name == "hidden.toml":
+            raise PermissionError(13, "permission denied")
+        return usual(path, **options)
+
+    monkeypatch.setattr(Path, "stat", stat)
+    assert [path.name for path in toml_files(tmp_path)] == ["small.toml"]

@@ -77,9 +77,9 @@ def test_a_file_of_no_kind_is_refused(name: str, text: str, says: str, tmp_path:
 
 def test_a_folder_is_data_of_the_task_that_reads_it(tmp_path: Path) -> None:
     assert kind_of(str(tmp_path)).about == "data"
-    done = pxp("check", ".", "--task", "rad", cwd=tmp_path)
+    done = pxp("draw", ".", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "write your rows to data.csv" in done.stderr
+    assert ". is data; pxp draw takes a table, " in done.stderr
 
 
 def test_a_file_with_a_fault_is_still_known_for_what_it_is(tmp_path: Path) -> None:
