@@ -25,12 +25,13 @@ from prompt_toolkit.output.plain_text import PlainTextOutput
 import pxp_fsm as pxp
 from backends.models.member import ModelMember
 from backends.models.scripts import ScriptedModel
-from backends.people import PersonMember
+from backends.people import PersonMember, TerminalPerson
 from backends.programs import ProgramMember, schema
 from pxp_fsm.errors import DataError
 from pxp_fsm.prompting.framing import unframed
 from pxp_fsm.prompting.members import briefing, read_intent
 from pxp_fsm.protocol.rules import Ending
+from tests.tasks.animals import PROBLEM
 
 ASKS = pxp.build_automaton(
     "asks",
@@ -209,6 +210,19 @@ def test_a_person_is_shown_what_a_message_carries(schema: Any, shown: str) -> No
     with typed("free\r\x03", PlainTextOutput(screen)), pytest.raises(KeyboardInterrupt):
         asyncio.run(person(turn))
     assert shown in screen.getvalue()
+
+
+def test_a_person_who_leaves_finds_what_they_had_typed(tmp_path: Path) -> None:
+    question = pxp.Question("Which class is it of?", pxp.Instance("a whale", "flippers, milk"))
+
+    def answered(text: str) -> pxp.Answer:
+        person = TerminalPerson(PROBLEM, lambda _instance: None, tmp_path)
+        with typed(text):
+            return asyncio.run(person.answer(question))
+
+    with pytest.raises(KeyboardInterrupt):
+        answered("mammal\rit gives\rmil\x03")
+    assert answered("\r\r\r") == pxp.Answer("mammal", "it gives\nmil")
 
 
 REPLIES = """

@@ -2,78 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
-import pexpect
-import pyte
 import pytest
 
 from backends.databases import SqlBlackboard, StoredSession
+from tests.command_line import pxp
+from tests.terminals import Terminal
 
-COMMAND = ["-m", "pxp_fsm.cli", "run"]
 NEW = ["--instances", "paracetamol", "--human"]
 OTHER = "CC(=O)Cl.Nc1ccc(O)cc1"
 RIGHT = "CC(=O)OC(C)=O.Nc1ccc(O)cc1"
 
 
-class Desk:
-    """A terminal of 300 lines with the command running in it."""
+class Desk(Terminal):
+    """A terminal with a run in it."""
 
     def __init__(self, folder: Path, *options: str, task: str = "drug") -> None:
         self.folder = folder
-        self._screen = pyte.Screen(160, 300)
-        self._stream = pyte.Stream(self._screen)
-        self._from = 0
-        self._child = pexpect.spawn(
-            sys.executable,
-            [*COMMAND, task, *options, "--output", "out"],
-            cwd=str(folder),
-            encoding="utf-8",
-            dimensions=(300, 160),
-            env={**os.environ, "PROMPT_TOOLKIT_NO_CPR": "1"},
-        )
-
-    @property
-    def shown(self) -> str:
-        return "\n".join(line.rstrip() for line in self._screen.display).rstrip()
-
-    def sees(self, text: str) -> str:
-        """Wait until `text` is shown after what was seen before; what stands between."""
-        self.waits_for(text)
-        found = self.shown.index(text, self._from)
-        between, self._from = self.shown[self._from : found], found + len(text)
-        return between
-
-    def waits_for(self, *texts: str) -> None:
-        """Wait until one of `texts` is shown after what was seen before."""
-        deadline = time.monotonic() + 180
-        while not any(text in self.shown[self._from :] for text in texts):
-            assert time.monotonic() < deadline, f"{texts} not in:\n{self.shown}"
-            with suppress(pexpect.TIMEOUT, pexpect.EOF):
-                self._stream.feed(self._child.read_nonblocking(4096, timeout=0.2))
-
-    def types(self, *lines: str) -> None:
-        for line in lines:
-            self._child.send(line + "\r")
-
-    def types_on(self, text: str) -> None:
-        self._child.send(text)
-
-    def leaves(self, key: str) -> int:
-        self._child.send(key)
-        self._child.expect(pexpect.EOF, timeout=180)
-        self._child.close()
-        return int(self._child.exitstatus)
-
-    def kill(self) -> None:
-        self._child.close(force=True)
+        super().__init__(folder, "run", task, *options, "--output", "out")
 
     def stored(self) -> StoredSession:
         with SqlBlackboard(str(self.folder / "out" / "blackboard.sqlite"), create=False) as board:
@@ -176,9 +125,8 @@ def test_a_person_answers_match_and_agree_and_the_automaton_names_the_tag(
     assert human == ("person at the terminal guards=derived MATCH=person AGREE=person")
 
 
-@pytest.mark.parametrize(
-    "key", ["\x03", pytest.param("\x04", marks=pytest.mark.deep)], ids=["ctrl-c", "ctrl-d"]
-)
+@pytest.mark.deep
+@pytest.mark.parametrize("key", ["\x03", "\x04"], ids=["ctrl-c", "ctrl-d"])
 def test_whoever_leaves_finds_what_they_had_typed(
     desks: list[Desk], tmp_path: Path, key: str
 ) -> None:
@@ -210,13 +158,7 @@ def test_whoever_leaves_finds_what_they_had_typed(
 
 
 def test_without_a_terminal_nothing_is_begun(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, *COMMAND, "drug", *NEW, "terminal", "--output", "out"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = pxp("run", "drug", *NEW, "terminal", "--output", "out", cwd=tmp_path)
     assert done.returncode == 2
     assert "requires a terminal as input and output" in done.stderr
     assert not (tmp_path / "out").exists()

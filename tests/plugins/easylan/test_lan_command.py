@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import sys
-import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import pexpect
-import pyte
 import pytest
 from click.testing import CliRunner, Result
 
@@ -44,8 +38,7 @@ from pxp_fsm.plugins.easylan.training.supervision import EFFORT
 from pxp_fsm.prompting.model import ChatRole, ChatTurn, ModelRequest
 from pxp_fsm.protocol.relations import Outcome
 from tests.plugins.easylan.trainings import poet_script
-
-PXP = [sys.executable, "-m", "pxp_fsm.cli", "lan"]
+from tests.terminals import Terminal
 
 SCRIPT = poet_script(
     "the days / remains",
@@ -300,45 +293,9 @@ def test_a_script_says_what_fits_as_often_as_it_may(tmp_path: Path) -> None:
             scripts.read_script(path)
 
 
-class Desk:
-    """A terminal with a training in it."""
-
-    def __init__(self, folder: Path) -> None:
-        self._screen = pyte.Screen(160, 300)
-        self._stream = pyte.Stream(self._screen)
-        self._from = 0
-        self._child = pexpect.spawn(
-            PXP[0],
-            [*PXP[1:], *TRAIN, "--developer", "terminal", "--database", "sqlite:///x.db"],
-            cwd=str(folder),
-            encoding="utf-8",
-            dimensions=(300, 160),
-            env={**os.environ, "PROMPT_TOOLKIT_NO_CPR": "1"},
-        )
-
-    def sees(self, text: str) -> None:
-        deadline = time.monotonic() + 120
-        while text not in self.shown[self._from :]:
-            assert time.monotonic() < deadline, f"{text} not in:\n{self.shown}"
-            with suppress(pexpect.TIMEOUT, pexpect.EOF):
-                self._stream.feed(self._child.read_nonblocking(4096, timeout=0.2))
-        self._from = self.shown.index(text, self._from) + len(text)
-
-    @property
-    def shown(self) -> str:
-        return "\n".join(line.rstrip() for line in self._screen.display).rstrip()
-
-    def types(self, line: str) -> None:
-        self._child.send(line + "\r")
-
-    def left(self) -> int:
-        self._child.expect(pexpect.EOF, timeout=120)
-        self._child.close()
-        return int(self._child.exitstatus)
-
-
 def test_a_developer_at_the_terminal_supervises_and_edits(folder: Path) -> None:
-    desk = Desk(folder)
+    command = (*TRAIN, "--developer", "terminal", "--database", "sqlite:///x.db")
+    desk = Terminal(folder, "lan", *command)
     desk.sees("Will it do? yes, no or network:")
     desk.types("no")
     desk.sees("Step 1: what is wrong with the output")
@@ -356,7 +313,7 @@ def test_a_developer_at_the_terminal_supervises_and_edits(folder: Path) -> None:
     desk.sees("Operation:")
     desk.types("connect Solver Solver")
     desk.sees("would have a cycle")
-    desk._child.send("\x01\x0b")
+    desk.types_on("\x01\x0b")
     desk.types("set Solver output 'plain English'")
     desk.types("confirm")
     desk.sees("run again: the network changed")
@@ -366,7 +323,7 @@ def test_a_developer_at_the_terminal_supervises_and_edits(folder: Path) -> None:
     desk.sees("Will it do? yes, no or network:")
     desk.types("yes")
     desk.sees("Handled: 1 of 1")
-    assert desk.left() == 0
+    assert desk.ends() == 0
     network = Lan.load(folder / "my.lan.json").network
     assert network.agent("Solver").output == "plain English" and "Poet" in network.names
     with SqlBlackboard(str(folder / "x.db"), create=False) as board:
