@@ -34,11 +34,11 @@ def told(request: ConformanceRequest) -> str:
 
 
 def test_a_program_that_knows_nothing_of_us_conforms(tmp_path: Path) -> None:
-    done = pxp(OWN, "--timeout", "60", cwd=tmp_path)
+    done = pxp(OWN, "--timeout", "60", "--extra-states", "0", cwd=tmp_path)
     assert done.stdout == (
-        "CONFORMS to interact: 1,159 tests, 4,848 inputs\n"
-        "Proved for a program that always answers alike after a reset and has at most 5 states "
-        "(4 of the table, 1 extra).\n"
+        "CONFORMS to interact: 81 tests, 259 inputs\n"
+        "Proved for a program that always answers alike after a reset and has at most 4 states "
+        "(4 of the table, 0 extra).\n"
     )
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -75,9 +75,10 @@ def test_for_other_tools(tmp_path: Path) -> None:
     }
 
 
-def test_another_table_and_a_reset_by_restart() -> None:
+@pytest.mark.parametrize("reset", ["message", pytest.param("restart", marks=pytest.mark.deep)])
+def test_another_table(reset: str) -> None:
     command = f"{OWN} --bug"
-    found = conformance.run(ConformanceRequest(command, "pxp", 0, 60, "restart"))
+    found = conformance.run(ConformanceRequest(command, "pxp", 0, 60, reset))
     assert isinstance(found.report, ConformanceReport)
     assert found.report.difference is not None
     assert [str(given) for given in found.report.difference.inputs] == ["send INIT", "receive TERM"]
@@ -138,6 +139,7 @@ lines.on('line', line => {
 """
 
 
+@pytest.mark.deep
 def test_a_program_in_shell(tmp_path: Path) -> None:
     (tmp_path / "agent.sh").write_text(SH, "utf-8")
     said = told(ConformanceRequest(f"sh '{tmp_path / 'agent.sh'}'", extra=0))
@@ -211,6 +213,21 @@ def test_a_program_that_breaks_is_told_as_it_broke(tmp_path: Path, once: str) ->
         "! 2     event GO  refused   it ended with exit code 1 (KeyError: 'twice') instead of an "
         'answer to {"do": "event", "name": "GO"}'
     )
+
+
+NO_RESET = """
+import sys
+gone = False
+for line in sys.stdin:
+    goes, gone = "GO" in line and not gone, gone or "GO" in line
+    print('{"did": "!GO"}' if goes else '{"refused": ""}', flush=True)
+"""
+
+
+def test_a_program_without_a_reset_is_restarted(tmp_path: Path, once: str) -> None:
+    (tmp_path / "it.py").write_text(NO_RESET, "utf-8")
+    request = ConformanceRequest(f"{FAST} '{tmp_path / 'it.py'}'", once, 0, 60, "restart")
+    assert told(request).startswith("CONFORMS to once")
 
 
 def test_one_that_is_silent_is_not_judged(tmp_path: Path, once: str) -> None:

@@ -35,7 +35,7 @@ def test_a_program_that_decides_by_itself_what_it_sends(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("reset", ["message", "restart"])
+@pytest.mark.parametrize("reset", ["message", pytest.param("restart", marks=pytest.mark.deep)])
 def test_a_deviation_with_all_that_is_allowed(tmp_path: Path, reset: str) -> None:
     found = conformance.run(ConformanceRequest(f"{OWN_TASK} --bug", TASKS, 0, 60, reset))
     assert found.exit_code == conformance.DIFFERS

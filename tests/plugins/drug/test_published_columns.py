@@ -28,11 +28,15 @@ def screen(text: str) -> list[str]:
     return [part for line in text.splitlines() for part in textwrap.wrap(line, 80) or [""]]
 
 
+@pytest.mark.parametrize("instances", ["2", pytest.param("5", marks=pytest.mark.deep)])
 def test_both_settings_stand_side_by_side_with_the_published_columns_of_each(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    instances: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    arguments = ("run", "drug", "--instances", "5", "--validation", "4", "--both")
+    arguments = ("run", "drug", "--instances", instances, "--validation", "4", "--both")
     code, said, _ = pxp(capsys, *arguments)
     assert code == 0
     assert len(screen(said)) <= 36

@@ -14,7 +14,6 @@ TASK: Commands = {
     "task-new": ("drug", "--instances", "2", "--repetitions", "2", "--seed", "3"),
     "task-over": ("drug", "--resume", "drug-1"),
     "task-forked": ("drug", "--fork", "drug-1/1/1@2", "--learn", "never", "--verbose"),
-    "task-learning": ("drug", "--instances", "2", "--learn", "better", "--no-carry"),
     "task-monitored": (
         "drug",
         "--instances",
@@ -28,10 +27,10 @@ TASK: Commands = {
     "task-unknown": ("drug", "--resume", "drug-9"),
 }
 
-
+LEARNING: Commands = {
+    "task-learning": ("drug", "--instances", "2", "--learn", "better", "--no-carry")
+}
 BOTH: Commands = {"task-both": ("drug", "--repetitions", "2", "--both", "--seed", "3")}
-
-
 STOPPED: Commands = {"task-stopped": ("drug", "--resume", "drug-1")}
 
 
@@ -54,6 +53,11 @@ def test_a_run_that_was_stopped_prints_what_it_printed(tmp_path: Path) -> None:
         with pytest.raises(KeyboardInterrupt):
             begun.execute(stop)
     check(tmp_path, STOPPED)
+
+
+@pytest.mark.deep
+def test_a_run_whose_lessons_are_weighed_prints_what_it_printed(tmp_path: Path) -> None:
+    check(tmp_path, LEARNING)
 
 
 @pytest.mark.deep
