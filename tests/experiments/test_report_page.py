@@ -58,19 +58,22 @@ def reported(made: Made, tmp_path: Path, **options: Any) -> Path:
     return path
 
 
-@pytest.mark.parametrize("foreign", HOSTILE)
-def test_what_is_said_is_shown_and_does_nothing(made: Made, tmp_path: Path, foreign: str) -> None:
-    made.add(
-        1,
-        "INIT REFUTE REVISE",
-        "broken",
-        instance=Instance(foreign, foreign),
-        answer=Answer(foreign, foreign),
-        cause=foreign,
-        about=foreign,
-    )
-    made.add(2, "INIT RATIFY RATIFY", instance=Instance(f"{foreign} 2", foreign))
-    page = page_of(reported(made, tmp_path, sessions="1"))
+def test_what_is_said_is_shown_and_does_nothing(made: Made, tmp_path: Path) -> None:
+    """Of each hostile text there is a session shown whole, and one that is a row."""
+    for position, foreign in enumerate(HOSTILE, start=1):
+        made.add(
+            position,
+            "INIT REFUTE REVISE",
+            "broken",
+            instance=Instance(foreign, foreign),
+            answer=Answer(foreign, foreign),
+            cause=foreign,
+            about=foreign,
+        )
+    for position, foreign in enumerate(HOSTILE, start=len(HOSTILE) + 1):
+        made.add(position, "INIT RATIFY RATIFY", instance=Instance(f"{foreign} 2", foreign))
+    page = page_of(reported(made, tmp_path, sessions=str(len(HOSTILE))))
+    assert f"{len(HOSTILE)} of {2 * len(HOSTILE)} sessions are shown whole" in page.text
     assert not page.acting
     assert not outside(page.pointing)
     assert page.elements.isdisjoint({"script", "iframe", "object", "embed", "form", "base"})
@@ -78,9 +81,9 @@ def test_what_is_said_is_shown_and_does_nothing(made: Made, tmp_path: Path, fore
     assert len(page.ids) == len(set(page.ids))
     assert page.policy.startswith("default-src 'none'")
     assert not re.search("[\u202a-\u202e\u2066-\u2069\u0000-\u0008\u001b]", page.text)
-    readable = "".join(c for c in foreign if c.isprintable())
-    if readable == foreign:
-        assert " ".join(foreign.split()) in page.text
+    for foreign in HOSTILE:
+        if foreign.isprintable():
+            assert page.text.count(" ".join(foreign.split())) > 2, foreign
 
 
 def test_a_run_whose_name_is_hostile_is_reported_too(tmp_path: Path) -> None:

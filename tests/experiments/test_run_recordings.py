@@ -266,19 +266,19 @@ def test_a_run_in_batches_sends_each_round_of_all_sessions_as_one(
     office = Office(httpserver)
     model = f"anthropic:many@{httpserver.url_for('')}"
     asked = ("--machine", model, "--judge", model)
-    common = ("run", "animals", "--instances", "5", *asked)
+    common = ("run", "animals", "--instances", "3", *asked)
     batches = with_models("live.toml", 'batches = true\ncache = "calls.jsonl"')
     pxp(*common, "--models", batches, "--output", "live")
     sizes = [len(batch) for batch in office.batches]
     answers = [batch for batch in office.batches if not judging(flat(batch[0]["params"]))]
-    assert [len(batch) for batch in answers] == [5] * 4
+    assert [len(batch) for batch in answers] == [3] * 4
     cost = told(pxp, "live/blackboard.sqlite")
     assert int(cost["all"][0]) == sum(sizes)
-    assert max(sizes) == 5
+    assert max(sizes) == 3
     dollars = sum(sizes) * (100 * 1.0 + 10 * 5.0) / 1e6 / 2
     assert f"{dollars:.4f}" in cost["all"]
     tags = [[message.tag for message, _ in found[2]] for found in spoken("live").values()]
-    assert tags == [SESSION] * 5
+    assert tags == [SESSION] * 3
     recorded = with_models("again.toml", 'replay = "calls.jsonl"')
     pxp(*common, "--models", recorded, "--output", "again")
     assert len(office.batches) == len(sizes)
