@@ -3,36 +3,32 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.cli.test_about import ROOT, listed
-from tests.command_line import pxp
+from tests.command_line import pxp, pxp_apart
+
+EXTRAS = ("numpy", "rdkit", "PIL", "scipy", "skimage", "cryptography", "jinja2")
 
 
-@pytest.mark.parametrize(
-    ("asked", "code"), [(["list", "tasks"], 0), (["run", "drug"], 2), (["run", "rad"], 2)]
-)
 def test_without_any_extra_tasks_are_listed_and_refused_in_words(
-    asked: list[str], code: int, tmp_path: Path
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    missing = ("numpy", "rdkit", "PIL", "scipy", "skimage", "cryptography", "jinja2")
-    program = (
-        f"import sys; sys.modules.update(dict.fromkeys({missing})); "
-        f"from pxp_fsm.cli.main import main; main({asked})"
-    )
-    environ = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_DATA_HOME": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True, text=True, check=False, cwd=tmp_path, env=environ,
-    )  # fmt: skip
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr
-    if code:
-        assert f"pip install 'pxp-fsm[{asked[1]}]'" in done.stderr
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    code = f"import sys\nsys.modules.update(dict.fromkeys({EXTRAS}))"
+    (tmp_path / "bare").mkdir()
+    (tmp_path / "bare" / "sitecustomize.py").write_text(code, "utf-8")
+    (tmp_path / "empty").mkdir()
+    path = os.pathsep.join((str(tmp_path / "bare"), str(ROOT)))
+    commands = ("list tasks", "check pxp", "run drug", "run rad")
+    done = pxp_apart(*commands, cwd=tmp_path / "empty", path=path)
+    assert [code for code, _out, _err in done] == [0, 0, 2, 2]
+    for (_code, _out, told), extra in zip(done[2:], ("drug", "rad"), strict=True):
+        assert f"pip install 'pxp-fsm[{extra}]'" in told
+        assert "Traceback" not in told
+    assert not list((tmp_path / "empty").iterdir())
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -85,25 +83,6 @@ def test_the_machine_rejects_what_it_can_only_reject_after_k() -> None:
     human = Turning(Answer("C.CC", own.explanation), Answer("C.CC", "A Suzuki coupling."))
     sent = tags_of(ANILIDE, human, k=4, revises=True)
     assert sent[-1] == "REJECT_m", sent
-
-
-WITHOUT_RDKIT = "import sys; sys.modules['rdkit'] = None\n"
-
-
-def test_without_the_extra_a_command_says_the_line_that_installs_it(tmp_path: Path) -> None:
-    code = f"{WITHOUT_RDKIT}from pxp_fsm.cli.main import main; main(['run', 'drug'])"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
-    assert "pip install 'pxp-fsm[drug]'" in done.stderr
-    assert "Traceback" not in done.stderr
-    assert not list(tmp_path.iterdir())
-
-
-def test_without_the_extra_the_rest_can_be_imported_and_checked() -> None:
-    code = f"{WITHOUT_RDKIT}import pxp_fsm as pxp; assert list(pxp.check('pxp'))"
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_without_the_extra_molecules_are_refused_in_python_too(

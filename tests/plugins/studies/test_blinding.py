@@ -149,7 +149,11 @@ def test_the_views_of_two_partners_are_the_same_over_all_sessions(
             assert all(len(page) % 4096 == 0 for page in first)
 
 
-@pytest.mark.parametrize("said", [(), ("INIT",), ("INIT", "RATIFY")], ids=len)
+@pytest.mark.parametrize(
+    "said",
+    [("INIT", "RATIFY"), *(pytest.param(tags, marks=pytest.mark.deep) for tags in ((), ("INIT",)))],
+    ids=len,
+)
 def test_the_next_session_is_shown_at_the_end_of_a_slot(
     said: tuple[str, ...], clock: Clock
 ) -> None:
