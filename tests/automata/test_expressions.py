@@ -252,11 +252,29 @@ VALUES = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
-@given(st.one_of(of_type(BOOL), of_type(INT), of_type(TAGS)), VALUES)
+def of_any_type(depth: int) -> st.SearchStrategy[Expression]:
+    return st.one_of(*(of_type(wanted, depth) for wanted in (BOOL, INT, TAGS)))
+
+
+@settings(max_examples=150)
+@given(of_any_type(2), VALUES)
 def test_compiled_interpreted_symbolic_and_z3_agree(
     expression: Expression, values: dict[str, Value]
 ) -> None:
+    check_evaluators(expression, values)
+
+
+@pytest.mark.deep
+@settings(max_examples=1000)
+@given(of_any_type(4), VALUES)
+def test_evaluators_agree_on_large_expressions(
+    expression: Expression, values: dict[str, Value]
+) -> None:
+    check_evaluators(expression, values)
+
+
+def check_evaluators(expression: Expression, values: dict[str, Value]) -> None:
+    """All evaluators say the same of `expression`."""
     expected = evaluate(expression, values)
     assert compiled(expression, list(values))(*values.values()) == expected
     known = list(cases(lambda case: value_in(expression, case, values)))
@@ -337,9 +355,21 @@ def _by_z3(expression: Expression, values: dict[str, Value]) -> Value:
     return next(name for name, place in places.items() if place == number)
 
 
-@settings(max_examples=300, deadline=None)
-@given(st.one_of(of_type(BOOL), of_type(INT), of_type(TAGS)))
+@settings(max_examples=150)
+@given(of_any_type(2))
 def test_what_is_written_is_read_back_with_the_same_meaning(expression: Expression) -> None:
+    check_text(expression)
+
+
+@pytest.mark.deep
+@settings(max_examples=1000)
+@given(of_any_type(4))
+def test_large_expressions_are_read_back(expression: Expression) -> None:
+    check_text(expression)
+
+
+def check_text(expression: Expression) -> None:
+    """What is written of `expression` is read back with the same meaning."""
     again = read(str_of(expression))
     assert str_of(again) == str_of(expression)
     for values in worlds()[::37]:
@@ -375,7 +405,6 @@ def _in_z3(forms: list[Linear]) -> z3.Solver:
     return solver
 
 
-@settings(max_examples=400, deadline=None)
 @given(st.lists(FORMS, max_size=6))
 def test_what_is_refuted_has_no_whole_numbers_and_the_factors_show_it(forms: list[Linear]) -> None:
     atoms = [atom(form) for form in forms]

@@ -6,13 +6,13 @@ The cases are made from the schema, so that a new table or column is tried as so
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Column, Connection, Table, delete, insert, select, text, update
+from sqlalchemy import Column, Connection, RowMapping, Table, delete, insert, select, text, update
 from sqlalchemy.exc import DBAPIError
 
 import pxp_fsm as pxp
@@ -144,29 +144,47 @@ def test_nothing_is_suspected_that_was_not_changed(board: SqlBlackboard) -> None
             assert connection.execute(select(table)).first() is not None, table.name
 
 
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: str(table.name))
-def test_each_column_of_each_row_is_covered(board: SqlBlackboard, table: Table) -> None:
-    with unguarded(board) as connection:
-        for row in connection.execute(select(table)).mappings().all():
-            for column in table.columns:
-                if f"{table.name}.{column.name}" in NOT_COVERED:
-                    continue
-                values = {column.name: other(column, row[column.name])}
-                changed = update(table).where(by_key(table, row)).values(values)
-                assert found_out(connection, changed), (column.name, dict(row))
-                if column.nullable and row[column.name] is not None:
-                    emptied = update(table).where(by_key(table, row)).values({column.name: None})
-                    assert found_out(connection, emptied), (column.name, dict(row))
+WHOLE = [pytest.param(name, True, marks=pytest.mark.deep) for name in ("sqlite", "postgresql")]
 
 
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: str(table.name))
-def test_each_row_is_missed_and_one_too_many_is_seen(board: SqlBlackboard, table: Table) -> None:
+def rows_of(connection: Connection, table: Table) -> Sequence[RowMapping]:
+    return connection.execute(select(table)).mappings().all()
+
+
+@pytest.mark.parametrize(("dialect", "every_row"), [("sqlite", False), *WHOLE])
+def test_each_column_of_each_row_is_covered(board: SqlBlackboard, every_row: bool) -> None:
+    """The sample tries each column on one row, and one row after the other."""
     with unguarded(board) as connection:
-        for row in connection.execute(select(table)).mappings().all():
-            assert found_out(connection, delete(table).where(by_key(table, row))), dict(row)
-            for column in table.primary_key.columns:
-                added = {**row, column.name: other(column, row[column.name])}
-                assert found_out(connection, insert(table).values(added)), added
+        for table in TABLES:
+            rows = rows_of(connection, table)
+            covered = [
+                column
+                for column in table.columns
+                if f"{table.name}.{column.name}" not in NOT_COVERED
+            ]
+            for place, column in enumerate(covered):
+                for row in rows if every_row else [rows[place % len(rows)]]:
+                    told = table.name, column.name, dict(row)
+                    values = {column.name: other(column, row[column.name])}
+                    changed = update(table).where(by_key(table, row)).values(values)
+                    assert found_out(connection, changed), told
+                    if column.nullable and row[column.name] is not None:
+                        emptied = update(table).where(by_key(table, row))
+                        assert found_out(connection, emptied.values({column.name: None})), told
+
+
+@pytest.mark.parametrize(
+    ("dialect", "every_row"), [("sqlite", False), ("postgresql", False), *WHOLE]
+)
+def test_each_row_is_missed_and_one_too_many_is_seen(board: SqlBlackboard, every_row: bool) -> None:
+    with unguarded(board) as connection:
+        for table in TABLES:
+            for row in rows_of(connection, table)[:: 1 if every_row else 4]:
+                removed = delete(table).where(by_key(table, row))
+                assert found_out(connection, removed), (table.name, dict(row))
+                for column in table.primary_key.columns:
+                    added = {**row, column.name: other(column, row[column.name])}
+                    assert found_out(connection, insert(table).values(added)), (table.name, added)
 
 
 MOVED = [
@@ -178,31 +196,31 @@ MOVED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "of"), MOVED)
-def test_rows_that_change_places_are_seen(board: SqlBlackboard, name: str, of: str) -> None:
-    table = schema.metadata.tables[name]
-    with unguarded(board) as connection:
-        first, second = connection.execute(select(table).order_by(*table.primary_key)).all()[:2]
-        assert getattr(first, of) == getattr(second, of)
-        for before, after in (
-            (first.number, 99),
-            (second.number, first.number),
-            (99, second.number),
-        ):
-            connection.execute(
-                update(table)
-                .where(table.c[of] == getattr(first, of), table.c.number == before)
-                .values(number=after)
-            )
-        assert verify_rows(connection).problems
+def test_rows_that_change_places_are_seen(board: SqlBlackboard) -> None:
+    for name, of in MOVED:
+        table = schema.metadata.tables[name]
+        with unguarded(board) as connection:
+            first, second = connection.execute(select(table).order_by(*table.primary_key)).all()[:2]
+            assert getattr(first, of) == getattr(second, of)
+            for before, after in (
+                (first.number, 99),
+                (second.number, first.number),
+                (99, second.number),
+            ):
+                connection.execute(
+                    update(table)
+                    .where(table.c[of] == getattr(first, of), table.c.number == before)
+                    .values(number=after)
+                )
+            assert verify_rows(connection).problems, name
 
 
-@pytest.mark.parametrize("session", [NAME, ERASED])
-def test_a_session_that_is_over_is_not_begun_again(board: SqlBlackboard, session: str) -> None:
-    again = dict.fromkeys(schema.CLOSING)
+def test_a_session_that_is_over_is_not_begun_again(board: SqlBlackboard) -> None:
+    again, sessions = dict.fromkeys(schema.CLOSING), schema.sessions
     with unguarded(board) as connection:
-        s = schema.sessions
-        assert found_out(connection, update(s).where(s.c.session == session).values(again))
+        for name in (NAME, ERASED):
+            begun = update(sessions).where(sessions.c.session == name).values(again)
+            assert found_out(connection, begun), name
 
 
 def test_a_version_that_is_not_ours_is_not_opened(board: SqlBlackboard) -> None:
