@@ -111,13 +111,20 @@ def is_outside(one: Field[Any]) -> bool:
     return _OUTSIDE in one.metadata
 
 
-def settings(kind: type[Any]) -> Iterator[Setting]:
+_settings: dict[type[Any], tuple[Setting, ...]] = {}
+"""What `settings` has found: reading the types of fields takes long."""
+
+
+def settings(kind: type[Any]) -> tuple[Setting, ...]:
     """The options of a dataclass, in the order of its fields."""
-    kinds = get_type_hints(kind)
-    for one in fields(kind):
-        if _KEY in one.metadata:
-            inner, optional = _without_none(kinds[one.name])
-            yield Setting(one.name, inner, optional, one.default, one.metadata[_KEY])
+    if kind not in _settings:
+        kinds = get_type_hints(kind)
+        _settings[kind] = tuple(
+            Setting(one.name, *_without_none(kinds[one.name]), one.default, one.metadata[_KEY])
+            for one in fields(kind)
+            if _KEY in one.metadata
+        )
+    return _settings[kind]
 
 
 def check_types(given: Any) -> None:

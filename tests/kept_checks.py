@@ -38,7 +38,6 @@ EXAMPLES = [
 """The system files of the examples, and tables that are checked, or refused, by themselves."""
 
 _OPTIONS = """
-interact --n 5 --k 2
 pxp --k 1
 interact --relations tolerance
 pxp --relations noisy
@@ -50,7 +49,6 @@ interact --property ends-agreed
 --property terminates
 --property pxp(k).terminates
 interact pxp --property no-deadlock
-interact pxp pxp_hang_up
 interact pxp pxp_hang_up --property machine-agrees-with-table --property no-revise-at-2
 pxp_hang_up --property no-dead-row
 interact --channel sync --channel fifo:1
@@ -118,13 +116,18 @@ interact --certificate c.json --channel sync --channel fifo:1
 QUICK = [
     *([name] for name in BUILTIN),
     *([path] for path in EXAMPLES if "agent_protocols" not in path),
-    *([f"examples/agent_protocols/{path}.toml"] for path in ("mcp_task", "a2a/retry")),
+    *([f"examples/agent_protocols/{path}.toml"] for path in ("a2a/retry",)),
     *(line.split() for line in _OPTIONS.strip().splitlines()),
     *(line.split() for line in _REFUSED.strip().splitlines()),
 ]
 OF_NETWORKS = [line.split() for line in _OF_NETWORKS.strip().splitlines()]
 """Of the tables of networks, which are a plug-in's."""
-SLOW = [[], *([path] for path in EXAMPLES if [path] not in QUICK)]
+SLOW = [
+    [],
+    ["interact", "--n", "5", "--k", "2"],
+    ["interact", "pxp", "pxp_hang_up"],
+    *([path] for path in EXAMPLES if [path] not in QUICK),
+]
 ALL = [*QUICK, *OF_NETWORKS, *SLOW]
 
 TEXTS = {

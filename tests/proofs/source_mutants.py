@@ -122,11 +122,11 @@ class Mutant:
 
 
 @cache
-def mutants() -> tuple[Mutant, ...]:
-    """Every change of every function, each once."""
+def mutants(*modules: ModuleType) -> tuple[Mutant, ...]:
+    """Every change of every function of `modules`, or of all, each once."""
     return tuple(
         mutant
-        for module in MODULES
+        for module in modules or MODULES
         for name, function in functions_of(module)
         for mutant in _of(module, name, function)
     )

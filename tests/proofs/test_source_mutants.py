@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -26,12 +27,23 @@ ROOT = Path(__file__).parents[2]
 SAMPLE = 200
 
 
-def test_every_module_has_mutants_and_each_mutant_is_one_change() -> None:
-    found = mutants()
-    assert {mutant.module for mutant in found} == set(MODULES)
-    assert len({mutant.key for mutant in found}) == len(found) > 2000
+SAMPLED = pytest.mark.parametrize(
+    "modules",
+    [(machine, rules), pytest.param(tuple(MODULES), marks=pytest.mark.deep)],
+    ids=["two modules", "all"],
+)
 
 
+@SAMPLED
+def test_every_module_has_mutants_and_each_mutant_is_one_change(
+    modules: tuple[ModuleType, ...],
+) -> None:
+    found = mutants(*modules)
+    assert {mutant.module for mutant in found} == set(modules)
+    assert len({mutant.key for mutant in found}) == len(found) > 100 * len(modules)
+
+
+@pytest.mark.deep
 def test_what_is_called_equivalent_is_a_mutant() -> None:
     assert set(EQUIVALENT) <= set(map(str, mutants()))
 
@@ -119,14 +131,15 @@ def test_a_change_is_in_place_wherever_the_function_is_held(
     assert outcome() == before
 
 
-def test_every_mutant_can_be_put_in_place() -> None:
-    for mutant in mutants()[::20]:
+@SAMPLED
+def test_every_mutant_can_be_put_in_place(modules: tuple[ModuleType, ...]) -> None:
+    for mutant in mutants(*modules)[::20]:
         with installed(mutant.module, mutant.name, mutant.function):
             pass
 
 
 def test_what_runs_a_line_of_a_change_is_what_tries_it() -> None:
-    found = {m for m in mutants() if m.name == "derive" and "def derive" not in m.change}
+    found = {m for m in mutants(rules) if m.name == "derive" and "def derive" not in m.change}
     file = "pxp_fsm/protocol/rules.py"
     with lines_run({str(rules.__file__): file}) as ran:
         rules.derive(rules.Interact(), 2, [True])
