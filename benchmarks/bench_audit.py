@@ -128,19 +128,19 @@ def followed(database: Path) -> int:
 
 
 def measure(number: int, folder: Path) -> tuple[str, ...]:
-    database, page, data = (folder / f"{number}.{suffix}" for suffix in ("sqlite", "html", "json"))
+    database, page = (folder / f"{number}.{suffix}" for suffix in ("sqlite", "html"))
     with SqlBlackboard(str(database)) as board:
         import_rows(board.engine, in_bulk(sessions(number)), "the benchmark")
     command = [sys.executable, "-m", "pxp_fsm.cli", "audit", str(database)]
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    subprocess.run([*command, "--html", page, "--json", data], check=True, capture_output=True)
+    data = subprocess.run([*command, "-o", page, "--json"], check=True, capture_output=True).stdout
     took = time.perf_counter() - started
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     busy = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     started, working = time.perf_counter(), time.process_time()
     refused = followed(database)
     peer, peer_busy = time.perf_counter() - started, time.process_time() - working
-    found = json.loads(data.read_text("utf-8"))
+    found = json.loads(data)
     possible = found["possible"]
     return (
         f"{number:,}",

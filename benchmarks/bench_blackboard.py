@@ -246,7 +246,7 @@ def listing(folder: Path, sessions: int = 100_000) -> None:
     print(f"\n| opening and listing {sessions:,} sessions, SQLite | seconds | CPU |\n|---|--:|--:|")
     calls: dict[str, Callable[[SqlBlackboard], object]] = {
         "open, each run with its number of sessions": lambda board: board.summaries(),
-        "open, 200 sessions and how many there are (what `pxp sessions` shows)": lambda board: (
+        "open, 200 sessions and how many there are (what `pxp show` shows)": lambda board: (
             board.listing(limit=200),
             board.summaries(),
         ),
@@ -275,9 +275,7 @@ def listing(folder: Path, sessions: int = 100_000) -> None:
             times.append(time.perf_counter() - started)
         after = os.times()
         spent = sum(after[2:4]) - sum(before[2:4])
-        print(
-            f"| `pxp sessions --limit {limit}` | {min(times):.3f} | {spent / 3:.3f} |", flush=True
-        )
+        print(f"| `pxp show --limit {limit}` | {min(times):.3f} | {spent / 3:.3f} |", flush=True)
 
 
 def synced(folder: Path) -> float:

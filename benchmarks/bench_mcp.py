@@ -135,13 +135,17 @@ def main() -> None:
     clients = int(sys.argv[1]) if len(sys.argv) > 1 else 200
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
-        command = ("-m", "pxp_fsm.cli", "mcp")
-        end = ("--output", folder, "--port", "0")
+        command = ("-m", "pxp_fsm.cli", "serve")
+        end = ("--mcp", "--no-browser", "--port", "0", "--database")
+        one_instance = ("--set", "instances=1", *end, f"{folder}/drug.sqlite")
         nothing, idle = stack.enter_context(serving("-c", _NOTHING))
         served, process = stack.enter_context(
-            serving(*command, str(PEX), *end, "--sessions", str(clients // 2))
+            serving(
+                *(*command, str(PEX), "--set", f"repetitions={clients // 2}"),
+                *(*end, f"{folder}/pex.sqlite"),
+            )
         )
-        drug, chemist = stack.enter_context(serving(*command, "drug", "--instances", "1", *end))
+        drug, chemist = stack.enter_context(serving(*command, "drug", *one_instance))
         rows = (
             (Measured("a tool that does nothing"), (*nothing["nothing"], idle)),
             (Measured("a turn of a system"), (*served["machine"], process)),

@@ -50,9 +50,19 @@ def measured(preset: str, folder: Path) -> dict[str, float]:
         table = Table(server, Expert(truth, patience.__getitem__), is_equal, tokens)
         models = ("--machine", table.model, "--judge", table.model, "--models", "servers.toml")
         sizes = ("--repetitions", "1", "--instances", str(SESSIONS))
-        held = ("--validation", str(VALIDATION)) if preset.startswith("C") else ()
+        held = ("--set", f"validation={VALIDATION}") if preset.startswith("C") else ()
         database = ("--database", f"{preset}.sqlite")
-        done = pxp("run", task, "--preset", preset, *models, *sizes, *held, *database, cwd=folder)
+        done = pxp(
+            "run",
+            task,
+            "--set",
+            f"agents.preset={preset}",
+            *models,
+            *sizes,
+            *held,
+            *database,
+            cwd=folder,
+        )
         if done.returncode:
             raise SystemExit(done.stderr)
         (record,) = board.runs()

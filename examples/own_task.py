@@ -1,6 +1,6 @@
 """A server of MCP tasks, without this package, that decides by itself what it sends.
 
-pxp conform 'python examples/own_task.py' --table examples/agent_protocols/mcp_task_server.toml
+pxp conform 'python examples/own_task.py' examples/agent_protocols/mcp_task_server.toml
 """
 
 import json

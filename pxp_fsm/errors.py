@@ -136,12 +136,16 @@ def unknown_name(
     """The error for a `name` that is no `what`: the names that there are, with their meanings."""
     said = f"there is no {what} {quoted(name)}"
     if len(meanings) <= _FEW:
-        listed = [f"{one} ({meaning})" if meaning else one for one, meaning in meanings.items()]
+        listed = [_with_meaning(one, meanings) for one in meanings]
         return UsageError(f"{said}; there are: {', '.join(listed) or 'none'}", field)
     near = get_close_matches(name, meanings, n=3)
     if near:
-        said += f"; did you mean {' or '.join(f'{one} ({meanings[one]})' for one in near)}?"
+        said += f"; did you mean {' or '.join(_with_meaning(one, meanings) for one in near)}?"
     return UsageError(f"{said}{' There' if near else '; there'} are: {', '.join(meanings)}", field)
+
+
+def _with_meaning(name: str, meanings: Mapping[str, str]) -> str:
+    return f"{name} ({meanings[name]})" if meanings[name] else name
 
 
 def require_extra(extra: str, what: str, modules: Mapping[str, str]) -> None:

@@ -25,9 +25,9 @@ class Option:
     A value is one of `choices`, at least `least` (or more than `above`) and at most `most`.
     `default` is shown in place of the field's own. On the command line it is called `name` (and
     `short`), or is an `argument`; a `path` is that of a file or a folder. Help shows it below the
-    heading `group`; a `common` option is one of those that many commands share, and one that stands
-    `only_in` a kind of file has no place on the command line. Its values are completed from what
-    `pxp list LISTED` shows.
+    heading `group`; a `common` option is one of those that many commands share, and one that has
+    no place on the command line says in `only_in` how its {key} is set. Its values are completed
+    from what `pxp list LISTED` shows.
     In a file it stands at `key` (`learning.keep`), and is of the type `written` where that is not
     the field's own.
 

@@ -24,6 +24,7 @@ from __future__ import annotations
 import json
 import operator
 import re
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from datetime import date
@@ -46,7 +47,15 @@ from typing import (
 )
 
 from pxp_fsm.documents import MOST_BYTES, located, read, text_of
-from pxp_fsm.errors import Fault, FileError, Place, UsageError, format_path, quoted
+from pxp_fsm.errors import (
+    Fault,
+    FileError,
+    Place,
+    UsageError,
+    format_path,
+    quoted,
+    unknown_name,
+)
 from pxp_fsm.options import Option, given_options, is_outside, option_of
 
 T = TypeVar("T")
@@ -769,6 +778,65 @@ def read_value(kind: Any, raw: object) -> tuple[Any, tuple[Fault, ...]]:
     faults: list[Fault] = []
     value = _shape_of(kind).read(raw, None, faults)
     return value, tuple(faults)
+
+
+def read_assignments(
+    kind: type[Any], assignments: Iterable[str], field: str | None = None
+) -> dict[str, Any]:
+    """The fields of the dataclass `kind` that texts KEY=VALUE set, as a file would set them.
+
+    VALUE is as in TOML; what is none, or has not the form of the field, is read as text, or as
+    a list between commas. Raises
+    `UsageError`, with `field`, for a key that is none, for one that is set twice, and for a value
+    that a file could not have.
+
+    >>> @dataclass
+    ... class Bounds:
+    ...     n: int = 6
+    ...     names: tuple[str, ...] = ()
+    >>> read_assignments(Bounds, ["n=3", 'names=["a"]'])
+    {'n': 3, 'names': ('a',)}
+    """
+    slots = {key: slot for key, slot in _slots(kind) if not slot.option.argument}
+    found: dict[str, Any] = {}
+    for text in assignments:
+        key, sign, written = text.partition("=")
+        if not sign:
+            raise UsageError(f"{quoted(text)} sets nothing; write KEY=VALUE", field)
+        if key not in slots:
+            ends = [known for known in slots if known.endswith(f".{key}")]
+            if ends:
+                said = f"there is no key {quoted(key)}; did you mean {' or '.join(ends)}?"
+                raise UsageError(said, field)
+            raise unknown_name("key", key, dict.fromkeys(slots, ""), field)
+        slot = slots[key]
+        if slot.field in found:
+            raise UsageError(f"{key} is set twice; leave one of them out", field)
+        found[slot.field] = _assigned(slot, key, written, field)
+    return found
+
+
+def _assigned(slot: _Slot, key: str, written: str, field: str | None) -> Any:
+    """The value that a text gives to the key of a slot."""
+    # As TOML has it; a text such as 2024, where TOML has a number; a list such as 1,2 or cat,dog.
+    first: list[Fault] = []
+    parts = written.split(",")
+    for raw in (_as_toml(written), written, [*map(_as_toml, parts)], parts):
+        faults: list[Fault] = []
+        value = slot.shape.read(raw, (None, key), faults)
+        if not faults:
+            return value
+        first = first or faults
+    raise UsageError("; ".join(fault.message for fault in first), field)
+
+
+def _as_toml(written: str) -> Any:
+    """What a text means as a value of TOML; itself where it is none."""
+    try:
+        found = tomllib.loads(f"value = {written}")
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return written
+    return found["value"] if len(found) == 1 else written
 
 
 def write_value(kind: Any, value: object) -> Any:

@@ -138,8 +138,8 @@ TEXTS = {
     "formula": ["pxp", "--formula", "F ended", "--formula", "AG EF ended"],
     "system": [f"{_OWN}/deal.toml"],
     "json": ["pxp_hang_up", "--json"],
-    "junit": ["pxp_hang_up", "--junit", "FILE"],
-    "sarif": ["pxp_hang_up", "--sarif", "FILE"],
+    "junit": ["pxp_hang_up", "-o", "FILE.xml"],
+    "sarif": ["pxp_hang_up", "-o", "FILE.sarif"],
 }
 """By file: what is printed as a whole."""
 
@@ -167,10 +167,9 @@ def _row(result: dict[str, Any]) -> list[Any]:
 def text(arguments: list[str]) -> str:
     """What `pxp check ARGUMENTS` prints, or writes into FILE, without times."""
     with TemporaryDirectory() as folder:
-        file = Path(folder, "file")
-        given = [str(file) if one == "FILE" else one for one in arguments]
+        given = [one.replace("FILE", str(Path(folder, "file"))) for one in arguments]
         printed = command_line.pxp("check", *given, cwd=ROOT, COLUMNS="140").stdout
-        if file.exists():
+        for file in Path(folder).iterdir():
             printed = file.read_text("utf-8")
     printed = re.sub(r" +\d+\.\d\d(?=  |$)", " TIME", printed, flags=re.MULTILINE)
     printed = re.sub(r'"seconds": [\d.e-]+', '"seconds": 0', printed)

@@ -17,7 +17,7 @@ LIMITS = "Limits"
 """The group of options that bound what models may cost."""
 
 
-_FILE = "a models file (pxp help models)"
+_FILE = "a models file (pxp help models) sets {key}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,8 +91,8 @@ class MemberLine:
     )
     respondent: str = option(
         "Who answers: a model (anthropic:NAME, openai:NAME[@URL], script:FILE), terminal (a "
-        "person), program:COMMAND, random, mcp (an assistant, by pxp mcp), or python (a function "
-        "that is passed in code). A command line can replace it.",
+        "person), program:COMMAND, random, mcp (an assistant, by pxp serve --mcp), or python (a "
+        "function that is passed in code). A command line can replace it.",
         "",
         problem=f"is no respondent; write {RESPONDENTS}, or {PYTHON} for a function",
         parse=_respondent,

@@ -12,7 +12,6 @@ from pxp_fsm.analysis.audits import page
 from pxp_fsm.analysis.audits.records import AuditReport, audit_database, audit_published
 from pxp_fsm.analysis.recordings.files import open_recordings
 from pxp_fsm.analysis.recordings.forms import TAGS, form_of
-from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.cli.options import results as options
 from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.cli.verify import CHANGED
@@ -21,19 +20,14 @@ from pxp_fsm.errors import UsageError
 
 def audit(request: options.AuditOptions) -> int:
     """Print what the audit found, and write it where a file is named."""
-    html, as_json = request.html, request.as_json
     report = _audited(request)
-    data = page.as_json(report)
-    if str(as_json) == "-":
-        click.echo(data)
+    if request.as_json:
+        click.echo(page.as_json(report))
     else:
-        for line in page.lines(report, request.shown):
+        for line in page.lines(report, request.limit):
             click.echo(printable(line))
-    if as_json is not None and str(as_json) != "-":
-        write_atomically(as_json, f"{data}\n")
-    for path in (html, as_json):
-        if path is not None and str(path) != "-":
-            click.echo(printable(f"Written: {path}"), err=str(as_json) == "-")
+    if request.output is not None:
+        click.echo(printable(f"Written: {request.output}"), err=request.as_json)
     return CHANGED if report.faults else 0
 
 
@@ -42,7 +36,7 @@ def _audited(request: options.AuditOptions) -> AuditReport:
 
     Raises `UsageError` for what does not go with a recording of this kind.
     """
-    database, runs, rounds, html = request.database, request.runs, request.rounds, request.html
+    database, runs, rounds, html = request.database, request.runs, request.rounds, request.output
     if form_of(database) is TAGS:
         if request.mapping is not None:
             raise UsageError(f"--mapping has no effect on {database}, a file of tags")

@@ -16,6 +16,9 @@ from pxp_fsm.cli.options import check as options
 from pxp_fsm.cli.presentation import results
 from pxp_fsm.cli.presentation.text import printable
 
+_FORMATS = {".xml": results.as_junit, ".sarif": results.as_sarif}
+"""What is written of results to a file with this ending; another path is a folder of traces."""
+
 
 def tables(request: options.CheckTables) -> int:
     """Check what is asked for, and show the results."""
@@ -37,11 +40,12 @@ def tables(request: options.CheckTables) -> int:
         if raised is not None:
             for line in "".join(traceback.format_exception(raised)).splitlines():
                 click.echo(printable(line), err=True)
-    for file, text in ((request.junit, results.as_junit), (request.sarif, results.as_sarif)):
-        if file is not None:
-            file.write_text(text(found) + "\n", "utf-8")
-    if request.itf is not None:
-        results.write_traces(found, request.itf)
+    for path in request.output:
+        text = _FORMATS.get(path.suffix)
+        if text is None:
+            results.write_traces(found, path)
+        else:
+            path.write_text(text(found) + "\n", "utf-8")
     if interrupt is not None:
         raise interrupt
     return results.exit_code(found)

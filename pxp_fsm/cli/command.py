@@ -107,6 +107,9 @@ class _FromDataclasses(click.Command):
         codes = " ".join(f"Exit code{rest[0]}".split()) if rest else None
         super().__init__(name, params=list(params), help=about, epilog=codes)
 
+    groups: Sequence[str] = ()
+    """Headings that come first in help, in their order."""
+
     @property
     def kinds(self) -> Sequence[type[Any]]:
         """The dataclasses of its options."""
@@ -128,8 +131,9 @@ class _FromDataclasses(click.Command):
         parent: click.Context | None = None,
         **extra: Any,
     ) -> click.Context:
-        """The context, whose defaults are those of pxp.toml where it has some."""
-        extra.setdefault("default_map", configuration.configured())
+        """The context, whose defaults are what stands before the command, or in pxp.toml."""
+        before = _given_before(parent)
+        extra.setdefault("default_map", {**configuration.configured(), **before})
         return super().make_context(info_name, args, parent, **extra)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
@@ -146,7 +150,7 @@ class _FromDataclasses(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The options by their groups; those that many commands share, and --help, come last."""
-        groups: dict[str, list[tuple[str, str]]] = {_OPTIONS: []}
+        groups: dict[str, list[tuple[str, str]]] = {name: [] for name in (_OPTIONS, *self.groups)}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
             if record is not None:
@@ -160,6 +164,11 @@ class _FromDataclasses(click.Command):
 
     def run(self, body: str, kind: type[Any], ctx: click.Context) -> None:
         """Call `body` with the options of `kind`; faults of an option are told with its name."""
+        known = {setting.field for setting in _every_setting(kind)}
+        for name in _given_before(ctx.parent):
+            if name not in known:
+                before = self._option(name, ctx) or f"--{name.removeprefix('as_')}"
+                raise UsageError(f"{before} has no effect here; leave it out")
         try:
             code = load(body)(_built(kind, ctx))
         except UsageError as error:
@@ -173,7 +182,11 @@ class _FromDataclasses(click.Command):
     def _option(self, field: str | None, ctx: click.Context) -> str | None:
         """The option that sets `field`, as it is written on the command line."""
         found = (one for one in self.get_params(ctx) if one.name == field)
-        return next((one.opts[-1] for one in found if isinstance(one, click.Option)), None)
+        option = next((one.opts[-1] for one in found if isinstance(one, click.Option)), None)
+        if option is not None:
+            return option
+        keys = (one.key for kind in self.kinds for one in _in_files(kind) if one.field == field)
+        return next((f"--set {key}" for key in keys), None)
 
 
 class Command(_FromDataclasses):
@@ -199,11 +212,12 @@ class GeneralCommand(_FromDataclasses):
     """A command whose first argument decides, by its kind, what is done and which options count.
 
     `face` is the dataclass of its help and arguments, whose field `what` has all of them; without
-    one, the kind is that which `face.without` names.
+    one, the kind is that which `face.without` names. Help shows the groups `face.groups` first.
     """
 
     def __init__(self, name: str, face: type[Any]) -> None:
         self.face, self.verb = face, name
+        self.groups = getattr(face, "groups", ())
         self.entries: dict[str, tuple[SubjectKind, Entry]] = {
             kind_name: (kind, kind.verbs[name])
             for kind_name, kind in _known_kinds().items()
@@ -264,6 +278,14 @@ class GeneralCommand(_FromDataclasses):
         others = [*(f"pxp {verb}" for verb in kind.verbs), *(f"pxp {one}" for one in kind.others)]
         said = f"{what} is {kind.about}; pxp {self.verb} takes {takes}"
         return f"{said}. For {kind.about} there are {', '.join(others)}" if others else said
+
+
+def _given_before(parent: click.Context | None) -> Mapping[str, Any]:
+    """What stands before a command of the options that many have."""
+    if parent is None:
+        return {}
+    root = parent.find_root()
+    return {name: value for name, value in root.params.items() if _is_given(root, name)}
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -368,12 +390,16 @@ def _places(kinds: Iterable[type[Any]]) -> Mapping[str, str]:
     """Where a file sets what is no option, by the option that somebody might look for."""
     return {
         f"--{setting.option.name or setting.field.replace('_', '-')}": (
-            f"{setting.option.only_in} sets {setting.key}"
+            setting.option.only_in.format(key=setting.key)
         )
         for kind in kinds
-        for setting, _ranged in _parts(kind)
-        if setting.option.only_in
+        for setting in _in_files(kind)
     }
+
+
+def _in_files(kind: type[Any]) -> Iterator[Setting]:
+    """The settings of a command that files alone set, or --set."""
+    return (setting for setting, _ranged in _parts(kind) if setting.option.only_in)
 
 
 def parameters(kind: type[Any]) -> Iterator[click.Parameter]:

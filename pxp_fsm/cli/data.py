@@ -29,7 +29,7 @@ _SHOWN = 12
 def check(request: check_options.CheckData) -> None:
     """Read the data as the task would, and say what is in them."""
     if request.task is None:
-        raise UsageError("name the task that is to read these data, such as --task drug", "task")
+        raise UsageError("name the task that is to read these data, such as pxp check DATA drug")
     plan = Plan(request.task, data=str(request.table))
     _, found = load(plan, find_task(request.task))
     _print_sets(str(request.table), found, as_json=request.as_json)
@@ -95,7 +95,9 @@ def summarize(request: options.DataSummarizeOptions) -> None:
     rows, meter = _rows(request.table, request.output), Meter()
     prompt = summaries.summary_prompt(request.prompts)
     table = own_data.table_of(request.table) or request.table
-    asked = summaries.summarized(table, rows, request.model, prompt, request.models.settings, meter)
+    asked = summaries.summarized(
+        table, rows, request.machine, prompt, request.models.settings, meter
+    )
     found = asyncio.run(asked)
     own_data.write_records(request.output, found)
     click.echo(

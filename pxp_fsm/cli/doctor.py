@@ -28,15 +28,15 @@ SHADOWED = 1
 EXTRAS = {
     "drug": ("sessions about drug molecules: pxp run drug", ("numpy", "rdkit")),
     "rad": ("sessions about X-rays: pxp run rad", ("numpy", "pillow", "scikit-image")),
-    "report": ("pages and figures: pxp report, pxp audit --html", ("jinja2", "matplotlib")),
+    "report": ("pages and figures: pxp report, pxp audit -o", ("jinja2", "matplotlib")),
     "figures": ("drawings as PDF and PNG: pxp draw -o FILE.pdf", ("typst",)),
     "web": (
         "pages in a browser: pxp serve",
         ("fastapi", "uvicorn", "websockets"),
     ),
-    "mcp": ("assistants in sessions: pxp mcp", ("fastapi", "mcp", "uvicorn", "websockets")),
+    "mcp": ("assistants in sessions: pxp serve --mcp", ("fastapi", "mcp", "uvicorn", "websockets")),
     "openai": ("models at OpenAI and at servers of its protocol", ("openai",)),
-    "lan": ("distances between networks: pxp compare, lan compare, lan history", ("numpy",)),
+    "lan": ("distances between networks: pxp compare, run TASK, lan history", ("numpy",)),
     "odds": (
         "pxp odds with floats, --free, --from and --published",
         ("numpy", "python-flint", "scipy"),
@@ -44,7 +44,7 @@ EXTRAS = {
     "conformance": ("pxp.conformance: learning, and machines for tests", ("aalpy", "hypothesis")),
     "postgresql": ("databases on PostgreSQL, for several machines", ("psycopg",)),
     "parquet": ("pxp export --format parquet", ("pyarrow",)),
-    "sign": ("pxp run --anchor, pxp verify --anchor", ("cryptography",)),
+    "sign": ("pxp verify --anchor", ("cryptography",)),
     "dask": ("pxp run --executor dask://...", ("distributed",)),
     "telemetry": (
         "traces of calls and sessions for OpenTelemetry",
@@ -68,7 +68,7 @@ MODULES = {
 TOOLS = {
     "Graphviz": (("dot",), "renders DOT files elsewhere; pxp draw needs no Graphviz"),
     "SPIN": (("spin",), "checks what pxp export writes as .pml"),
-    "Storm": (("storm",), "checks what pxp export and pxp odds --prism write as .prism"),
+    "Storm": (("storm",), "checks what pxp export and pxp odds -o write as .prism"),
     "PostgreSQL": (("postgres", "psql"), "serves a database to several machines"),
     "Chromium": (("chromium", "chromium-browser", "google-chrome"), "opens reports"),
     "LaTeX": (("pdflatex", "tectonic"), "compiles the tables and figures of reports"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -13,7 +15,7 @@ from pxp_fsm.artifacts import file_name
 from pxp_fsm.automata.tables import load_automaton
 from pxp_fsm.cli import configuration
 from pxp_fsm.cli.options import storage as options
-from pxp_fsm.cli.options.storage import OF_RUNS
+from pxp_fsm.cli.options.storage import ARCHIVE, OF_RUNS
 from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.errors import BlackboardError, UsageError
 from pxp_fsm.experiments import archives
@@ -49,18 +51,19 @@ def tables(request: options.ExportTables) -> None:
 
 def runs(request: options.ExportRuns) -> None:
     """Write a run as files, or pack runs into an archive."""
-    if request.archive:
+    what, output = request.what, request.output
+    endings = {ending: name for name, ending in OF_RUNS.items()} | {archives.SUFFIX: ARCHIVE}
+    form = _format(output, request.form, endings)
+    if form == ARCHIVE:
         _pack(request)
         return
     for name in ("anchor", "key", "models_file"):
         if getattr(request, name) is not None:
-            raise UsageError("this has no effect without --archive", name)
-    what, output = request.what, request.output
-    form = _format(output, request.form, {ending: name for name, ending in OF_RUNS.items()})
+            raise UsageError("this has no effect but for an archive (--format zip)", name)
     if form not in OF_RUNS:
         raise UsageError(f"{form} is a format of tables, and {what[0]} is a run", "form")
     if len(what) > 1:
-        raise UsageError("one run is exported at a time; --archive packs several")
+        raise UsageError("one run is exported at a time; --format zip packs several")
     path = output or Path(file_name(what[0]) + OF_RUNS[form])
     _check_new(path)
     with SqlBlackboard(request.database, create=False) as board:
@@ -120,8 +123,6 @@ CHANGED = 1
 
 def _pack(request: options.ExportRuns) -> None:
     """Pack runs into an archive."""
-    if request.form is not None:
-        raise UsageError("an archive has its own format; leave this out", "form")
     if (request.anchor is None) is not (request.key is None):
         raise UsageError("--anchor and --key, the public key that signed it, require each other")
     path = request.output or Path(f"{file_name(request.what[0])}{archives.SUFFIX}")
@@ -143,6 +144,14 @@ def _pack(request: options.ExportRuns) -> None:
 def verify(request: options.VerifyArchive) -> int:
     """Print what an archive holds, and what in it was changed."""
     checked = archives.check_archive(request.file, request.key)
+    if request.as_json:
+        document = {
+            "found": checked.found,
+            "changed": [asdict(problem) for problem in checked.problems],
+            "not compared": [asdict(problem) for problem in checked.unknown],
+        }
+        click.echo(json.dumps(document, indent=1))
+        return CHANGED if checked.problems else 0
     for line in checked.found:
         click.echo(printable(line))
     for label, listed in (("Changed", checked.problems), ("Not compared", checked.unknown)):

@@ -26,7 +26,7 @@ def tables(request: options.ServeTables) -> None:
     if request.output is not None:
         _write(request, request.output, subject)
         return
-    for field in ("formulas", "states"):
+    for field in ("formulas", "limit"):
         if getattr(request, field):
             raise UsageError("this has no effect without --output", field)
     _serve(subject, request.port, request.browser, editor=editor)
@@ -40,14 +40,14 @@ def session(request: options.ServeSession) -> None:
 
 def _serve(
     subject: web.SystemSubject,
-    port: int,
+    port: int | None,
     browser: bool,
     recording: web.Recording | None = None,
     editor: web.Editor | None = None,
 ) -> None:
     require_server("the explorer's server")
     site = web.explorer_site(subject, recording, editor)
-    web.serve(site, port, partial(show_address, "Explore", browser))
+    web.serve(site, port or 0, partial(show_address, "Explore", browser))
 
 
 def _write(request: options.ServeTables, output: Path, subject: web.SystemSubject) -> None:
@@ -57,7 +57,7 @@ def _write(request: options.ServeTables, output: Path, subject: web.SystemSubjec
         raise UsageError(f"{output.name} does not end in .html", "output")
     if not output.parent.is_dir():
         raise UsageError(f"there is no folder {output.parent}", "output")
-    limit = {} if request.states is None else {"limit": request.states}
+    limit = {} if request.limit is None else {"limit": request.limit}
     text = web.explorer_file(subject, formulas=request.formulas, **limit)
     write_atomically(output, text)
     click.echo(printable(f"Written: {output} ({len(text.encode()) >> 10:,} kB)"))

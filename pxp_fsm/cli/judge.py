@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,11 +34,27 @@ def judge(request: options.JudgeOptions) -> None:
         pairs = judged_pairs(board, request.run)[: request.limit]
         found = _named(board, request.run, model, request.prompts, request.models.settings)
     measured = asyncio.run(
-        _measured(found, model, pairs, request.consistency, request.models.settings, meter)
+        _measured(found, model, pairs, request.repetitions, request.models.settings, meter)
     )
+    if request.as_json:
+        document = {
+            "run": request.run,
+            "judge": model,
+            "pairs": len(pairs),
+            "repetitions": request.repetitions,
+            "as in the run": _same(measured, pairs),
+            "answered": measured.pairs,
+            "unanimous": measured.unanimous,
+            "agreement": measured.agreement,
+            "turned": measured.turned,
+            "symmetric": measured.symmetric,
+            "silent": measured.silent,
+        }
+        click.echo(json.dumps(document, indent=1))
+        return
     click.echo(
         printable(
-            f"{model} on run {request.run}: {len(pairs)} pairs, {request.consistency} each way"
+            f"{model} on run {request.run}: {len(pairs)} pairs, {request.repetitions} each way"
         )
     )
     for line in _lines(measured, pairs):
@@ -108,15 +125,19 @@ def judged_pairs(board: SqlBlackboard, run: str) -> tuple[RejudgedPair, ...]:
     )
 
 
-def _lines(measured: Consistency, judged: Sequence[RejudgedPair]) -> Sequence[str]:
-    """What came of it, a line each; shares with their 95% intervals."""
-    answered = [
-        (asked, before)
+def _same(measured: Consistency, judged: Sequence[RejudgedPair]) -> int:
+    """How many pairs have the verdict that they had in the run."""
+    return sum(
+        majority(asked.samples) is before.outcomes[0]
         for asked, before in zip(measured.asked, judged, strict=True)
         if asked.samples
-    ]
-    same = sum(majority(asked.samples) is before.outcomes[0] for asked, before in answered)
-    lines = [f"  {'the verdict of the run':<34}{_share(same, len(answered))}"]
+    )
+
+
+def _lines(measured: Consistency, judged: Sequence[RejudgedPair]) -> Sequence[str]:
+    """What came of it, a line each; shares with their 95% intervals."""
+    same = _same(measured, judged)
+    lines = [f"  {'the verdict of the run':<34}{_share(same, measured.pairs)}"]
     if measured.number > 1:
         agreement = measured.agreement
         shown = "none" if agreement is None else f"{agreement:.2f}"

@@ -30,6 +30,9 @@ _CHECK_TABLES = _entry("its properties, or a formula", "check:tables", "check:Ch
 
 _SERVE_TABLES = _entry("its behaviour, step by step", "explore:tables", "serve:ServeTables")
 _SERVE_RUNS = _entry("its people and assistants", "serve:serve", "serve:ServeRuns")
+_SERVE_SYSTEM = _entry(
+    "its behaviour, step by step, or its assistants", "serve:system", "serve:ServeSystem"
+)
 _RUN_TASK = _entry("its sessions", "run:run", "sessions:RunTask")
 
 _OWN = {
@@ -52,10 +55,9 @@ _OWN = {
             "draw": _entry("its members, or a counterexample", "draw:tables", "draw:DrawSystem"),
             "export": _EXPORT_TABLES,
             "run": _RUN_TASK,
-            "serve": _SERVE_TABLES,
+            "serve": _SERVE_SYSTEM,
         },
         keys=("members",),
-        others=("mcp",),
     ),
     "checked": SubjectKind(
         "what a plug-in checks",
@@ -73,13 +75,11 @@ _OWN = {
             "serve": _SERVE_RUNS,
         },
         keys=("task", "protocol", "instances", "repetitions", "learning"),
-        others=("mcp",),
     ),
     "task": SubjectKind(
         "a task",
-        {"run": _RUN_TASK},
+        {"run": _RUN_TASK, "serve": _SERVE_RUNS},
         names="pxp_fsm.tasks.task:task_meanings",
-        others=("mcp",),
     ),
     DATA: SubjectKind(
         "data",

@@ -51,9 +51,8 @@ SECTIONS = {
     "Run sessions": {
         "run": _general("run a task, a system, an experiment, a network", "sessions:RunOptions"),
         "serve": _general(
-            "serve systems, sessions, experiments, networks in a browser", "serve:ServeOptions"
+            "serve systems, sessions, networks, people, assistants", "serve:ServeOptions"
         ),
-        "mcp": _entry("let assistants take part, over MCP", "mcp:mcp", "sessions:McpOptions"),
         "data": _entry("select, split, summarise data of your own", "main:data"),
     },
     "Show results": {
@@ -108,7 +107,8 @@ INSTEAD = {
     "sessions": "show",
     "experiment": "run FILE",
     "explore": "serve",
-    "archive": "export --archive, or pxp verify ARCHIVE",
+    "mcp": "serve X --mcp",
+    "archive": "export RUN -o FILE.zip, or pxp verify ARCHIVE",
     "cost": "list costs",
     "prove": "check",
     "validate": "check",
@@ -233,13 +233,17 @@ ended a session (run); 130 stopped by Ctrl-C
     epilog=_EXIT_CODES,
 )
 @click.version_option(__version__, prog_name="pxp")
-def commands() -> None:
-    """Verify and run state machines for protocols between agents that predict and explain."""
+@click.option("--database", metavar="URL", help="The database: a file or a URL.")
+@click.option("--json", "as_json", is_flag=True, help="Write JSON to standard output.")
+@click.option("-v", "--verbose", is_flag=True, help="Print more than most readers want.")
+def commands(**_common: Any) -> None:
+    """Verify and run state machines for protocols between agents that predict and explain.
+
+    --database, --json and --verbose may stand before a command or after it, where it has them.
+    """
 
 
-@click.group(
-    cls=CommandGroup, sections={"Commands": _DATA}, instead={"check": "check DATA --task TASK"}
-)
+@click.group(cls=CommandGroup, sections={"Commands": _DATA}, instead={"check": "check DATA TASK"})
 def data() -> None:
     """Select, split, summarise data of your own: CSV or JSON Lines (pxp help data)."""
 

@@ -24,6 +24,11 @@ def require_mcp() -> None:
     require_server("the server of assistants")
 
 
+def port_of(given: int | None) -> int:
+    """Where people and assistants find the server: 8765, if no other port is given."""
+    return 8765 if given is None else given
+
+
 def with_folder(database: str) -> str:
     """The database, whose folder is there from now on if it is a file."""
     if "://" not in database:

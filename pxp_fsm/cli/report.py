@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
+
 import click
 
 from backends.databases import SqlBlackboard
@@ -47,6 +50,12 @@ def compare(request: options.CompareRuns) -> None:
         left, right = (outcomes.outcomes_of(board, name) for name in names)
         titles = [run_title(board.run(name)) for name in names]
     found = outcomes.compare(left, right)
+    remarks = comparison.comparison_lines(left, right, found)
+    if request.as_json:
+        kinds = [asdict(each) | {"p": float(each.p)} for each in found]
+        document = {"runs": names, "sessions": kinds, "remarks": list(remarks)}
+        click.echo(json.dumps(document, indent=1, default=str))
+        return
     console().print(summary.as_rich(comparison.comparison_sheet(found, *map(printable, titles))))
-    for line in comparison.comparison_lines(left, right, found):
+    for line in remarks:
         click.echo(printable(line))

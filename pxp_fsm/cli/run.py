@@ -6,14 +6,14 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import click
 
-from backends.databases import Origin, SqlBlackboard, anchors
+from backends.databases import Origin, SqlBlackboard
 from backends.models.paper_settings import find_preset
 from backends.people import has_terminal
 from proofs.export.traces import actions_of
@@ -27,7 +27,16 @@ from pxp_fsm.cli.presentation.text import console, printable, program
 from pxp_fsm.defaults import DATABASE
 from pxp_fsm.documents import text_of
 from pxp_fsm.errors import Halted, UsageError, counted
-from pxp_fsm.experiments import executors, files, members, plans, proved, runs, summary
+from pxp_fsm.experiments import (
+    executors,
+    files,
+    members,
+    plan_data,
+    plans,
+    proved,
+    runs,
+    summary,
+)
 from pxp_fsm.experiments.members import unserved
 from pxp_fsm.experiments.openings import SystemOpening, TaskOpening
 from pxp_fsm.experiments.outcomes import outcomes_of
@@ -36,17 +45,21 @@ from pxp_fsm.experiments.statistics import statistics_of
 from pxp_fsm.options import settings
 from pxp_fsm.protocol.messages import NOTHING
 from pxp_fsm.protocol.rules import FAULTS
+from pxp_fsm.schemas import read_assignments
 from pxp_fsm.sessions.events import Event
 from pxp_fsm.sessions.learning import Gated, Keep
 from pxp_fsm.tasks.task import find_task
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 Request = options.RunTask | options.RunExperiment
 
 FAULTY = 5
 """Exit code where a fault of a member ended a session."""
+
+SEEDED = ("seed", "repetitions")
+"""What of a plan is of the run of a system, too."""
+
+MOST_SESSIONS = 1_000_000
+"""Of a system."""
 
 _SHOWN = 20
 """Up to so many sessions of a system, each is told when it is over; of one, each action is."""
@@ -82,15 +95,61 @@ def run(request: options.RunTask) -> int:
     the run. The exit code says whether a fault ended a session.
     """
     of_system = is_system_file(request.plan["task"])
-    begun, screen = _system(request) if of_system else _task(request)
-    return _carry_all(request, begun, screen, new=request.resume is None and request.fork is None)
+    source = RunOrigin.read(request.source)
+    if not of_system:
+        request = replace(request, plan=with_assignments(request.plan, request.assignments))
+        if request.save_plan is not None:
+            _save_plan(request, request.save_plan)
+            return 0
+    begun, screen = _system(request, source) if of_system else _task(request, source)
+    return _carry_all(request, begun, screen, new=source.run is None and source.origin is None)
+
+
+@dataclass(frozen=True, slots=True)
+class RunOrigin:
+    """What a run goes on with: a stopped run, a message of a session, or a trace's file."""
+
+    run: str | None = None
+    origin: Origin | None = None
+    trace: Path | None = None
+
+    @staticmethod
+    def read(text: str | None) -> RunOrigin:
+        """What a text on the command line means."""
+        if text is None:
+            return RunOrigin()
+        if text.endswith(".json"):
+            return RunOrigin(trace=Path(text))
+        # A run's name may have an @, as that of an experiment has; only sessions have a /.
+        if "/" in text:
+            return RunOrigin(origin=Origin.read(text))
+        return RunOrigin(run=text)
+
+
+def with_assignments(plan: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, Any]:
+    """What options and --set KEY=VALUE give of a plan; raises `UsageError` for a field of both."""
+    given = read_assignments(plans.Plan, assignments, "assignments")
+    for name in given:
+        if name in plan:
+            raise UsageError(f"{name} has an option, which is given too", "assignments")
+    return {**plan, **given}
+
+
+def _save_plan(request: options.RunTask, path: Path) -> None:
+    """Write the plan as an experiment's file, once it is seen that it can be run."""
+    for name in ("source", "both", "monitors", "respondents", "anyway"):
+        if getattr(request, name):
+            raise UsageError("an experiment's file is one new run; leave out this", name)
+    values = _values(request)
+    plan_data.read_plan(plans.build_plan(values, Path()))
+    files.save(path, values)
+    click.echo(printable(f"Made: {path}; run it with {program()} run {shlex.quote(str(path))}"))
 
 
 def experiment(request: options.RunExperiment) -> int:
     """Run an experiment, or what is left of it, then print and write what came of it."""
     _where(request)
-    _signing_key(request)
-    found = files.load(request.file, request.subject)
+    found = files.load(request.file, with_assignments({}, request.assignments))
     _see_the_person(found.plan)
     members.models(found.plan, found.task, found.data, request.models.settings)
 
@@ -106,7 +165,6 @@ def _carry_all(request: Request, begun: Begun, screen: Screen, *, new: bool) -> 
     """Carry runs to their end, one after the other, and show what came of them: the exit code."""
     finished: list[str] = []
     database, output = _where(request)
-    key = _signing_key(request)
     if new:
         _prepare(output)
     with SqlBlackboard(database, create=new) as board:
@@ -115,8 +173,6 @@ def _carry_all(request: Request, begun: Begun, screen: Screen, *, new: bool) -> 
             try:
                 screen.announce(started, board, again=number > 0)
                 _carry(started, board, request, screen)
-                if request.anchor is not None and key is not None:
-                    anchors.sign_run(board, started.name, request.anchor, key)
                 screen.finish(setting, started, board)
                 finished.append(started.name)
             except KeyboardInterrupt:
@@ -163,17 +219,8 @@ def _resumable(run: Run[Any], board: SqlBlackboard, request: Request, screen: Sc
     if request.database is not None:
         where += ["--database", _named(board, request.database, request.output)]
     about, *others = screen.resumed_by(run)
-    command = [program(), "run", about, "--resume", run.name, *where, *others]
+    command = [program(), "run", about, run.name, *where, *others]
     return f"Everything so far is stored; carry on with\n  {shlex.join(command)}"
-
-
-def _signing_key(request: Request) -> Ed25519PrivateKey | None:
-    """The key that signs the anchor, read before anything is run."""
-    if request.anchor is not None and request.sign is None:
-        raise UsageError("--anchor requires --sign, the key that signs it")
-    if request.sign is not None and request.anchor is None:
-        raise UsageError("--sign has no effect without --anchor")
-    return None if request.sign is None else anchors.private_key(request.sign)
 
 
 def _prepare(output: Path) -> None:
@@ -202,15 +249,16 @@ def _say(line: str) -> None:
     click.echo(printable(line), err=True)
 
 
-def _task(request: options.RunTask) -> tuple[Begun, TaskScreen]:
+def _task(request: options.RunTask, source: RunOrigin) -> tuple[Begun, TaskScreen]:
     """The runs of a task: new ones of a plan, or the one that is resumed or forked."""
-    for name in ("respondents", "sessions", "follow", "anyway"):
+    if source.trace is not None:
+        raise UsageError("a trace is that of a system; a task has none", "source")
+    for name in ("respondents", "anyway"):
         if getattr(request, name):
             raise UsageError("this applies to a system file, not to a task", name)
     monitors = Monitors(request.monitors)
     _where(request)
-    _signing_key(request)
-    task, resume = request.plan["task"], request.resume
+    task, resume = request.plan["task"], source.run
     if resume is not None:
         _refuse_with_resume(request)
 
@@ -222,8 +270,8 @@ def _task(request: options.RunTask) -> tuple[Begun, TaskScreen]:
             yield "", found
 
         return resumed, TaskScreen(request, monitors)
-    if request.fork is not None:
-        return _fork(Origin.read(request.fork), request), TaskScreen(request, monitors)
+    if source.origin is not None:
+        return _fork(source.origin, request), TaskScreen(request, monitors)
     openings = {
         setting: TaskOpening.read(plan, settings=request.models.settings)
         for setting, plan in _settings(request).items()
@@ -243,7 +291,7 @@ def _fork(origin: Origin, request: options.RunTask) -> Begun:
     """Carry on a stored session as a new run."""
     for name in ("executor", "both"):
         if getattr(request, name):
-            raise UsageError("this has no effect beside --fork, which runs one session", name)
+            raise UsageError("this has no effect where one session is carried on", name)
     plan = _plan(request)
     _see_the_person(plan)
     given = {name: getattr(plan, name) for name in request.plan}
@@ -256,14 +304,14 @@ def _fork(origin: Origin, request: options.RunTask) -> Begun:
     return begun
 
 
+def _values(request: options.RunTask) -> Mapping[str, Any]:
+    """The fields of the plan that the options mean."""
+    return {**of_preset(request.plan), **request.plan}
+
+
 def _plan(request: options.RunTask) -> plans.Plan:
     """The plan that the options mean."""
-    values = dict(request.plan)
-    if request.unbounded:
-        if values.get("protocol") != "pxp" or "k" in values:
-            raise UsageError("--unbounded requires --protocol pxp, and replaces --k")
-        values["k"] = plans.UNBOUNDED
-    return plans.build_plan({**of_preset(values), **values}, Path())
+    return plans.build_plan(_values(request), Path())
 
 
 def _settings(request: options.RunTask) -> Mapping[str, plans.Plan]:
@@ -275,9 +323,12 @@ def _settings(request: options.RunTask) -> Mapping[str, plans.Plan]:
     plan = _plan(request)
     if not request.both:
         return {"": plan}
-    for given, option in (("learn" in request.plan, "learn"), (plan.person, "human")):
+    for given, option in (
+        ("learn" in request.plan, "learning.keep"),
+        (plan.person, "a person in the human's role"),
+    ):
         if given:
-            raise UsageError(f"this has no effect beside --{option}: it runs both settings", "both")
+            raise UsageError(f"this has no effect beside {option}: it runs both settings", "both")
     gated = plan if "gate" in request.plan else replace(plan, gate=Gated.CONTEXT.value)
     likely = find_task(plan.task).has_likelihood and plan.goes_without_model
     both = [
@@ -304,11 +355,11 @@ def of_preset(given: Mapping[str, Any]) -> Mapping[str, Any]:
 def _refuse_with_resume(request: options.RunTask) -> None:
     """Refuse options that differ from the plan of a resumed run."""
     given = [
-        f"--{setting.option.name or setting.field}"
+        f"--set {setting.key}" if setting.option.only_in else f"--{setting.field}"
         for setting in settings(plans.Plan)
         if setting.field in request.plan and not setting.option.argument
     ]
-    given += [f"--{name}" for name in ("unbounded", "both", "fork") if getattr(request, name)]
+    given += ["--both"] if request.both else []
     if given:
         raise UsageError(f"a resumed run keeps its own plan; leave out {', '.join(given)}")
 
@@ -451,12 +502,12 @@ def _with_a_bar(run: Run[TaskOpening], live: LiveMonitors) -> None:
         run.execute(live.beside(on_step))
 
 
-def _system(request: options.RunTask) -> tuple[Begun, SystemScreen]:
+def _system(request: options.RunTask, source: RunOrigin) -> tuple[Begun, SystemScreen]:
     """The run of a system's file, new, resumed or forked, after what is proved of it."""
-    _refuse(request)
+    _refuse(request, source)
     _where(request)
     file = read_system(request.plan["task"])
-    follow = () if request.follow is None else _trace(request.follow)
+    follow = () if source.trace is None else _trace(source.trace)
     system, monitors = system_in(file), Monitors(request.monitors)
     monitors.of(system)
     given = members.respondents(
@@ -465,8 +516,8 @@ def _system(request: options.RunTask) -> tuple[Begun, SystemScreen]:
     for member, who in given.items():
         if who == MCP:
             raise UsageError(
-                f"member {member} is an assistant, which pxp mcp serves; run the system with "
-                f"pxp mcp, or name another: --respondent {member}=WHO"
+                f"member {member} is an assistant, which pxp serve --mcp serves; give the "
+                f"system to that, or name another: --respondent {member}=WHO"
             )
     if TERMINAL in given.values() and not has_terminal():
         raise UsageError(
@@ -477,18 +528,18 @@ def _system(request: options.RunTask) -> tuple[Begun, SystemScreen]:
     opening = SystemOpening(
         file,
         given,
-        sessions=request.sessions or 1,
+        sessions=request.plan.get("repetitions", 1),
         seed=int(request.plan.get("seed", 0)),
         follow=follow,
-        origin=None if request.fork is None else Origin.read(request.fork),
+        origin=source.origin,
         settings=request.models.settings,
     )
 
     def begun(board: SqlBlackboard) -> Iterator[tuple[str, Run[Any]]]:
-        if request.resume is None:
+        if source.run is None:
             yield "", runs.start(opening, board)
         else:
-            yield "", runs.resume(request.resume, board, request.models.settings, opening)
+            yield "", runs.resume(source.run, board, request.models.settings, opening)
 
     return begun, SystemScreen(request, monitors)
 
@@ -514,26 +565,20 @@ def _trace(path: Path) -> tuple[SystemAction, ...]:
     return actions_of(text_of(path, "a trace in ITF"), str(path))
 
 
-def _refuse(request: options.RunTask) -> None:
+def _refuse(request: options.RunTask, source: RunOrigin) -> None:
     """Refuse what applies to tasks alone, or does not go together."""
-    others = [
-        f"--{name.replace('_', '-')}" for name in request.plan if name not in ("task", "seed")
-    ]
-    for name in ("unbounded", "anchor", "sign", "both"):
-        if getattr(request, name):
-            others.append(f"--{name}")
+    others = [f"--{name}" for name in request.plan if name not in ("task", *SEEDED)]
+    named = (("set", request.assignments), ("save-plan", request.save_plan), ("both", request.both))
+    others += [f"--{name}" for name, given in named if given]
     if others:
         raise UsageError(
             f"{', '.join(others)} applies to the sessions of a task, not to a system; leave it out"
         )
-    if request.fork is not None and request.follow is not None:
-        raise UsageError(
-            "this has no effect beside --fork, which says what happened first", "follow"
-        )
-    if request.resume is not None and (
-        "seed" in request.plan or request.sessions is not None or request.fork is not None
-    ):
-        raise UsageError("a resumed run keeps its own seed, sessions and fork; leave them out")
+    repetitions = request.plan.get("repetitions", 1)
+    if repetitions > MOST_SESSIONS:
+        raise UsageError(f"of a system it is at most {MOST_SESSIONS}", "repetitions")
+    if source.run is not None and len(request.plan) > 1:
+        raise UsageError("a resumed run keeps its own seed and repetitions; leave them out")
 
 
 class SystemScreen:
@@ -578,10 +623,9 @@ class SystemScreen:
     def resumed_by(self, run: Run[SystemOpening]) -> Sequence[str]:
         request = self._request
         given = [word for text in request.respondents for word in ("--respondent", text)]
-        follow = [] if request.follow is None else ["--follow", str(request.follow)]
         anyway = ["--anyway"] if request.anyway else []
         spread = [] if request.executor is None else ["--executor", request.executor]
-        return (request.plan["task"], *given, *follow, *anyway, *spread)
+        return (request.plan["task"], *given, *anyway, *spread)
 
     def finish(self, setting: str, run: Run[SystemOpening], board: SqlBlackboard) -> None:
         self._finished = run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import click
 
@@ -26,7 +27,9 @@ def test(request: options.TestOptions) -> None:
         board.lock(run)
         try:
             settings = with_stored_caps(request.models.settings, board.run(run))
-            asked = asyncio.run(_asked(board, run, request.rows, settings, meter))
+            asked = asyncio.run(
+                _asked(board, run, request.limit, settings, meter, as_json=request.as_json)
+            )
         except KeyboardInterrupt:
             said = f"Stopped. What was replied is stored: pxp test {run} asks the rest"
             raise KeyboardInterrupt(said) from None
@@ -36,20 +39,39 @@ def test(request: options.TestOptions) -> None:
             ) from error
         finally:
             board.unlock(run)
+    every, whole = len(asked.data.test), len(asked.answered)
+    if request.as_json:
+        curve = [
+            {
+                "messages heard": j,
+                "median": float(at.median),
+                "least": float(at.least),
+                "most": float(at.most),
+            }
+            for j, at in asked.curve()
+        ]
+        document = {"run": run, "right": curve, "rows": every, "answered": whole}
+        click.echo(json.dumps(document, indent=1))
+        return
     rows = [
         (str(j), *(f"{float(share):.2f}" for share in (at.median, at.least, at.most)))
         for j, at in asked.curve()
     ]
     headings = ("messages heard", "right, median", "min", "max")
     console().print(as_rich(Sheet(f"Run {run} on its test data", headings, tuple(rows))))
-    every, whole = len(asked.data.test), len(asked.answered)
     click.echo(f"{whole} of {counted(every, 'test row')} were asked after every message.")
     if meter.shown():
         click.echo(f"Models were asked, the sessions included: {meter.shown()}")
 
 
 async def _asked(
-    board: SqlBlackboard, run: str, rows: int | None, settings: Settings, meter: Meter
+    board: SqlBlackboard,
+    run: str,
+    rows: int | None,
+    settings: Settings,
+    meter: Meter,
+    *,
+    as_json: bool,
 ) -> Examination:
     async with costs.serving_of(board, run, settings, meter, waits) as serving:
         examination = accuracy.of_run(board, run, settings, serving.model)
@@ -64,7 +86,8 @@ async def _asked(
             printable(
                 f"Run {run}: {counted(asked, 'test row')}, {left:,} of "
                 f"{counted(every, 'question')} to be asked"
-            )
+            ),
+            err=as_json,
         )
         at_once = every if settings.batches else settings.in_flight
         await examination.ask(rows, at_once, serving.session)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
 import click
 
 from backends.databases import SqlBlackboard, anchors, erasure
 from backends.databases.disclosure import exports_of
 from backends.databases.engine import open_engine
 from backends.databases.faults import translated_errors
-from backends.databases.verify import NOT_COVERED, IntegrityProblem
+from backends.databases.verify import NOT_COVERED, IntegrityProblem, Report
 from backends.databases.verify import verify as verified
 from backends.databases.versions import plan_upgrade
 from backends.databases.versions import upgrade as upgraded
@@ -27,12 +31,10 @@ CHANGED = 1
 
 def verify(request: options.VerifyDatabase) -> int:
     """Print the mark of each run, and what was changed."""
-    if request.anchor is not None and request.key is None:
-        raise UsageError("--anchor requires --key, the public key that signed it")
-    if request.key is not None and request.anchor is None:
-        raise UsageError("--key has no effect without --anchor")
+    _check_keys(request)
     wanted = dict(_pair(text) for text in request.expected)
-    report = verified(request.file or request.database)
+    database = request.file or request.database
+    report = verified(database)
     problems = list(report.problems)
     if request.anchor is not None and request.key is not None:
         problems += anchors.differences(request.anchor, request.key, report.marks)
@@ -40,6 +42,31 @@ def verify(request: options.VerifyDatabase) -> int:
     for run, wants in wanted.items():
         if marks.get(run) != wants:
             problems.append(IntegrityProblem(f"run {run}", "it has not the mark that was expected"))
+    if request.as_json:
+        document = {
+            "runs": [asdict(mark) for mark in report.marks],
+            "erased": [one._asdict() for one in report.erased],
+            "changed": [asdict(problem) for problem in problems],
+            "not compared": [asdict(problem) for problem in report.unknown],
+            "remains": report.remains,
+        }
+        click.echo(json.dumps(document, indent=1, default=str))
+    else:
+        _show(report, problems)
+    if problems:
+        return CHANGED
+    if request.sign is not None and request.anchor is not None:
+        private = anchors.private_key(request.sign)
+        with SqlBlackboard(database, create=False) as board:
+            for mark in report.marks:
+                anchors.sign_run(board, mark.run, request.anchor, private)
+        many = counted(len(report.marks), "mark")
+        click.echo(printable(f"Signed: {many}, in {request.anchor}"), err=request.as_json)
+    return 0
+
+
+def _show(report: Report, problems: Sequence[IntegrityProblem]) -> None:
+    """Print what a verification found, and what it does not cover."""
     for mark in report.marks:
         click.echo(f"{printable(mark.run)}: {contents(mark)}, mark {mark.mark}")
     for one in report.erased:
@@ -54,10 +81,20 @@ def verify(request: options.VerifyDatabase) -> int:
             "has it open, then `pxp erase` it again"
         )
     click.echo(f"Not covered: {', '.join(NOT_COVERED.values())}.")
-    if problems:
-        return CHANGED
-    click.echo(f"Nothing{' that was compared' if report.unknown else ''} was changed.")
-    return 0
+    if not problems:
+        click.echo(f"Nothing{' that was compared' if report.unknown else ''} was changed.")
+
+
+def _check_keys(request: options.VerifyDatabase) -> None:
+    """Raise `UsageError`, before anything is read, where an anchor lacks a key, or a key it."""
+    keys = {"--key": request.key, "--sign": request.sign}
+    given = [name for name, key in keys.items() if key is not None]
+    if request.anchor is not None and not given:
+        raise UsageError("--anchor requires --key, the public key that signed it, or --sign")
+    if request.anchor is None and given:
+        raise UsageError(f"{given[0]} has no effect without --anchor")
+    if request.sign is not None:
+        anchors.private_key(request.sign)
 
 
 def _replies(number: int) -> str:

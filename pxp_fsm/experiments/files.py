@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from backends.databases import SqlBlackboard
@@ -82,21 +84,51 @@ EXPERIMENT = FileKind(
 )
 
 
-def load(path: Path, subject: str | None = None) -> Experiment:
+_PATHS = ("data", "materials", "prompts")
+"""Fields of a plan that are paths."""
+
+
+def load(path: Path, given: Mapping[str, Any] = MappingProxyType({})) -> Experiment:
     """The experiment in the file `path` (TOML, or JSON by its name).
 
-    `subject`, where given, is who takes part in place of whom the file names. Raises `FileError`
-    with every fault of the file, each with its line, and `DataError` where its data cannot be used;
-    nothing is stored.
+    `given` are fields of its plan in place of what the file sets; their paths are read from here.
+    Raises `FileError` with every fault of the file, each with its line, and `DataError` where its
+    data cannot be used; nothing is stored.
     """
     file = EXPERIMENT.load(path)
+    here = {name: str(Path(given[name]).absolute()) for name in _PATHS if name in given}
     try:
-        plan = plans.build_plan(file.value.plan, path.absolute().parent)
-        plan = plan if subject is None else replace(plan, subject=subject)
+        values = {**file.value.plan, **given, **here}
+        plan = plans.build_plan(values, path.absolute().parent)
         task, data = plan_data.read_plan(plan)
     except UsageError as error:
         raise file.refusal(Fault(_place(error.field), str(error))) from error
     return Experiment(path, file.value.title or path.stem, plan, task, data)
+
+
+def save(path: Path, given: Mapping[str, Any]) -> None:
+    """Write the experiment's file `path` (TOML, or JSON by its name) whose plan has these fields.
+
+    They are as for `plans.build_plan`, with paths that are read from here. What `load` reads of the
+    file is the plan that `build_plan` makes of them.
+    """
+    values = dict(given)
+    for name in _PATHS:
+        if name in values:
+            values[name] = os.path.relpath(values[name], path.absolute().parent)
+    instances = values.get("instances")
+    if isinstance(instances, str) and instances != "all":
+        names = [name.strip() for name in instances.split(",")]
+        is_number = names[0].isascii() and names[0].isdigit() and len(names) == 1
+        values["instances"] = int(names[0]) if is_number else names
+    written = EXPERIMENT.write(ExperimentFile(plan=values))
+    if path.suffix == ".json":
+        text = json.dumps(written, indent=1, ensure_ascii=False) + "\n"
+    else:
+        import tomlkit
+
+        text = tomlkit.dumps(written)
+    path.write_text(text, "utf-8")
 
 
 def open_run(

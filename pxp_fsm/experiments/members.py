@@ -94,10 +94,13 @@ def otherwise(plan: Plan, paper: Preset, data: DataSet) -> Iterator[str]:
     if paper.task == "drug" and plan.materials is None:
         yield (
             "Predictions are the reactants of one step, as in the authors' code and data; the "
-            "paper tells of pathways (--materials)."
+            "paper tells of pathways (--set materials=FILE)."
         )
     if paper.name == "B-rad" and plan.label is None:
-        yield "All labels are asked for; the paper's Example 1 asks for one, yes or no (--label)."
+        yield (
+            "All labels are asked for; the paper's Example 1 asks for one, yes or no (--set "
+            "label=NAME)."
+        )
 
 
 def not_told(plan: Plan, paper: Preset, data: DataSet) -> Iterator[str]:
@@ -111,7 +114,10 @@ def not_told(plan: Plan, paper: Preset, data: DataSet) -> Iterator[str]:
     tested = f"{len(data.test)} rows" if data.test else "none"
     yield f"The paper does not give the size of its test set; here it is {tested}."
     if plan.prompts is None:
-        yield "The prompts say in our words what the paper's say; --prompts takes those of a file."
+        yield (
+            "The prompts say in our words what the paper's say; --set agents.prompts=FILE takes "
+            "others."
+        )
 
 
 def as_in(
@@ -166,7 +172,7 @@ def check_guests(plan: Plan, task: Task) -> None:
 def unserved(plan: Plan) -> UsageError:
     """Why a plan in which somebody is served cannot be carried on without a server."""
     for role, way in plan.assistants.items():
-        return UsageError(f"{role} {way} is an assistant; pxp mcp asks it", role)
+        return UsageError(f"{role} {way} is an assistant; pxp serve --mcp asks it", role)
     return UsageError(f"human {plan.human} is a person on a page; pxp serve asks them", "human")
 
 
@@ -647,8 +653,8 @@ def _in_turn(person: PersonMember, terminal: asyncio.Lock) -> MemberFunction:
 def _at_desk(line: MemberLine, desk: Desk | None) -> MemberFunction:
     if desk is None:
         raise UsageError(
-            f"member {line.name} is an assistant, which pxp mcp serves; carry the run with it, or "
-            f"name another: --respondent {line.name}=WHO"
+            f"member {line.name} is an assistant, which pxp serve --mcp serves; carry the run with "
+            f"it, or name another: --respondent {line.name}=WHO"
         )
 
     async def asked(turn: Turn) -> Intent | None:

@@ -74,7 +74,7 @@ ONE_BATCH = "each round of all sessions is one batch, so such a run cannot be sp
 
 ONE_MEMORY = (
     "verdicts of the judge are remembered in the whole run, by one process, so such a run cannot "
-    "be spread over workers; give --judge-scope session"
+    "be spread over workers; give --set agents.scope=session"
 )
 
 
@@ -503,7 +503,7 @@ class SystemOpening:
             seed, sessions = int(stored["seed"]), int(stored["sessions"])
         except (ValueError, KeyError, TypeError) as error:
             raise UsageError(
-                f"run {quoted(record.run)} is no run of a system file; pxp run TASK --resume "
+                f"run {quoted(record.run)} is no run of a system file; pxp run TASK RUN "
                 f"resumes others"
             ) from error
         found = SystemOpening(

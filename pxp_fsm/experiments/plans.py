@@ -32,6 +32,13 @@ _MOST = 1_000
 """Repetitions that all differ: each is compared with all before it."""
 
 
+_IN_FILE = "give --set {key}=VALUE, or set it in an experiment's file"
+"""Of what describes an experiment and has no option of its own: `Option.only_in`."""
+
+PROTOCOL, WHO, DATA = "Protocol", "Who takes part", "Data"
+"""The groups of the options of a plan."""
+
+
 class Order(StrEnum):
     """`FIXED`: as the data have it. `SHUFFLED`: drawn anew for each repetition.
 
@@ -173,9 +180,11 @@ class Plan:
     """The tables of a file that have some of its options."""
 
     task: str = option("The task of the sessions: drug, rad, or an installed task.", argument=True)
-    protocol: str = option("The protocol of the sessions.", "interact", choices=("interact", "pxp"))
+    protocol: str = option(
+        "The protocol of the sessions.", "interact", choices=("interact", "pxp"), group=PROTOCOL
+    )
     n: int | None = option(
-        "INTERACT: at most N messages per session.", defaults.N, least=1, most=MOST
+        "INTERACT: at most N messages per session.", defaults.N, least=1, most=MOST, group=PROTOCOL
     )
     k: int | None = option(
         "INTERACT: REJECT only after message K. PXP: each self-loop on a tag at most K times.",
@@ -185,11 +194,19 @@ class Plan:
         most=MOST,
         written=Annotated[int, Option(least=1, most=MOST)] | Literal["unbounded"],
         problem=f'is no bound; k is a number from 1, or for PXP "{UNBOUNDED}"',
+        group=PROTOCOL,
     )
     repetitions: int = option(
-        "The number of repetitions of all instances.", 1, metavar="R", least=1, most=MOST
+        "The number of repetitions of all instances.",
+        1,
+        metavar="R",
+        least=1,
+        most=MOST,
+        group=DATA,
     )
-    seed: int = option("The seed of every random choice.", 0, least=-_SEEDS, most=_SEEDS)
+    seed: int = option(
+        "The seed of every random choice.", 0, least=-_SEEDS, most=_SEEDS, group=DATA
+    )
     instances: str | None = option(
         "The instances of a repetition: a number, all, or their names.",
         None,
@@ -197,18 +214,21 @@ class Plan:
         default=f"{defaults.INSTANCES}, or all if there are fewer",
         written=Annotated[int, Option(least=1)] | Literal["all"] | _INSTANCES,
         problem="names no instances; write a number, all, or a list of their names",
+        group=DATA,
     )
     data: str | None = option(
         "A folder of data, your own or the authors'.",
         None,
         metavar="DIR",
         default="the bundled set",
+        group=DATA,
     )
     label: str | None = option(
         "RAD: ask whether the picture shows this label, yes or no.",
         None,
         metavar="LABEL",
         default="which of all labels",
+        only_in=_IN_FILE,
     )
     materials: str | None = option(
         "DRUG: predict pathways, steps back to what can be bought by this list (SMILES, one per "
@@ -216,6 +236,7 @@ class Plan:
         None,
         metavar="FILE",
         default="the reactants of one step",
+        only_in=_IN_FILE,
     )
     match: str | None = option(
         "With materials: what MATCH compares, the whole pathway, its last reaction (last-step), or "
@@ -223,6 +244,7 @@ class Plan:
         None,
         default="pathway",
         choices=("pathway", "last-step", "materials"),
+        only_in=_IN_FILE,
     )
     validation: int | None = option(
         "Weigh lessons on at most N validation rows.",
@@ -230,6 +252,7 @@ class Plan:
         default="all that the data hold back, or the rows that no session is about",
         least=1,
         most=MOST,
+        only_in=_IN_FILE,
     )
     test: int | None = option(
         "Hold back at most N rows for pxp test and reports; where the data have no test set, of "
@@ -238,8 +261,9 @@ class Plan:
         default="the test set of the data",
         least=1,
         most=MOST,
+        only_in=_IN_FILE,
     )
-    memo: bool = option("Remember an agent's judgements within a session.", True)
+    memo: bool = option("Remember an agent's judgements within a session.", True, only_in=_IN_FILE)
     timeout: float | int | None = option(
         "End a session as late when a question has no answer after so many seconds.",
         None,
@@ -247,25 +271,27 @@ class Plan:
         default="never",
         above=0,
         most=MOST,
+        only_in=_IN_FILE,
     )
     machine: str | None = option(
-        "The model that predicts: anthropic:NAME, openai:NAME[@URL]; for pxp mcp an assistant, who "
-        "names the tags (mcp), answers MATCH and AGREE (mcp:relations), or predicts alone "
-        "(mcp:answers).",
+        "Who predicts: a model (anthropic:NAME, openai:NAME[@URL]; pxp help models), of a network "
+        "that of every agent; or an assistant (mcp, mcp:relations, mcp:answers; pxp help mcp).",
         None,
-        metavar="MODEL|mcp[:relations|:answers]",
+        metavar="WHO",
         listed="models",
         default="the task's own machine",
         key="agents.machine",
+        group=WHO,
     )
     human: str | None = option(
-        "Who has the human's role: you at this terminal, who choose the tags (terminal) or answer "
-        "MATCH and AGREE (terminal:relations); for pxp serve a person in a browser, in the same "
-        "ways (browser, browser:relations); or a model or an assistant, as for machine.",
+        "Who has the human's role: you, who choose the tags (terminal) or answer MATCH and AGREE "
+        "(terminal:relations); somebody in a browser, in the same ways (browser, "
+        "browser:relations); a model or an assistant, as for --machine.",
         None,
-        metavar="terminal[:relations]|browser[:relations]|MODEL|mcp[:relations|:answers]",
+        metavar="WHO",
         default="the task's own human",
         key="agents.human",
+        group=WHO,
     )
     subject: str | None = option(
         "The pseudonym of the person in the human's role; who they are is nowhere stored.",
@@ -274,6 +300,7 @@ class Plan:
         key="agents.subject",
         pattern=SUBJECT,
         problem="is no pseudonym; it has 1 to 40 letters, digits, '_', '.' or '-'",
+        only_in=_IN_FILE,
     )
     judge: str | None = option(
         "The model that decides AGREE.",
@@ -282,6 +309,7 @@ class Plan:
         default="the task's own relation",
         listed="models",
         key="agents.judge",
+        group=WHO,
     )
     preset: str | None = option(
         "The models and settings of a paper: B-rad, B-drug, C-rad, C-drug; machine and judge "
@@ -289,6 +317,7 @@ class Plan:
         None,
         metavar="NAME",
         key="agents.preset",
+        only_in=_IN_FILE,
     )
     precedents: str | None = option(
         "The precedents of drug's own machine: N published reactions, drawn anew for each "
@@ -299,6 +328,7 @@ class Plan:
         default="few:20; of pathways others",
         key="agents.precedents",
         pattern=PRECEDENTS,
+        only_in=_IN_FILE,
     )
     prompts: str | None = option(
         "A file with your own prompts (pxp help prompts).",
@@ -306,6 +336,7 @@ class Plan:
         metavar="FILE",
         default="those of the task",
         key="agents.prompts",
+        only_in=_IN_FILE,
     )
     effort: str | None = option(
         "How hard the models think before they answer: low, medium, high, as they take it.",
@@ -313,14 +344,15 @@ class Plan:
         metavar="LEVEL",
         default="as the model's server decides",
         key="agents.effort",
+        only_in=_IN_FILE,
     )
     scope: str | None = option(
         "The scope in which the judge's verdicts are remembered.",
         None,
-        name="judge-scope",
         default="session",
         choices=tuple(map(str, Scope)),
         key="agents.scope",
+        only_in=_IN_FILE,
     )
     votes: int = option(
         "The number of times each question is sent to the judge; the majority counts.",
@@ -328,6 +360,7 @@ class Plan:
         least=1,
         most=MOST_VOTES,
         key="agents.votes",
+        only_in=_IN_FILE,
     )
     learn: str = option(
         "When the machine keeps a lesson: always (uncontrolled), if accuracy on the validation "
@@ -336,24 +369,28 @@ class Plan:
         Keep.ALWAYS.value,
         choices=tuple(map(str, Keep)),
         key="learning.keep",
+        only_in=_IN_FILE,
     )
     gate: str = option(
         "What is refused if a lesson is not kept: the revised answer, or the lesson itself.",
         Gated.REVISION.value,
         choices=tuple(map(str, Gated)),
         key="learning.gate",
+        only_in=_IN_FILE,
     )
     carry: bool | None = option(
         "Carry what the machine has learned from session to session.",
         None,
         default="the task's own machine does, a model does not",
         key="learning.carry",
+        only_in=_IN_FILE,
     )
     order: str = option(
         "The order of the instances: as in the data, shuffled for each repetition, or sampled so "
         "that no two repetitions have the same order.",
         Order.SHUFFLED.value,
         choices=tuple(map(str, Order)),
+        only_in=_IN_FILE,
     )
 
     def rules(self) -> Rules:

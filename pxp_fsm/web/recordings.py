@@ -155,7 +155,7 @@ class Recording:
                 '", members, name="…/1")',
             )
         what = "SYSTEM.toml" if task == defaults.SYSTEMS else task
-        words = ["pxp", "run", what, "--database", self._database, "--fork"]
+        words = ["pxp", "run", what, "--database", self._database]
         return f"{shlex.join(words)} {shlex.quote(name)}@", ""
 
 

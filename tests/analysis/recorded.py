@@ -75,7 +75,7 @@ def pxp(*arguments: str, code: int | None = 0) -> Result:
 
 def audited(recording: Path | str, *arguments: str) -> dict[str, Any]:
     """The JSON of an audit, but for where the sessions are recorded."""
-    done = pxp("audit", str(recording), "--json", "-", *arguments, code=None)
+    done = pxp("audit", str(recording), "--json", *arguments, code=None)
     assert done.exit_code in (0, 1), done.output
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     found: dict[str, Any] = json.loads(done.stdout)

@@ -93,7 +93,7 @@ def changed(board: SqlBlackboard, *statements: str) -> str:
 
 def found(database: str, *, code: int = 0) -> dict[str, Any]:
     """The JSON of an audit, which is as the schema says."""
-    data: dict[str, Any] = json.loads(audit(database, "--json", "-", code=code).output)
+    data: dict[str, Any] = json.loads(audit(database, "--json", code=code).output)
     files = resources.files("pxp_fsm.analysis.audits")
     Draft202012Validator(json.loads(files.joinpath("schema.json").read_text("utf-8"))).validate(
         data
@@ -148,7 +148,7 @@ def test_lines_name_session_message_and_answers(board: SqlBlackboard) -> None:
 
 def test_a_page_shows_what_others_said_as_text(board: SqlBlackboard, tmp_path: Path) -> None:
     page = tmp_path / "audit.html"
-    told = audit(str(board.engine.url.database), "--html", str(page), "--list", "0").output
+    told = audit(str(board.engine.url.database), "-o", str(page), "--limit", "0").output
     assert told.endswith(f"Written: {page}\n")
     html = page.read_text("utf-8")
     assert "<script" not in html
@@ -162,9 +162,7 @@ def test_a_page_shows_what_others_said_as_text(board: SqlBlackboard, tmp_path: P
     assert '1 <span class="tag machine">m:INIT</span>' in html
     assert "default-src &#39;none&#39;" in html or "default-src 'none'" in html
     assert not (tmp_path / ".audit.html.draft").exists()
-    refused = audit(
-        str(board.engine.url.database), "--html", str(tmp_path / "no" / "a.html"), code=2
-    )
+    refused = audit(str(board.engine.url.database), "-o", str(tmp_path / "no" / "a.html"), code=2)
     assert "there is no folder" in refused.output
 
 
@@ -257,7 +255,7 @@ def test_the_published_codes_own_file_is_audited_by_its_reading(tmp_path: Path) 
         "one_way:m": {"by_definition": 3, "as_published": 4},  # a REVISE counts ever after
         "two_way": {"by_definition": 2, "as_published": 2},
     }
-    audit(str(file), "--html", str(page), code=1)
+    audit(str(file), "-o", str(page), code=1)
     assert "as the published code counts" in page.read_text("utf-8")
     assert "has no runs" in audit(str(file), "animals-1", code=2).output
 

@@ -135,7 +135,7 @@ def test_a_run_and_a_session_of_systems_are_monitored(database: str) -> None:
 
 
 def test_a_database_of_both_kinds_is_audited(database: str) -> None:
-    data = json.loads(told("audit", database, "--json", "-"))
+    data = json.loads(told("audit", database, "--json"))
     counts = {name: data[name] for name in ("sessions", "messages", "possible", "systems")}
     assert counts == {
         "sessions": 8,
@@ -168,7 +168,7 @@ def test_a_database_of_both_kinds_is_audited(database: str) -> None:
 
 
 def test_an_audit_of_both_kinds_in_lines(database: str) -> None:
-    lines = told("audit", database, "--list", "1").splitlines()
+    lines = told("audit", database, "--limit", "1").splitlines()
     assert lines[0].endswith("all.sqlite: 8 sessions, 35 messages")
     assert lines[1:] == [
         "        3  possible for equivalence",

@@ -191,16 +191,20 @@ def pxp(*arguments: str) -> int:
     return int(ended.value.code or 0)
 
 
-def test_a_run_is_signed_at_its_end_and_verified_by_command(
+def test_runs_are_signed_and_verified_by_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     keys(tmp_path)
     asked = ["run", "animals", "--instances", "1", "--database", "b.sqlite"]
-    assert pxp(*asked, "--anchor", "lab.anchor") == 2
-    assert not Path("b.sqlite").exists()
-    assert pxp(*asked, "--anchor", "lab.anchor", "--sign", "key") == 0
+    assert pxp(*asked) == 0
     signed = ["verify", "b.sqlite", "--anchor", "lab.anchor"]
+    assert pxp("verify", "b.sqlite", "--sign", "key") == 2
+    assert "--sign has no effect without --anchor" in capsys.readouterr().err
+    assert pxp(*signed, "--sign", "nowhere") == 2
+    assert not Path("lab.anchor").exists()
+    assert pxp(*signed, "--sign", "key") == 0
+    assert "Signed: 1 mark, in lab.anchor" in capsys.readouterr().out
     assert pxp(*signed) == 2
     assert "--anchor requires --key" in capsys.readouterr().err
     assert pxp("verify", "b.sqlite", "--key", "key.pub") == 2

@@ -45,7 +45,7 @@ def lines() -> tuple[Result, ...]:
 def test_check_decides_all_as_expected_and_writes_what_was_asked_for(
     asked: tuple[str, ...], least: int, tmp_path: Path
 ) -> None:
-    files = ("--itf", "traces", "--junit", "j.xml", "--sarif", "s.json")
+    files = ("-o", "traces", "-o", "j.xml", "-o", "s.sarif")
     done = pxp("check", *asked, *files, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     verdicts = re.search(r"^(\d+) verdicts .*, 0 not as expected$", done.stdout, re.MULTILINE)
@@ -59,7 +59,7 @@ def test_check_decides_all_as_expected_and_writes_what_was_asked_for(
     assert len(traces) == done.stdout.count(" FAILS ")
     assert "ends-agreed" in {trace["#meta"]["property"] for trace in traces}
     assert ET.parse(tmp_path / "j.xml").getroot().tag == "testsuites"  # noqa: S314 - our own
-    assert json.loads((tmp_path / "s.json").read_text())["version"] == "2.1.0"
+    assert json.loads((tmp_path / "s.sarif").read_text())["version"] == "2.1.0"
 
 
 def test_check_writes_no_file_that_was_not_asked_for(tmp_path: Path) -> None:

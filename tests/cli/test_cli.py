@@ -102,9 +102,13 @@ def test_everything_can_be_drawn_in_every_format(ran: Path, tmp_path: Path, suff
         (f"run animals --seed {10**23}", 2, "seed is at most 9223372036854775807; it was"),
         (f"run animals --seed -{2**63}", 2, "seed is at least -9223372036854775807; it was"),
         (f"run animals --instances {'9' * 5000}", 2, "there are 12 instances"),
-        ("run animals --timeout inf", 2, "timeout is at most 1000000000; it was inf"),
-        ("run animals --unbounded", 2, "--unbounded requires --protocol pxp"),
-        ("run animals --protocol pxp --unbounded --k 2", 2, "and replaces --k"),
+        ("run animals --set timeout=inf", 2, "timeout: inf is not finite; write a number"),
+        ("run animals --set k=unbounded", 2, "only PXP can be unbounded"),
+        (
+            "run animals --protocol pxp --set k=unbounded --k 2",
+            2,
+            "k has an option, which is given too",
+        ),
         ("run animals --instances ²", 2, "there is no instance '²'"),
         ("run animals --instances=--3", 2, "there is no instance '--3'"),
         ("run animals --database postgresql://u:hunter2@h:notaport/d", 2, "cannot be read"),
@@ -113,8 +117,8 @@ def test_everything_can_be_drawn_in_every_format(ran: Path, tmp_path: Path, suff
         ("run animals --repetitions 0", 2, "repetitions is at least 1; it was 0"),
         ("run animals --data nowhere", 2, "there is no such folder"),
         ("run animals --data .", 2, "there is no data.csv or data.jsonl in it"),
-        ("run animals --resume animals-1", 2, "there is no database"),
-        ("run animals --resume animals-1 --k 4", 2, "keeps its own plan; leave out --k"),
+        ("run animals animals-1", 2, "there is no database"),
+        ("run animals animals-1 --k 4", 2, "keeps its own plan; leave out --k"),
         (
             "run animals --database /no/such/folder/b.sqlite",
             2,
@@ -193,7 +197,7 @@ def test_a_full_disk_ends_the_run_with_a_message_and_loses_nothing(tmp_path: Pat
     assert "Traceback" not in full.stderr
     stored = messages(tmp_path / "runs" / "blackboard.sqlite")
     assert stored
-    resumed = pxp("run", "animals", "--resume", "animals-1", cwd=tmp_path)
+    resumed = pxp("run", "animals", "animals-1", cwd=tmp_path)
     assert resumed.returncode == 0, resumed.stderr
     assert messages(tmp_path / "runs" / "blackboard.sqlite")[: len(stored)] == stored
 
@@ -213,7 +217,7 @@ def test_ctrl_c_stops_the_run_and_says_how_to_carry_on(tmp_path: Path) -> None:
         time.sleep(0.05)
     _, error = interrupted(process)
     assert process.returncode == 130, error
-    assert "pxp run animals --resume animals-1 --output runs" in error
+    assert "pxp run animals animals-1 --output runs" in error
     assert "Traceback" not in error
     assert len(messages(database)) >= 20
 

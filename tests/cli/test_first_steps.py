@@ -26,11 +26,11 @@ rows = [
 """
 FENCED = re.compile(r"^(`{3,})(.*?)\n(.*?)^\1[ \t]*$", re.DOTALL | re.MULTILINE)
 NEEDS = {
-    "drug": r"pxp (run|mcp) drug|task = \"drug\"|Plan\(\"drug\"|studies/drug\.toml",
+    "drug": r"pxp (run|serve) drug|task = \"drug\"|Plan\(\"drug\"|studies/drug\.toml",
     "rad": r"pxp run rad",
-    "report": r"pxp report|--html",
-    "web": r"pxp serve",
-    "mcp": r"pxp mcp ",
+    "report": r"pxp report|pxp audit .*-o",
+    "web": r"pxp serve (?!.*--mcp)",
+    "mcp": r"pxp serve .*--mcp",
     "inspect": r"inspect eval ",
 }
 """What a reader cannot run without an extra."""

@@ -100,7 +100,7 @@ def test_runs_are_exported_one_by_one_or_packed_together(folder: Path) -> None:
     asked = ("export", "animals-1", "animals-1", "--database", "b.sqlite")
     assert "one run is exported at a time" in pxp(*asked, cwd=folder).stderr
     alone = pxp(*asked[:2], "--key", "k.pem", *asked[3:], cwd=folder)
-    assert "--key: this has no effect without --archive" in alone.stderr
+    assert "--key: this has no effect but for an archive" in alone.stderr
 
 
 def test_an_option_of_another_kind_is_refused(folder: Path) -> None:

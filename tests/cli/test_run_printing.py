@@ -37,7 +37,7 @@ def test_a_run_prints_one_screen_and_the_rest_where_it_is_asked_for(
         assert part in said
     assert re.search(r"of 4 sessions are .*\(95%: [0-9.]+ to [0-9.]+, of 2 instances\)", said)
     assert "How sure" not in said
-    code, whole, _ = pxp(capsys, "run", "animals", "--resume", "animals-1", "-v")
+    code, whole, _ = pxp(capsys, "run", "animals", "animals-1", "-v")
     for part in ("How sure", "AGREE is the same reason", "Proved of these sessions: term"):
         assert part in whole
 
@@ -45,9 +45,9 @@ def test_a_run_prints_one_screen_and_the_rest_where_it_is_asked_for(
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--learn", "equal"), "no effect beside --learn"),
-        (("--human", "terminal"), "no effect beside --human"),
-        (("--resume", "animals-1"), "a resumed run keeps its own plan; leave out --both"),
+        (("--set", "learning.keep=equal"), "no effect beside learning.keep"),
+        (("--human", "terminal"), "no effect beside a person"),
+        (("animals-1",), "a resumed run keeps its own plan; leave out --both"),
     ],
 )
 def test_both_settings_are_refused_where_the_setting_is_said(

@@ -58,7 +58,7 @@ def test_a_system_with_a_deadlock_runs_only_anyway(tmp_path: Path) -> None:
     code, said = run(tmp_path, COMMIT)
     assert code == 2 and "it has a deadlock: coordinator>left PREPARE" in said
     assert "--anyway" in said and not (tmp_path / "runs/blackboard.sqlite").exists()
-    code, said = run(tmp_path, COMMIT, "--anyway", "--sessions", 30)
+    code, said = run(tmp_path, COMMIT, "--anyway", "--repetitions", 30)
     assert code == 0
     counts = dict(re.findall(r"(deadlock|finished): (\d+)", said))
     assert sum(map(int, counts.values())) == 30 and len(counts) == 2
@@ -66,7 +66,7 @@ def test_a_system_with_a_deadlock_runs_only_anyway(tmp_path: Path) -> None:
 
 def test_a_formula_is_watched_in_every_session(tmp_path: Path) -> None:
     never = "G !event.CRASH"
-    code, said = run(tmp_path, COMMIT, "--anyway", "--sessions", 10, "--monitor", never)
+    code, said = run(tmp_path, COMMIT, "--anyway", "--repetitions", 10, "--monitor", never)
     assert code == 0
     at_once = set(
         re.findall(r"Monitor G !event.CRASH: false in (\S+) at action \d+ \(! CRASH\)", said)
@@ -95,10 +95,10 @@ def test_the_same_seed_gives_the_same_session_and_all_is_verified(tmp_path: Path
 def test_a_counterexample_is_run_with_live_members(tmp_path: Path) -> None:
     traces = tmp_path / "traces"
     CliRunner().invoke(
-        commands, ["check", str(COMMIT), "--property", "no-deadlock", "--itf", str(traces)]
+        commands, ["check", str(COMMIT), "--property", "no-deadlock", "-o", str(traces)]
     )
     (trace,) = traces.iterdir()
-    code, said = run(tmp_path, COMMIT, "--anyway", "--follow", trace)
+    code, said = run(tmp_path, COMMIT, "--anyway", trace)
     assert code == 0 and "  5  ! CRASH\n" in said
     assert "is over: deadlock" in said
 
@@ -120,9 +120,9 @@ def test_a_stopped_run_is_resumed_and_as_another_one_refused(tmp_path: Path) -> 
     program.write_text(replying, "utf-8")
     code, said = run(tmp_path, path, "--respondent", who)
     assert code == 0 and "server>client +REPLY 7" in said and "finished: 1" in said
-    code, said = run(tmp_path, path, "--resume", "asking-2")
+    code, said = run(tmp_path, path, "asking-2")
     assert code == 2 and "its respondents was" in said
-    code, said = run(tmp_path, path, "--resume", "asking-2", "--respondent", who)
+    code, said = run(tmp_path, path, "asking-2", "--respondent", who)
     assert code == 0 and "finished: 1" in said and "server>client" not in said
 
 
@@ -145,8 +145,8 @@ def test_a_payload_that_breaks_its_schema_ends_the_session_as_that(tmp_path: Pat
         (("--respondent", "server=terminal"), "requires a terminal as input and output"),
         (("--respondent", "server=openai:gpt-9"), "member server: "),
         (("--n", "3"), "--n applies to the sessions of a task"),
-        (("--resume", "lab"), "has no run 'lab'"),
-        (("--follow", "nowhere.json"), "nowhere.json: cannot be read"),
+        (("lab",), "has no run 'lab'"),
+        (("nowhere.json",), "nowhere.json: cannot be read"),
     ],
 )
 def test_bad_input_is_told_and_nothing_is_run(
@@ -154,10 +154,10 @@ def test_bad_input_is_told_and_nothing_is_run(
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     path = written(tmp_path)
-    if "--resume" in arguments:
+    if "lab" in arguments:
         run(tmp_path, path)
     code, output = run(tmp_path, path, *arguments)
-    assert code == 2 or "--resume" in arguments
+    assert code == 2 or "lab" in arguments
     assert said in output
 
 
@@ -241,7 +241,7 @@ def test_a_stored_session_is_drawn_with_all_members(tmp_path: Path) -> None:
 
 
 def test_commands_take_runs_of_systems_where_they_have_a_meaning(tmp_path: Path) -> None:
-    run(tmp_path, COMMIT, "--anyway", "--sessions", 3)
+    run(tmp_path, COMMIT, "--anyway", "--repetitions", 3)
     database = str(tmp_path / "runs/blackboard.sqlite")
 
     def pxp(*words: str) -> tuple[int, str]:
@@ -258,7 +258,7 @@ def test_commands_take_runs_of_systems_where_they_have_a_meaning(tmp_path: Path)
     code, said = pxp("report", database, "-o", str(tmp_path / "report.html"), "--sessions", "0")
     assert code == 0 and "report-actions.csv" in said and "Left out" not in said
     assert why in pxp("test", "two_phase-1", "--database", database)[1]
-    assert why in pxp("run", "animals", "--resume", "two_phase-1", "--database", database)[1]
+    assert why in pxp("run", "animals", "two_phase-1", "--database", database)[1]
     assert pxp("list", "costs", "--database", database)[0] == 0
 
 

@@ -126,7 +126,7 @@ def test_without_a_terminal_progress_is_a_line_a_repetition(tmp_path: Path) -> N
 
 
 def test_resuming_nothing_makes_nothing(tmp_path: Path) -> None:
-    done = pxp("run", "animals", "--resume", "animals-1", "--output", "out", cwd=tmp_path)
+    done = pxp("run", "animals", "animals-1", "--output", "out", cwd=tmp_path)
     assert (done.returncode, list(tmp_path.iterdir())) == (2, [])
 
 
@@ -179,7 +179,7 @@ def test_the_hint_after_ctrl_c_can_be_pasted_as_it_is(tmp_path: Path) -> None:
     assert process.returncode == 130, error
     hint = re.search(r"^  (pxp run .*)$", error, re.MULTILINE)
     assert hint is not None
-    assert shlex.split(hint[1]) == ["pxp", "run", "animals", "--resume", "animals-1", *place]
+    assert shlex.split(hint[1]) == ["pxp", "run", "animals", "animals-1", *place]
 
 
 def any_message(database: Path) -> bool:

@@ -124,20 +124,22 @@ def _arguments(line: str, table: Table) -> list[str]:
         "DRUGBANK": "drugbank.csv",
     }
     words = shlex.split(line)[1:]
-    words = [re.sub(r"^[A-Z]{4,}(?=/|$)", lambda m: own.get(m[0], m[0]), word) for word in words]
+    words = [
+        re.sub(r"(?<![^=])[A-Z]{4,}(?=/|$)", lambda m: own.get(m[0], m[0]), word) for word in words
+    ]
     sizes: dict[str, object] = {}
     if words[0] == "run":
-        sizes = {name: 2 for name in ("validation", "test") if f"--{name}" in words}
-        sizes |= {"instances": 2, "max-dollars": 9}
-        if {"rad", "--order"} & set(words):
+        words = [re.sub(r"^(validation|test)=\d+$", r"\1=2", word) for word in words]
+        sizes = {"instances": 2, "max-dollars": 9}
+        if {"rad", "order=sampled"} & set(words):
             sizes["repetitions"] = 2
     if "--sample" in words:
         sizes = {"sample": 2}
     if "--per-label" in words:
         sizes = {"per-label": 1}
-    if words[0] in ("run", "test", "report", "judge") or words[-2:-1] == ["--model"]:
+    if words[0] in ("run", "test", "report", "judge") or words[-2:-1] == ["--machine"]:
         sizes["models"] = "servers.toml"
-    if "--archive" in words:
+    if words[0] == "export":
         sizes["models"] = "servers.toml"
     return [*words, *(f"--{name}={value}" for name, value in sizes.items())]
 
@@ -189,7 +191,9 @@ def test_the_runs_are_those_of_the_page(made: Made) -> None:
 
 @pytest.mark.parametrize("preset", PAPERS)
 def test_models_are_asked_as_in_the_paper(made: Made, preset: str) -> None:
-    bodies = [body for line in made.of(f"--preset {preset} ") for body in made.asked[line]]
+    bodies = [
+        body for line in made.of(f"--set agents.preset={preset} ") for body in made.asked[line]
+    ]
     assert bodies
     for body in bodies:
         limit = body.get("max_tokens", body.get("max_completion_tokens"))
@@ -199,7 +203,7 @@ def test_models_are_asked_as_in_the_paper(made: Made, preset: str) -> None:
 
 
 def test_what_differs_is_said_before_each_run_and_stored(made: Made) -> None:
-    for line in made.of("pxp run", "--preset C-"):
+    for line in made.of("pxp run", "--set agents.preset=C-"):
         said = made.printed[line]
         assert said.count("Not as in the paper: ") >= 4
         assert "in the paper it is anthropic:claude-3-5-sonnet-latest" in said
@@ -263,7 +267,7 @@ def test_tables_figures_sessions_and_data_are_there(made: Made) -> None:
     rows = list(csv.DictReader(short.splitlines()))
     assert sorted(row["prediction"] for row in rows) == sorted(SHORT)
     assert all(row["explanation"].startswith("In short: ") for row in rows)
-    checked = pxp("check", "authors/data/films.csv", "--task", "rad", cwd=made.folder)
+    checked = pxp("check", "authors/data/films.csv", "rad", cwd=made.folder)
     assert "sessions: 5 rows" in checked.stdout, checked.stderr
     with ZipFile(made.folder / "supplement.zip") as archive:
         prompts = archive.read("runs/drug-2/prompts.toml").decode()

@@ -215,16 +215,17 @@ def test_an_anchor_is_packed_and_compared_with_the_signers_own_key(
         (tmp_path / f"{name}.pem").write_bytes(secret)
         public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
         (tmp_path / f"{name}.pub").write_bytes(public)
-    begun = pxp(
-        *("run", "animals", "--instances", "1", "--output", "."),
-        *("--anchor", "anchor.jsonl", "--sign", "mine.pem"),
-        cwd=tmp_path,
-    )
-    assert begun.returncode == 0, begun.stderr
+    for words in (
+        ("run", "animals", "--instances", "1", "--output", "."),
+        ("verify", "blackboard.sqlite", "--anchor", "anchor.jsonl", "--sign", "mine.pem"),
+    ):
+        begun = pxp(*words, cwd=tmp_path)
+        assert begun.returncode == 0, begun.stderr
     asked = (
         "export",
         "animals-1",
-        "--archive",
+        "--format",
+        "zip",
         "--database",
         "blackboard.sqlite",
         "--anchor",
@@ -257,11 +258,11 @@ def test_what_cannot_be_archived_is_refused_and_nothing_is_overwritten(
     taken = tmp_path / "taken.zip"
     taken.write_text("mine")
     where = ("--database", str(packed / "b.sqlite"))
-    refused = pxp("export", "animals-1", "--archive", "-o", "taken.zip", *where, cwd=tmp_path)
+    refused = pxp("export", "animals-1", "-o", "taken.zip", *where, cwd=tmp_path)
     assert refused.returncode == 2
     assert "already exists" in refused.stderr
     assert taken.read_text() == "mine"
-    unknown = pxp("export", "animals-9", "--archive", *where, cwd=tmp_path)
+    unknown = pxp("export", "animals-9", "--format", "zip", *where, cwd=tmp_path)
     assert "no run 'animals-9'" in unknown.stderr
     assert unknown.returncode == 2
 
@@ -270,10 +271,7 @@ def test_what_cannot_be_archived_is_refused_and_nothing_is_overwritten(
 def test_an_archive_is_listed_by_an_erasure(packed: Path, tmp_path: Path) -> None:
     (tmp_path / "b.sqlite").write_bytes((packed / "b.sqlite").read_bytes())
     where = ("--database", "b.sqlite")
-    assert (
-        pxp("export", "animals-1", "--archive", "-o", "given.zip", *where, cwd=tmp_path).returncode
-        == 0
-    )
+    assert pxp("export", "animals-1", "-o", "given.zip", *where, cwd=tmp_path).returncode == 0
     erased = pxp("erase", "animals-1/1/1", "--yes", *where, cwd=tmp_path)
     digest = hashlib.sha256((tmp_path / "given.zip").read_bytes()).hexdigest()
     assert "Given out before: animals-1: archive given.zip, " in erased.stdout

@@ -65,7 +65,7 @@ def test_a_cap_on_cost_holds_over_kills_and_resumes(
     environment = {**os.environ, "PYTHONPATH": PLACES}
     code, kills = None, 0
     while code in (None, -9):
-        resumed = ["--resume", "animals-1"] if kills else plan
+        resumed = ["animals-1"] if kills else plan
         with subprocess.Popen(
             [*pxp, *resumed, *limits], cwd=tmp_path, env=environment,
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,

@@ -242,7 +242,7 @@ def test_the_command_carries_on_tasks_and_systems(tmp_path: Path) -> None:
         return str(done.stdout if code == 0 else done.stderr)
 
     ran("run", "animals", "--instances", "3", "--seed", "5")
-    said = ran("run", "animals", "--fork", "animals-1/1/2@2", "--n", "5")
+    said = ran("run", "animals", "animals-1/1/2@2", "--n", "5")
     assert "from message 2 of animals-1/1/2 on" in said
     assert "carries on  animals-1/1/2, from message 2" in ran("show", "animals-2/1/2")
     assert "animals-2 carries on animals-1/1/2@2" in ran("show")
@@ -250,12 +250,12 @@ def test_the_command_carries_on_tasks_and_systems(tmp_path: Path) -> None:
         word for name in ("pro", "con", "judge") for word in ("--respondent", f"{name}={RANDOM}")
     ]
     ran("run", DEBATE, *who)
-    ran("run", DEBATE, *who, "--fork", "debate-3/1/1@2", "--sessions", "3")
+    ran("run", DEBATE, *who, "debate-3/1/1@2", "--repetitions", "3")
     assert "carries on  debate-3/1/1, from action 2" in ran("show", "debate-4/1/3")
     for arguments, why in (
-        ([DEBATE, *who, "--fork", "animals-1/1/2@2"], "of another system"),
-        (["animals", "--fork", "animals-1/1/2@2", "--resume", "animals-2"], "leave out --fork"),
-        (["animals", "--fork", "animals-1/1/2@2", "--both"], "--both"),
-        (["animals", "--fork", "animals-9/1/2@2"], "has no session"),
+        ([DEBATE, *who, "animals-1/1/2@2"], "of another system"),
+        (["animals", "animals-1/1/2@2", "animals-2"], "unexpected extra argument"),
+        (["animals", "animals-1/1/2@2", "--both"], "--both"),
+        (["animals", "animals-9/1/2@2"], "has no session"),
     ):
         assert why in ran("run", *arguments, code=2)

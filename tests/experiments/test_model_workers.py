@@ -149,7 +149,7 @@ def test_shares_are_together_what_is_left(
     ("executor", "more", "asking", "says"),
     [
         ("dask://h:1", {}, Settings(), "write processes://NUMBER"),
-        ("processes://2", {"scope": "pair"}, Settings(), "give --judge-scope session"),
+        ("processes://2", {"scope": "pair"}, Settings(), "give --set agents.scope=session"),
         ("processes://2", {}, Settings(batches=True), "each round of all sessions is one batch"),
     ],
 )

@@ -264,7 +264,7 @@ def test_the_command_runs_models_and_says_what_they_cost(
 ) -> None:
     own = tmp_path / "mine.toml"
     own.write_text(PROMPTS.replace("You know animals.", "You know birds."), "utf-8")
-    models = ("--machine", table.model, "--judge", table.model, "--prompts", str(own))
+    models = ("--machine", table.model, "--judge", table.model, "--set", f"agents.prompts={own}")
     said = pxp("run", "animals", "--instances", "2", *models)
     assert f"Models: machine {table.model}, judge {table.model}" in said
     assert "Models were asked: " in said
@@ -279,12 +279,12 @@ def test_the_command_says_how_to_carry_on_a_capped_run(
     models = ("--machine", table.model, "--judge", table.model)
     said = pxp("run", "animals", "--instances", "2", *models, "--max-calls", "3", code=2)
     assert "cap of 3 calls" in said
-    assert "--resume animals-1" in said
-    again = ("run", "animals", "--resume", "animals-1")
+    assert "animals-1" in said
+    again = ("run", "animals", "animals-1")
     assert "cap of 3 calls" in pxp(*again, code=2)
     assert "ratified 2" in pxp(*again, "--max-calls", "100")
-    refused = pxp("run", "animals", "--resume", "animals-1", "--judge-scope", "run", code=2)
-    assert "leave out --judge-scope" in refused
+    refused = pxp("run", "animals", "animals-1", "--set", "agents.scope=run", code=2)
+    assert "leave out --set agents.scope" in refused
 
 
 def test_what_a_run_took_is_told_by_what_it_was_for(table: Table, pxp: Callable[..., str]) -> None:
@@ -302,8 +302,8 @@ def test_what_a_run_took_is_told_by_what_it_was_for(table: Table, pxp: Callable[
     assert told["all"][2] == str(calls)
     pxp("run", "animals", "--instances", "1")
     assert "animals-2" not in pxp("list", "costs")
-    assert "There are no costs." in pxp("list", "costs", "--run", "animals-2")
-    assert "no run 'animals-9'" in pxp("list", "costs", "--run", "animals-9", code=2)
+    assert "There are no costs." in pxp("list", "costs", "animals-2")
+    assert "no run 'animals-9'" in pxp("list", "costs", "animals-9", code=2)
 
 
 def test_a_judge_is_asked_again_about_a_stored_run(table: Table, pxp: Callable[..., str]) -> None:
@@ -314,7 +314,7 @@ def test_a_judge_is_asked_again_about_a_stored_run(table: Table, pxp: Callable[.
         pairs = judged_pairs(board, "animals-1")
     known = {frozenset((pair.left, pair.right)) for pair in pairs}
     table.asked.clear()
-    said = pxp("judge", "animals-1", "--judge", table.model, "--consistency", "3")
+    said = pxp("judge", "animals-1", "--judge", table.model, "--repetitions", "3")
     assert len(table.asked) == 2 * 3 * len(known)
     assert f"{len(known)} pairs, 3 each way" in said
     for line in ("the verdict of the run", "all samples of a pair alike"):
@@ -329,7 +329,7 @@ def test_a_judge_is_asked_again_about_a_stored_run(table: Table, pxp: Callable[.
         return json.dumps({"consistent": "no" if turns[asked] == 3 else "yes"})
 
     table.judge = moody
-    said = pxp("judge", "animals-1", "--judge", table.model, "--consistency", "3", "--limit", "2")
+    said = pxp("judge", "animals-1", "--judge", table.model, "--repetitions", "3", "--limit", "2")
     assert "all samples of a pair alike       0/2 (0.00, 95% 0.00-0.66)" in said
     assert "two samples of a pair alike       0.33 on average" in said
     table.judge = lambda _body: "hm"

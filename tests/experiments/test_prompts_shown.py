@@ -1,4 +1,4 @@
-"""What models were asked, read again: by message, in `pxp sessions --prompts` and in a report."""
+"""What models were asked, read again: by message, in `pxp show -v` and in a report."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def test_a_run_that_was_refused_is_carried_on(
     told = pxp("run", "animals", "--instances", "1", *models, *one_at_a_time(), code=2)
     assert "no such model" in told
     assert not table.asked
-    assert "Sessions ended: " in pxp("run", "animals", "--resume", "animals-1")
+    assert "Sessions ended: " in pxp("run", "animals", "animals-1")
     with SqlBlackboard(DATABASE, create=False) as board:
         assert [record.ending for record in board.sessions("animals-1")] == ["ratified"]
 

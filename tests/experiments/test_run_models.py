@@ -193,7 +193,17 @@ def test_lessons_are_weighed_at_their_own_cost(
     """Before the first lesson, and after each that would change an answer: no more than that."""
     monkeypatch.chdir(tmp_path)
     models = ("--machine", table.model, "--judge", table.model)
-    command = ["run", "animals", "--instances", "2", *models, "--learn", "better", "--carry"]
+    command = [
+        "run",
+        "animals",
+        "--instances",
+        "2",
+        *models,
+        "--set",
+        "learning.keep=better",
+        "--set",
+        "learning.carry=true",
+    ]
     done = CliRunner().invoke(commands, command)
     assert done.exit_code == 0, done.output
     assert f"on {HELD} validation instances" in done.output

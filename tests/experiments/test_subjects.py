@@ -40,7 +40,7 @@ def nobody_asked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def carried(path: Path, subject: str, board: SqlBlackboard) -> runs.Run[openings.TaskOpening]:
-    run = files.open_run(files.load(path, subject), board)
+    run = files.open_run(files.load(path, {"subject": subject}), board)
     run.execute()
     return run
 
@@ -67,10 +67,10 @@ def test_a_run_with_a_person_that_is_over_is_refused(tmp_path: Path) -> None:
     with SqlBlackboard(":memory:") as board:
         name = carried(path, "h1", board).name
         with pytest.raises(UsageError, match=f"run {name} is over, with h1: nobody would be asked"):
-            files.open_run(files.load(path, "h1"), board)
+            files.open_run(files.load(path, {"subject": "h1"}), board)
         with pytest.raises(UsageError, match="is over"):
             runs.resume(name, board)
-        unfinished = files.open_run(files.load(path, "h2"), board)
+        unfinished = files.open_run(files.load(path, {"subject": "h2"}), board)
         assert runs.resume(unfinished.name, board).opening.plan.subject == "h2"
         plain = runs.run(Plan("animals", instances="1"), board)
         assert runs.resume(plain.name, board).finished == 1
@@ -83,8 +83,8 @@ def test_a_file_may_name_its_subject_and_the_command_line_another(tmp_path: Path
     path.write_text(FILE + 'subject = "h1"\n')
     named = files.load(path)
     assert named.plan.subject == "h1"
-    assert files.load(path, "h1").fingerprint == named.fingerprint
-    assert len({without, named.fingerprint, files.load(path, "h2").fingerprint}) == 3
+    assert files.load(path, {"subject": "h1"}).fingerprint == named.fingerprint
+    assert len({without, named.fingerprint, files.load(path, {"subject": "h2"}).fingerprint}) == 3
 
 
 @given(st.builds(Plan, st.just("animals"), seed=st.integers(0, 9), n=st.integers(1, 9)))
@@ -109,10 +109,13 @@ def test_what_is_no_pseudonym_is_refused(wrong: str, tmp_path: Path) -> None:
     path = tmp_path / "e.toml"
     path.write_text(FILE)
     with pytest.raises(FileError, match=r"e.toml, line 5: a pseudonym"):
-        files.load(path, wrong)
+        files.load(path, {"subject": wrong})
 
 
 def test_a_subject_without_a_person_is_refused() -> None:
-    said = CliRunner().invoke(commands, ["run", "animals", "--subject", "h1"])
+    said = CliRunner().invoke(commands, ["run", "animals", "--set", "agents.subject=h1"])
     assert said.exit_code == 2
-    assert "--subject: a subject is the person in the human's role: give human too" in said.stderr
+    assert (
+        "--set agents.subject: a subject is the person in the human's role: give human too"
+        in said.stderr
+    )

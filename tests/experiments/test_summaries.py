@@ -38,7 +38,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 def test_each_explanation_is_replaced_and_kept_beside_its_summary(
     table: Table, tmp_path: Path
 ) -> None:
-    asked = ("data", "summarize", ".", "-o", "short.csv", "--model", table.model)
+    asked = ("data", "summarize", ".", "-o", "short.csv", "--machine", table.model)
     (tmp_path / "pxp.toml").write_text('[models]\ncache = "calls.sqlite"\n')
     done = pxp(*asked, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -54,7 +54,7 @@ def test_each_explanation_is_replaced_and_kept_beside_its_summary(
     again = pxp(*asked, cwd=tmp_path)
     assert again.returncode == 0
     assert len(table.asked) == 3
-    checked = pxp("check", "short.csv", "--task", "animals", cwd=tmp_path)
+    checked = pxp("check", "short.csv", "animals", cwd=tmp_path)
     assert checked.returncode == 0
     twice = pxp("data", "summarize", "short.csv", *asked[3:], cwd=tmp_path)
     assert twice.returncode == 2
@@ -63,7 +63,7 @@ def test_each_explanation_is_replaced_and_kept_beside_its_summary(
 
 def test_what_gets_no_summary_is_named_and_nothing_is_written(table: Table, tmp_path: Path) -> None:
     table.chemist = lambda _body: ""
-    asked = ("data", "summarize", ".", "-o", "short.csv", "--model", table.model)
+    asked = ("data", "summarize", ".", "-o", "short.csv", "--machine", table.model)
     done = pxp(*asked, cwd=tmp_path)
     assert done.returncode == 2
     assert "data.csv, line " in done.stderr

@@ -49,12 +49,12 @@ def board_of(folder: Path) -> SqlBlackboard:
 
 def test_a_second_process_is_kept_out_of_a_run(tmp_path: Path) -> None:
     path = written(tmp_path)
-    assert run(tmp_path, path, "--sessions", 2)[0] == 0
+    assert run(tmp_path, path, "--repetitions", 2)[0] == 0
     with board_of(tmp_path) as other:
         other.lock("asking-1")
-        code, said = run(tmp_path, path, "--resume", "asking-1")
+        code, said = run(tmp_path, path, "asking-1")
         assert code == 3 and "another process is working on run asking-1" in said
-    code, said = run(tmp_path, path, "--resume", "asking-1")
+    code, said = run(tmp_path, path, "asking-1")
     assert code == 0 and "finished: 2" in said
 
 
@@ -64,7 +64,7 @@ def test_a_run_of_another_version_is_not_resumed(
     path = written(tmp_path)
     run(tmp_path, path)
     monkeypatch.setattr("pxp_fsm.experiments.runs.__version__", "99.0")
-    code, said = run(tmp_path, path, "--resume", "asking-1")
+    code, said = run(tmp_path, path, "asking-1")
     assert code == 2 and "resume it with that version, or start a new run" in said
 
 
@@ -116,14 +116,14 @@ def test_a_system_keeps_its_cap_over_resumes(
     )
     path = written(tmp_path)
     who = ("--respondent", f"server={model}", "--models", tmp_path / "own.toml")
-    begun = (path, "--sessions", 9, *who, "--max-calls", 3)
+    begun = (path, "--repetitions", 9, *who, "--max-calls", 3)
     code, said = run(tmp_path, *begun)
     assert (code, len(asked)) == (2, 3) and "the cap of 3 calls" in said
-    assert "carry on with\n  " in said and "--resume asking-1" in said
+    assert "carry on with\n  " in said and "asking-1" in said
     for _ in range(2):
-        code, said = run(tmp_path, path, *who, "--resume", "asking-1")
+        code, said = run(tmp_path, path, *who, "asking-1")
         assert (code, len(asked)) == (2, 3) and "the cap of 3 calls" in said
-    code, said = run(tmp_path, path, *who, "--resume", "asking-1", "--max-calls", 5)
+    code, said = run(tmp_path, path, *who, "asking-1", "--max-calls", 5)
     assert (code, len(asked)) == (2, 5)
 
 
@@ -173,21 +173,21 @@ def plain(board: SqlBlackboard, run: str) -> list[Any]:
 def test_a_run_that_is_killed_again_and_again_is_as_if_it_had_not_been(
     seed: int, tmp_path: Path
 ) -> None:
-    """SIGKILL to `pxp run FILE` at random instants, over a lossy channel; then `--resume`."""
+    """SIGKILL to `pxp run FILE` at random instants, over a lossy channel, which then goes on."""
     folder = tmp_path / "system"
     folder.mkdir()
     source = COMMIT.parent
     for path in source.glob("*.toml"):
         text = path.read_text("utf-8").replace('channel = "sync"', 'channel = "lossy:2"')
         (folder / path.name).write_text(text, encoding="utf-8")
-    size = ["--sessions", "20", "--seed", str(seed), "--anyway"]
+    size = ["--repetitions", "20", "--seed", str(seed), "--anyway"]
     assert run(tmp_path, folder / COMMIT.name, *size)[0] == 0
     command = [sys.executable, "-m", "pxp_fsm.cli", "run", str(folder / COMMIT.name), "--anyway"]
     command += ["--output", str(tmp_path / "killed")]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     draw, kills, begun, code = random.Random(seed), 0, False, -9
     while code == -9:
-        again = ["--resume", "two_phase-1"] if begun else size[:-1]
+        again = ["two_phase-1"] if begun else size[:-1]
         with subprocess.Popen(
             [*command, *again], env=environment, stdout=subprocess.PIPE, text=True
         ) as process:

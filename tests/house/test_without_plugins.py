@@ -57,7 +57,7 @@ def test_a_system_file_is_checked_run_drawn_reported_and_verified(core: Path) ->
     who = "--respondent buyer=random --respondent seller=random"
     done = pxp_apart(
         f"check {system}",
-        f"run {system} {who} --sessions 2 --output out",
+        f"run {system} {who} --repetitions 2 --output out",
         f"draw {system} -o bargain.svg",
         "list runs --database out/blackboard.sqlite",
         "report out/blackboard.sqlite --output report.html",

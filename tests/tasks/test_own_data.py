@@ -50,7 +50,7 @@ def run(*arguments: object) -> Result:
 
 
 def checked(folder: Path, task: str) -> Result:
-    return CliRunner().invoke(commands, ["check", str(folder), "--task", task])
+    return CliRunner().invoke(commands, ["check", str(folder), task])
 
 
 @settings(max_examples=25)

@@ -155,8 +155,9 @@ async def connected(address: str, token: str, mode: str = "auto") -> AsyncIterat
 
 @contextmanager
 def started(folder: Path, *arguments: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """What `pxp mcp` printed, in a process of its own, which Ctrl-C ends."""
-    command = [sys.executable, "-m", "pxp_fsm.cli", "mcp", *arguments, "--output", str(folder)]
+    """What `pxp serve --mcp` printed, in a process of its own, which Ctrl-C ends."""
+    command = [sys.executable, "-m", "pxp_fsm.cli", "serve", *arguments, "--no-browser"]
+    command += ["--database", str(folder / "blackboard.sqlite")]
     command += [] if "--port" in arguments else ["--port", "0"]
     environment = {**os.environ, "PYTHONPATH": PLACES, "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:

@@ -219,8 +219,8 @@ def studio_pictures(folder: Path) -> list[Path]:
         new = ("lan", "new", "Translate a French sentence into English", "--agent", "Translator")
         command = [sys.executable, "-m", "pxp_fsm.cli", *new, "-o", str(path)]
         subprocess.run(command, check=True, capture_output=True, cwd=ROOT)
-        given = ("--examples", str(french / "examples.jsonl"))
-        model = ("--model", f"script:{french / 'script.toml'}")
+        given = str(french / "examples.jsonl")
+        model = ("--machine", f"script:{french / 'script.toml'}")
         with (
             server("serve", str(path), *given, *model) as (address, _process),
             chromium() as browser,

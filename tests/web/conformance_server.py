@@ -1,8 +1,9 @@
 """A server of assistants for the protocol's own conformance suite.
 
-`python -m tests.web.conformance_server FOLDER` serves the machine of a session, built as `pxp mcp`
-builds it, and prints its address. The suite sends no token, so that each request is given one, in
-front of what admits requests; and it calls tools by names of its own, which stand beside ours.
+`python -m tests.web.conformance_server FOLDER` serves the machine of a session, built as `pxp serve
+--mcp` builds it, and prints its address. The suite sends no token, so that each request is given
+one, in front of what admits requests; and it calls tools by names of its own, which stand beside
+ours.
 """
 
 from __future__ import annotations

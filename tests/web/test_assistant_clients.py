@@ -26,32 +26,37 @@ from pxp_fsm.protocol.rules import Ending
 from tests.command_line import PLACES
 from tests.web.assistants import ROOT, connected, my_turn, printed, said
 from tests.web.experts import Expert
+from tests.web.test_assistant_pages import sets
 from tests.web.test_assistant_tasks import OTHER, SAME, gives
 
 
 def test_commands_say_what_is_missing(tmp_path: Path) -> None:
     def error(*arguments: str) -> str:
-        done = CliRunner().invoke(commands, [*arguments, "--output", str(tmp_path)])
+        where = ["--database", str(tmp_path / "b.sqlite"), "--port", "0", "--no-browser"]
+        done = CliRunner().invoke(commands, ["serve", *arguments, *where])
         assert done.exit_code == 2, done.output
         return " ".join(done.output.split())
 
-    assert "human mcp is an assistant; pxp mcp asks it" in error("run", "animals", "--human", "mcp")
-    assert "nobody is an assistant; give --human mcp" in error(
-        "mcp", "animals", "--human", "browser", "--machine", "script:x"
-    )
+    run = CliRunner().invoke(commands, ["run", "animals", "--human", "mcp"])
+    assert "human mcp is an assistant; pxp serve --mcp asks it" in " ".join(run.output.split())
+    assert "nobody takes part by a server" in error("animals", *sets("agents.human=terminal"))
     assert "is asked on a page: browser" in error(
-        "mcp", "animals", "--machine", "mcp", "--human", "terminal"
+        "animals", *sets("agents.machine=mcp", "agents.human=terminal")
     )
-    assert "'machine' is no assistant; there are: human" in error(
-        "mcp", "animals", "--stdio", "machine"
+    assert "'machine' is no assistant; there are: human" in error("animals", "--stdio", "machine")
+    assert "'human' is no assistant; there are: none" in error(
+        "animals", "--stdio", "human", *sets("agents.human=browser")
     )
-    assert "never an assistant" in error("mcp", "animals", "--preset", "C-drug", "--machine", "mcp")
-    assert "applies to a system file" in error("mcp", "animals", "--sessions", "2")
-    assert "a resumed run keeps its plan; omit --k" in error(
-        "mcp", "animals", "--resume", "animals-1", "--k", "2"
+    assert "never an assistant" in error(
+        "animals", *sets("agents.preset=C-drug", "agents.machine=mcp")
+    )
+    assert "--respondent has no effect: animals is a task" in error(
+        "animals", "--respondent", "m=mcp"
     )
     (tmp_path / "e.toml").write_text('format = 1\ntask = "animals"\n', "utf-8")
-    assert 'write human = "mcp"' in error("mcp", str(tmp_path / "e.toml"))
+    assert 'human or machine = "mcp" for an assistant' in error(str(tmp_path / "e.toml"))
+    assert "says who takes part; leave this out" in error(str(tmp_path / "e.toml"), "--mcp")
+    assert not (tmp_path / "b.sqlite").exists()
 
 
 def configurations() -> list[Any]:
@@ -76,12 +81,16 @@ def test_the_configuration_of_claude_desktop_starts_the_command(tmp_path: Path) 
     entry = configurations()[1]["mcpServers"]["pxp"]
     command = shutil.which("pxp", path=str(Path(sys.executable).parent))
     assert command is not None
-    places = {"/PATH/pxp": command, "/PATH/runs": str(tmp_path), "drug": "animals"}
+    places = {
+        "/PATH/pxp": command,
+        "/PATH/runs.sqlite": str(tmp_path / "b.sqlite"),
+        "drug": "animals",
+    }
     read = StdioServerParameters.model_validate(entry)
     assert read.command in places
     assert places.keys() <= {read.command, *read.args}
     arguments = [places.get(one, one) for one in read.args]
-    more = ["--port", "0", "--instances", "sparrow"]
+    more = ["--port", "0", *sets("instances=sparrow")]
     started = read.model_copy(
         update={
             "command": places[read.command],

@@ -1,7 +1,8 @@
 """The protocol's own conformance suite (npm @modelcontextprotocol/conformance), both revisions.
 
-It runs all its scenarios for servers against the server of `pxp mcp`, mounted as the command mounts
-it, with a few tools and a resource of the suite's own names beside ours (`conformance_server`).
+It runs all its scenarios for servers against the server of `pxp serve --mcp`, mounted as the
+command mounts it, with a few tools and a resource of the suite's own names beside ours
+(`conformance_server`).
 What does not apply is listed in `NOT_OFFERED`, each check with the reason; all others must pass.
 """
 

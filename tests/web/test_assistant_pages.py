@@ -45,8 +45,12 @@ def link(lines: str, whose: str) -> str:
     return found[1]
 
 
+def sets(*assignments: str) -> list[str]:
+    return [word for one in assignments for word in ("--set", one)]
+
+
 def test_a_person_in_a_browser_meets_an_assistant(browser: Any, tmp_path: Path) -> None:
-    about = ("animals", "--instances", "sparrow", "--machine", "mcp", "--human", "browser")
+    about = ("animals", *sets("instances=sparrow", "agents.machine=mcp", "agents.human=browser"))
     with started(tmp_path, *about) as (lines, process):
         gives(lines, "answer")
         with opened(browser, link(lines, "expert"), wait=False, lenient=True) as page:
@@ -64,7 +68,7 @@ def test_a_person_in_a_browser_meets_an_assistant(browser: Any, tmp_path: Path) 
             assert {one["do"] for one in view["options"]} == {"RAT", "REF", "REV"}
             process.kill()
             process.wait()
-    again = ("animals", "--resume", "animals-1", "--port", "0")
+    again = ("animals-1", "--port", "0")
     with started(tmp_path, *again) as (lines, process):
         assert gives(lines)["options"][0]["do"] == "answer"  # what was not sent is asked again
         view = gives(lines, "answer", "REF")

@@ -196,17 +196,30 @@ def test_a_run_that_was_killed_asks_again(tmp_path: Path) -> None:
 
 def test_the_command_says_what_is_missing(tmp_path: Path) -> None:
     def error(*arguments: str) -> str:
-        done = CliRunner().invoke(commands, [*arguments, "--output", str(tmp_path)])
+        where = ["--database", str(tmp_path / "b.sqlite"), "--port", "0", "--no-browser"]
+        done = CliRunner().invoke(commands, ["serve", *arguments, *where])
         assert done.exit_code == 2, done.output
         return done.output
 
     both = ("--respondent", "machine=random", "--respondent", "human=random")
-    assert "nobody is an assistant" in error("mcp", str(PEX), *both)
+    assert "nobody is an assistant" in error(str(PEX), "--mcp", *both)
     assert "'nobody' is no assistant; there are: machine, human" in error(
-        "mcp", str(PEX), "--stdio", "nobody"
+        str(PEX), "--stdio", "nobody"
     )
-    assert "which pxp mcp serves" in error("run", str(PEX))
-    assert "requires a terminal" in error("mcp", str(PEX), "--respondent", "human=terminal")
+    told = CliRunner().invoke(commands, ["run", str(PEX), "--output", str(tmp_path)])
+    assert "which pxp serve --mcp serves" in " ".join(told.output.split())
+    assert "requires a terminal" in error(str(PEX), "--mcp", "--respondent", "human=terminal")
+    assert "--anyway: this has no effect without --mcp" in error(str(PEX), "--anyway")
+    assert "--channel: this has no effect with --mcp" in error(
+        str(PEX), "--mcp", "--channel", "sync"
+    )
+    assert "votes cannot be set: a system has seed and repetitions" in error(
+        str(PEX), "--mcp", "--set", "agents.votes=3"
+    )
+    assert "seed cannot be set: a stored run keeps its own" in error(
+        str(PEX), "pex-1", "--mcp", "--set", "seed=3"
+    )
+    assert not (tmp_path / "b.sqlite").exists()
 
 
 @pytest.mark.deep
@@ -250,11 +263,11 @@ def test_a_token_is_who_asks_and_a_killed_server_goes_on(tmp_path: Path) -> None
             await play(machine, [("TERM", None)])
             assert (await my_turn(human))["ending"] == "finished"
 
-    with started(tmp_path, str(PEX)) as (lines, process):
+    with started(tmp_path, str(PEX), "--mcp") as (lines, process):
         asyncio.run(begin(printed(lines)))
         process.kill()
         process.wait()
-    with started(tmp_path, str(PEX), "--resume", "pex-1") as (lines, _process):
+    with started(tmp_path, str(PEX), "pex-1", "--mcp") as (lines, _process):
         asyncio.run(end(printed(lines)))
     with SqlBlackboard(str(tmp_path / "blackboard.sqlite"), create=False) as board:
         stored = board.session("pex-1/1/1")
@@ -264,7 +277,8 @@ def test_a_token_is_who_asks_and_a_killed_server_goes_on(tmp_path: Path) -> None
 
 @pytest.mark.deep
 def test_a_client_that_starts_the_command_is_a_member(tmp_path: Path) -> None:
-    command = ["-m", "pxp_fsm.cli", "mcp", str(PEX), "--output", str(tmp_path)]
+    command = ["-m", "pxp_fsm.cli", "serve", str(PEX)]
+    command += ["--database", str(tmp_path / "b.sqlite")]
     command += ["--stdio", "machine", "--respondent", "human=random", "--port", "0"]
     started = StdioServerParameters(
         command=sys.executable, args=command, env={**os.environ, "PYTHONPATH": PLACES}
@@ -289,11 +303,16 @@ def test_a_client_that_starts_the_command_is_a_member(tmp_path: Path) -> None:
 
 
 class Terminal:
-    """A person at the terminal of `pxp mcp`, whose partner is an assistant."""
+    """A person at the terminal of `pxp serve --mcp`, whose partner is an assistant."""
 
     def __init__(self, folder: Path, *arguments: str) -> None:
-        command = ["-m", "pxp_fsm.cli", "mcp", str(PEX), "--respondent", "human=terminal"]
-        command += ["--output", str(folder), "--port", "0", *arguments]
+        command = ["-m", "pxp_fsm.cli", "serve", str(PEX), *arguments, "--mcp", "--port", "0"]
+        command += [
+            "--respondent",
+            "human=terminal",
+            "--database",
+            str(folder / "blackboard.sqlite"),
+        ]
         environment = {**os.environ, "PYTHONPATH": PLACES, "PROMPT_TOOLKIT_NO_CPR": "1"}
         self._child = pexpect.spawn(
             sys.executable, command, encoding="utf-8", timeout=180, dimensions=(50, 200),
@@ -339,9 +358,9 @@ def test_a_person_at_the_terminal_meets_an_assistant(tmp_path: Path) -> None:
         assert "machine to human: INIT" in person.sees("human, in DECIDE")
         person.sees("Your choice:")
         shown, code = person.leaves()
-        assert "--resume pex-1" in shown
+        assert "pex-1 --database" in shown
         assert code == 130
-    with Terminal(tmp_path, "--resume", "pex-1") as person:
+    with Terminal(tmp_path, "pex-1") as person:
         lines = person.sees("human, in DECIDE: what do you do?")
         assert "The parliament sits there." in lines  # what came is shown once more
         person.sees("Your choice:")

@@ -210,7 +210,7 @@ def test_a_file_plays_without_any_network(browser: Any, tmp_path: Path) -> None:
 
 
 def test_a_file_says_where_its_states_end(browser: Any, tmp_path: Path) -> None:
-    done = pxp("serve", "pxp", "-o", "a.html", "--states", "3", cwd=tmp_path)
+    done = pxp("serve", "pxp", "-o", "a.html", "--limit", "3", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     with opened(browser, (tmp_path / "a.html").as_uri(), offline=True) as page:
         page.get_by_role("button", name="Random walk").click()

@@ -238,8 +238,8 @@ def test_a_port_that_is_taken_is_refused() -> None:
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 @pytest.mark.parametrize(
     "asked",
-    [("serve", "pxp", "--no-browser"), ("mcp", "animals", "--instances", "1", "--port", "0")],
-    ids=["serve", "mcp"],
+    [("serve", "pxp", "--no-browser"), ("serve", "animals", "--mcp", "--port", "0")],
+    ids=["explorer", "assistants"],
 )
 def test_two_interrupts_end_a_server_as_one_does(asked: tuple[str, ...], tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pxp_fsm.cli", *asked]

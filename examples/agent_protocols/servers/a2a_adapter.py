@@ -1,6 +1,6 @@
 """An A2A server as what `pxp conform` tests: it speaks A2A 1.0 over JSON-RPC and HTTP.
 
-pxp conform 'python a2a_adapter.py OPENING node a2a_javascript.mjs' --table ../a2a/task_server.toml
+pxp conform 'python a2a_adapter.py OPENING node a2a_javascript.mjs' ../a2a/task_server.toml
 
 The command is started with a free port and the words of OPENING (see a2a_python.py) at its end.
 With the word `context` messages to a task name its context, too. One test is one task. What is not

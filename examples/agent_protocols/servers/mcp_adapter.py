@@ -1,7 +1,7 @@
 """An MCP server as what `pxp conform` tests, over HTTP: its sessions, or its multi round-trips.
 
-pxp conform 'python mcp_adapter.py session python mcp_python.py' --table mcp_session_server.toml
-pxp conform 'python mcp_adapter.py rounds python mcp_python.py' --table mcp_rounds_server.toml
+pxp conform 'python mcp_adapter.py session python mcp_python.py' mcp_session_server.toml
+pxp conform 'python mcp_adapter.py rounds python mcp_python.py' mcp_rounds_server.toml
 
 The command is started with a free port at its end, and with what follows `session` or `rounds`. One
 test is one session, or one call.

@@ -12,7 +12,7 @@ KINDS = {
     "tasks": "what sessions are about: pxp run TASK",
     "claims": "properties and claims: pxp check --property CLAIM",
     "runs": "the runs of a database: pxp report DATABASE RUN",
-    "costs": "what models cost in each run: pxp list costs --run RUN",
+    "costs": "what models cost in each run: pxp list costs RUN",
     "models": "models with their prices: pxp run --machine MODEL",
     "systems": "built-in tables, and the tables and system files of this folder: pxp check SYSTEM",
 } | {name: entry.short for name, entry in contributions("lists").items()}
@@ -23,17 +23,17 @@ KINDS = {
 class ListOptions:
     """List what commands take by name, each with its meaning.
 
-    Runs and costs are those of the database; models are those of the catalogue, with prices;
-    systems are the built-in tables, and the tables and system files of this folder. Of costs, calls
-    served from the call cache are counted ("cached" says how many) and cost nothing; "prompt cache"
-    are tokens that the vendor had cached; "again" counts retries after a failure,
-    "a session" the calls per started session, and "unsettled" the calls that were under way when a
-    run was stopped: each counts for the most that it may have cost. Without an argument list what
-    can be listed.
+    Runs and costs are those of the database, costs of one RUN where it is given; models are those
+    of the catalogue, with prices; systems are the built-in tables, and the tables and system files
+    of this folder. Of costs, calls served from the call cache are counted ("cached" says how many)
+    and cost nothing; "prompt cache" are tokens that the vendor had cached; "again" counts retries
+    after a failure, "a session" the calls per started session, and "unsettled" the calls that were
+    under way when a run was stopped: each counts for the most that it may have cost. Without an
+    argument list what can be listed.
     """
 
     kind: str | None = option("", None, argument=True, choices=tuple(KINDS))
-    run: str | None = option("List the costs of this run only.", None, metavar="RUN", listed="runs")
+    run: str | None = option("", None, argument=True, metavar="[RUN]", listed="runs")
     database: str = common.database("The database that holds the runs: a file or a URL.")
     as_json: bool = common.as_json()
 

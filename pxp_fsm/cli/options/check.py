@@ -17,9 +17,9 @@ class CheckOptions:
 
     Without X, interact and pxp with every claim about them. One table is joined with itself, two
     tables with each other. More tables form a system in which rows name their partners; NAME=TABLE
-    names a member. HOLDS means for all n and k, with a certificate; HOLDS UP TO means for the n and
-    k that were explored. Some claims state that a property fails: such a failure is the expected
-    verdict.
+    names a member. Data are followed by the TASK that is to read them. HOLDS means for all n and k,
+    with a certificate; HOLDS UP TO means for the n and k that were explored. Some claims state that
+    a property fails: such a failure is the expected verdict.
 
     Exit code 1: a verdict is not the expected one. Exit code 2: a file or its data cannot be used.
     Exit code 4: a verdict is unknown.
@@ -34,10 +34,13 @@ class CheckTables(Request):
     """Check tables or a system."""
 
     as_json: bool = common.as_json()
-    junit: Path | None = option("Also write JUnit XML.", None, metavar="FILE", path="any")
-    sarif: Path | None = option("Also write SARIF.", None, metavar="FILE", path="any")
-    itf: Path | None = option(
-        "Write each trace as ITF JSON into this folder.", None, metavar="DIR", path="folder"
+    output: tuple[Path, ...] = option(
+        "Also write the results: JUnit (.xml), SARIF (.sarif), or each trace as ITF into a folder; "
+        "repeatable.",
+        (),
+        short="-o",
+        metavar="PATH",
+        path="any",
     )
 
 
@@ -46,9 +49,7 @@ class CheckData:
     """Check data of your own as a task would read them; every fault has its file and line."""
 
     table: Path = option(argument=True, path="any")
-    task: str | None = option(
-        "The task that is to read the data.", None, metavar="TASK", listed="tasks"
-    )
+    task: str | None = option("", None, argument=True)
     as_json: bool = common.as_json()
 
 

@@ -9,10 +9,15 @@ from typing import Any
 from backends.models.settings import LIMITS, Settings
 from pxp_fsm import defaults
 from pxp_fsm.cli import configuration
+from pxp_fsm.experiments.plans import WHO
 from pxp_fsm.options import given, option
 from pxp_fsm.registry import load
 
-_SERVER = "Server"
+OUTPUT = "Output"
+"""The group of options of what a run writes."""
+
+SERVER = "Server"
+"""The group of options of a server of pages."""
 
 
 def database(text: str = "The database: a file or a URL.") -> Any:
@@ -61,22 +66,22 @@ def mapping() -> Any:
     )
 
 
-def port(otherwise: int) -> Any:
+def port() -> Any:
     """The port of a server of pages."""
     return option(
         "The port of the server; 0 is any free one.",
-        otherwise,
+        None,
         least=0,
         most=65535,
         metavar="PORT",
-        default="8765 where others take part (8766: assistants), else 0",
-        group=_SERVER,
+        default="8765 where others take part, else 0",
+        group=SERVER,
     )
 
 
 def browser() -> Any:
     """Whether the page of whoever starts a server is opened."""
-    return option("Open the page in the browser.", True, group=_SERVER)
+    return option("Open the page in the browser.", True, group=SERVER)
 
 
 def days(otherwise: float) -> Any:
@@ -87,14 +92,14 @@ def days(otherwise: float) -> Any:
         above=0,
         most=3650,
         default="14, of a study 90",
-        group=_SERVER,
+        group=SERVER,
     )
 
 
-def server_url(whose: str) -> Any:
+def server_url() -> Any:
     """The address by which others come to a server of pages; without it there are no others."""
-    text = f"Where {whose} reach the server: https://HOST of the server that terminates TLS."
-    return option(text, None, metavar="URL", default="this machine alone", group=_SERVER)
+    text = "Where others reach the server: https://HOST of the server that terminates TLS."
+    return option(text, None, metavar="URL", default="this machine alone", group=SERVER)
 
 
 def new_database(default: str = "in the output folder") -> Any:
@@ -108,19 +113,26 @@ def new_database(default: str = "in the output folder") -> Any:
     )
 
 
-def output(text: str = "Write tables and drawings into this folder.") -> Any:
+def output(text: str = "Write tables and drawings into this folder.", group: str = "") -> Any:
     """The folder that receives the artifacts of a run."""
-    return option(text, Path(defaults.OUTPUT), path="folder")
+    return option(text, Path(defaults.OUTPUT), path="folder", group=group)
 
 
-def respondents(who: str = "Who") -> Any:
+def run_output() -> Any:
+    """The folder that receives the artifacts of a run, in the group of such options."""
+    return output(group=OUTPUT)
+
+
+def respondents() -> Any:
     """Who answers for the members of a system."""
     return option(
-        f"{who} answers for the member NAME, instead of whom the file names: a model "
-        "(script:FILE is one), terminal, program:COMMAND, random or, for pxp mcp, mcp; repeatable.",
+        "Who answers for the member NAME of a system: a model (script:FILE is one), terminal, "
+        "program:COMMAND, random or, with pxp serve --mcp, mcp; repeatable.",
         (),
         name="respondent",
         metavar="NAME=WHO",
+        default="as the file says",
+        group=WHO,
     )
 
 
@@ -130,21 +142,8 @@ def executor() -> Any:
         "Run on workers: dask://HOST:PORT or processes://N (requires PostgreSQL).",
         None,
         metavar="URL",
+        group=LIMITS,
     )
-
-
-def anchor() -> Any:
-    """The anchor that a run's mark is appended to."""
-    return option(
-        "Append the mark of the run at its end to this file, signed with --sign KEY.",
-        None,
-        metavar="FILE",
-    )
-
-
-def signing_key() -> Any:
-    """The private key that signs an anchor."""
-    return option("The private key (Ed25519, PEM) that signs --anchor.", None, metavar="KEY")
 
 
 def as_json(text: str = "Write JSON to standard output.") -> Any:
@@ -154,7 +153,7 @@ def as_json(text: str = "Write JSON to standard output.") -> Any:
 
 def drawing(text: str) -> Any:
     """An optional file for a picture."""
-    return option(f"{text} (.svg .png .pdf .tex .dot .gv .mmd).", None)
+    return option(f"{text} (.svg .png .pdf .tex .dot .gv .mmd).", None, short="-o")
 
 
 def seed(text: str, least: int | None = None) -> Any:

@@ -65,6 +65,10 @@ class DataSummarizeOptions:
 
     table: Path = _table()
     output: Path = _output()
-    model: str = option("The model that summarises: anthropic:NAME, openai:NAME[@URL].")
+    machine: str = option(
+        "The model that summarises: anthropic:NAME, openai:NAME[@URL].",
+        metavar="WHO",
+        listed="models",
+    )
     prompts: Path | None = option("A file with a prompt of your own.", None)
     models: common.ModelOptions

@@ -59,6 +59,7 @@ class CompareRuns:
     first: str = option(argument=True)
     second: str = option(argument=True)
     database: str = common.database()
+    as_json: bool = common.as_json()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,14 +105,15 @@ class AuditOptions:
 
     database: str = common.database_argument()
     runs: tuple[str, ...] = option("", (), argument=True, metavar="[RUN...]")
-    html: Path | None = option(
-        "Also write a self-contained web page (requires the extra report).", None
+    output: Path | None = option(
+        "Also write a self-contained web page (requires the extra report).",
+        None,
+        short="-o",
+        metavar="FILE.html",
     )
-    as_json: Path | None = option(
-        "Write the audit as JSON to this file; - is standard output.", None, name="json"
-    )
+    as_json: bool = common.as_json()
     mapping: Path | None = common.mapping()
-    shown: int = option("List at most N findings of each kind.", 10, name="list", least=0)
+    limit: int = option("List at most N findings of each kind.", 10, least=0)
     rounds: int | None = option(
         "The value of --num_iter that the published code ran with, for a tags.txt.",
         None,

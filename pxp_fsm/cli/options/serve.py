@@ -4,27 +4,38 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from backends.models.settings import LIMITS
 from pxp_fsm.cli.options import common
+from pxp_fsm.cli.options.sessions import anyway, assignments
+from pxp_fsm.experiments.plans import DATA, PROTOCOL, WHO
 from pxp_fsm.options import option
+
+_MADE = "The database, which is made where there is none."
+_MCP = "Let assistants take part, over MCP at http://127.0.0.1:PORT/mcp (pxp help mcp)."
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServeOptions:
-    """Serve X in a browser: a system step by step, a network, or the pages of people who take part.
+    """Serve X in a browser: a system step by step, a network, or what people take part in.
 
     Without X, INTERACT's two machines. The server listens on this machine alone, and Ctrl-C ends
     it; behind a server that terminates TLS, --url says where others reach it.
 
     Of tables and systems the page shows every member's automaton, the messages so far, what can
     happen next, and why everything else cannot; with --output it is one file that needs no server.
-    Of an experiment, or a run, experts take part: human = "browser" (who names the tags) or
-    "browser:relations" (who answers MATCH and AGREE) stands below [agents] in the file. The command
-    prints a link for each, and one for whoever conducts it. After a restart everything goes on.
+    With --mcp assistants are those members of a system whose respondent is mcp; a RUN after the
+    system's file goes on.
+
+    Of a task, an experiment or a run, experts take part in a browser, and assistants (--mcp): they
+    are the human, or whom agents.human and agents.machine name (browser, mcp; pxp help serving).
+    The command prints a link or a token for each, and a link for whoever conducts it. After a
+    restart everything goes on.
     """
 
     without: ClassVar[str] = "table"
+    groups: ClassVar[tuple[str, ...]] = (common.SERVER, WHO, DATA, PROTOCOL, LIMITS)
     what: tuple[str, ...] = option("", (), argument=True, metavar="[X...]", listed="systems")
 
 
@@ -48,10 +59,10 @@ class ServeTables:
     formulas: tuple[str, ...] = option(
         "With --output, also check FORMULA; repeatable.", (), name="formula", metavar="FORMULA"
     )
-    states: int | None = option(
+    limit: int | None = option(
         "With --output, the most states that the file holds.", None, default="20000", least=1
     )
-    port: int = common.port(0)
+    port: int | None = common.port()
     browser: bool = common.browser()
 
 
@@ -66,25 +77,58 @@ class ServeSession:
         name="monitor",
         metavar="FORMULA",
     )
-    port: int = common.port(0)
+    port: int | None = common.port()
     browser: bool = common.browser()
     database: str = common.database()
 
 
+def _mcp(text: str) -> Any:
+    return option(text, False, group=common.SERVER)
+
+
+def _stdio() -> Any:
+    return option(
+        "Serve the assistant NAME over standard input and output, and others over HTTP.",
+        None,
+        metavar="NAME",
+        group=common.SERVER,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServeSystem(ServeTables):
+    """Explore a system step by step, or let assistants be members of it."""
+
+    mcp: bool = _mcp(_MCP)
+    stdio: str | None = _stdio()
+    respondents: tuple[str, ...] = common.respondents()
+    assignments: tuple[str, ...] = assignments()
+    anyway: bool = anyway()
+    url: str | None = common.server_url()
+    days: float = common.days(14.0)
+    database: str = common.database(_MADE)
+    models: common.ModelOptions
+
+
 @dataclass(frozen=True, kw_only=True)
 class ServeRuns:
-    """Let experts take part in a browser: in the experiments of files, or in stored runs."""
+    """Let people and assistants take part: in tasks, in experiments of files, in stored runs."""
 
     targets: tuple[str, ...] = option(argument=True)
+    mcp: bool = _mcp(_MCP)
+    stdio: str | None = _stdio()
     subjects: tuple[str, ...] = option(
-        "The pseudonym of an expert, who has a run of each file; repeatable.",
+        "The pseudonym of an expert, who has a run of each task or file; repeatable.",
         (),
         name="subject",
         metavar="NAME",
         default="that of the file, or expert",
+        group=WHO,
     )
-    port: int = common.port(8765)
-    url: str | None = common.server_url("others")
+    assignments: tuple[str, ...] = assignments()
+    port: int | None = common.port()
+    url: str | None = common.server_url()
     days: float = common.days(14.0)
     browser: bool = common.browser()
-    database: str = common.database("The database, which is made where there is none.")
+    database: str = common.database(_MADE)
+    models: common.ModelOptions

@@ -1,4 +1,4 @@
-"""Options of the commands that run sessions or models, or serve pages: `pxp run`, `mcp`, …"""
+"""Options of the commands that run sessions or models: `pxp run`, `test`, `judge`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from backends.models.settings import LIMITS
 from pxp_fsm.cli.options import common
-from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.experiments.plans import DATA, PROTOCOL, WHO, Plan
 from pxp_fsm.options import given, option
 
 
@@ -17,13 +18,43 @@ class RunOptions:
 
     Of a task it counts how many sessions are intelligible, as in Table 1 of the papers. Of a
     system it first says what is proved. Of an experiment, finished runs are skipped, and a changed
-    file is a new experiment (JSON Schema: pxp_fsm/experiments/experiment.schema.json).
+    file is a new experiment (pxp help experiments).
+
+    FROM is a stopped RUN, which goes on at its next message; SESSION@MESSAGE, such as drug-1/1/3@2,
+    which a new run carries on from that message; or, of a system, a trace (.json, of pxp check
+    -o DIR), whose actions happen first. INPUT is a text.
 
     Exit code 5: a fault of a member, which is told, ended a session.
     """
 
     without: ClassVar[str] = "task"
-    what: tuple[str, ...] = option("", (), argument=True, metavar="X [INPUT]", listed="tasks")
+    groups: ClassVar[tuple[str, ...]] = (PROTOCOL, WHO, DATA, LIMITS, common.OUTPUT)
+    what: tuple[str, ...] = option("", (), argument=True, metavar="X [FROM|INPUT]", listed="tasks")
+
+
+def assignments() -> Any:
+    """What is set of the fields of a file."""
+    return option(
+        "Set what an experiment's file sets: agents.votes=3, learning.keep=better (pxp help "
+        "experiments); repeatable.",
+        (),
+        name="set",
+        metavar="KEY=VALUE",
+        group=DATA,
+    )
+
+
+def anyway() -> Any:
+    """Whether a system is run whatever is proved of it."""
+    return option(
+        "Run a system although it has a deadlock, or a property is not as expected.",
+        False,
+        group=PROTOCOL,
+    )
+
+
+def _verbose() -> Any:
+    return common.verbose("Print intervals, remarks, what is proved and every file, too.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,50 +62,31 @@ class RunTask:
     """Run sessions of a task or of a system."""
 
     plan: dict[str, Any] = given(Plan)
-    unbounded: bool = option(
-        "PXP: self-loops without a bound, instead of --k; a session stops at 1000 messages.", False
-    )
-    executor: str | None = common.executor()
+    source: str | None = option("", None, argument=True, metavar="[FROM]", listed="runs")
     monitors: tuple[str, ...] = option(
-        "Monitor this formula of temporal logic (pxp help logic) in every session, and report a "
-        "violation at once; repeatable.",
+        "Report at once where a session violates FORMULA (pxp help logic); repeatable.",
         (),
         name="monitor",
         metavar="FORMULA",
+        group=PROTOCOL,
     )
-    models: common.ModelOptions
-    output: Path = common.output()
-    database: str | None = common.new_database()
-    resume: str | None = option(
-        "Resume an interrupted run at its next message.", None, metavar="RUN", listed="runs"
-    )
-    fork: str | None = option(
-        "Carry on a stored session from one of its messages, as a session of a new run, which says "
-        "so; the stored one stays as it is (drug-1/1/3@2).",
-        None,
-        metavar="SESSION@MESSAGE",
-    )
-    anchor: Path | None = common.anchor()
-    sign: Path | None = common.signing_key()
-    respondents: tuple[str, ...] = common.respondents("System: who")
-    sessions: int | None = option(
-        "System: run N sessions.", None, metavar="N", default="1", least=1, most=1_000_000
-    )
-    follow: Path | None = option(
-        "System: let the actions of this trace (ITF, by pxp check --itf) happen first; a random "
-        "member, and one that nobody answers for, does as the trace says.",
-        None,
-        metavar="FILE",
-    )
+    anyway: bool = anyway()
+    respondents: tuple[str, ...] = common.respondents()
+    assignments: tuple[str, ...] = assignments()
     both: bool = option(
-        "Task: make two runs, controlled (--learn better) and uncontrolled, and print them side by "
+        "Make two runs, controlled (learning.keep=better) and uncontrolled, and print them side by "
         "side.",
         False,
+        group=DATA,
     )
-    verbose: bool = common.verbose("Print intervals, remarks, what is proved and every file, too.")
-    anyway: bool = option(
-        "System: run it although it has a deadlock, or a property is not as expected.", False
+    models: common.ModelOptions
+    executor: str | None = common.executor()
+    output: Path = common.run_output()
+    save_plan: Path | None = option(
+        "Write the plan as an experiment's file, and run nothing.", None, group=common.OUTPUT
     )
+    database: str | None = common.new_database()
+    verbose: bool = _verbose()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,19 +94,12 @@ class RunExperiment:
     """Run an experiment, or the part of it that has not run yet."""
 
     file: Path = option(argument=True, path="any")
-    subject: str | None = option(
-        "The pseudonym of the person in the human's role: each has a run of their own.",
-        None,
-        metavar="NAME",
-        default="as FILE says",
-    )
-    output: Path = common.output()
-    database: str | None = common.new_database()
-    executor: str | None = common.executor()
-    anchor: Path | None = common.anchor()
-    sign: Path | None = common.signing_key()
-    verbose: bool = common.verbose("Print intervals, remarks, what is proved and every file, too.")
+    assignments: tuple[str, ...] = assignments()
     models: common.ModelOptions
+    executor: str | None = common.executor()
+    output: Path = common.run_output()
+    database: str | None = common.new_database()
+    verbose: bool = _verbose()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,8 +112,9 @@ class TestOptions:
     """
 
     run: str = option(argument=True, listed="runs")
-    rows: int | None = option("Ask only the first N rows of the test data.", None, least=1)
+    limit: int | None = option("Ask only the first N rows of the test data.", None, least=1)
     database: str = common.database()
+    as_json: bool = common.as_json()
     models: common.ModelOptions
 
 
@@ -122,7 +128,7 @@ class JudgeOptions:
 
     run: str = option(argument=True, listed="runs")
     model: str = option("The model that judges.", name="judge", metavar="MODEL")
-    consistency: int = option(
+    repetitions: int = option(
         "Submit each question N times, and report how often the judge agrees with itself.",
         1,
         least=1,
@@ -131,43 +137,5 @@ class JudgeOptions:
     limit: int | None = option("Judge only the first N pairs.", None, least=1)
     prompts: Path | None = option("A file of prompts to use instead of those of the run.", None)
     database: str = common.database()
-    models: common.ModelOptions
-
-
-@dataclass(frozen=True, kw_only=True)
-class McpOptions:
-    """Let assistants take part in sessions: Claude, editors, any client of MCP.
-
-    TASK is drug or rad, where the assistant is the human, or whom --human mcp and --machine mcp
-    name; an experiment's file; or a system's file, where it is each member with the respondent mcp.
-    The command prints a token for each assistant; it is served on this machine alone, at
-    http://127.0.0.1:PORT/mcp. With --stdio, a client that starts this command itself is NAME.
-    Everything that happened is stored; --resume goes on with it.
-    """
-
-    plan: dict[str, Any] = given(Plan)
-    respondents: tuple[str, ...] = common.respondents("System: who")
-    stdio: str | None = option(
-        "Serve the assistant NAME (human, machine or a member) over standard input and output, "
-        "and others over HTTP.",
-        None,
-        metavar="NAME",
-    )
-    sessions: int | None = option(
-        "System: run N sessions, all at a time.",
-        None,
-        metavar="N",
-        default="1",
-        least=1,
-        most=10_000,
-    )
-    resume: str | None = option("Resume an interrupted run.", None, metavar="RUN")
-    anyway: bool = option(
-        "System: run it although it has a deadlock, or a property is not as expected.", False
-    )
-    output: Path = common.output()
-    database: str | None = common.new_database()
-    port: int = common.port(8766)
-    url: str | None = common.server_url("assistants")
-    days: float = common.days(14.0)
+    as_json: bool = common.as_json()
     models: common.ModelOptions

@@ -22,6 +22,9 @@ _OF_TABLES = (
 
 _ARCHIVE = "Archive"
 
+ARCHIVE = "zip"
+"""The format of an archive of runs."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class VerifyOptions:
@@ -29,7 +32,7 @@ class VerifyOptions:
 
     Of a database a mark is printed for each run. Keep the mark where the database's owner cannot
     write: the owner can rewrite everything in a database, but not so that the mark stays the same.
-    An anchor, which `pxp run --anchor` signs, holds the marks of runs as they were at their ends.
+    An anchor, which --sign writes, holds signed marks of runs.
 
     Of an archive are checked its files, the chains and marks, Table 1 counted from the sessions,
     certificates and signatures.
@@ -62,6 +65,13 @@ class VerifyDatabase:
         "Compare the runs with the marks that were signed in this file.", None
     )
     key: Path | None = _key()
+    sign: Path | None = option(
+        "If nothing was changed, append the marks of the runs to the anchor, signed with this "
+        "private key (Ed25519, PEM).",
+        None,
+        metavar="KEY",
+    )
+    as_json: bool = common.as_json()
     database: str = common.database()
 
 
@@ -71,6 +81,7 @@ class VerifyArchive:
 
     file: Path = option(argument=True)
     key: Path | None = _key()
+    as_json: bool = common.as_json()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,10 +100,12 @@ class UpgradeOptions:
 class ExportOptions:
     """Export X: runs as files, tables in the format of another tool, a study without names.
 
-    The formats of a run are jsonl (JSON Lines) and parquet, with one file per database table; those
-    of one table are toml, json, dot and mermaid. The plug-in exports adds scxml, and for tables
-    that are joined, as in pxp check, promela (for SPIN), prism (for PRISM and Storm), smv (for
-    NuSMV and nuXmv) and tla (for TLC).
+    The formats of a run are jsonl (JSON Lines), parquet, with one file per database table, and zip,
+    an archive of runs for a paper's supplement: sessions with their hash chain, plans, prompts,
+    versions, fingerprints of the data, tables, figures, certificates. Those of one table are toml,
+    json, dot and mermaid. The plug-in exports adds scxml, and for tables that are joined, as in pxp
+    check, promela (for SPIN), prism (for PRISM and Storm), smv (for NuSMV and nuXmv) and tla (for
+    TLC).
     """
 
     without: ClassVar[str] = "run"
@@ -117,7 +130,7 @@ def _form() -> Any:
         "The format, if PATH is not given.",
         None,
         name="format",
-        choices=tuple(dict.fromkeys((*OF_RUNS, *_OF_TABLES, *contributions("formats")))),
+        choices=tuple(dict.fromkeys((*OF_RUNS, ARCHIVE, *_OF_TABLES, *contributions("formats")))),
         default="jsonl for a run",
     )
 
@@ -150,12 +163,6 @@ class ExportRuns:
     what: tuple[str, ...] = option(argument=True)
     output: Path | None = output_path()
     form: str | None = _form()
-    archive: bool = option(
-        "Pack the runs into one archive (.zip), for a paper's supplement: sessions with their hash "
-        "chain, plans, prompts, versions, fingerprints of the data, tables, figures, certificates.",
-        False,
-        group=_ARCHIVE,
-    )
     anchor: Path | None = option(
         "The file with the signed marks of the runs.", None, group=_ARCHIVE
     )

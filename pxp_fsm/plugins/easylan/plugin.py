@@ -55,6 +55,11 @@ PLUGIN = Plugin(
         "network task": SubjectKind(
             "a task of networks",
             {
+                "run": Entry(
+                    "three ways of training on it, which are compared",
+                    f"{_HERE}.cli.tasks:compare",
+                    f"{_HERE}.cli.options:RunNetworkTask",
+                ),
                 "show": Entry(
                     "its criteria, and who decides them",
                     f"{_HERE}.cli.tasks:show",

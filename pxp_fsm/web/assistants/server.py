@@ -56,8 +56,9 @@ Asker = Callable[[Context], str]
 """Which member sends a request."""
 
 REFUSAL = PlainTextResponse(
-    "A request carries the token that pxp mcp has printed: Authorization: Bearer TOKEN. It names "
-    "the host that was printed, and comes from no other origin; pxp mcp --url sets another host.\n",
+    "A request carries the token that pxp serve has printed: Authorization: Bearer TOKEN. It names "
+    "the host that was printed, and comes from no other origin; pxp serve --url sets another "
+    "host.\n",
     401,
     {"www-authenticate": "Bearer"},
 )
@@ -172,7 +173,7 @@ def assistant_pages(
                 toolbox.close()
 
     door = Door(at=PATH, admits=lambda who: who.scope == scope, refusal=REFUSAL)
-    return PageSet(title="pxp mcp", routes=routes, door=door, during=living)
+    return PageSet(title="pxp serve", routes=routes, door=door, during=living)
 
 
 REMEMBERED = 1.0

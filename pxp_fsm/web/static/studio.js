@@ -273,7 +273,7 @@ Error generating stack: `+a.message+`
       <button type="button" disabled=${!z} onClick=${i.cancel}>Stop</button>
       ${n&&b`<${ms} kinds=${by} value=${y} onChange=${E} />`}
     </p>
-    ${!n&&b`<p className="muted">Start the studio with --model to run and train the network.</p>`}
+    ${!n&&b`<p className="muted">Start the studio with --machine to run and train the network.</p>`}
     ${l.external!==null&&b`<div className="output" aria-live="polite">
       <p className="muted">${l.reason?`Run, since ${l.reason}: `:""}${l.external}
         ${!l.running&&l.version<t.version?` (in version ${l.version})`:""}</p>

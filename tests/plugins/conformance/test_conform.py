@@ -44,7 +44,7 @@ def test_a_program_that_knows_nothing_of_us_conforms(tmp_path: Path) -> None:
 
 
 def test_the_shortest_sequence_that_shows_a_bug(tmp_path: Path) -> None:
-    done = pxp(f"{OWN} --bug", "--timeout", "60", "--draw", "way.mmd", cwd=tmp_path)
+    done = pxp(f"{OWN} --bug", "--timeout", "60", "-o", "way.mmd", cwd=tmp_path)
     assert done.returncode == 1
     assert done.stdout.splitlines()[1:] == [
         "  step  input           expected  got",
@@ -271,7 +271,7 @@ def test_exit_codes_and_words_of_the_command(tmp_path: Path) -> None:
     assert "UNKNOWN whether it conforms to interact: it did not reply within 0.3 s" in silent.stdout
     for arguments, problem in [
         (["cat", "--timeout", "60"], "the program cannot be tested"),
-        (["cat", "--table", "nonesuch"], "nonesuch: cannot be read"),
+        (["cat", "nonesuch"], "nonesuch: cannot be read"),
         (["cat", "--extra-states", "-1"], "Invalid value for '--extra-states'"),
         ([OWN, "--extra-states", "9"], "take fewer extra states"),
         (["cat", "--timeout", "0"], "Invalid value for '--timeout'"),

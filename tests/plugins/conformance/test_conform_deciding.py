@@ -24,7 +24,7 @@ OWN_TASK = f"{FAST} '{ROOT / 'examples' / 'own_task.py'}'"
 
 
 def test_a_program_that_decides_by_itself_what_it_sends(tmp_path: Path) -> None:
-    done = pxp(OWN_TASK, "--table", TASKS, "--timeout", "60", "--extra-states", "0", cwd=tmp_path)
+    done = pxp(OWN_TASK, TASKS, "--timeout", "60", "--extra-states", "0", cwd=tmp_path)
     assert done.stdout == (
         "CONFORMS to mcp_task_server by uioco: 88 tests, 555 inputs\n"
         "Proved, for inputs given when it is quiet, of a program that always answers alike after "

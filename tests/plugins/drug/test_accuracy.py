@@ -155,7 +155,7 @@ def test_the_command_asks_and_prints(table: Table, tmp_path: Path) -> None:
     where = str(tmp_path / "b.sqlite")
     with SqlBlackboard(where) as board:
         run = carried(table, board, True)
-    command = ["test", run, "--rows", "2", "--database", where]
+    command = ["test", run, "--limit", "2", "--database", where]
     said = CliRunner().invoke(commands, command)
     assert said.exit_code == 0, said.output
     assert f"2 of {len(DATA.test)} test rows were asked after every message." in said.output

@@ -133,7 +133,7 @@ def test_pathways_and_their_list_need_each_other(plan: Plan, tmp_path: Path) -> 
         with pytest.raises(UsageError) as raised:
             read_plan(wrong)
         assert raised.value.field == field
-    shown = pxp("check", str(tmp_path), "--task", "drug", cwd=tmp_path)
+    shown = pxp("check", str(tmp_path), "drug", cwd=tmp_path)
     assert shown.returncode == 2
     assert "name the list of what can be bought" in shown.stderr
 

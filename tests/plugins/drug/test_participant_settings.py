@@ -30,10 +30,11 @@ def test_a_papers_preset_gives_its_settings_and_says_what_is_not_taken(table: Ta
         "Preset C-drug: the number of instances is 3; in the paper it is 20.",
         "The instances are bundled approved drugs; in the paper they are of DrugBank.",
         "Predictions are the reactants of one step, as in the authors' code and data; the paper "
-        "tells of pathways (--materials).",
+        "tells of pathways (--set materials=FILE).",
         "No paper gives k; here it is 3 (in the authors' code, 3).",
         "The paper does not give the size of its test set; here it is 36 rows.",
-        "The prompts say in our words what the paper's say; --prompts takes those of a file.",
+        "The prompts say in our words what the paper's say; --set agents.prompts=FILE takes "
+        "others.",
     )
     cold = "anthropic:x@http://127.0.0.1:9"
     found = members.models(replace(wanted, judge=cold), *read_plan(wanted))
@@ -47,11 +48,11 @@ def test_what_is_not_as_in_the_paper_is_told_before_the_run_and_stored(
 ) -> None:
     where, model = str(tmp_path / "b.sqlite"), table.model
     table.judge = lambda _body: "yes"  # ten tokens hold no JSON
-    options = ["--machine", model, "--judge", model, "--validation", "2", "--instances", "1"]
+    options = ["--machine", model, "--judge", model, "--set", "validation=2", "--instances", "1"]
     options += ["--database", where, "--output", str(tmp_path)]
     said = CliRunner().invoke(
         commands,
-        ["run", "drug", "--preset", "B-drug", *options, "--learn", "better"],
+        ["run", "drug", "--set", "agents.preset=B-drug", *options, "--set", "learning.keep=better"],
     )
     assert said.exit_code == 0, said.output
     told = [line for line in said.output.splitlines() if line.startswith("Not as in the paper: ")]

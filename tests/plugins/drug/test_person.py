@@ -141,7 +141,7 @@ def test_whoever_leaves_finds_what_they_had_typed(
         desk.types_on("the phe")
     assert desk.leaves(key) == 130
     assert len(desk.stored().events) == 1
-    again = sat(desks, tmp_path, "--resume", "drug-1")
+    again = sat(desks, tmp_path, "drug-1")
     shown = again.sees("Your prediction:")
     assert "INIT" in shown
     again.types("")
@@ -214,11 +214,11 @@ def test_what_was_refused_comes_back_with_up_and_is_kept_by_who_leaves(
     desk.types("1")
     desk.sees("Your explanation")
     assert desk.leaves("\x03") == 130
-    again = sat(desks, tmp_path, "--resume", "drug-1")
+    again = sat(desks, tmp_path, "drug-1")
     again.waits_for(f"Your prediction: {RIGHT}")
     again.types_on("\x01\x0b")
     again.types("C1CC")
     again.waits_for("not a valid SMILES")
     assert again.leaves("\x03") == 130
-    once_more = sat(desks, tmp_path, "--resume", "drug-1")
+    once_more = sat(desks, tmp_path, "drug-1")
     once_more.sees("Your prediction: C1CC")

@@ -36,7 +36,7 @@ def test_both_settings_stand_side_by_side_with_the_published_columns_of_each(
     instances: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    arguments = ("run", "drug", "--instances", instances, "--validation", "4", "--both")
+    arguments = ("run", "drug", "--instances", instances, "--set", "validation=4", "--both")
     code, said, _ = pxp(capsys, *arguments)
     assert code == 0
     assert len(screen(said)) <= 36

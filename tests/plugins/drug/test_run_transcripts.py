@@ -12,8 +12,8 @@ from tests.cli.test_run_transcripts import Commands, check
 
 TASK: Commands = {
     "task-new": ("drug", "--instances", "2", "--repetitions", "2", "--seed", "3"),
-    "task-over": ("drug", "--resume", "drug-1"),
-    "task-forked": ("drug", "--fork", "drug-1/1/1@2", "--learn", "never", "--verbose"),
+    "task-over": ("drug", "drug-1"),
+    "task-forked": ("drug", "drug-1/1/1@2", "--set", "learning.keep=never", "--verbose"),
     "task-monitored": (
         "drug",
         "--instances",
@@ -23,15 +23,18 @@ TASK: Commands = {
         "--monitor",
         "G !m.INIT",
     ),
-    "task-wrong": ("drug", "--sessions", "2"),
-    "task-unknown": ("drug", "--resume", "drug-9"),
+    "task-wrong": ("drug", "--anyway"),
+    "task-unknown": ("drug", "drug-9"),
 }
 
 LEARNING: Commands = {
-    "task-learning": ("drug", "--instances", "2", "--learn", "better", "--no-carry")
+    "task-learning": (
+        *("drug", "--instances", "2"),
+        *("--set", "learning.keep=better", "--set", "learning.carry=false"),
+    )
 }
 BOTH: Commands = {"task-both": ("drug", "--repetitions", "2", "--both", "--seed", "3")}
-STOPPED: Commands = {"task-stopped": ("drug", "--resume", "drug-1")}
+STOPPED: Commands = {"task-stopped": ("drug", "drug-1")}
 
 
 def test_runs_of_a_task_print_what_they_printed(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`pxp lan compare --resume`: what was replied before the stop is not asked for again."""
+"""`pxp run TASK --set resume=true`: what was replied before the stop is not asked for again."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def table(httpserver: HTTPServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def compare(table: Table, *more: str) -> Result:
-    arguments = ["lan", "compare", "parity.toml", "--model", table.model, *more]
+    arguments = ["run", "parity.toml", "--machine", table.model, *more]
     return CliRunner().invoke(commands, arguments)
 
 
@@ -59,9 +59,9 @@ def prompts(table: Table) -> Counter[str]:
 def test_a_comparison_that_a_cap_stopped_goes_on_where_it_was(table: Table) -> None:
     stopped = compare(table, "--max-calls", "9")
     assert stopped.exit_code != 0 and len(table.asked) == 9, stopped.output
-    again = compare(table, "--resume", "--max-calls", "9")
+    again = compare(table, "--set", "resume=true", "--max-calls", "9")
     assert again.exit_code != 0 and len(table.asked) == 9, "the cap holds for both"
-    done = compare(table, "--resume", "--max-calls", "500")
+    done = compare(table, "--set", "resume=true", "--max-calls", "500")
     assert done.exit_code == 0, done.output
     resumed, names = prompts(table), ("easylan-1", "baseline-1", "naive-1")
     found = [load(Path("runs") / f"{name}.lan.json") for name in names]

@@ -57,14 +57,14 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-TRAIN = ("train", "my.lan.json", "--examples", "train.jsonl", "--model", "script:french.jsonl")
+TRAIN = ("train", "my.lan.json", "train.jsonl", "--machine", "script:french.jsonl")
 
 
 def test_training_leaves_its_sessions_on_the_blackboard(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
-    command = ["lan", *TRAIN, "--unattended", "--database", "sqlite:///x.db"]
+    command = ["lan", *TRAIN, "--developer", "nobody", "--database", "sqlite:///x.db"]
     done = CliRunner().invoke(commands, command)
     assert (done.exit_code, done.stdout.splitlines()[-1]) == (0, "Handled: 1 of 1")
     assert Lan.load(folder / "my.lan.json").network.order == ("Solver", "Poet")
@@ -89,7 +89,7 @@ def test_reports_leave_the_training_of_networks_out_and_say_so(
     def pxp(*words: str) -> Result:
         return CliRunner().invoke(commands, words)
 
-    assert pxp("lan", *TRAIN, "--unattended", "--database", "x.db").exit_code == 0
+    assert pxp("lan", *TRAIN, "--developer", "nobody", "--database", "x.db").exit_code == 0
     alone = pxp("report", "x.db")
     assert alone.exit_code == 2 and "lan-1 trained a network" in alone.stderr
     assert pxp("run", "drug", "--instances", "1", "--database", "x.db").exit_code == 0
@@ -99,8 +99,8 @@ def test_reports_leave_the_training_of_networks_out_and_say_so(
         "Left out: run lan-1 trained a network, with no plan of sessions; those can be listed",
     )
     assert "lan-1" not in (folder / "page-sessions.csv").read_text("utf-8")
-    for command in (("report", "x.db", "lan-1"), ("run", "drug", "--resume", "lan-1")):
-        named = pxp(*command, *(("--database", "x.db") if command[0] == "run" else ()))
+    for command in ("report x.db lan-1", "run drug lan-1 --database x.db"):
+        named = pxp(*command.split())
         assert named.exit_code == 2 and "those can be listed" in named.stderr
 
 
@@ -108,7 +108,7 @@ def test_training_goes_on_by_the_same_command(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
-    command = ["lan", *TRAIN, "--unattended", "--database", "x.db"]
+    command = ["lan", *TRAIN, "--developer", "nobody", "--database", "x.db"]
     for _time in range(2):
         done = CliRunner().invoke(commands, command)
         assert done.exit_code == 0
@@ -164,15 +164,18 @@ def test_bad_input_is_told_and_nothing_is_changed(
     (folder / "bad.jsonl").write_text('{"inputs": "x"}\n', "utf-8")
     for arguments, said in (
         (("new", "again", "-o", "my.lan.json"), "my.lan.json already exists"),
-        (TRAIN, "give either --unattended or --developer"),
+        (TRAIN, "Missing option '--developer'"),
         ((*TRAIN, "--developer", "terminal"), "requires a terminal"),
-        (("run", "my.lan.json", "x", "--model", "nobody"), "nobody"),
-        (("run", "none.lan.json", "x", "--model", "script:french.jsonl"), "cannot be read"),
+        (("run", "my.lan.json", "x", "--machine", "nobody"), "nobody"),
+        (("run", "none.lan.json", "x", "--machine", "script:french.jsonl"), "cannot be read"),
         (
-            ("run", "my.lan.json", "x", "--model", "script:train.jsonl"),
+            ("run", "my.lan.json", "x", "--machine", "script:train.jsonl"),
             "purpose, reply are missing",
         ),
-        (("train", *TRAIN[1:3], "bad.jsonl", *TRAIN[4:], "--unattended"), "bad.jsonl, line 1"),
+        (
+            (*TRAIN[:2], "bad.jsonl", *TRAIN[3:], "--developer", "nobody"),
+            "bad.jsonl, line 1",
+        ),
         (("history", "my.lan.json", "undo"), "nothing is left to undo"),
         (("edit", "my.lan.json", "delete", "Solver"), "there is no agent"),
     ):
@@ -189,10 +192,10 @@ def test_a_training_that_is_over_is_repeated_without_a_change(
 ) -> None:
     monkeypatch.chdir(folder)
     said = "Every example was handled before; the network was not changed."
-    first = CliRunner().invoke(commands, ["lan", *TRAIN, "--unattended"])
+    first = CliRunner().invoke(commands, ["lan", *TRAIN, "--developer", "nobody"])
     assert said not in first.stdout
     before = Path("my.lan.json").read_bytes()
-    again = CliRunner().invoke(commands, ["lan", *TRAIN, "--unattended"])
+    again = CliRunner().invoke(commands, ["lan", *TRAIN, "--developer", "nobody"])
     assert again.stdout.splitlines()[-2:] == ["Handled: 1 of 1", said]
     assert Path("my.lan.json").read_bytes() == before
 
@@ -262,7 +265,7 @@ def test_the_task_is_edited_and_an_example_forgotten(
 ) -> None:
     monkeypatch.chdir(folder)
     for words in (
-        (*TRAIN, "--unattended"),
+        (*TRAIN, "--developer", "nobody"),
         ("edit", "my.lan.json", "task", "translate into verse"),
         ("edit", "my.lan.json", "forget", "les jours"),
     ):

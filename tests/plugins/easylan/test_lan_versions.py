@@ -59,7 +59,7 @@ def test_a_network_is_shown_with_its_last_run_by_agent() -> None:
     lan("edit", "my.lan.json", "create", "Poet", "make it rhyme", "verse")
     lan("edit", "my.lan.json", "connect", "Solver", "Poet")
     lan("edit", "my.lan.json", "add", "Poet", "knowledge", "by sound")
-    ran = pxp("run", "my.lan.json", "la nuit", "--model", "script:script.jsonl")
+    ran = pxp("run", "my.lan.json", "la nuit", "--machine", "script:script.jsonl")
     assert ran.stdout == "verse\nand verse\n"
     shown = pxp("show", "my.lan.json").stdout
     assert "Last run: la nuit" in shown and "   knowledge 1: by sound" in shown
@@ -75,7 +75,7 @@ def test_a_network_is_shown_with_its_last_run_by_agent() -> None:
 
 def test_a_run_whose_record_cannot_be_written_has_its_output_still() -> None:
     Path("my.lan.json.last").mkdir()
-    ran = pxp("run", "my.lan.json", "x", "--model", "script:script.jsonl")
+    ran = pxp("run", "my.lan.json", "x", "--machine", "script:script.jsonl")
     assert (ran.exit_code, ran.stdout) == (0, "prose\n")
     assert "is not kept" in ran.stderr and "my.lan.json.last" in ran.stderr
 
@@ -121,7 +121,13 @@ def test_the_acts_of_a_stored_training_are_listed_and_a_training_ends_with_what_
     bard = {"purpose": "execution", "where": {"name": "Bard"}}
     lines = [{**bard, "reply": {"thoughts": "", "result": "verse"}}, *SCRIPT, *lines]
     Path("all.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in lines), "utf-8")
-    training = ("train", "my.lan.json", "--examples", "train.jsonl", "--model", "script:all.jsonl")
+    training = (
+        "train",
+        "my.lan.json",
+        "train.jsonl",
+        "--machine",
+        "script:all.jsonl",
+    )
     done = lan(*training, "--developer", "confirms", "--database", "sqlite:///x.db")
     assert done.exit_code == 0, done.output
     assert "Time: " in done.stdout and "UED: 0; confirmations: 3\n" in done.stdout

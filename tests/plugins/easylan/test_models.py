@@ -107,7 +107,7 @@ def test_a_request_that_a_server_refuses_ends_the_training_at_once_with_its_word
     before = Path("my.lan.json").read_bytes()
     Path("train.jsonl").write_text('{"input": "x", "output": "y"}\n' * 3)
     model = f"openai:chemist@{httpserver.url_for('/v1')}"
-    arguments = ["lan", "train", "my.lan.json", "--examples", "train.jsonl", "--model", model]
-    done = CliRunner().invoke(commands, [*arguments, "--unattended"])
+    arguments = ["lan", "train", "my.lan.json", "train.jsonl", "--machine", model]
+    done = CliRunner().invoke(commands, [*arguments, "--developer", "nobody"])
     assert done.exit_code != 0 and said in done.stderr and "Traceback" not in done.stderr
     assert len(httpserver.log) == 1 and Path("my.lan.json").read_bytes() == before

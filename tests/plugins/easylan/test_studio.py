@@ -96,7 +96,7 @@ def test_what_cannot_be_is_refused_with_the_reason_and_nothing_changes(tmp_path:
         assert one.post("merge", version=1, name="Poet", into="Poet")[0] == 422
         assert one.post("run", input="x") == (
             422,
-            {"detail": "the studio has no model; start pxp serve with --model"},
+            {"detail": "the studio has no model; start pxp serve with --machine"},
         )
         assert client.get("/api/diagram/exe").status_code == 404
     assert path.read_bytes() == before

@@ -40,7 +40,7 @@ def press(page: Any, name: str, most: int = MOST_TABS) -> None:
 def test_a_network_is_trained_from_the_first_to_the_last_step(browser: Any, tmp_path: Path) -> None:
     """Each question has the focus when it comes, so that its buttons are a few keys away."""
     path, examples = french(tmp_path)
-    arguments = ("serve", str(path), "--model", MODEL, "--examples", str(examples))
+    arguments = ("serve", str(path), "--machine", MODEL, str(examples))
     with server(*arguments, cwd=tmp_path) as (address, _), opened(browser, address) as page:
         expect(page.locator(".example-list li")).to_have_count(7)
         press(page, "Train on Vienne")

@@ -128,7 +128,7 @@ def test_a_network_is_measured_and_edited_with_keys_alone(browser: Any, tmp_path
     path = network_file(tmp_path, agents("One", "Two"))
     examples = tmp_path / "some.jsonl"
     examples.write_text('{"input": "Vienne la nuit", "output": "Night falls"}\n', "utf-8")
-    with served(path, "--model", MODEL) as address, opened(browser, address) as page:
+    with served(path, "--machine", MODEL) as address, opened(browser, address) as page:
         page.locator('[data-agent="One"]').focus()
         page.keyboard.press("Enter")
         page.get_by_text("Connect, merge, split").focus()
@@ -188,7 +188,7 @@ def test_nothing_is_lost_by_a_reload_a_killed_server_or_another_device(
 ) -> None:
     """At each step something is typed, and the page is gone; the next one has it."""
     path, examples = french(tmp_path)
-    arguments = ("serve", str(path), "--model", MODEL, "--examples", str(examples))
+    arguments = ("serve", str(path), "--machine", MODEL, str(examples))
     notes = path.with_name(f"{path.name}.studio")
 
     def field_of(page: Any, stage: str) -> Any:
@@ -249,7 +249,7 @@ def test_nothing_is_lost_by_a_reload_a_killed_server_or_another_device(
 def test_the_developer_edits_with_holes_hints_and_goes_back(browser: Any, tmp_path: Path) -> None:
     path, examples = french(tmp_path)
     with (
-        served(path, "--model", MODEL, "--examples", str(examples)) as address,
+        served(path, "--machine", MODEL, str(examples)) as address,
         opened(browser, address) as page,
     ):
         button(page, "Train on Vienne", exact=False).click()
@@ -325,7 +325,7 @@ def slowly(socket: Any) -> None:
 def test_streaming_is_switched_off_and_on_beside_the_steps(browser: Any, tmp_path: Path) -> None:
     """What a model writes is shown while it writes it; the switch is kept with the network."""
     path, examples = french(tmp_path)
-    arguments = (path, "--model", MODEL, "--examples", str(examples))
+    arguments = (path, "--machine", MODEL, str(examples))
     with served(*arguments) as address, opened(browser, address) as page:
         page.route_web_socket("**/api/events", slowly)
         for shown in (False, True):
@@ -428,7 +428,7 @@ def test_every_region_keeps_the_rules_of_accessibility(
         pytest.skip("there are no packages of the frontend: npm ci")
     path, examples = french(tmp_path)
     with (
-        served(path, "--model", MODEL, "--examples", str(examples)) as address,
+        served(path, "--machine", MODEL, str(examples)) as address,
         opened(browser, address, theme=theme, size=(width, 900)) as page,
     ):
         page.locator('[data-agent="Translator"]').click()

@@ -81,11 +81,15 @@ def pxp(*words: str) -> Result:
     return CliRunner().invoke(commands, ["lan", *words])
 
 
-MODEL = ("--model", "script:script.json")
+def compare(*words: str) -> Result:
+    return CliRunner().invoke(commands, ["run", *words])
+
+
+MODEL = ("--machine", "script:script.json")
 
 
 def test_comparing_trains_three_networks_and_leaves_them_with_their_sessions(folder: Path) -> None:
-    done = pxp("compare", "parity.toml", *MODEL, "--seeds", "1,2", "--developer", "edits:0.5")
+    done = compare("parity.toml", *MODEL, "--set", "seeds=1,2", "--set", "developer=edits:0.5")
     assert done.exit_code == 0, done.output
     for part in (
         "score, test",
@@ -107,8 +111,30 @@ def test_comparing_trains_three_networks_and_leaves_them_with_their_sessions(fol
     assert set(asked[0]) == {"execution", "gap", "reason", "weakness", "parameters"}
     assert asked[2] == {"execution": 4}, "the naive network is run on each example, and no more"
     assert set(asked[1]) == {"execution"} and asked[1]["execution"] > 4
-    again = pxp("compare", "parity.toml", *MODEL)
+    again = compare("parity.toml", *MODEL)
     assert again.exit_code == 0, again.output
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("nothing", *MODEL), "'nothing' is no file"),
+        (("parity.toml",), "Missing option '--machine'"),
+        (("parity.toml", "--machine", "gpt"), "there is no model 'gpt'"),
+        (("parity.toml", "--machine", "script:"), "cannot be read"),
+        (("parity.toml", *MODEL, "--set", "seeds=1;2"), "--set: seeds: '1;2' is not"),
+        (("parity.toml", *MODEL, "--set", "seed=1"), "there is no key 'seed'; there are:"),
+        (("parity.toml", *MODEL, "--set", "developer=me"), "there is no developer 'me'"),
+        (("parity.toml", *MODEL, "--set", "hand=me"), "there is no hand 'me'"),
+        (("parity.toml", *MODEL, "--n", "3"), "--n has no effect: parity.toml is a task of"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused_in_a_sentence(
+    folder: Path, words: tuple[str, ...], said: str
+) -> None:
+    done = compare(*words)
+    assert done.exit_code == 2
+    assert said in " ".join(done.output.split())
 
 
 def test_a_network_is_scored_from_its_file(folder: Path) -> None:
@@ -125,7 +151,7 @@ def test_a_network_is_trained_under_a_simulated_developer_and_tested_with_its_ex
     Lan.new("Say whether a number is even or odd").save(folder / "a.lan.json")
     lines = ('{"input": "2", "output": "even"}', '{"input": "3", "output": "odd"}')
     (folder / "e.jsonl").write_text("\n".join(lines))
-    told = ("--examples", "e.jsonl", *MODEL)
+    told = ("e.jsonl", *MODEL)
     trained = pxp("train", "a.lan.json", *told, "--developer", "edits:0.5")
     assert "Handled: 2 of 2" in trained.output
     assert "Right: 2 of 2" in pxp("test", "a.lan.json", *told).output
@@ -148,18 +174,10 @@ def test_the_distance_of_two_files_and_what_was_done_by_hand(folder: Path) -> No
     ("words", "said"),
     [
         (("tasks",), "there is no command tasks; use pxp list networks, or pxp show TASK"),
-        (("compare", "nothing", *MODEL), "or one of grammar"),
-        (("compare", "parity.toml", "--model", "gpt"), "there is no model 'gpt'"),
-        (("compare", "parity.toml", "--model", "script:"), "cannot be read"),
-        (("compare", "parity.toml", *MODEL, "--seeds", "1;2"), "seeds are numbers"),
-        (("compare", "parity.toml", *MODEL, "--developer", "me"), "there is no developer 'me'"),
-        (("compare", "parity.toml", *MODEL, "--hand", "me"), "there is no hand 'me'"),
+        (("compare", "parity.toml"), "use pxp run TASK, or pxp compare NETWORK NETWORK"),
         (("test", "none.lan.json", "parity.toml", *MODEL), "none.lan.json: cannot be read"),
-        (("train", "a.lan.json", "--examples", "e", *MODEL), "give either --unattended or"),
-        (
-            ("test", "none.lan.json", "parity.toml", "--examples", "e", *MODEL),
-            "give a TASK to score on, or --examples FILE, not both",
-        ),
+        (("train", "a.lan.json", "e", *MODEL), "Missing option '--developer'"),
+        (("test", "none.lan.json", "e.jsonl", *MODEL), "e.jsonl: cannot be read"),
         (("test", "none.lan.json", *MODEL), "none.lan.json: cannot be read"),
         (("distance", "a", "b"), "there is no command distance; use pxp compare NETWORK NETWORK"),
     ],

@@ -76,7 +76,7 @@ def test_recorded_sessions_are_a_language_too(recorded: str) -> None:
     assert similar["only_left"]["count"] == "1"
     assert noisy["verdict"] == "included, and not equal"
     assert noisy["only_right"]["replayed"] is True
-    listed = language(recorded, "--list", "9", "--run", "drug-1").output.splitlines()
+    listed = language(recorded, "--limit", "9", "--run", "drug-1").output.splitlines()
     assert [len(line.split()) for line in listed] == [3, 4, 5, 5]
     assert "no run 'x'" in language(recorded, "--run", "x", code=2).output
 
@@ -91,7 +91,7 @@ def test_a_file_of_the_published_code_is_a_recording_too(tmp_path: Path) -> None
     )
     (counts,) = json.loads(language(str(file), "--json").output)
     assert (counts["count"], counts["lengths"]) == ("2", ["0", "0", "0", "1", "0", "1"])
-    left = language(str(file), "--minus", "published/tolerance", "--list", "9").output
+    left = language(str(file), "--minus", "published/tolerance", "--limit", "9").output
     assert left == "m:INIT h:REFUTE m:REFUTE h:RATIFY m:RATIFY\n"
     assert "includes it" in language("published/noisy", "--compare", str(file)).output
     assert "has no runs" in language(str(file), "--run", "x", code=2).output
@@ -108,20 +108,20 @@ def test_the_published_code_is_a_protocol_to_compare_with() -> None:
 
 
 def test_classes_and_other_languages_cut_one_down(recorded: str) -> None:
-    once = language("interact", "--n", "any", "--relations", "tolerance", "--class",
-                    "strong:human", "--list", "5").output  # fmt: skip
+    once = language("interact", "--n", "any", "--relations", "tolerance", "--and",
+                    "strong:human", "--limit", "5").output  # fmt: skip
     assert once == "m:INIT h:RATIFY m:RATIFY\n"
-    left = language(recorded, "--minus", "interact/tolerance", "--and", "two_way", "--list", "5")
+    left = language(recorded, "--minus", "interact/tolerance", "--and", "two_way", "--limit", "5")
     assert left.output == ""
-    only = language("interact/noisy", "--minus", "tolerance", "--list", "1").output
+    only = language("interact/noisy", "--minus", "tolerance", "--limit", "1").output
     assert only == "m:INIT h:RATIFY m:REFUTE h:REJECT\n"
 
 
 def test_the_automaton_is_drawn(tmp_path: Path) -> None:
     file = tmp_path / "any.svg"
-    language("interact", "--n", "any", "--relations", "tolerance", "--draw", str(file))
+    language("interact", "--n", "any", "--relations", "tolerance", "-o", str(file))
     assert "infinitely many tag sequences" in file.read_text("utf-8")
-    refused = language("interact", "--n", "100", "--draw", str(file), code=2)
+    refused = language("interact", "--n", "100", "-o", str(file), code=2)
     assert "cannot be read" in refused.output
 
 
@@ -140,7 +140,7 @@ def test_the_automaton_is_drawn(tmp_path: Path) -> None:
         (("published/without shared",), "is known for equivalence, tolerance and noisy"),
         (("interact", "--compare", "two_ways"), "there is no database two_ways"),
         (("intract",), "nor is a language called that; languages are: interact (sessions of"),
-        (("interact", "--compare", "pxp", "--list", "3"), "`--minus pxp --list 3` lists"),
+        (("interact", "--compare", "pxp", "--limit", "3"), "`--minus pxp --limit 3` lists"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(arguments: tuple[str, ...], told: str) -> None:

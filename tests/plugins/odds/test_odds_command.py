@@ -99,7 +99,7 @@ def test_what_is_done_in_answer_to_a_tag_can_be_said() -> None:
 
 def test_the_chain_is_written_for_other_tools(tmp_path: Path) -> None:
     file = tmp_path / "chain.pm"
-    told(*BOTH, "--prism", str(file))
+    told(*BOTH, "-o", str(file))
     text = file.read_text("utf-8")
     assert text.startswith("// INTERACT with judgements by chance, k = 3\n")
     assert 'label "two_way"' in text

@@ -9,6 +9,6 @@ from tests.command_line import pxp
 
 def test_a_session_of_animals_is_not_carried_on_by_findings(tmp_path: Path) -> None:
     assert pxp("run", "animals", "--instances", "2", cwd=tmp_path).returncode == 0
-    done = pxp("run", "rad", "--fork", "animals-1/1/2@2", cwd=tmp_path)
+    done = pxp("run", "rad", "animals-1/1/2@2", cwd=tmp_path)
     assert done.returncode == 2
     assert "is of task animals, not rad" in done.stderr

@@ -27,6 +27,6 @@ def conform(request: ConformOptions) -> int:
     else:
         for line in views.lines(found):
             click.echo(printable(line))
-    if request.draw is not None and views.draw(found, request.draw):
-        click.echo(printable(f"Drawn: {request.draw}"), err=request.as_json)
+    if request.output is not None and views.draw(found, request.output):
+        click.echo(printable(f"Drawn: {request.output}"), err=request.as_json)
     return found.exit_code

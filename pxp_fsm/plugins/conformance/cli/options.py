@@ -11,20 +11,21 @@ from pxp_fsm.options import option
 
 @dataclass(frozen=True, kw_only=True)
 class ConformOptions:
-    """Test PROGRAM (its command line, such as 'python -m mine', or a URL) against a table.
+    """Test PROGRAM (its command line, such as 'python -m mine', or a URL) against TABLE.
 
-    PROGRAM reads one JSON message per line and replies to each with one: pxp help conformance. A
-    URL is sent each message by POST. A program that decides by itself what it sends is tested by
-    uioco: it may do what the table allows. The test suite is complete: a program that passes it,
-    and has at most the given number of extra states, conforms to the table. For a program that
-    differs, the shortest failing sequence is printed.
+    TABLE is a built-in automaton or a file; without it, interact. PROGRAM reads one JSON message
+    per line and replies to each with one: pxp help conformance. A URL is sent each message by POST.
+    A program that decides by itself what it sends is tested by uioco: it may do what the table
+    allows. The test suite is complete: a program that passes it, and has at most the given number
+    of extra states, conforms to the table. For a program that differs, the shortest failing
+    sequence is printed.
 
     PROGRAM runs without a shell and without a sandbox. Exit code 1: it differs. Exit code 4: it did
     not reply in time, or did not reply the same twice.
     """
 
     program: str = option(argument=True)
-    table: str = option("A built-in automaton, or a table file.", "interact", metavar="TABLE")
+    table: str = option("", "interact", argument=True, metavar="[TABLE]")
     extra: int = option(
         "The number of states that the program may have beyond those of the table; each "
         "multiplies the number of tests.",
@@ -45,4 +46,4 @@ class ConformOptions:
         choices=("message", "restart"),
     )
     as_json: bool = common.as_json()
-    draw: Path | None = common.drawing("Draw the table with the path to the difference")
+    output: Path | None = common.drawing("Draw the table with the path to the difference")

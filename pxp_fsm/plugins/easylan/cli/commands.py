@@ -31,11 +31,6 @@ _COMMANDS = {
     "test": Entry(
         "score a network on a task", f"{_HERE}.tasks:test", f"{_HERE}.options:LanTestOptions"
     ),
-    "compare": Entry(
-        "compare three ways of training on a task",
-        f"{_HERE}.tasks:compare",
-        f"{_HERE}.options:LanCompareOptions",
-    ),
 }
 
 
@@ -45,6 +40,7 @@ _INSTEAD = {
     "show": "show NETWORK",
     "draw": "draw NETWORK",
     "distance": "compare NETWORK NETWORK",
+    "compare": "run TASK, or pxp compare NETWORK NETWORK",
     "tasks": "list networks, or pxp show TASK",
     **dict.fromkeys(("log", "actions"), "lan history NETWORK"),
     **dict.fromkeys(("undo", "redo"), "lan history NETWORK undo (or redo)"),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
@@ -27,27 +29,42 @@ from pxp_fsm.plugins.easylan.running.requests import load_prompts
 from pxp_fsm.plugins.easylan.training.events import Answered, Kept, Moved, Resumed, Told
 from pxp_fsm.plugins.easylan.training.pipeline import TrainingLimits
 from pxp_fsm.plugins.easylan.training.supervision import StepEnded
+from pxp_fsm.schemas import read_assignments
 
 
 def new(request: options.LanNewOptions) -> None:
     """Write a network of one agent."""
-    made = setup.new(request.task, request.output, request.agent)
+    made = setup.new(request.task, request.output)
     click.echo(printable(f"Made: {request.output}, with the agent {made.network.names[0]}"))
 
 
 def run(request: options.RunNetwork) -> None:
     """Print the output of a network."""
-    on_event = _shown if request.stream else _silent
+    on_event = _shown if request.verbose else _silent
+    prompts = load_prompts(prompts_file(set_of(options.NetworkSettings, request.assignments)))
 
     async def output() -> str:
-        async with setup.model_of(request.model, request.models.settings, waits) as opened:
-            lan = Lan.load(request.network, opened, load_prompts(request.prompts))
+        async with setup.model_of(request.machine, request.models.settings, waits) as opened:
+            lan = Lan.load(request.network, opened, prompts)
             try:
                 return (await lan.run(request.text, on_event)).output
             finally:
                 _keep_last(lan, request.network)
 
     click.echo("\n".join(map(printable, asyncio.run(output()).split("\n"))))
+
+
+Settings = TypeVar("Settings")
+
+
+def set_of(kind: type[Settings], assignments: Sequence[str]) -> Settings:
+    """What --set KEY=VALUE means for a command of networks."""
+    return kind(**read_assignments(kind, assignments, "assignments"))
+
+
+def prompts_file(given: options.NetworkSettings) -> Path | None:
+    """The file of prompts that is set."""
+    return None if given.prompts is None else Path(given.prompts)
 
 
 def _keep_last(lan: Lan, network: Path) -> None:
@@ -63,22 +80,21 @@ def _keep_last(lan: Lan, network: Path) -> None:
 def train(request: options.LanTrainOptions) -> None:
     """Train a network, and print what happens to each example."""
     developer = request.developer
-    if request.unattended is (developer is not None):
-        raise UsageError("give either --unattended or --developer, such as --developer terminal")
+    given = set_of(options.TrainingSettings, request.assignments)
     history = Lan.load(request.network).history
-    who = None if developer is None else find_developer(developer, seed=0)
+    who = find_developer(developer, seed=0)
     training = setup.Training(
         request.network,
         setup.examples(request.examples),
-        request.model,
+        request.machine,
         who,
-        limits=TrainingLimits(request.iterations, request.retries),
+        limits=TrainingLimits(given.iterations, given.retries),
         judge=request.judge,
         settings=request.models.settings,
         database=request.database,
         on_wait=waits,
-        updater=request.updater,
-        prompts=request.prompts,
+        updater=given.updater,
+        prompts=prompts_file(given),
     )
     shown, attention, began = (
         _noted if developer == "terminal" else _told,
@@ -93,7 +109,7 @@ def train(request: options.LanTrainOptions) -> None:
     outcomes = asyncio.run(training.run(told))
     after = Lan.load(request.network).history
     click.echo(f"Time: {time.monotonic() - began:.0f} s, the developer's {attention.seconds:.0f} s")
-    if developer is not None:
+    if who is not None:
         edits = sum(change.ued or 0 for change in after.changes[history.version :])
         click.echo(f"UED: {attention.ued + edits}; confirmations: {attention.confirmations}")
     print_cost(training.meter)

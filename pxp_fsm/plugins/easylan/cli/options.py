@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from pxp_fsm.cli.options import common
+from pxp_fsm.cli.options.sessions import assignments
+from pxp_fsm.experiments.plans import WHO
 from pxp_fsm.options import option
 
 
@@ -14,37 +16,31 @@ def _network() -> Any:
     return option(argument=True)
 
 
-def _model() -> Any:
-    return option("The model of every agent (pxp help models), or script:FILE.", metavar="MODEL")
+def _machine() -> Any:
+    return option(
+        "The model of every agent (pxp help models), or script:FILE.",
+        metavar="WHO",
+        listed="models",
+        group=WHO,
+    )
 
 
 def _judge(text: str, **described: Any) -> Any:
     return option(text, None, metavar="MODEL", **described)
 
 
-def _updater() -> Any:
-    return option(
-        "The model of the update's steps.", None, metavar="MODEL", default="that of the agents"
-    )
-
-
 def _output(text: str) -> Any:
     return option(text, short="-o")
 
 
-def _iterations() -> Any:
-    return option("Try at most N updates per example.", 5, least=1)
-
-
-def _prompts() -> Any:
+def _steps() -> Any:
     return option(
-        "A file of prompts; those that it leaves out are the bundled ones "
-        "(pxp_fsm/plugins/easylan/running/prompts/lan.toml).",
+        "Store the session of each step in this database, as a run.",
         None,
+        metavar="URL",
+        default="none",
+        common=True,
     )
-
-
-_EXAMPLES = 'JSON, one example per line: {"input": "...", "output": "..."}.'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +49,51 @@ class LanNewOptions:
 
     task: str = option(argument=True)
     output: Path = _output("Write the network to this file (my.lan.json).")
-    agent: str = option("The name of the agent.", "Solver", metavar="NAME")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkSettings:
+    """What --set KEY=VALUE sets where a network runs."""
+
+    prompts: str | None = option(
+        "A file of prompts; those that it leaves out are the bundled ones "
+        "(pxp_fsm/plugins/easylan/running/prompts/lan.toml).",
+        None,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingSettings(NetworkSettings):
+    """What --set KEY=VALUE sets of a training."""
+
+    updater: str | None = option(
+        "The model of the update's steps.", None, default="that of the agents"
+    )
+    iterations: int = option("Try at most N updates per example.", 5, least=1)
+    retries: int = option("Retry an update at most N times.", 5, least=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonSettings:
+    """What --set KEY=VALUE sets of a comparison of three ways of training."""
+
+    developer: str = option(
+        "The developer who supervises EasyLAN: nobody, confirms, edits:P, follows:FILE, terminal.",
+        "confirms",
+    )
+    hand: str = option(
+        "The developer who edits the baseline by hand: adds-examples, or follows:FILE.",
+        "adds-examples",
+    )
+    seeds: tuple[int, ...] = option(
+        "The seeds; each determines one split.", (1,), least=0, most=10**9, unique=True
+    )
+    iterations: int = option("Try at most N updates per example.", 5, least=1)
+    resume: bool = option(
+        "Go on with the comparison that was stopped: what models replied in it is not asked again, "
+        "and counts toward the caps.",
+        False,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,42 +102,35 @@ class RunNetwork:
 
     network: Path = _network()
     text: str = option(argument=True, metavar="INPUT")
-    model: str = _model()
-    prompts: Path | None = _prompts()
-    stream: bool = option("Print each agent's activation and result as they happen.", False)
+    machine: str = _machine()
+    assignments: tuple[str, ...] = assignments()
+    verbose: bool = common.verbose("Print each agent's activation and result as they happen.")
     models: common.ModelOptions
 
 
 @dataclass(frozen=True, kw_only=True)
 class LanTrainOptions:
-    """Train NETWORK on examples, and save its file after each change.
+    """Train NETWORK on EXAMPLES, and save its file after each change.
 
-    An update is tried on a copy. It is committed if the network still handles every earlier
-    example.
+    EXAMPLES is a file of JSON, one example per line: {"input": "...", "output": "..."}. An update
+    is tried on a copy. It is committed if the network still handles every earlier example.
     """
 
     network: Path = _network()
-    examples: Path = option(_EXAMPLES)
-    model: str = _model()
-    updater: str | None = _updater()
-    prompts: Path | None = _prompts()
-    unattended: bool = option("Train without a developer: confirm every step.", False)
-    developer: str | None = option(
-        "The developer who supervises: terminal (a person), or simulated: confirms, edits:P or "
-        "follows:FILE.",
-        None,
+    examples: Path = option(argument=True)
+    machine: str = _machine()
+    developer: str = option(
+        "The developer who supervises: terminal (a person), nobody (every step is confirmed), or "
+        "simulated: confirms, edits:P or follows:FILE.",
         metavar="WHO",
     )
+    assignments: tuple[str, ...] = assignments()
     judge: str | None = _judge(
         "The model that decides whether an output is acceptable and whether a rationale follows "
         "a hint.",
         default="equal texts, ignoring case and spaces",
     )
-    iterations: int = _iterations()
-    retries: int = option("Retry an update at most N times.", 5)
-    database: str | None = option(
-        "Store the session of each step in this database, as a run.", None, metavar="URL"
-    )
+    database: str | None = _steps()
     models: common.ModelOptions
 
 
@@ -179,57 +212,32 @@ class ShowTask:
 class LanTestOptions:
     """Score NETWORK on TASK (a name or a file), separately for training and testing examples.
 
-    An output scores 1 if it meets all criteria of the task, else 0. With --examples, it scores 1 if
-    it equals the expected text or if the judge accepts it. With neither, the examples that NETWORK
-    has handled are run again, as far as its agents have changed. NETWORK is not changed.
+    An output scores 1 if it meets all criteria of the task, else 0. TASK may also be a file of
+    examples (.jsonl, as for pxp lan train); an output then scores 1 if it equals the expected text
+    or if the judge accepts it. Without TASK, the examples that NETWORK has handled are run again,
+    as far as its agents have changed. NETWORK is not changed.
     """
 
     network: Path = _network()
     task: str | None = option("", None, argument=True)
-    examples: Path | None = option(f"Examples to use instead of a task: {_EXAMPLES}", None)
-    model: str = _model()
-    prompts: Path | None = _prompts()
+    machine: str = _machine()
+    assignments: tuple[str, ...] = assignments()
     judge: str | None = _judge("The model that decides the criteria that no program can check.")
     seed: int = option("The seed of the split into training and testing examples.", 1)
+    as_json: bool = common.as_json()
     models: common.ModelOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class LanCompareOptions:
-    """Train on TASK (a name or a file) in three ways, and compare the results.
-
-    The three ways are EasyLAN; the baseline, where a simulated developer edits by hand and adds
-    each failed example as knowledge, or follows a file; and the naive network, whose knowledge is
-    exactly the training examples.
-    """
+class RunNetworkTask:
+    """Train on a task in three ways, and compare the results."""
 
     task: str = option(argument=True)
-    model: str = _model()
+    machine: str = _machine()
     judge: str | None = _judge("The model that decides the criteria that no program can check.")
-    developer: str = option(
-        "The developer who supervises EasyLAN: nobody, confirms, edits:P, follows:FILE, terminal.",
-        "confirms",
-        metavar="WHO",
-    )
-    hand: str = option(
-        "The developer who edits the baseline by hand: adds-examples, or follows:FILE.",
-        "adds-examples",
-        metavar="WHO",
-    )
-    seeds: str = option("The seeds; each determines one split.", "1", metavar="N,…")
-    iterations: int = _iterations()
-    resume: bool = option(
-        "Go on with the comparison that was stopped: what models replied in it is not asked again, "
-        "and counts toward the caps.",
-        False,
-    )
-    output: Path = common.output("Write the trained networks into this folder.")
-    database: str | None = option(
-        "The database that stores sessions and calls: a file or a URL.",
-        None,
-        metavar="URL",
-        default="in the output folder",
-    )
+    assignments: tuple[str, ...] = assignments()
+    output: Path = common.run_output()
+    database: str | None = common.new_database()
     models: common.ModelOptions
 
 
@@ -243,11 +251,14 @@ class CompareNetworks:
 
     before: Path = _network()
     after: Path = _network()
+    as_json: bool = common.as_json()
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServeNetwork:
     """Open the studio: edit, run and train NETWORK in a browser; a new one begins with its task.
+
+    EXAMPLES, as for pxp lan train, are noted too.
 
     The page has four regions: the network, an agent, runs and examples, and the dialogue on each
     step of an update. The server listens on this machine alone and writes NETWORK and files beside
@@ -256,21 +267,17 @@ class ServeNetwork:
     """
 
     network: Path = option("", Path("network.lan.json"), argument=True, metavar="[NETWORK]")
-    model: str | None = option(
+    examples: Path | None = option("", None, argument=True)
+    machine: str | None = option(
         "The model of every agent (pxp help models), or script:FILE.",
         None,
-        metavar="MODEL",
+        metavar="WHO",
+        listed="models",
         default="none: the network is edited alone",
     )
-    examples: Path | None = option(f"Also note the examples of this file: {_EXAMPLES}", None)
-    updater: str | None = _updater()
-    prompts: Path | None = _prompts()
     judge: str | None = _judge("The model that decides whether a rationale follows a hint.")
-    iterations: int = _iterations()
-    retries: int = option("Retry an update at most N times.", 5)
-    database: str | None = option(
-        "Store the session of each step in this database, as a run.", None, metavar="URL"
-    )
-    port: int = common.port(0)
+    assignments: tuple[str, ...] = assignments()
+    database: str | None = _steps()
+    port: int | None = common.port()
     browser: bool = common.browser()
     models: common.ModelOptions

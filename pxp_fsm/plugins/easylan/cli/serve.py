@@ -8,6 +8,7 @@ from pxp_fsm import web
 from pxp_fsm.cli.pages import require_server, show_address
 from pxp_fsm.errors import require_extra
 from pxp_fsm.plugins.easylan.cli import options
+from pxp_fsm.plugins.easylan.cli.network import prompts_file, set_of
 from pxp_fsm.plugins.easylan.experiments import setup
 from pxp_fsm.plugins.easylan.studio.pages import studio_site
 from pxp_fsm.plugins.easylan.studio.work import StudioPlan
@@ -18,16 +19,17 @@ def serve(request: options.ServeNetwork) -> None:
     """Serve the studio of a network until Ctrl-C."""
     require_server("the studio's server")
     require_extra("lan", "what an edit costs in the studio", {"numpy": "NumPy"})
+    given = set_of(options.TrainingSettings, request.assignments)
     plan = StudioPlan(
-        model=request.model,
-        updater=request.updater,
+        model=request.machine,
+        updater=given.updater,
         judge=request.judge,
-        prompts=request.prompts,
-        limits=TrainingLimits(request.iterations, request.retries),
+        prompts=prompts_file(given),
+        limits=TrainingLimits(given.iterations, given.retries),
         database=request.database,
         settings=request.models.settings,
     )
     some = () if request.examples is None else setup.examples(request.examples)
 
     with studio_site(request.network, plan, some) as site:
-        web.serve(site, request.port, partial(show_address, "Studio", request.browser))
+        web.serve(site, request.port or 0, partial(show_address, "Studio", request.browser))

@@ -1,22 +1,22 @@
-"""`pxp lan test` and `compare`, `pxp show TASK`, `pxp compare`: tasks and measures of networks."""
+"""`pxp lan test`, `pxp run TASK` and `show TASK`, `pxp compare`: tasks and measures of networks."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
 from backends.models.registry import open_models
 from guards.text import NormalisedText
 from pxp_fsm.cli.presentation.text import console, printable, waits
-from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.experiments.summary import as_rich
 from pxp_fsm.plugins.easylan.cli import options
-from pxp_fsm.plugins.easylan.cli.network import print_cost
+from pxp_fsm.plugins.easylan.cli.network import print_cost, prompts_file, set_of
 from pxp_fsm.plugins.easylan.distance.lmd import network_distance
 from pxp_fsm.plugins.easylan.experiments import comparison, setup
 from pxp_fsm.plugins.easylan.experiments.scoring import CriterionJudge, Score, output_judge, score
@@ -28,6 +28,7 @@ from pxp_fsm.plugins.easylan.running.requests import Requester, load_prompts
 from pxp_fsm.plugins.easylan.training.pipeline import TrainingLimits
 from pxp_fsm.plugins.easylan.training.regressions import remembered, replay
 from pxp_fsm.prompting.model import LanguageModel
+from pxp_fsm.prompting.prompts import Prompt
 
 
 def show(request: options.ShowTask) -> None:
@@ -54,28 +55,31 @@ def show(request: options.ShowTask) -> None:
 
 def test(request: options.LanTestOptions) -> None:
     """Print how many examples a network gets right."""
-    if request.task is None and request.examples is not None:
-        asyncio.run(_test_examples(request, request.examples))
-    elif request.task is not None and request.examples is None:
-        asyncio.run(_test_task(request, request.task))
-    elif request.task is None:
+    if request.task is None:
         asyncio.run(_test_handled(request))
+    elif request.task.endswith(".jsonl"):
+        asyncio.run(_test_examples(request, Path(request.task)))
     else:
-        raise UsageError("give a TASK to score on, or --examples FILE, not both")
+        asyncio.run(_test_task(request, request.task))
 
 
 async def _test_examples(request: options.LanTestOptions, examples: Path) -> None:
     """Run a network on examples and print which outputs are right, as texts."""
-    some, right = setup.examples(examples), 0
+    some, right, rows = setup.examples(examples), 0, list[dict[str, Any]]()
     async with open_models(request.models.settings, waits) as opened:
         judge = request.judge
         same = None if judge is None else output_judge(opened(judge))
-        network = Lan.load(request.network, opened(request.model), load_prompts(request.prompts))
+        network = Lan.load(request.network, opened(request.machine), _prompts(request))
         async for one in setup.tested(network, some, same):
             right += one.right
             output = one.why if one.output is None else one.output
+            rows.append({"input": one.example.external, "output": output, "right": one.right})
             mark = "right" if one.right else "wrong"
-            click.echo(printable(f"{mark}  {one.example.external}: {output}"))
+            if not request.as_json:
+                click.echo(printable(f"{mark}  {one.example.external}: {output}"))
+    if request.as_json:
+        click.echo(json.dumps({"right": right, "of": len(some), "examples": rows}, indent=1))
+        return
     click.echo(f"Right: {right} of {len(some)}")
 
 
@@ -83,14 +87,19 @@ async def _test_handled(request: options.LanTestOptions) -> None:
     """Run a network again on what it has handled, and print what is right no more."""
     network, meter = files.load(request.network).network, Meter()
     async with open_models(request.models.settings, waits, meter) as opened:
-        asker = Requester(opened(request.model), load_prompts(request.prompts))
+        asker = Requester(opened(request.machine), _prompts(request))
         judge = request.judge
         same = NormalisedText() if judge is None else output_judge(opened(judge))
         lost = await replay(network, NetworkRunner(asker, remembered(network)), same)
-    for one in lost:
-        output = one.why if one.output is None else one.output
-        click.echo(printable(f"wrong  {one.handled.external}: {output}"))
     total = len(network.handled)
+    wrong = [(one.handled.external, one.why if one.output is None else one.output) for one in lost]
+    if request.as_json:
+        rows = [{"input": given, "output": output, "right": False} for given, output in wrong]
+        document = {"right": total - len(lost), "of": total, "examples": rows}
+        click.echo(json.dumps(document, indent=1))
+        return
+    for given, output in wrong:
+        click.echo(printable(f"wrong  {given}: {output}"))
     click.echo(f"Right: {total - len(lost)} of {total} handled before")
     print_cost(meter)
 
@@ -98,33 +107,37 @@ async def _test_handled(request: options.LanTestOptions) -> None:
 async def _test_task(request: options.LanTestOptions, task: str) -> None:
     """Score a network on both parts of a task's examples."""
     network, found, meter = files.load(request.network).network, load_task(task), Meter()
-    split = found.split(request.seed)
+    split, scores = found.split(request.seed), dict[str, Score]()
     async with open_models(request.models.settings, waits, meter) as opened:
         by, runner = (
             _judge(opened, request.judge),
-            NetworkRunner(Requester(opened(request.model), load_prompts(request.prompts))),
+            NetworkRunner(Requester(opened(request.machine), _prompts(request))),
         )
         for name, part in (("train", split.train), ("test", split.test)):
             at_once = request.models.settings.in_flight
-            _print_score(
-                found, name, await score(network, found, part, runner, by, at_once=at_once)
-            )
+            scores[name] = await score(network, found, part, runner, by, at_once=at_once)
+    if request.as_json:
+        document = {name: _document(found, one) for name, one in scores.items()}
+        click.echo(json.dumps(document, indent=1))
+        return
+    for name, one in scores.items():
+        _print_score(found, name, one)
     print_cost(meter)
 
 
-def compare(request: options.LanCompareOptions) -> None:
+def compare(request: options.RunNetworkTask) -> None:
     """Train on a task in three ways, print the measures and save the networks."""
-    meter = Meter()
+    meter, given = Meter(), set_of(options.ComparisonSettings, request.assignments)
     comparing = comparison.TrainingComparison(
         load_task(request.task),
-        request.model,
+        request.machine,
         request.output,
         judge=request.judge,
-        developer=request.developer,
-        hand=request.hand,
-        seeds=_seeds(request.seeds),
-        limits=TrainingLimits(iterations=request.iterations),
-        resume=request.resume,
+        developer=given.developer,
+        hand=given.hand,
+        seeds=given.seeds,
+        limits=TrainingLimits(iterations=given.iterations),
+        resume=given.resume,
         database=request.database,
         settings=request.models.settings,
     )
@@ -141,6 +154,15 @@ def compare(request: options.LanCompareOptions) -> None:
 def distance(request: options.CompareNetworks) -> None:
     """Print the least editing between two networks, step by step."""
     found = network_distance(files.load(request.before).network, files.load(request.after).network)
+    if request.as_json:
+        document = {
+            "steps": [{"ued": s.ued, "operation": s.operation, "on": s.on} for s in found.steps],
+            "least": found.lower,
+            "most": found.upper,
+            "not counted": list(found.beyond),
+        }
+        click.echo(json.dumps(document, indent=1, default=str))
+        return
     for step in found.steps:
         click.echo(printable(f"  {step.ued:>6}  {step.operation} {step.on}"))
     click.echo(
@@ -156,11 +178,17 @@ def _judge(opened: Callable[[str], LanguageModel], name: str | None) -> Criterio
     return None if name is None else CriterionJudge(opened(name))
 
 
-def _seeds(text: str) -> tuple[int, ...]:
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
-        raise UsageError(f"seeds are numbers, separated by commas, not {quoted(text)}")
-    return tuple(dict.fromkeys(map(int, parts)))
+def _prompts(request: options.LanTestOptions) -> Mapping[str, Prompt]:
+    return load_prompts(prompts_file(set_of(options.NetworkSettings, request.assignments)))
+
+
+def _document(task: LanTask, measured: Score) -> dict[str, Any]:
+    """A score as JSON: how many examples meet each criterion."""
+    met = [
+        {"says": criterion.says, "by": criterion.by, "met": measured.met(criterion)}
+        for criterion in task.criteria
+    ]
+    return {"examples": measured.total, "criteria": met}
 
 
 def _print_score(task: LanTask, name: str, measured: Score) -> None:

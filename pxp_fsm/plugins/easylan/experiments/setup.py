@@ -317,7 +317,7 @@ async def tested(
             yield Tested(example, output, right)
 
 
-def new(task: str, path: Path, name: str) -> Lan:
+def new(task: str, path: Path, name: str = "Solver") -> Lan:
     """A network for `task`, begun by the agent `name`, in a new file.
 
     Raises `UsageError` where there is a file already.

@@ -177,7 +177,7 @@ class StudioPlan:
     def model_name(self) -> str:
         """The model; raises `UsageError` where there is none."""
         if self.model is None:
-            raise UsageError("the studio has no model; start pxp serve with --model")
+            raise UsageError("the studio has no model; start pxp serve with --machine")
         return self.model
 
 

@@ -17,14 +17,14 @@ from pxp_fsm.plugins.languages.operands import LanguageSettings, operand
 def language(request: LanguageOptions) -> None:
     """Count, list, compare or draw a language."""
     what, compare, limit = request.what, request.compare, request.limit
-    relations, draw = request.relations, request.draw
+    relations, draw = request.relations, request.output
     if compare is not None and limit is not None:
         raise UsageError(
-            f"--list takes one language; `--minus {compare} --list {limit}` lists what only the "
+            f"--limit takes one language; `--minus {compare} --limit {limit}` lists what only the "
             f"first has"
         )
     given = LanguageSettings(request.n, request.k, relations, request.run)
-    both = (*request.classes, *request.within)
+    both = request.within
     lines: list[str] = []
     one = languages.chosen(what, given, both, request.minus)
     if compare is not None:

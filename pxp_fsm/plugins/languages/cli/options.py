@@ -40,12 +40,6 @@ class LanguageOptions:
         metavar="NAME",
         default="each of the first three, or noisy",
     )
-    classes: tuple[str, ...] = option(
-        "Keep only the sequences of this class; the same as --and CLASS.",
-        (),
-        name="class",
-        metavar="CLASS",
-    )
     within: tuple[str, ...] = option(
         "Intersect with this language; repeatable.", (), name="and", metavar="LANGUAGE"
     )
@@ -58,10 +52,9 @@ class LanguageOptions:
     limit: int | None = option(
         "Print the first N sequences, the shortest first, instead of counts.",
         None,
-        name="list",
         least=1,
         most=100_000,
     )
     run: str | None = option("Use only this run of DATABASE.", None, metavar="RUN")
-    draw: Path | None = common.drawing("Draw the minimal automaton")
+    output: Path | None = common.drawing("Draw the minimal automaton")
     as_json: bool = common.as_json()

@@ -115,8 +115,8 @@ def _answer(request: OddsOptions, n: Any) -> None:
                 comparison.estimate_sheets(answered if own else None, *estimated),
                 comparison.estimate_lines(*estimated),
             )
-    if request.prism is not None:
-        _written(request.prism, question)
+    if request.output is not None:
+        _written(request.output, question)
 
 
 def _estimated(database: str, run: str, seed: int, by_tag: bool) -> Any:

@@ -64,5 +64,7 @@ class OddsOptions:
     sensitivities: bool = option("Print how strongly each result depends on each parameter.", False)
     lengths: bool = option("Print the probability of each length.", False)
     seed: int = common.seed("The seed of the random samples.")
-    prism: Path | None = option("Write the chain in the PRISM language, for Storm or PRISM.", None)
+    output: Path | None = option(
+        "Write the chain in the PRISM language, for Storm or PRISM.", None, short="-o"
+    )
     as_json: bool = common.as_json()

@@ -39,8 +39,8 @@ class ServeStudy:
     file: Path = _study()
     database: str = common.database("The database that holds the study; created if there is none.")
     invite: int = option("Invite NUMBER people by a link for each.", 0, least=0, metavar="NUMBER")
-    port: int = common.port(8765)
-    url: str | None = common.server_url("others")
+    port: int | None = common.port()
+    url: str | None = common.server_url()
     days: float = common.days(90.0)
     browser: bool = common.browser()
 
@@ -58,6 +58,7 @@ class ShowStudy:
 class StudyChangeOptions:
     """Open, pause, resume, close or anonymise a study, or withdraw a participant.
 
+    Who withdraws is named by PSEUDONYM; what they said is erased.
     A closed study brings everybody to the debrief. An anonymised one has removed who they are, so
     that nobody can withdraw any more.
     """
@@ -66,9 +67,7 @@ class StudyChangeOptions:
     event: str = option(
         argument=True, choices=("open", "pause", "resume", "close", "anonymise", "withdraw")
     )
-    participant: str | None = option(
-        "Who withdraws; what they said is erased.", None, metavar="PSEUDONYM"
-    )
+    participant: str | None = option("", None, argument=True, metavar="[PSEUDONYM]")
     yes: bool = option("Do not ask, where it cannot be undone.", False)
     database: str = common.database("The database that holds the study; created if there is none.")
 

@@ -11,7 +11,7 @@ import click
 
 from backends.databases import SqlBlackboard
 from pxp_fsm import web
-from pxp_fsm.cli.pages import require_server, show_links, with_folder
+from pxp_fsm.cli.pages import port_of, require_server, show_links, with_folder
 from pxp_fsm.cli.presentation.results import as_json
 from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.errors import UsageError
@@ -60,7 +60,7 @@ def serve(request: options.ServeStudy) -> None:
         SqlBlackboard(with_folder(request.database)) as board,
         study_site(study, board, **given) as site,
     ):
-        web.serve(site, request.port, partial(show_links, request.browser))
+        web.serve(site, port_of(request.port), partial(show_links, request.browser))
 
 
 def show(request: options.ShowStudy) -> None:
@@ -81,7 +81,7 @@ def change(request: options.StudyChangeOptions) -> None:
     study = load_study(request.file)
     withdraws = request.event == "withdraw"
     if withdraws is not (request.participant is not None):
-        raise UsageError("withdraw and --participant go together")
+        raise UsageError("withdraw, and no other event, is followed by a PSEUDONYM")
     final = request.event in ("close", "anonymise", "withdraw")
     if final and not request.yes and not click.confirm("It cannot be undone. Go on?"):
         click.echo("Nothing was changed.")

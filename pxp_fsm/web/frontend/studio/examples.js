@@ -53,7 +53,7 @@ export function Examples({ network, run, training, notes, comparison, hasModel, 
       <button type="button" disabled=${!busy} onClick=${act.cancel}>Stop</button>
       ${hasModel && html`<${Developer} kinds=${PERSON} value=${developer} onChange=${setDeveloper} />`}
     </p>
-    ${!hasModel && html`<p className="muted">Start the studio with --model to run and train the network.</p>`}
+    ${!hasModel && html`<p className="muted">Start the studio with --machine to run and train the network.</p>`}
     ${run.external !== null && html`<div className="output" aria-live="polite">
       <p className="muted">${run.reason ? `Run, since ${run.reason}: ` : ""}${run.external}
         ${!run.running && run.version < network.version ? ` (in version ${run.version})` : ""}</p>
