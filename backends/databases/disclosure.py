@@ -57,12 +57,6 @@ def identifiers_of(board: SqlBlackboard, run: str) -> dict[str, dict[str, str]]:
     return found
 
 
-def subject_with(board: SqlBlackboard, run: str, name: str, value: str) -> str | None:
-    """The subject of `run` who is `value` outside, or None."""
-    query = select(_i.subject).where(_i.run == run, _i.name == name, _i.value == value).limit(1)
-    return board.read(lambda connection: connection.scalar(query))
-
-
 def forget_subject(connection: Connection, run: str, subject: str | None = None) -> int:
     """Remove who a subject of `run` is outside, and their links; how many identifiers there were.
 

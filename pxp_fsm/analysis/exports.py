@@ -12,7 +12,7 @@ from proofs.systems import Composition, System
 from pxp_fsm import registry
 from pxp_fsm.artifacts import file_name, write_atomically
 from pxp_fsm.automata.automaton import Automaton
-from pxp_fsm.automata.tables import is_built_in, load_automaton
+from pxp_fsm.automata.tables import load_automaton
 from pxp_fsm.diagrams import render, state_diagram
 from pxp_fsm.errors import UsageError
 from pxp_fsm.registry import Format
@@ -47,12 +47,6 @@ def of_systems() -> tuple[str, ...]:
 def endings_read() -> tuple[str, ...]:
     """The endings of files that hold a table which can be read."""
     return tuple(form.ending for form in formats().values() if form.read)
-
-
-def is_table(what: str) -> bool:
-    """Whether `what` can only be a table: a built-in one, or a file that holds one."""
-    member = what.partition("=")[2]
-    return is_built_in(what) or is_built_in(member) or what.endswith(endings_read())
 
 
 def export_table(table: Automaton, path: Path, form: str) -> tuple[Path, ...]:
