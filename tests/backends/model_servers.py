@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx2
@@ -25,6 +26,8 @@ from pxp_fsm.prompting.model import (
 ANTHROPIC = "anthropic:claude-haiku-4-5"
 OPENAI = "openai:gpt-4o-mini"
 BOTH = (ANTHROPIC, OPENAI)
+UNTHINKING = Path(__file__).with_name("unthinking.toml")
+"""A catalogue in which models named x answer at once: asked for little, in no stream."""
 KEY = "sk-never-to-be-seen-4711"
 SCHEMA = {
     "type": "object",

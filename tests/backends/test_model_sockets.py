@@ -17,7 +17,7 @@ from backends.models.registry import Serving
 from backends.models.settings import Settings
 from pxp_fsm.errors import Halted
 from pxp_fsm.prompting.model import ModelRequest, Reply
-from tests.backends.model_servers import Pauses, ask, events, run, said
+from tests.backends.model_servers import UNTHINKING, Pauses, ask, events, run, said
 
 KINDS = ("anthropic", "openai")
 
@@ -52,8 +52,8 @@ def test_plain_then_429_then_html_then_plain(kind: str, name: str, httpserver: H
     expecting(path(kind)).respond_with_json(said(kind, "two"))
 
     async def both() -> list[str]:
-        first = await asking(name, Settings(), ask("1"))
-        second = await asking(name, Settings(), ask("2"))
+        first = await asking(name, Settings(catalogue=UNTHINKING), ask("1"))
+        second = await asking(name, Settings(catalogue=UNTHINKING), ask("2"))
         return [reply.text for reply in (*first, *second)]
 
     assert run(both()) == ["one", "two"]
@@ -69,7 +69,7 @@ def test_a_body_that_is_shorter_than_promised(kind: str, name: str, httpserver: 
 
     httpserver.expect_oneshot_request(path(kind)).respond_with_handler(cut)
     httpserver.expect_request(path(kind)).respond_with_json(said(kind))
-    assert run(asking(name, Settings(), ask()))[0].served.retries == 1
+    assert run(asking(name, Settings(catalogue=UNTHINKING), ask()))[0].served.retries == 1
 
 
 def test_a_stream_that_is_cut_politely(kind: str, name: str, httpserver: HTTPServer) -> None:
@@ -77,7 +77,7 @@ def test_a_stream_that_is_cut_politely(kind: str, name: str, httpserver: HTTPSer
     cut = httpserver.expect_oneshot_request(path(kind))
     cut.respond_with_data(events(kind, cut=True), content_type=stream)
     httpserver.expect_request(path(kind)).respond_with_data(events(kind), content_type=stream)
-    reply = run(asking(name, Settings(), ask(max_tokens=9000)))[0]
+    reply = run(asking(name, Settings(catalogue=UNTHINKING), ask(max_tokens=9000)))[0]
     assert (reply.text, reply.served.retries) == ("fine", 1)
 
 
@@ -91,7 +91,7 @@ def test_a_server_that_says_nothing_is_late(kind: str, name: str, httpserver: HT
     httpserver.expect_request(path(kind)).respond_with_handler(wait)
     try:
         with pytest.raises(CallFailed, match="did not answer in time"):
-            run(asking(name, Settings(timeout=0.2, attempts=1), ask()))
+            run(asking(name, Settings(timeout=0.2, attempts=1, catalogue=UNTHINKING), ask()))
     finally:
         silent.set()
 
@@ -112,7 +112,7 @@ def test_no_more_are_in_flight_than_may_be(kind: str, name: str, httpserver: HTT
 
     httpserver.expect_request(path(kind)).respond_with_handler(count)
     requests = [ask(str(number)) for number in range(9)]
-    assert len(run(asking(name, Settings(in_flight=2), *requests))) == 9
+    assert len(run(asking(name, Settings(in_flight=2, catalogue=UNTHINKING), *requests))) == 9
     assert most <= 2
 
 
@@ -149,7 +149,7 @@ def test_a_connection_is_kept_for_each_call_under_way_and_no_more(
         host = "127.0.0.1" if not proxied else "far.invalid"
         if proxied:
             monkeypatch.setenv("all_proxy", f"http://127.0.0.1:{port}")
-        async with server, Serving(Settings(in_flight=4)) as serving:
+        async with server, Serving(Settings(in_flight=4, catalogue=UNTHINKING)) as serving:
             model = serving.model(f"{kind}:x@http://{host}:{port}/v1")
             for number in range(3):
                 assert (await model.reply(ask(f"first {number}"))).text

@@ -21,11 +21,11 @@ def test_the_examples_are_studies(path: Path) -> None:
 
 
 WRONG = {
-    'name = "heart"': ('name = "pain"', "line 82: pain stands 2 times; give each its own name"),
+    'name = "heart"': ('name = "pain"', "line 83: pain stands 2 times; give each its own name"),
     'name = "interact"': ('name = "Inter act"', "a name has lower-case letters, digits and -"),
     "least = 0.001": ("least = 50", "least is more than most"),
     '"sotalol"': ('"water"', "there is no instance 'water'"),
-    "k = 3\n\n[[arms]]": ("k = 0\n\n[[arms]]", "line 66: arms[0].k: 0 is too small"),
+    "k = 3\n\n[[arms]]": ("k = 0\n\n[[arms]]", "line 67: arms[0].k: 0 is too small"),
     'task = "drug"': ('task = "alchemy"', "there is no task 'alchemy'"),
     "seed = 7": ("sead = 7", "line 5: unknown key sead"),
     'answer = "reactants"': ('answer = "both"', "'both' is none of the choices"),
