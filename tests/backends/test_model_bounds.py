@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -144,8 +145,11 @@ def test_what_the_environment_adds_is_sent_to_the_vendor_only(
 
 
 @pytest.mark.parametrize("kind", ["anthropic", "openai"])
-def test_a_byte_now_and_then_for_ever_is_not_waited_for(kind: str, httpserver: HTTPServer) -> None:
-    over = threading.Event()
+def test_a_byte_now_and_then_for_ever_is_not_waited_for(
+    kind: str, httpserver: HTTPServer, tmp_path: Path
+) -> None:
+    over, own = threading.Event(), tmp_path / "own.toml"
+    own.write_text(f'[[server]]\nmodels = "{kind}:x@*"\ncan = ["schema"]\n')  # it does not think
 
     def drip(_request: Asked) -> Response:
         def parts() -> Iterator[bytes]:
@@ -160,7 +164,7 @@ def test_a_byte_now_and_then_for_ever_is_not_waited_for(kind: str, httpserver: H
     url = httpserver.url_for("/v1" if kind == "openai" else "").rstrip("/")
 
     async def asked() -> None:
-        async with Serving(Settings(timeout=0.5, attempts=1)) as serving:
+        async with Serving(Settings(timeout=0.5, attempts=1, catalogue=own)) as serving:
             await serving.model(f"{kind}:x@{url}").reply(ask(max_tokens=1))
 
     try:
