@@ -110,7 +110,7 @@ def save(path: Path, given: Mapping[str, Any]) -> None:
     """Write the experiment's file `path` (TOML, or JSON by its name) whose plan has these fields.
 
     They are as for `plans.build_plan`, with paths that are read from here. What `load` reads of the
-    file is the plan that `build_plan` makes of them.
+    file is the plan that `build_plan` makes of them. Raises `UsageError` where a file is there.
     """
     values = dict(given)
     for name in _PATHS:
@@ -128,7 +128,11 @@ def save(path: Path, given: Mapping[str, Any]) -> None:
         import tomlkit
 
         text = tomlkit.dumps(written)
-    path.write_text(text, "utf-8")
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise UsageError(f"{path} is there already; give a new name", "save_plan") from None
 
 
 def open_run(

@@ -49,6 +49,7 @@ def test_a_saved_plan_is_read_as_the_plan_that_was_given(
 ) -> None:
     path = tmp_path / "of" / f"plan{suffix}"
     path.parent.mkdir(exist_ok=True)
+    path.unlink(missing_ok=True)
     files.save(path, {"task": "animals", **values})
     read = build_plan(files.EXPERIMENT.load(path).value.plan, path.parent)
     meant = build_plan({"task": "animals", **values}, Path.cwd())
@@ -117,6 +118,14 @@ def test_what_cannot_be_set_is_said_with_its_neighbour(
     assert done.returncode == 2
     assert says in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_is_there_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text("notes of my own\n")
+    done = pxp("run", "animals", "--save-plan", "mine.toml", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--save-plan: mine.toml is there already; give a new name" in done.stderr
+    assert (tmp_path / "mine.toml").read_text() == "notes of my own\n"
 
 
 def test_a_plan_that_is_saved_runs_as_the_options_say(tmp_path: Path) -> None:
