@@ -785,10 +785,9 @@ def read_assignments(
 ) -> dict[str, Any]:
     """The fields of the dataclass `kind` that texts KEY=VALUE set, as a file would set them.
 
-    VALUE is as in TOML; what is none, or has not the form of the field, is read as text, or as
-    a list between commas. Raises
-    `UsageError`, with `field`, for a key that is none, for one that is set twice, and for a value
-    that a file could not have.
+    VALUE is as in TOML; what is none, or has not the form of the field, is read as text, or as a
+    list between commas. Raises `UsageError`, with `field`, for a key that is none, for one that is
+    set twice, and for a value that a file could not have.
 
     >>> @dataclass
     ... class Bounds:

@@ -2,8 +2,7 @@
 
 A row has an instance `x`, the `prediction` and the `explanation` that count as right; it may have a
 `key`, the instance's name, and a `set`: sessions, validation, test, or examples, whose answers
-models are shown. Where `x` is a picture it is
-a path from the table's own folder.
+models are shown. Where `x` is a picture it is a path from the table's own folder.
 """
 
 from __future__ import annotations

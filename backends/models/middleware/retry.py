@@ -53,9 +53,8 @@ def retried(
     A reply that was cut by its bound is asked for again with four times that bound, twice at most,
     as long as the context window has room; its usage is that of all of them. A request that is
     longer than the context window has an empty reply that says so: whoever asks can leave some of
-    it out. A request that a server refuses before it has replied to any
-    is the run's fault, and stops it. `on_wait` is told of each pause that somebody might wonder at:
-    how long it is, and why.
+    it out. A request that a server refuses before it has replied to any is the run's fault, and
+    stops it. `on_wait` is told of each pause that somebody might wonder at: how long and why.
     """
     answers = False
 

@@ -13,7 +13,6 @@ from pxp_fsm.experiments.plans import DATA, PROTOCOL, WHO
 from pxp_fsm.options import option
 
 _MADE = "The database, which is made where there is none."
-_MCP = "Let assistants take part, over MCP at http://127.0.0.1:PORT/mcp (pxp help mcp)."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,8 +81,12 @@ class ServeSession:
     database: str = common.database()
 
 
-def _mcp(text: str) -> Any:
-    return option(text, False, group=common.SERVER)
+def _mcp() -> Any:
+    return option(
+        "Let assistants take part, over MCP at http://127.0.0.1:PORT/mcp (pxp help mcp).",
+        False,
+        group=common.SERVER,
+    )
 
 
 def _stdio() -> Any:
@@ -99,7 +102,7 @@ def _stdio() -> Any:
 class ServeSystem(ServeTables):
     """Explore a system step by step, or let assistants be members of it."""
 
-    mcp: bool = _mcp(_MCP)
+    mcp: bool = _mcp()
     stdio: str | None = _stdio()
     respondents: tuple[str, ...] = common.respondents()
     assignments: tuple[str, ...] = assignments()
@@ -115,7 +118,7 @@ class ServeRuns:
     """Let people and assistants take part: in tasks, in experiments of files, in stored runs."""
 
     targets: tuple[str, ...] = option(argument=True)
-    mcp: bool = _mcp(_MCP)
+    mcp: bool = _mcp()
     stdio: str | None = _stdio()
     subjects: tuple[str, ...] = option(
         "The pseudonym of an expert, who has a run of each task or file; repeatable.",
