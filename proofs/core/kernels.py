@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import gc
 import sys
 from array import array
 from collections.abc import Iterable
@@ -73,17 +74,30 @@ class Compiled:
     def __init__(self, *, checked: bool = False) -> None:
         import wasmtime
 
-        self._engine, self.most = _engine()
         self._checked, self._functions = checked, dict[Kernel, wasmtime.Func]()
-        self._store = wasmtime.Store(self._engine)
         self._end = _ALIGNED
-        pages = wasmtime.Limits(1, self.most // _PAGE)
         try:
-            self._memory = wasmtime.Memory(self._store, wasmtime.MemoryType(pages))
-        except wasmtime.WasmtimeError as error:
-            raise TooLarge(f"no room for {self.most >> 20:,} MB of addresses") from error
+            self._reserve()
+        except wasmtime.WasmtimeError:
+            # The compiler's threads and earlier searches took addresses after the engine was made:
+            # another engine has a share of what is left now.
+            gc.collect()
+            _module.cache_clear()
+            _engine.cache_clear()
+            try:
+                self._reserve()
+            except wasmtime.WasmtimeError as error:
+                raise TooLarge(f"no room for {self.most >> 20:,} MB of addresses") from error
         data = self._memory.data_ptr(self._store)
         self._begin = ctypes.cast(data, ctypes.c_void_p).value or 0
+
+    def _reserve(self) -> None:
+        import wasmtime
+
+        self._engine, self.most = _engine()
+        self._store = wasmtime.Store(self._engine)
+        pages = wasmtime.Limits(1, self.most // _PAGE)
+        self._memory = wasmtime.Memory(self._store, wasmtime.MemoryType(pages))
 
     def new(self, kind: str, count: int) -> Array:
         size = SIZES[kind] * count

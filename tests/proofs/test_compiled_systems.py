@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import sys
@@ -229,6 +230,10 @@ def test_the_tables_of_a_system_are_small() -> None:
     assert moves <= tables.widest
 
 
+ONE_ARENA = {**os.environ, "MALLOC_ARENA_MAX": "1"}
+"""The C library takes 64 MB of addresses a thread otherwise, now and then."""
+
+
 def test_no_more_addresses_are_reserved_than_the_process_may_have() -> None:
     code = (
         "import resource\n"
@@ -244,4 +249,27 @@ def test_no_more_addresses_are_reserved_than_the_process_may_have() -> None:
         "assert 'all there is room for' in found.cut or 'MB' in found.cut, found.cut\n"
         "assert len(found.states) > 100_000\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-c", code], check=True, env=ONE_ARENA)
+
+
+def test_a_search_takes_a_share_of_what_is_left_after_another_one() -> None:
+    """What was taken meanwhile, as by threads of the compiler, is not there for the second one."""
+    code = (
+        "import mmap, resource\n"
+        "from contextlib import suppress\n"
+        "from pathlib import Path\n"
+        "from proofs.core.limits import Effort\n"
+        "from tests.proofs.test_compiled_systems import counters, explore_tables\n"
+        "pages = int(Path('/proc/self/statm').read_text().split()[0])\n"
+        "limit = pages * resource.getpagesize() + (150 << 20)\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (limit, limit))\n"
+        "first, taken = explore_tables(counters(5, 8, 3), Effort()), []\n"
+        "with suppress(OSError):\n"
+        "    while True:\n"
+        "        taken.append(mmap.mmap(-1, 4 << 20))\n"
+        "del taken[-8:]\n"
+        "found = explore_tables(counters(9, 8, 3), Effort())\n"
+        "assert 'MB' in found.cut, found.cut\n"
+        "assert len(found.states) > 8**5\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env=ONE_ARENA)
