@@ -264,7 +264,7 @@ def check_protocol(certificate: Any, raw: Any) -> Any:
     two is something else.
     """
     rows, signs = list[Any](), {"send": "+", "receive": "-", "event": "!"}
-    lines = [f"initial {raw['initial']}", *(f"final {s}" for s in raw["final"])]
+    lines = [f"initial {raw['initial']}", *(f"final {s}" for s in raw.get("final", ()))]
     for row, key in product(raw["rows"], signs):
         places, tags = ([x] if isinstance(x, str) else x for x in (row["from"], row.get(key, [])))
         for at, label in product(places, tags):
@@ -277,7 +277,7 @@ def check_protocol(certificate: Any, raw: Any) -> Any:
             yield False, f"its {key} is {certificate[key]}, not {value}; {ANEW}"
             return
     parts, protocol = certificate["parts"], str(certificate["protocol"])
-    known = _parts(protocol, json.dumps([raw["initial"], sorted(raw["final"]), rows]))
+    known = _parts(protocol, json.dumps([raw["initial"], sorted(raw.get("final", ())), rows]))
     due |= {"protocol": protocol, "parts": [part.stated for part in known]}
     rest = [{key: x for key, x in part.items() if key != "states"} for part in parts]
     if not known or _text(due) != _text(certificate | {"parts": rest}):
@@ -316,7 +316,7 @@ class Table:
     """A table as TOML reads it. Raises ValueError where one event could take two rows."""
 
     def __init__(self, raw: Any) -> None:
-        self.initial, self.final, self.rows = raw["initial"], {*raw["final"]}, list[Row]()
+        self.initial, self.final, self.rows = raw["initial"], {*raw.get("final", ())}, list[Row]()
         for row, key in ((row, key) for row in raw["rows"] for key in SIGNS if key in row):
             places, tags = ([x] if isinstance(x, str) else x for x in (row["from"], row[key]))
             rest = row["to"], row.get("guard", ""), SIGNS[key]
@@ -384,9 +384,8 @@ class System:
             raise ValueError(f"a channel of a link over which nothing is sent: {own}")
         self.carries = [own.get(one, channel) for one in between]
         for (i, row), some in self.ways.items():
-            heard = [j for j in some if j != i and self._has(j, "-", row.label, i)]
-            if i in some or (row.sign == "+" and not heard):
-                raise ValueError(f"a row sends what nobody takes: {row}")
+            if i in some or (row.sign == "+" and not some):
+                raise ValueError(f"a row sends to nobody: {row}")
         self.stops = not self.capacity and len(names) == 2
         self.leaving = [
             {at: [row for row in one.rows if row.source == at] for at in one.states}
@@ -401,8 +400,10 @@ class System:
         """Who may be at the other end of a row: whom it names, or all who could be."""
         if row.partner:
             return (self.names.index(row.partner),)
-        opposite = {"+": "-", "-": "+"}.get(row.sign)
-        return tuple(j for j in self.everybody if j != i and self._has(j, opposite, row.label, i))
+        opposite, others = {"+": "-", "-": "+"}.get(row.sign), [j for j in self.everybody if j != i]
+        found = tuple(j for j in others if self._has(j, opposite, row.label, i))
+        # Of two members, what is received in no state can only be for the other one.
+        return found or tuple(others if row.sign == "+" and len(others) == 1 else ())
 
     def _has(self, j: int, sign: str | None, label: str, i: int) -> bool:
         """Whether j has a row for a tag to or from i, in some state."""

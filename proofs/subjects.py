@@ -45,7 +45,8 @@ from proofs.systems import (
     partial_order,
     symmetry,
 )
-from proofs.systems.results import MACHINE, TITLES
+from proofs.systems.results import FINDING, MACHINE, TITLES, check_findings, titles_for
+from proofs.systems.standard_checks import EVENTUAL_RECEPTION, PROGRESS
 from pxp_fsm import defaults, registry
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.system import is_named
@@ -238,6 +239,13 @@ def _bounded(
     """The checks over channels with a bound: all of a property, then all of the next one."""
     effort, everything = _effort(request), not request.names and not request.formulas
     if request.termination:
+        if not over[0].can_end:
+            endless = [one.name for one in over[0].members if not one.automaton.final]
+            raise UsageError(
+                f"{', '.join(endless)} has no end state, so that nothing ends; leave termination "
+                f"out, and {PROGRESS} and {EVENTUAL_RECEPTION} are checked",
+                "termination",
+            )
         for system in over:
             found = check_termination(system, effort)
             yield from _advised(found, system, None, reducible=False)
@@ -278,9 +286,9 @@ def standard(
 
     They come in the order of `NAMES`, whatever the channel; termination and machines come last.
     """
-    wanted = [name for name in TITLES if name in (names or TITLES)]
+    wanted = titles_for(over[0], names)
     found, interrupt = list[Result](), None
-    of_system = [name for name in wanted if name != MACHINE]
+    of_system = [name for name in wanted if name not in (FINDING, MACHINE)]
     for system in over if of_system else ():
         checked = check_standard(system, of_system, effort, reduction)
         try:
@@ -294,6 +302,8 @@ def standard(
     ends = [name for name in TERMINATION if name in names and name not in TITLES]
     for system in over if ends else ():
         yield from _advised(check_termination(system, effort, ends), system, None, reducible=False)
+    if FINDING in wanted:
+        yield from check_findings(over[0])
     if MACHINE in wanted:
         yield from check_machines(over[0])
 
@@ -466,9 +476,11 @@ def _of_table(table: str, request: Request, bounds: Bounds) -> Iterator[Answer]:
         yield from _explicit(request, Interact(request.n, request.k))
         return
     if request.names or not request.formulas:
-        names = [name for name in NAMES if name in request.names] if request.names else [*TITLES]
+        system = System.load(table)
+        names = [name for name in NAMES if name in request.names]
+        names = names if request.names else [*titles_for(system)]
         if names:
-            yield from standard([System.load(table)], names, _effort(request))
+            yield from standard([system], names, _effort(request))
         claims = _claims(PROVED_OF[table], request)
         proofs = list[Proof]()
         if any(claim.induction for claim in claims):

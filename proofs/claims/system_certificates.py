@@ -27,7 +27,7 @@ from proofs.systems.checking import invariant
 from proofs.systems.fairness import agent_of
 from proofs.systems.product import Move
 from proofs.systems.reachability import reach
-from proofs.systems.results import MACHINE, TITLES
+from proofs.systems.results import ANY_CAPACITY, MACHINE, TITLES
 from pxp_fsm.artifacts import atomic_path
 from pxp_fsm.automata.automaton import Kind, Transition
 from pxp_fsm.automata.serialization import document
@@ -99,7 +99,7 @@ def certify_system(
     """
     results = tuple(results)
     held = [one for one in results if one.status is Status.HOLDS]
-    unbounded = any(one.name in compatibility.TITLES for one in results)
+    unbounded = any(one.assumptions == ANY_CAPACITY for one in results)
     capacities = [one.bound.capacities_from or 0 for one in held if one.bound is not None]
     found = dict[str, Any](format=FORMAT, channel=system.channel.name)
     if unbounded:
@@ -261,7 +261,7 @@ def _standard(states: States, effort: Effort | None) -> tuple[Claims, Distances]
     composition = states.composition
     claims = [
         _claim(name, verdict.status is Status.HOLDS)
-        for name, verdict in decide_standard(composition, effort)
+        for name, verdict in decide_standard(composition, effort, names=frozenset(recheck.STANDARD))
     ]
     distances = {"end": states.distances([n for n, over in enumerate(states.over) if over])}
     for place, member in enumerate(composition.system.members):

@@ -44,7 +44,7 @@ from proofs.systems.propositions import (
 )
 from proofs.systems.reachability import Reached, reach
 from proofs.systems.replay import shown
-from proofs.systems.standard_checks import STANDARD, StandardChecks
+from proofs.systems.standard_checks import STANDARD, StandardChecks, applying
 from proofs.systems.symmetry import Quotient, Symmetry, unfolded
 from pxp_fsm.errors import UsageError
 
@@ -202,12 +202,13 @@ def decide_standard(
     reduction: Reduction | None = None,
     names: frozenset[str] = frozenset(),
 ) -> Iterator[tuple[str, Verdict]]:
-    """What every system must pass, by name (of `names`, or all); FAILS with a shortest trace, taken
-    by real machines.
+    """What every system must pass, by name (of `names`, or all that apply); FAILS with a shortest
+    trace, taken by real machines.
 
     UNKNOWN where `effort` does not suffice and nothing wrong was met. Raises `NotReducible` where
     the reduction cannot be used.
     """
+    names = names or frozenset(applying(composition.system))
     if reduction is Reduction.PARTIAL_ORDER:
         yield from _in_one_order(composition, effort, names)
         return
@@ -217,7 +218,7 @@ def decide_standard(
         chosen = Symmetry(composition)
     standing = StandardChecks(reach(composition, effort, chosen))
     for name, one in STANDARD.items():
-        if name in names or not names:
+        if name in names:
             yield name, one.decide(standing)
 
 
@@ -227,7 +228,7 @@ def _in_one_order(
     """Each standard check by the partial order that keeps it."""
     _refuse(Reduction.PARTIAL_ORDER, partial_order.why_not(composition, None))
     for name, one in STANDARD.items():
-        if name in names or not names:
+        if name in names:
             reached = reach(composition, effort, partial_order.for_check(composition, name))
             yield name, one.decide(StandardChecks(reached))
 

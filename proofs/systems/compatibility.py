@@ -20,6 +20,7 @@ from proofs.core.results import Bound, Status, Verdict
 from proofs.systems.encoding import Configuration
 from proofs.systems.product import Composition
 from proofs.systems.replay import shown
+from proofs.systems.standard_checks import RECEPTION
 from pxp_fsm.automata.automaton import Kind, Transition
 from pxp_fsm.automata.channels import LARGEST, Channel
 from pxp_fsm.automata.system import System
@@ -84,11 +85,8 @@ def _may_receive(
 MOST_STATES = 200_000
 """States of a bounded system that are explored, before the answer is UNKNOWN."""
 
-TITLES = {
-    "eventual-reception": "whatever is sent can be received later",
-    "progress": "whoever waits for a message can receive one later",
-}
-"""What safety means (Definition 3): two properties, by name."""
+TITLES = RECEPTION
+"""What safety means: two properties, by name."""
 
 
 class Link(NamedTuple):

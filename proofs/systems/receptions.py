@@ -129,8 +129,7 @@ class Receptions:
 
     def _only_receives(self, place: int, state: int) -> bool:
         """Whether a member has not ended, and can do nothing but receive on some link."""
-        rows = self._rows(state, place)
-        if self._has_ended(state, place) or any(row.kind is not Kind.RECEIVE for row in rows):
+        if not self.waits(place, state):
             return False
         heard = self._heard(place, state)
         return any(
@@ -138,6 +137,13 @@ class Receptions:
             for sender, receiver in self._composition.encoding.links
             if receiver == place
         )
+
+    def waits(self, place: int, state: int) -> bool:
+        """Whether a member has not ended, and can do nothing but receive."""
+        rows = self._rows(state, place)
+        if not rows or self._has_ended(state, place):
+            return False
+        return all(row.kind is Kind.RECEIVE for row in rows)
 
     def _is_not_taken(self, number: int, state: int) -> bool:
         """Whether a link, where its receiver listens to it, offers only what is not taken."""

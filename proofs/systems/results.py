@@ -28,7 +28,7 @@ from proofs.systems.encoding import Configuration
 from proofs.systems.fairness import terminates
 from proofs.systems.product import Composition
 from proofs.systems.receptions import Receptions
-from proofs.systems.standard_checks import STANDARD
+from proofs.systems.standard_checks import STANDARD, applying
 from pxp_fsm.automata.actions import Choose, SystemAction, Unreceived
 from pxp_fsm.automata.automaton import DECIDE, Automaton, Kind, Transition, Trigger, Valuation
 from pxp_fsm.automata.channels import Channel
@@ -269,11 +269,32 @@ def _machine(machine: Machine, event: Trigger, valuation: Valuation | None) -> M
 MACHINE = "machine-agrees-with-table"
 """The standard check of each table by itself, whatever the channel."""
 
+FINDING = "no-finding"
+"""The standard check that reports what is probably a mistake in a table."""
+
 TITLES: Mapping[str, str] = {
     **{name: one.title for name, one in STANDARD.items()},
+    FINDING: "no state and no row of a table is probably a mistake",
     MACHINE: "the machine that runs does what its table says, in every case",
 }
-"""The standard checks of every system, by name; each is expected to hold."""
+"""The standard checks, by name; each is expected to hold."""
+
+
+def titles_for(system: System, names: Iterable[str] = ()) -> tuple[str, ...]:
+    """The standard checks with these names; without names, those that are asked of `system`.
+
+    Findings are reported where there are any.
+    """
+    wanted = frozenset(names) or {
+        *applying(system),
+        *([FINDING] if system.findings else []),
+        MACHINE,
+    }
+    return tuple(name for name in TITLES if name in wanted)
+
+
+ANY_CAPACITY = "free guards, fifo of any capacity"
+"""Under what results over channels without a bound hold."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -295,14 +316,24 @@ def check_standard(
     UNKNOWN where `effort` does not suffice. Raises `NotReducible`, and `Interrupted` when a check
     is interrupted.
     """
-    wanted = frozenset(names) or frozenset(TITLES)
+    wanted = titles_for(system, names)
     about = _About(system, effort, reduction)
-    of_system = [name for name in TITLES if name in wanted - {MACHINE}]
+    of_system = [name for name in wanted if name not in (FINDING, MACHINE)]
     if of_system:
         verdicts = decide_standard(about.composition, about.effort, reduction, frozenset(of_system))
         yield from about.answers({name: TITLES[name] for name in of_system}, verdicts, "")
+    if FINDING in wanted:
+        yield from check_findings(system)
     if MACHINE in wanted:
         yield from check_machines(system)
+
+
+def check_findings(system: System) -> Iterator[Result]:
+    """What is probably a mistake in the tables of `system`: one result per finding, or HOLDS."""
+    for reason in [*map(str, system.findings)] or [""]:
+        verdict = Verdict(Status.FAILS if reason else Status.HOLDS, reason)
+        under = "the tables alone"
+        yield Result(system.name, FINDING, TITLES[FINDING], under, verdict, Status.HOLDS)
 
 
 def check_machines(system: System) -> Iterator[Result]:
@@ -400,7 +431,7 @@ def check_unbounded(
             system.name,
             name,
             title,
-            "free guards, fifo of any capacity",
+            ANY_CAPACITY,
             found.get(name, left),
             Status.HOLDS,
             seconds,

@@ -8,11 +8,21 @@ from functools import cached_property, partial
 
 from proofs.core.results import Status, Verdict
 from proofs.logic.termination import END_REACHABLE, TERMINATION
+from proofs.systems.encoding import BitField
+from proofs.systems.product import LinkRows, Move
 from proofs.systems.reachability import Reached
 from proofs.systems.receptions import Parts, Receptions
 from proofs.systems.replay import shown
 from proofs.systems.symmetry import Symmetry
+from pxp_fsm.automata.actions import Deliver
 from pxp_fsm.automata.automaton import Kind, Transition
+from pxp_fsm.automata.system import System
+
+Part = tuple[int, ...]
+"""A member, or a link from the first to the second, by the numbers of members."""
+
+Due = dict[Part, tuple[int, Callable[[int], bool]]]
+"""By part: which bits of a state say whether something is due for it, and a test of them."""
 
 
 class StandardChecks:
@@ -126,41 +136,111 @@ class StandardChecks:
         first = (self._reached.all_marks(parts).find(1) for parts in wrong)
         return min((number for number in first if number >= 0), default=None)
 
-    def _waits_for_ever(self) -> int | None:
-        """The first state in which a member has a message that it cannot send in any run."""
-        composition, reached = self._composition, self._reached
+    def progress(self) -> Verdict:
+        """A member that waits to receive can receive in some run."""
+        waits: Due = {
+            (place,): (field.bits, partial(self._receptions.waits, place))
+            for place, field in enumerate(self._composition.encoding.fields)
+        }
+        return self._comes_about(waits, lambda move, part: _receives(move, *part))
+
+    def eventual_reception(self) -> Verdict:
+        """What is on its way can be received in some run."""
+        encoding = self._composition.encoding
+        filled: Due = {
+            link: (buffer.bits, lambda state, buffer=buffer: buffer.of(state) > 0)  # type: ignore[misc] # mypy sees no default in a lambda
+            for link, buffer in zip(encoding.links, encoding.buffers, strict=True)
+        }
+        names = [member.name for member in self._system.members]
+
+        def delivers(move: Move, part: Part) -> bool:
+            action = move.action
+            link = tuple(names[place] for place in part)
+            return isinstance(action, Deliver) and (action.sender, action.receiver) == link
+
+        return self._comes_about(filled, delivers)
+
+    def _comes_about(
+        self,
+        due: Due,
+        done: Callable[[Move, Part], bool],
+    ) -> Verdict:
+        """For each part: where something is due (a test of these bits), a run leads to its move."""
+        if self._reached.cut:
+            return Verdict(Status.UNKNOWN, self._reached.cut)
+        return self._never(self._never_done(due, done))
+
+    def _never_done(
+        self,
+        due: Due,
+        done: Callable[[Move, Part], bool],
+    ) -> int | None:
+        """The first state in which something is due for a part that no run does."""
+        reached, found = self._reached, list[int]()
         if isinstance(reached.reduction, Symmetry):
-            return self._waits_among_equals(reached.reduction)
-        found = list[int]()
-        for place, field in enumerate(composition.encoding.fields):
-            if composition.encoding.chosen[place]:
-                bound = partial(composition.encoding.is_bound, place)
-                free = reached.marks(field.bits, lambda state, bound=bound: not bound(state))  # type: ignore[misc] # mypy sees no default in a lambda
-                found.append(reached.leading_to(free).find(0))
+            return self._never_done_among_equals(reached.reduction, due, done)
+        for part, (mask, is_due) in due.items():
+            due_now = int.from_bytes(reached.marks(mask, is_due))
+            if due_now:
+                can = int.from_bytes(reached.leading_to(self._enabling(part, done)))
+                found.append((due_now & ~can).to_bytes(len(reached.states)).find(1))
         return min((number for number in found if number >= 0), default=None)
 
-    def _waits_among_equals(self, symmetry: Symmetry) -> int | None:
-        """The same, where a member is followed by another number if a renaming moves it."""
-        composition = self._composition
-        waiting = dict[tuple[int, int], int]()
-        before = dict[tuple[int, int], list[tuple[int, int]]]()
-        sent = set[tuple[int, int]]()
-        for place, rows in enumerate(composition.encoding.chosen):
-            if not rows:
-                continue
-            bound = partial(composition.encoding.is_bound, place)
-            marks = self._reached.marks(composition.encoding.fields[place].bits, bound)
+    def _enabling(self, part: Part, done: Callable[[Move, Part], bool]) -> bytearray:
+        """For each state a 1 where a move that is `done` for the part can be made."""
+        composition, found = self._composition, 0
+        for unit in composition.units:
+            own, other = composition.encoding.fields[unit.member], unit.other
+
+            def enables(state: int, unit: LinkRows = unit, own: BitField = own) -> bool:
+                number = own.of(state)
+                return number in unit.rows and any(
+                    done(move, part) for move in unit.at(number, unit.other.of(state))
+                )
+
+            if any(place in part for place in self._places(unit)):
+                found |= int.from_bytes(self._reached.marks(own.bits | other.bits, enables))
+        return bytearray(found.to_bytes(len(self._reached.states)))
+
+    def _places(self, unit: LinkRows) -> tuple[int, ...]:
+        """The members that move by a unit."""
+        if unit.link is not None:
+            return (unit.member,)
+        return (unit.member, self._composition.encoding.fields.index(unit.other))
+
+    def _waits_for_ever(self) -> int | None:
+        """The first state in which a member has a message that it cannot send in any run."""
+        encoding = self._composition.encoding
+        bound: Due = {
+            (place,): (field.bits, partial(encoding.is_bound, place))
+            for place, field in enumerate(encoding.fields)
+            if encoding.chosen[place]
+        }
+        return self._never_done(bound, lambda move, part: _moves(move, *part))
+
+    def _never_done_among_equals(
+        self,
+        symmetry: Symmetry,
+        due: Due,
+        done: Callable[[Move, Part], bool],
+    ) -> int | None:
+        """The same, where a part is followed by other numbers if a renaming moves its members."""
+        waiting = dict[tuple[int, Part], int]()
+        before = dict[tuple[int, Part], list[tuple[int, Part]]]()
+        left = list[tuple[int, Part]]()
+        for part, (mask, is_due) in due.items():
+            marks = self._reached.marks(mask, is_due)
             for number in (number for number, mark in enumerate(marks) if mark):
-                waiting[int(self._reached.states[number]), place] = number
-        for state, place in waiting:
-            for move in composition.moves(state):
-                target, renaming = symmetry.standing_for(state + move.difference)
-                now = renaming[place]
-                if composition.encoding.is_bound(now, target):
-                    before.setdefault((target, now), []).append((state, place))
+                waiting[int(self._reached.states[number]), part] = number
+        for state, part in waiting:
+            for move in self._composition.moves(state):
+                if done(move, part):
+                    left.append((state, part))
                 else:
-                    sent.add((state, place))
-        left = list(sent)
+                    target, renaming = symmetry.standing_for(state + move.difference)
+                    now = tuple(renaming[place] for place in part)
+                    before.setdefault((target, now), []).append((state, part))
+        sent = set(left)
         while left:
             for one in before.get(left.pop(), ()):
                 if one not in sent:
@@ -186,15 +266,41 @@ class StandardChecks:
         return f"row {row.row} of {self._system.members[place].name} ({row.source} {row.action})"
 
 
+def _receives(move: Move, place: int) -> bool:
+    return any(taken == place and row.kind is Kind.RECEIVE for taken, row in move.rows)
+
+
+def _moves(move: Move, place: int) -> bool:
+    return any(taken == place for taken, _ in move.rows)
+
+
+def _always(_system: System) -> bool:
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class StandardCheck:
-    """A standard check: what it says, and how it is decided."""
+    """A standard check: what it says, how it is decided, and of which systems it is asked."""
 
     title: str
     decide: Callable[[StandardChecks], Verdict]
+    applies: Callable[[System], bool] = _always
 
 
 NO_DEADLOCK = "no-deadlock"
+PROGRESS, EVENTUAL_RECEPTION = "progress", "eventual-reception"
+
+RECEPTION = {
+    EVENTUAL_RECEPTION: "whatever is sent can be received later",
+    PROGRESS: "whoever waits for a message can receive one later",
+}
+"""What safety means over channels of any capacity (Lange and Yoshida, CAV 2019, Definition 3)."""
+
+
+def applying(system: System) -> tuple[str, ...]:
+    """The standard checks that are asked of `system`, by name."""
+    return tuple(name for name, one in STANDARD.items() if one.applies(system))
+
 
 STANDARD: Mapping[str, StandardCheck] = {
     NO_DEADLOCK: StandardCheck(
@@ -208,9 +314,22 @@ STANDARD: Mapping[str, StandardCheck] = {
         "nothing is left for a member that has ended", StandardChecks.no_orphan_message
     ),
     "nothing-sent-after-the-end": StandardCheck(
-        "a member that has ended sends nothing", StandardChecks.nothing_sent_after_the_end
+        "a member that has ended sends nothing",
+        StandardChecks.nothing_sent_after_the_end,
+        lambda system: any(member.automaton.final for member in system.members),
     ),
-    END_REACHABLE: StandardCheck(TERMINATION[END_REACHABLE], StandardChecks.can_always_end),
+    END_REACHABLE: StandardCheck(
+        TERMINATION[END_REACHABLE], StandardChecks.can_always_end, lambda system: system.can_end
+    ),
+    PROGRESS: StandardCheck(
+        RECEPTION[PROGRESS], StandardChecks.progress, lambda system: not system.can_end
+    ),
+    EVENTUAL_RECEPTION: StandardCheck(
+        RECEPTION[EVENTUAL_RECEPTION],
+        StandardChecks.eventual_reception,
+        lambda system: not system.can_end,
+    ),
     "no-dead-row": StandardCheck("every row can be taken", StandardChecks.no_dead_row),
 }
-"""The standard checks by name."""
+"""The standard checks by name. Of a system that never ends, progress and eventual reception are
+asked instead of what is about its end."""

@@ -18,7 +18,7 @@ from typing import Any
 
 from pxp_fsm.automata.expressions import Expression
 from pxp_fsm.automata.rules import Rules, meaning_of
-from pxp_fsm.errors import GuardError, NotEnabled, TableError, UsageError
+from pxp_fsm.errors import Fault, GuardError, NotEnabled, TableError, UsageError
 
 Valuation = Mapping[str, bool]
 """The truth of every guard that a state declares: exactly one is true."""
@@ -122,6 +122,8 @@ class Automaton:
     `peer` names the automaton at the other end of a channel (by default this very one);
     `note` is shown wherever the automaton is shown. `payloads` gives the JSON Schema of what a tag
     carries, in a system whose messages are no `Answer`s. `rules` are what it decides and counts by.
+    Without `final` states it goes on for ever. `findings` are the faults of a table that can be
+    meant as it stands (see `pxp_fsm.automata.soundness`), each with its place and remedy.
 
     >>> import pxp_fsm as pxp
     >>> interact = pxp.load_automaton("interact")
@@ -141,6 +143,7 @@ class Automaton:
     peer: str = ""
     payloads: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     rules: Rules = field(default_factory=Rules)
+    findings: tuple[Fault, ...] = field(default=(), compare=False)
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)  # equal tables mean the same

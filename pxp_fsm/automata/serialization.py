@@ -24,6 +24,7 @@ KEYS = {Kind.SEND: "send", Kind.RECEIVE: "receive", Kind.EVENT: "event"}
 def document(automaton: Automaton) -> dict[str, Any]:
     """What a table's file says of `automaton`, in the order in which tables are written."""
     shown = {"source": automaton.source, "note": automaton.note, "peer": automaton.peer}
+    final = [state.name for state in automaton.states if state.name in automaton.final]
     whens = automaton.rules.whens
     guards = {
         name: _guard(whens[name], about) if name in whens else about
@@ -35,7 +36,7 @@ def document(automaton: Automaton) -> dict[str, Any]:
         "title": automaton.title,
         **{key: text for key, text in shown.items() if text},
         "initial": automaton.initial,
-        "final": [state.name for state in automaton.states if state.name in automaton.final],
+        **({"final": final} if final else {}),
         **_declarations(automaton.rules),
         "states": [_state(state) for state in automaton.states],
         "rows": [row for _, row in rows(automaton.transitions)],

@@ -1,6 +1,8 @@
 """Soundness of a table: the faults that its schema cannot express.
 
-Each check yields `Fault`s, so that a person who edits a table is told all of them at once.
+Each check yields `Fault`s, so that a person who edits a table is told all of them at once. Where a
+table has no meaning, they are errors (`faults_of`); where it can be meant as it stands, findings
+(`findings_of`): it is read, and a check reports them.
 """
 
 from __future__ import annotations
@@ -17,21 +19,29 @@ from pxp_fsm.errors import Fault, Place, TableError
 
 
 def faults_of(automaton: Automaton, raw: Mapping[str, Any]) -> list[Fault]:
-    """Every fault of a structurally valid table; `raw` is the file's content, for the places.
+    """Every fault by which a structurally valid table has no meaning; `raw` is the file's content,
+    for the places.
 
-    The checks build on each other: while names are wrong nothing is said of reachability.
+    The checks build on each other: while names are wrong nothing is said of guards.
     """
     rows = _places(raw)
     for checks in (
         (_names(automaton, raw),),
         (_guards(automaton, raw), _determinism(automaton, rows), _payloads(automaton)),
         (_rules(automaton, rows),),
-        (_reachability(automaton), _reception(automaton, rows)),
     ):
         found = [fault for check in checks for fault in check]
         if found:
             return found
     return []
+
+
+def findings_of(automaton: Automaton, raw: Mapping[str, Any]) -> list[Fault]:
+    """What is probably a mistake in a table that has a meaning: unreachable states, traps, rows
+    that are written twice, and tags that are sent and received nowhere.
+    """
+    rows = _places(raw)
+    return [*_reachability(automaton), *_twice(automaton, rows), *_reception(automaton, rows)]
 
 
 UNRECEIVED = "unreceived-tag"
@@ -83,7 +93,7 @@ def _names(automaton: Automaton, raw: Mapping[str, Any]) -> Iterator[Fault]:
             )
     if automaton.initial not in names:
         yield _unknown_state(("initial",), automaton.initial, f"the states are {known}", names)
-    for index, name in enumerate(raw["final"]):
+    for index, name in enumerate(raw.get("final", ())):
         if name not in names:
             yield _unknown_state(("final", index), name, f"the states are {known}", names)
     numbers: dict[int, int] = {}
@@ -218,6 +228,8 @@ def _determinism(automaton: Automaton, places: list[Place]) -> Iterator[Fault]:
             continue
         key = (transition.source, transition.trigger, transition.guard)
         first = by_event.setdefault(key, transition)
+        if first is not transition and replace(first, row=transition.row) == transition:
+            continue  # the same row again: a finding
         if first is not transition:
             under = f" under {transition.guard}" if transition.guard else f" on {transition.action}"
             yield Fault(
@@ -241,6 +253,21 @@ def _determinism(automaton: Automaton, places: list[Place]) -> Iterator[Fault]:
                 f"does already); a session is rebuilt from its tags, so use two tags",
                 "duplicate-tag",
                 transition.label,
+            )
+
+
+def _twice(automaton: Automaton, places: list[Place]) -> Iterator[Fault]:
+    """Rows that say again what an earlier row says."""
+    known: dict[Transition, Transition] = {}
+    for transition, place in zip(automaton.transitions, places, strict=True):
+        first = known.setdefault(replace(transition, row=0), transition)
+        if first is not transition:
+            yield Fault(
+                place,
+                f"row {first.row} says the same ({transition.source} {transition.action}); "
+                f"drop one",
+                "duplicate-row",
+                transition.action,
             )
 
 
@@ -286,7 +313,7 @@ def _reachability(automaton: Automaton) -> Iterator[Fault]:
                 "unreachable-state",
                 state.name,
             )
-        if state.name not in ending:
+        if automaton.final and state.name not in ending:
             yield Fault(
                 ("states", index),
                 f"state {state.name} is a trap: no way leads from it to an end state "

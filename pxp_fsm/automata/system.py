@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pxp_fsm.automata.automaton import Automaton, Kind, Transition
 from pxp_fsm.automata.channels import SYNCHRONOUS, Channel, parse_channel
-from pxp_fsm.automata.soundness import check_peers
+from pxp_fsm.automata.soundness import UNRECEIVED, check_peers
 from pxp_fsm.automata.system_files import SystemFile, in_table, is_system_file, read_system
 from pxp_fsm.automata.tables import load_automaton, table_called
 from pxp_fsm.documents import located, text_of
@@ -46,7 +46,8 @@ class System:
 
     A row that sends and names no partner goes to any member that can take its tag in some state;
     one that receives and names none takes the tag from whoever sends it. Raises `TableError` with
-    every fault: names that are used twice, partners that are no members, tags that nobody takes.
+    every fault: names that are used twice, partners that are no members, tags for which there is no
+    receiver among several. What is probably a mistake, and has a meaning, is in `findings`.
     With `free_names` the members, two or one, may be called by any text, for no row names them and
     nothing of the system is exported: two agents of a session, whose rows may name partners
     elsewhere; a table that is carried out alone, by what happens from outside.
@@ -55,6 +56,9 @@ class System:
     members: tuple[Member, ...]
     channel: Channel = SYNCHRONOUS
     free_names: bool = field(default=False, kw_only=True)
+    located_findings: tuple[Fault, ...] | None = field(
+        default=None, kw_only=True, compare=False, repr=False
+    )
 
     @classmethod
     def load(cls, *tables: str | Path | Automaton, channel: str | None = None) -> System:
@@ -79,11 +83,13 @@ class System:
             members.append((name, load_automaton(table)))
             files.append(Path(table) if Path(table).is_file() else None)
         try:
-            return system_of(members, over or SYNCHRONOUS)
+            system = system_of(members, over or SYNCHRONOUS)
         except TableError as error:
             raise TableError(
                 chain.from_iterable(_located(one, files) for one in error.faults)
             ) from None
+        noted = chain.from_iterable(_located(one, files) for one in system.findings)
+        return replace(system, located_findings=tuple(noted))
 
     def __repr__(self) -> str:
         return f"<System {self.name} over {self.channel.name}>"
@@ -111,6 +117,11 @@ class System:
         found = found or tuple(_problems_of_links(self))
         if found:
             raise TableError(found)
+
+    @property
+    def can_end(self) -> bool:
+        """Whether every member has an end state."""
+        return all(member.automaton.final for member in self.members)
 
     @property
     def name(self) -> str:
@@ -154,15 +165,35 @@ class System:
         if row.partner:
             return (self.places[row.partner],) if row.partner in self.places else ()
         name, opposite = self.members[place].name, _OPPOSITE[row.kind]
-        return tuple(
+        others = tuple(other for other in range(len(self.members)) if other != place)
+        found = tuple(
             other
-            for other, member in enumerate(self.members)
-            if other != place
-            and any(
+            for other in others
+            if any(
                 t.kind is opposite and t.label == row.label and t.partner in ("", name)
-                for t in member.automaton.transitions
+                for t in self.members[other].automaton.transitions
             )
         )
+        # Of two members, what nobody receives can only be sent to the other one.
+        return others if not found and row.kind is Kind.SEND and len(others) == 1 else found
+
+    @cached_property
+    def findings(self) -> tuple[Fault, ...]:
+        """What is probably a mistake in the tables, or in how they are joined: each says where, and
+        what to do. A table that is joined with itself alone has found its own unreceived tags.
+        """
+        if self.located_findings is not None:
+            return self.located_findings
+        tables = {one.automaton.fingerprint: one.automaton for one in self.members}
+        own = [
+            fault
+            for table in tables.values()
+            for fault in table.findings
+            if fault.kind != UNRECEIVED or len(tables) == 1
+        ]
+        found = {fault.value for fault in own if fault.kind == UNRECEIVED}
+        unheard = [fault for fault in _unheard_rows(self) if fault.value not in found]
+        return _once(iter([*own, *unheard]))
 
     @cached_property
     def links(self) -> tuple[tuple[int, int], ...]:
@@ -255,7 +286,7 @@ def system_in(file: SystemFile, channel: Channel | None = None) -> System:
     faults = [Fault(("events", label), said) for label, said in problems.items() if said]
     if faults:
         raise TableError(file.located(faults))
-    return system
+    return replace(system, located_findings=tuple(file.located(system.findings)))
 
 
 def _located(fault: Fault, files: Sequence[Path | None]) -> Iterator[Fault]:
@@ -263,6 +294,9 @@ def _located(fault: Fault, files: Sequence[Path | None]) -> Iterator[Fault]:
 
     Names and channels are given beside the tables.
     """
+    if fault.file:
+        yield fault
+        return
     of_table = fault.path[2:3] in (("rows",), ("table",))
     file = files[int(fault.path[1])] if of_table else None
     if file is None:
@@ -351,8 +385,19 @@ def _problems_of_rows(system: System) -> Iterator[Fault]:
             elif row.partner == member.name:
                 said = f"{where}: {member.name} cannot be its own partner; write another member"
                 yield Fault(path, said)
-            elif row.kind is Kind.SEND and not _is_heard(system, place, row):
-                yield Fault(path, _unheard(system, place, row))
+            elif row.kind is Kind.SEND and not system.partners(place, row):
+                remedy = "or name the one to whom it is sent"
+                said = f"{where}: {_unheard(system, place, row)}, {remedy}"
+                yield Fault(path, said, UNRECEIVED, row.label)
+
+
+def _unheard_rows(system: System) -> Iterator[Fault]:
+    """Rows that send what the member to whom they send it receives in no state."""
+    for place, member in enumerate(system.members):
+        for row in member.automaton.transitions:
+            if row.kind is Kind.SEND and not _is_heard(system, place, row):
+                path = ("members", place, "rows", row.row)
+                yield Fault(path, _unheard(system, place, row), UNRECEIVED, row.label)
 
 
 def _problems_of_links(system: System) -> Iterator[Fault]:

@@ -173,7 +173,9 @@ class TableFile:
         "The name of the automaton at the other end of the channel.", None, default="it is this one"
     )
     initial: Symbol = option("The state in which an agent starts.")
-    final: tuple[Symbol, ...] = option("The end states.", least=1)
+    final: tuple[Symbol, ...] = option(
+        "The end states.", (), default="there is none: the agent goes on for ever", least=1
+    )
     states: tuple[StateEntry, ...] = option("The states.", least=1)
     rows: tuple[RowEntry, ...] = option("What may happen in which state.", least=1)
     parameters: Mapping[str, ParameterEntry] = option(
@@ -217,7 +219,7 @@ TABLE = FileKind(
     "a table",
     "An automaton table of pxp-fsm",
     "One agent's side of a protocol. Written as TOML; the same structure as JSON is accepted too. "
-    "What a schema cannot say (reachability, traps, guards that fit) is checked by the loader.",
+    "What a schema cannot say (names, guards that fit) is checked by the loader.",
     name="automaton",
     error=TableError,
 )

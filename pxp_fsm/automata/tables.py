@@ -22,7 +22,7 @@ from typing import Any
 from pxp_fsm import registry
 from pxp_fsm.automata.automaton import Automaton, Kind, State, Transition
 from pxp_fsm.automata.rules import RuleReader
-from pxp_fsm.automata.soundness import UNRECEIVED, faults_of
+from pxp_fsm.automata.soundness import UNRECEIVED, faults_of, findings_of
 from pxp_fsm.automata.table_files import TABLE
 from pxp_fsm.documents import located, read, text_of
 from pxp_fsm.errors import Fault, TableError, format_path, quoted
@@ -165,10 +165,8 @@ def load_automaton(name_or_path: str | Path) -> Automaton:
     reader = reader_of(path)
     if reader is not None:
         return reader(text, str(path))
-    try:
-        return parse_automaton(text, str(path))
-    except TableError as error:
-        raise TableError(_with_partner(one, path) for one in error.faults) from None
+    table = parse_automaton(text, str(path))
+    return replace(table, findings=tuple(_with_partner(one, path) for one in table.findings))
 
 
 def reader_of(path: Path) -> Callable[[str, str], Automaton] | None:
@@ -201,7 +199,7 @@ def build_automaton(
     name: str,
     rows: Iterable[Mapping[str, Any]],
     *,
-    final: Iterable[str],
+    final: Iterable[str] = (),
     initial: str | None = None,
     states: Mapping[str, str] = MappingProxyType({}),
     guards: Mapping[str, str] = MappingProxyType({}),
@@ -246,7 +244,7 @@ def build_automaton(
         "name": name,
         "title": title or name,
         "initial": next(iter(deciding), "") if initial is None else initial,
-        "final": list(final),
+        **({"final": ends} if (ends := list(final)) else {}),
         "states": [
             {"name": state, "about": states.get(state, "")}
             | ({"guards": [*found]} if found else {})
@@ -282,14 +280,19 @@ def automaton_from(
 ) -> Automaton:
     """The automaton that the content of a file describes, however the file is written.
 
-    `located` finds file and line of faults at paths of `raw`, for the `TableError`.
+    `located` finds file and line of faults at paths of `raw`: those of the `TableError`, or the
+    automaton's `findings`.
     """
     found = list(TABLE.read(raw)[1]) or _size_faults(raw)
     if not found:
         automaton, found = _build(raw)
         found = found or faults_of(automaton, raw)
         if not found:
-            return automaton
+            noted = tuple(located(findings_of(automaton, raw)))
+            # A row that is written twice is taken as one; the finding says where it stands.
+            rows = {replace(row, row=0): row for row in reversed(automaton.transitions)}
+            kept = tuple(row for row in automaton.transitions if rows[replace(row, row=0)] is row)
+            return replace(automaton, transitions=kept, findings=noted)
     raise TableError(located(found))
 
 
@@ -355,7 +358,7 @@ def _build(raw: Mapping[str, Any]) -> tuple[Automaton, list[Fault]]:
         title=raw["title"],
         states=states,
         initial=raw["initial"],
-        final=frozenset(raw["final"]),
+        final=frozenset(raw.get("final", ())),
         guards=MappingProxyType({name: _about(one) for name, one in guards.items()}),
         transitions=transitions,
         source=raw.get("source", ""),

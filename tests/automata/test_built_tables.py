@@ -179,9 +179,9 @@ def test_exactly_as_many_transitions_as_a_table_may_have_are_taken() -> None:
 def test_a_stored_table_is_read_sound_or_not() -> None:
     raw = tomllib.loads(TABLE)
     assert stored_automaton(json.dumps(raw)) == parse_automaton(TABLE)
-    raw["initial"] = "B"
+    raw["rows"].append(raw["rows"][0] | {"to": "C"})
     unsound = stored_automaton(json.dumps(raw))
-    assert unsound.initial == "B"
+    assert len(unsound.transitions) == 5
     assert stored_automaton(json.dumps(raw)) is unsound
     with pytest.raises(TableError):
         parse_automaton(json.dumps(raw), "mine.json")
@@ -201,9 +201,7 @@ def test_the_file_of_a_table_that_receives_the_tag_is_suggested(tmp_path: Path) 
     text = 'format = 1\nname = "one"\ntitle = "One"\ninitial = "A"\nfinal = ["B"]\n'
     text += 'states = [{ name = "A" }, { name = "B" }]\n' + rows
     (tmp_path / "one.toml").write_text(text, "utf-8")
-    with pytest.raises(TableError) as raised:
-        load_automaton(tmp_path / "one.toml")
-    (alone,) = raised.value.faults
+    (alone,) = load_automaton(tmp_path / "one.toml").findings
     assert (alone.kind, alone.value, alone.line) == ("unreceived-tag", "X", 7)
     assert alone.message.endswith("or name the peer's table with peer = ...")
     (tmp_path / "two.toml").write_text(text.replace("one", "two").replace("send", "receive"))
@@ -212,9 +210,7 @@ def test_the_file_of_a_table_that_receives_the_tag_is_suggested(tmp_path: Path) 
         load_automaton(tmp_path / "lost.toml")
     (lost,) = raised.value.faults
     assert lost.message == "unknown state X; the states are A, B"
-    with pytest.raises(TableError) as raised:
-        load_automaton(tmp_path / "one.toml")
-    (beside,) = raised.value.faults
+    (beside,) = load_automaton(tmp_path / "one.toml").findings
     assert isinstance(beside, Fault)
     assert beside.message.startswith(alone.message + "; ")
     assert "two.toml receives it" in beside.message

@@ -22,14 +22,17 @@ Found = list[tuple[Any, ...]]
 
 
 def changed(change: Any, of: str = TABLE) -> Found:
-    """The faults of a table after a change of what is in its file: place, kind, value, allowed."""
+    """The faults of a table after a change of what is in its file: place, kind, value, allowed.
+
+    Those that are errors, or "finding" before those that are none.
+    """
     raw = tomllib.loads(of)
     change(raw)
     try:
-        automaton_from(raw, list)
+        found = automaton_from(raw, list).findings
     except TableError as error:
         return [(one.path, one.kind, one.value, one.allowed) for one in error.faults]
-    return []
+    return [("finding", one.path, one.kind, one.value, one.allowed) for one in found]
 
 
 def set_row(index: int, **keys: Any) -> Any:
@@ -109,7 +112,7 @@ ABC = ("A", "B", "C")
         ),
         (
             lambda raw: (raw["states"].append({"name": "D"}), raw["final"].append("D")),
-            [(("states", 3), "unreachable-state", "D", ())],
+            [("finding", ("states", 3), "unreachable-state", "D", ())],
         ),
         (
             lambda raw: raw["guards"].update(I="idle"),
@@ -155,6 +158,19 @@ ABC = ("A", "B", "C")
             [(("rows", 3), "nondeterminism", "+ASK", ())],
         ),
         (
+            add_row(from_="B", to="C", receive="BYE"),
+            [("finding", ("rows", 3), "duplicate-row", "-BYE", ())],
+        ),
+        (
+            add_row(from_="A", to="B", send="ASK", guard="G"),
+            [("finding", ("rows", 3), "duplicate-row", "+ASK", ())],
+        ),
+        (lambda raw: (raw.pop("final"), set_row(2, to="B")(raw)), []),
+        (
+            lambda raw: (raw.pop("final"), raw["states"].append({"name": "D"})),
+            [("finding", ("states", 3), "unreachable-state", "D", ())],
+        ),
+        (
             add_row(from_="B", to="B", receive="BYE"),
             [(("rows", 3), "nondeterminism", "-BYE", ())],
         ),
@@ -184,8 +200,8 @@ ABC = ("A", "B", "C")
         (
             lambda raw: raw["states"].append({"name": "D"}),
             [
-                (("states", 3), "unreachable-state", "D", ()),
-                (("states", 3), "trap", "D", ()),
+                ("finding", ("states", 3), "unreachable-state", "D", ()),
+                ("finding", ("states", 3), "trap", "D", ()),
             ],
         ),
         (
@@ -193,17 +209,17 @@ ABC = ("A", "B", "C")
                 raw["states"].append({"name": "D"}),
                 add_row(from_="D", to="C", event="E")(raw),
             ),
-            [(("states", 3), "unreachable-state", "D", ())],
+            [("finding", ("states", 3), "unreachable-state", "D", ())],
         ),
-        (set_row(2, to="B"), [(("states", 1), "trap", "B", ())]),
+        (set_row(2, to="B"), [("finding", ("states", 1), "trap", "B", ())]),
         (
             set_row(2, receive="ASK"),
-            [(("rows", 1), "unreceived-tag", "BYE", ())],
+            [("finding", ("rows", 1), "unreceived-tag", "BYE", ())],
         ),
         (lambda raw: (set_row(2, receive="ASK")(raw), raw.update(peer="other")), []),
         (
             lambda raw: (set_row(2, receive="ASK")(raw), raw.update(peer="mine")),
-            [(("rows", 1), "unreceived-tag", "BYE", ())],
+            [("finding", ("rows", 1), "unreceived-tag", "BYE", ())],
         ),
         (set_row(2, receive="ASK", partner="m"), []),
     ],
@@ -226,14 +242,19 @@ def test_faults_of_rows_with_several_tags_and_states_are_at_their_row() -> None:
     raw = {"format": 1, "name": "wide", "title": "Wide", "initial": "A", "final": ["C"]}
     raw |= {"states": [{"name": name} for name in "ABC"], "rows": rows}
 
-    def faults() -> Found:
-        with pytest.raises(TableError) as raised:
-            automaton_from(raw, list)
-        return [(one.path, one.value) for one in raised.value.faults]
+    def findings() -> Found:
+        table = automaton_from(raw, list)
+        assert len(table.transitions) == 10
+        return [(one.path, one.value) for one in table.findings]
 
-    assert faults() == [(("rows", 5), "-Y")]
+    unheard = [(("rows", 1), "Z"), (("rows", 3), "W")]
+    assert findings() == [(("rows", 5), "-Y"), *unheard]
     rows.pop()
-    assert faults() == [(("rows", 1), "Z"), (("rows", 3), "W")]
+    assert findings() == unheard
+    rows.append({"from": "B", "to": "A", "receive": "Y"})
+    with pytest.raises(TableError) as raised:
+        automaton_from(raw, list)
+    assert [(one.path, one.value) for one in raised.value.faults] == [(("rows", 5), "-Y")]
 
 
 def test_a_table_without_guards_declares_none() -> None:
@@ -246,9 +267,7 @@ def test_a_table_without_guards_declares_none() -> None:
 def test_an_event_that_is_called_as_an_unreceived_tag_is_no_fault() -> None:
     add_row(from_="B", to="C", event="BYE")(raw := tomllib.loads(TABLE))
     set_row(2, receive="ASK")(raw)
-    with pytest.raises(TableError) as raised:
-        automaton_from(raw, list)
-    assert [one.path for one in raised.value.faults] == [("rows", 1)]
+    assert [one.path for one in automaton_from(raw, list).findings] == [("rows", 1)]
 
 
 def test_every_row_that_is_ambiguous_is_told() -> None:
@@ -285,8 +304,11 @@ def test_the_rows_of_one_tag_that_name_their_partners_are_different_rows() -> No
         {"from": "B", "to": "A", "receive": "X"},
     ]
     assert len(pxp.build_automaton("apart", rows, final=["B"]).transitions) == 6
+    again = pxp.build_automaton("apart", [*rows, rows[1]], final=["B"])
+    assert len(again.transitions) == 6
+    assert [one.kind for one in again.findings] == ["duplicate-row"]
     with pytest.raises(TableError) as raised:
-        pxp.build_automaton("apart", [*rows, rows[1]], final=["B"])
+        pxp.build_automaton("apart", [*rows, {**rows[1], "to": "A"}], final=["B"])
     (one,) = raised.value.faults
     assert one.kind == "nondeterminism"
     guarded = [
@@ -300,7 +322,7 @@ def test_the_rows_of_one_tag_that_name_their_partners_are_different_rows() -> No
 
 
 def test_checks_build_on_each_other() -> None:
-    """While names are wrong nothing is said of guards; while those are, nothing of reachability."""
+    """While names are wrong nothing is said of guards; while those are, there are no findings."""
     raw = tomllib.loads(TABLE)
     raw["states"] += [{"name": "D"}]
     raw["guards"]["I"] = "idle"

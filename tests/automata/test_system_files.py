@@ -196,7 +196,9 @@ def test_a_table_in_the_place_of_a_system_is_told_to_be_one(tmp_path: Path) -> N
 
 def test_a_tag_that_nobody_receives_is_told_with_the_line_of_its_row(tmp_path: Path) -> None:
     path = written(tmp_path, client=CLIENT.replace('send = "ASK"', 'send = "BEG"'))
-    assert faults(path).startswith("client.toml, line 8: client sends BEG to server, which server")
+    (finding,) = pxp.System.load(path).findings
+    said = str(finding).rpartition("/")[2]
+    assert said.startswith("client.toml, line 8: client sends BEG to server, which server")
 
 
 def test_a_fault_of_a_members_table_is_told_with_the_tables_own_line(tmp_path: Path) -> None:

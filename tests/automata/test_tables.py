@@ -32,20 +32,6 @@ REFUSALS = {
         "state B stands here twice",
         "drop one",
     ),
-    "unreachable state": (
-        '  # a comment between two states\n  { name = "C" },',
-        '  { name = "C" },\n  { name = "D" },\n',
-        10,
-        "state D is unreachable from A",
-        "add a row that leads to it, or drop it",
-    ),
-    "trap": (
-        '{ from = "B", to = "C", receive = ["ASK", "BYE"] }',
-        '{ from = "B", to = "B", receive = ["ASK", "BYE"] }',
-        8,
-        "state B is a trap",
-        "add a row out, or make it final",
-    ),
     "guard of a row undeclared": (
         'guard = "H"',
         'guard = "X"',
@@ -111,13 +97,6 @@ REFUSALS = {
         "a second row sends ASK from A (row 1 does already)",
         "use two tags",
     ),
-    "tag that nobody receives": (
-        '["ASK", "BYE"]',
-        '"ASK"',
-        14,
-        "BYE is sent, but no state of the peer receives it",
-        "peer = ...",
-    ),
     "unknown key": ('title = "Mine"', 'titel = "Mine"', 3, "unknown key titel", "known here: "),
     "unknown key in a row": (
         'guard = "H", send',
@@ -169,6 +148,50 @@ def test_a_refusal_names_file_line_and_remedy(case: str) -> None:
     found = problems(TABLE.replace(old, new, 1))
     assert any(
         p.startswith("mine.toml") and f"line {line}" in p and wrong in p and remedy in p
+        for p in found
+    ), found
+
+
+FINDINGS = {
+    "unreachable state": (
+        '  # a comment between two states\n  { name = "C" },',
+        '  { name = "C" },\n  { name = "D" },\n',
+        10,
+        "state D is unreachable from A",
+        "add a row that leads to it, or drop it",
+    ),
+    "trap": (
+        '{ from = "B", to = "C", receive = ["ASK", "BYE"] }',
+        '{ from = "B", to = "B", receive = ["ASK", "BYE"] }',
+        8,
+        "state B is a trap",
+        "add a row out, or make it final",
+    ),
+    "tag that nobody receives": (
+        '["ASK", "BYE"]',
+        '"ASK"',
+        14,
+        "BYE is sent, but no state of the peer receives it",
+        "peer = ...",
+    ),
+    "row that is written twice": (
+        "  # line 15",
+        '\n  { from = "B", to = "C", receive = "ASK" },',
+        16,
+        "row 3 says the same (B -ASK)",
+        "drop one",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FINDINGS)
+def test_a_finding_names_file_line_and_remedy(case: str) -> None:
+    old, new, line, wrong, remedy = FINDINGS[case]
+    assert old in TABLE
+    assert parse_automaton(TABLE).findings == ()
+    found = [str(one) for one in parse_automaton(TABLE.replace(old, new, 1)).findings]
+    assert any(
+        p.startswith("table.toml") and f"line {line}" in p and wrong in p and remedy in p
         for p in found
     ), found
 

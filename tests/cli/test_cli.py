@@ -154,7 +154,7 @@ def test_a_broken_table_is_refused_with_file_line_and_remedy(tmp_path: Path) -> 
     (tmp_path / "mine.toml").write_text('format = 1\nname = "mine"\ntitle = "M"\ninitial = "A"\n')
     done = pxp("draw", "mine.toml", cwd=tmp_path)
     assert done.returncode == 2
-    assert "mine.toml, line 1: final, states, rows are missing; add them" in done.stderr
+    assert "mine.toml, line 1: states, rows are missing; add them" in done.stderr
 
 
 def test_a_malformed_row_is_named_and_nothing_is_run(tmp_path: Path) -> None:

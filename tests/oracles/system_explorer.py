@@ -105,8 +105,7 @@ def commits(system: System, channel: Channel, i: int, row: Transition) -> bool:
         return True
 
     def buffers(of: Transition) -> set[int]:
-        name = system.members[i].name
-        return {j for j in _partners(system, i, of) if any(_receiving(system, j, of.label, name))}
+        return {j for j in _partners(system, i, of) if _goes_to(system, i, j, of)}
 
     others = [r for r in system.members[i].automaton.transitions if r.source == row.source]
     return any(r.kind is not Kind.SEND or not r.guard or buffers(r) != buffers(row) for r in others)
@@ -123,7 +122,7 @@ def _with(
         for other in _receiving(system, j, row.label, name):
             if other.source == at[j] and not place.chosen[j]:
                 yield Place(_put(moved, j, other.target), (), free)
-    elif row.kind is Kind.SEND and any(_receiving(system, j, row.label, name)):
+    elif row.kind is Kind.SEND and _goes_to(system, i, j, row):
         on_way = buffers.get((i, j), ())
         channel = channel.of(name, system.members[j].name)
         if len(on_way) < channel.capacity:
@@ -142,6 +141,12 @@ def _with(
             yield Place(moved, _on_way({**buffers, (j, i): tuple(rest)}), free)
             if channel.duplicating:
                 yield Place(moved, place.buffers, free)
+
+
+def _goes_to(system: System, i: int, j: int, row: Transition) -> bool:
+    """Whether a row sends to j: it names j, j has a row for the tag, or there is nobody else."""
+    heard = any(_receiving(system, j, row.label, system.members[i].name))
+    return heard or bool(row.partner) or len(system.members) == 2
 
 
 def _receiving(system: System, j: int, tag: str, sender: str) -> Iterator[Transition]:

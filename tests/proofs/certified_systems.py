@@ -26,7 +26,6 @@ from proofs.systems import (
     parse_channel,
 )
 from proofs.systems.propositions import of_steps, vocabulary
-from proofs.systems.results import MACHINE, TITLES
 from pxp_fsm.automata.automaton import Automaton, State
 from pxp_fsm.automata.serialization import document
 from tests.proofs import test_compatibility as compatible
@@ -38,7 +37,7 @@ from tests.proofs.random_systems import (
 )
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-STANDARD = [name for name in TITLES if name != MACHINE]
+STANDARD = recheck.STANDARD
 SMALL = Effort(150)
 
 
