@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 
 from pxp_fsm.artifacts import package_fingerprint
 from pxp_fsm.errors import NoAnswer, require_extra
@@ -102,7 +103,11 @@ class Retrosynthesis:
         bundled = builtin_sources(same_product) if examples is None else named_alone()
         self._sources = sources or bundled
         self._lessons = list(lessons)
-        self._examples = None if examples is None else tuple(examples)
+        known = tuple(examples or ())
+        self._begun = None if examples is None else len(known)
+        # Drawing one takes 20 ms, and is put off: where a model answers in the machine's place, its
+        # name is read, and no more.
+        self._drawn: Callable[[], tuple[Lesson, ...]] = lambda: known
 
     @classmethod
     def beginning_with(cls, number: int, draw: str) -> Retrosynthesis:
@@ -113,14 +118,16 @@ class Retrosynthesis:
         >>> len(machine.examples)
         20
         """
-        return cls(examples=drawn(number, draw))
+        begun = cls(examples=())
+        begun._begun, begun._drawn = number, cache(partial(drawn, number, draw))
+        return begun
 
     @property
     def name(self) -> str:
         """With a fingerprint of what the answers depend on: its files, and the version of RDKit."""
         from rdkit.rdBase import rdkitVersion
 
-        begun = "" if self._examples is None else f" from {len(self._examples)} precedents"
+        begun = "" if self._begun is None else f" from {self._begun} precedents"
         return f"retrosynthesis{begun} {package_fingerprint(__package__, _FILES, rdkitVersion)}"
 
     @property
@@ -131,15 +138,19 @@ class Retrosynthesis:
     @property
     def examples(self) -> tuple[Lesson, ...]:
         """The precedents that it began with; none where it has all of them."""
-        return self._examples or ()
+        return self._drawn()
 
     def untouched(self) -> Retrosynthesis:
         """The same predictor as it was before it learned anything."""
-        return Retrosynthesis(self._sources, examples=self._examples)
+        other = copy.copy(self)
+        other._lessons = []
+        return other
 
     def copy(self) -> Retrosynthesis:
         """The same predictor with what it has learned, to learn on from apart."""
-        return Retrosynthesis(self._sources, self._lessons, examples=self._examples)
+        other = copy.copy(self)
+        other._lessons = list(self._lessons)
+        return other
 
     async def answer(self, question: Question) -> Answer:
         best = self.rank(question.instance.x, 1)[0]
@@ -194,9 +205,9 @@ class Retrosynthesis:
         product, found = _derived(smiles, self._sources)
         if not found:
             raise NoAnswer(f"no reaction template applies to {smiles[:80]!r}")
-        if self._examples is None:
+        if self._begun is None:
             return product, lifted(product, found, self._lessons)
-        return product, counted(product, found, (*self._examples, *self._lessons))
+        return product, counted(product, found, (*self.examples, *self._lessons))
 
     def why_not(self, smiles: str, reactants: str) -> str:
         """Why the answer to the product `smiles` is not `reactants`: rank, reaction, precedents.
