@@ -3,13 +3,18 @@
 What is stored stands in chains (`chain.py`). Whoever adds to one moves its head, by a statement
 that moves it only from where the writer has seen it: so a message takes one transaction and no
 query, and of several processes that add to one chain none overwrites what another has added.
+
+What a call to a model took is held until the message that comes of it is stored, in the same
+transaction: so such a message takes two, that before the call included.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
@@ -67,6 +72,29 @@ Made = Callable[[Head], tuple[Head, Steps]]
 """What is added to a chain after its head: its head then, and the statements."""
 Stored = Callable[[Connection], bool]
 """Whether what is to be added is stored already; raises where it must not be added."""
+
+
+@dataclass(frozen=True)
+class Addition:
+    """What is added to the chain of `kind` and `name`, by `made` unless it is `stored`.
+
+    `table` is that of its row where several writers number theirs in the chain; `tried` are the
+    heads with which it may have been stored.
+    """
+
+    kind: str
+    name: str
+    made: Made
+    stored: Stored
+    table: str = ""
+    tried: list[Head] = field(default_factory=list)
+
+    @property
+    def chain(self) -> tuple[str, str]:
+        """Which chain it is added to."""
+        return self.kind, self.name
+
+
 _NUMBER = re.compile(r"-([0-9]{1,18})$")
 
 
@@ -104,6 +132,9 @@ class SqlBlackboard:
         self._salts: dict[str, str] = {}
         self._locks = Locks(self.engine, self.shown, patience)
         self._started: set[str] = set()
+        self._held: list[Addition] = []
+        self._work: dict[str, Head] = {}
+        self._overtaken: dict[str, int] = {}
 
     @cached_property
     def sql(self) -> rows.Prepared:
@@ -117,9 +148,12 @@ class SqlBlackboard:
         self.dispose()
 
     def dispose(self) -> None:
-        """Unlock every run and close every connection."""
-        self._locks.free_all()
-        self.engine.dispose()
+        """Store what is held, unlock every run and close every connection."""
+        try:
+            self.flush()
+        finally:
+            self._locks.free_all()
+            self.engine.dispose()
 
     def lock(self, run: str, *, shared: bool = False) -> None:
         """Lock `run` for this blackboard, until `unlock`, `dispose` or the end of the process.
@@ -192,7 +226,7 @@ class SqlBlackboard:
             begins = (0, "") if is_stored else begins
             return is_stored
 
-        self._extend("sessions", record.run, made, begun, "sessions")
+        self._extend(Addition("sessions", record.run, made, begun, "sessions"))
         self._started.add(record.session)
         if begins[1]:
             self._heads["events", record.session] = begins
@@ -283,7 +317,7 @@ class SqlBlackboard:
 
         if self._heads.get(("events", session), (number - 1,))[0] != number - 1:
             del self._heads["events", session]  # it is not as this process knows it: look
-        self._extend("events", session, made, stored)
+        self._extend(Addition("events", session, made, stored))
 
     def close(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
         """Record how a session ended; refused where it has ended otherwise before."""
@@ -310,7 +344,7 @@ class SqlBlackboard:
                 raise BlackboardError(f"session {session} has ended already ({found})")
             return found is not None
 
-        self._extend("events", session, made, stored)
+        self._extend(Addition("events", session, made, stored))
         self._heads.pop(("events", session), None)
         self._salts.pop(session, None)
 
@@ -326,61 +360,155 @@ class SqlBlackboard:
 
         Its number there. `steps` are done before it, in the same transaction.
         """
-        kind = next(
-            name
-            for name, tables in schema.RECORDS.items()
-            if schema.metadata.tables[table] in tables
-        )
+        return self._extend(self._row(table, run, row, steps, stored))
+
+    def hold(
+        self,
+        table: str,
+        run: str,
+        row: Row,
+        steps: Steps = (),
+        stored: Stored = lambda _connection: False,
+    ) -> None:
+        """Store what `record` would, together with whatever is stored next.
+
+        That is at the latest when the running task waits for something, and at once where no event
+        loop runs. Whoever stores or reads next has the error of what could not be stored.
+        """
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            self.record(table, run, row, steps, stored)
+            return
+        if not self._held:
+            loop.call_soon(self._flush_soon)
+        self._held.append(self._row(table, run, row, steps, stored))
+
+    def flush(self) -> None:
+        """Store what is held; raises `BlackboardError` where it cannot be."""
+        if self._held:
+            self._extend()
+
+    def _flush_soon(self) -> None:
+        """Store what is held; what cannot be is held on, until somebody can have the error."""
+        held = list(self._held)
+        try:
+            self.flush()
+        except BlackboardError:
+            self._held[:0] = held
+
+    def _row(self, table: str, run: str, row: Row, steps: Steps, stored: Stored) -> Addition:
+        """A row in a `table` of `schema.RECORDS` as what is added to its chain of `run`."""
+        named = schema.metadata.tables[table]
+        kind = next(kind for kind, tables in schema.RECORDS.items() if named in tables)
 
         def made(head: Head) -> tuple[Head, Steps]:
             new = {**row, "run": run, "number": head[0] + 1}
             new["chain"] = link = chain.link(head[1], table, new)
             return (head[0] + 1, link), [*steps, (self.sql.add[table], [new])]
 
-        return self._extend(kind, run, made, stored, table)
+        return Addition(kind, run, made, stored, table)
 
-    def _extend(self, kind: str, name: str, made: Made, stored: Stored, table: str = "") -> int:
-        """The number of what is added to a chain, in one transaction.
+    def overtaken(self, run: str) -> int:
+        """How often it was found that another process had added to the record of `run`'s work."""
+        return self._overtaken.get(run, 0)
 
-        It comes after the head that this process has seen last, without a query; where another
-        process has added to the chain since, the head does not move, nothing is stored, and it
-        comes after the head that is stored. `table` is that whose rows are numbered in a chain of
-        several writers. The answer to a commit may be lost, and not the commit: what was tried is
-        looked for before it is stored again.
+    def _extend(self, *own: Addition) -> int:
+        """Add to chains, after what is held, in one transaction; the number of the last addition.
+
+        It comes after the heads that this process has seen last, without a query; where another
+        process has added to one of the chains since, no head moves, nothing is stored, and it comes
+        after the heads that are stored. The answer to a commit may be lost, and not the commit:
+        what was tried is looked for before it is stored again.
+
+        What is held comes first: of several processes that add to the work of a run and to chains
+        of their own, all lock the former before the latter.
         """
-        known = self._heads.pop((kind, name), None)
-        tried: list[Head] = []
-        if known is not None and not (table and self.holds(name, shared=True)):
-            new, steps = made(known)
-            tried.append(new)
-            if self._commit(rows.moved(kind, name, known, new), steps):
-                self._heads[kind, name] = new
-                return new[0]
-
-        def store(connection: Connection) -> tuple[Head, int]:
-            found = connection.execute(rows.HEAD, {"of": kind, "named": name}).one_or_none()
-            if found is None:
-                what = "session" if kind == "events" else "run"
-                raise BlackboardError(f"{self.shown}: refused, there is no {what} {quoted(name)}")
-            head = found.number, found.chain
-            for number, link in tried:
-                at = {"named": name, "at": number}
-                if (number, link) == head or (
-                    table and connection.scalar(_LINKS[table], at) == link
-                ):
-                    return head, number
-            if stored(connection):
-                return head, head[0]
-            new, steps = made(head)
-            tried.append(new)
-            move = rows.moved(kind, name, head, new)
-            for statement, values in [(self.sql.move_head, [move]), *steps]:
-                for row in values:
-                    connection.exec_driver_sql(statement, row)
-            return new, new[0]
-
-        self._heads[kind, name], number = self.write(store)
+        held, self._held = self._held, []
+        additions = [*held, *own]
+        with suppress(BlackboardError):  # looking has the same, or finds that it is not so
+            number = self._add_unseen(additions)
+            if number is not None:
+                return number
+        try:
+            return self._look(additions)
+        except BlackboardError:
+            if not (held and own):
+                raise
+        try:  # neither is lost because the other is refused
+            self._look(held)
+        finally:
+            number = self._look(own)
         return number
+
+    def _add_unseen(self, additions: Sequence[Addition]) -> int | None:
+        """Add to chains where this process has left them; None where that is not known to be done.
+
+        The heads are not known any more then.
+        """
+        heads = {one.chain: head for one in additions if (head := self._heads.pop(one.chain, None))}
+        shared = any(one.table and self.holds(one.name, shared=True) for one in additions)
+        if shared or not all(one.chain in heads for one in additions):
+            return None
+        moves, steps = list[Row](), list[tuple[str, Sequence[Row]]]()
+        for one in additions:
+            new, added = one.made(heads[one.chain])
+            one.tried.append(new)
+            moves.append(rows.moved(*one.chain, heads[one.chain], new))
+            steps += added
+            heads[one.chain] = new
+        if not self._commit(moves, steps):
+            return None
+        self._note(heads)
+        return additions[-1].tried[-1][0]
+
+    def _look(self, additions: Sequence[Addition]) -> int:
+        """Add to chains after the heads that are stored; the number of the last addition."""
+
+        def store(connection: Connection) -> tuple[dict[tuple[str, str], Head], int]:
+            heads, number = dict[tuple[str, str], Head](), 0
+            for one in additions:
+                latest = heads.get(one.chain) or self._work.get(one.name)
+                heads[one.chain], number = self._add(connection, one, latest)
+            return heads, number
+
+        heads, number = self.write(store)
+        self._note(heads)
+        return number
+
+    def _note(self, heads: Mapping[tuple[str, str], Head]) -> None:
+        """Note where chains are."""
+        self._heads.update(heads)
+        self._work.update({name: head for (kind, name), head in heads.items() if kind == "work"})
+
+    def _add(
+        self, connection: Connection, addition: Addition, latest: Head | None
+    ) -> tuple[Head, int]:
+        """The head of a chain with an addition, and its number, unless it is stored already.
+
+        `latest` is where this process has left the chain.
+        """
+        kind, name, table = addition.kind, addition.name, addition.table
+        found = connection.execute(rows.HEAD, {"of": kind, "named": name}).one_or_none()
+        if found is None:
+            what = "session" if kind == "events" else "run"
+            raise BlackboardError(f"{self.shown}: refused, there is no {what} {quoted(name)}")
+        head = found.number, found.chain
+        if kind == "work" and latest is not None and head not in (latest, *addition.tried):
+            self._overtaken[name] = self._overtaken.get(name, 0) + 1
+        for number, link in addition.tried:
+            at = {"named": name, "at": number}
+            if (number, link) == head or (table and connection.scalar(_LINKS[table], at) == link):
+                return head, number
+        if addition.stored(connection):
+            return head, head[0]
+        new, steps = addition.made(head)
+        addition.tried.append(new)
+        move = rows.moved(kind, name, head, new)
+        for statement, values in [(self.sql.move_head, [move]), *steps]:
+            for row in values:
+                connection.exec_driver_sql(statement, row)
+        return new, new[0]
 
     def spending(self, run: str) -> Spending:
         """What a run has spent on models."""
@@ -478,13 +606,17 @@ class SqlBlackboard:
 
         return retried(once, self.patience)
 
-    def _commit(self, move: Row, steps: Steps) -> bool:
+    def _commit(self, moves: Sequence[Row], steps: Steps) -> bool:
         """Whether this was committed (see `rows.commit`); where not, `write` finds out why."""
         self._place.check()
-        return rows.commit(self.engine, (self.sql.move_head, move), steps)
+        return rows.commit(self.engine, (self.sql.move_head, moves), steps)
 
     def read(self, work: Callable[[Connection], T]) -> T:
-        """What `work` reads with a connection; it is repeated where the database was away."""
+        """What `work` reads with a connection; it is repeated where the database was away.
+
+        What is held is stored before.
+        """
+        self.flush()
 
         def once() -> T:
             with translated_errors(self.shown), self.engine.connect() as connection:

@@ -56,7 +56,7 @@ class CallsOf:
     run: str = ""
     _prompts: dict[str, Prompts] = field(default_factory=dict, repr=False)
     _reserved: dict[str, int] = field(default_factory=dict, repr=False)
-    _latest: dict[str, int] = field(default_factory=dict, repr=False)
+    _overtaken: dict[str, int] = field(default_factory=dict, repr=False)
 
     def keep(self, call: Call) -> None:
         run, session = self.run, call.request.session
@@ -77,7 +77,7 @@ class CallsOf:
             (self.board.sql.add["prompts"], [new] if new else []),
             (self.board.sql.keep_text, rows.text_rows(said, salt)),
         ]
-        self._latest[run] = self.board.record("calls", run, row, steps, stored)
+        self.board.hold("calls", run, row, steps, stored)
         known[asked] = prompt, salt
 
     def reserve(self, model: str, request: ModelRequest, dollars: float | None) -> Reservation:
@@ -90,10 +90,10 @@ class CallsOf:
             "reserved": dollars,
             "created": rows.now(),
         }
-        number = self.board.record("reservations", run, row)
-        before, latest = self._reserved.get(run), self._latest.get(run, 0)
-        self._reserved[run] = self._latest[run] = number
-        alone = number == latest + 1 or self.board.holds(run, shared=True)
+        number, overtaken = self.board.record("reservations", run, row), self.board.overtaken(run)
+        before, known = self._reserved.get(run), self._overtaken.get(run, 0)
+        self._reserved[run], self._overtaken[run] = number, overtaken
+        alone = overtaken == known or self.board.holds(run, shared=True)
         if before is not None and not alone:
             r = schema.reservations.c
             query = select(r.number).where(r.run == run, r.number > before, r.number < number)
@@ -117,7 +117,7 @@ class CallsOf:
             return connection.scalar(settled) is not None
 
         row: Row = {"reservation": number, "dollars": dollars, "created": rows.now()}
-        self._latest[run] = self.board.record("settlements", run, row, (), stored)
+        self.board.hold("settlements", run, row, (), stored)
 
 
 calls, events, prompts, sessions, texts = (

@@ -485,12 +485,12 @@ def lock_runs(connection: Connection) -> None:
         connection.execute(text("LOCK TABLE runs IN SHARE ROW EXCLUSIVE MODE"))
 
 
-def commit(engine: Engine, head: tuple[str, Row], steps: Steps) -> bool:
-    """Whether `head` and all of `steps` were committed as one transaction.
+def commit(engine: Engine, heads: tuple[str, Sequence[Row]], steps: Steps) -> bool:
+    """Whether `heads` and all of `steps` were committed as one transaction.
 
-    `head` moves the head of a chain. Where that is not where the writer thinks, somebody else has
-    added to the chain: nothing is done. It comes first, so that of several writers the others wait.
-    PostgreSQL's driver begins transactions itself.
+    `heads` moves the heads of chains. Where one is not where the writer thinks, somebody else has
+    added to the chain: nothing is done. They come first, so that of several writers the others
+    wait. PostgreSQL's driver begins transactions itself.
 
     False where the database or its driver objects. Whether a commit was done whose answer was lost
     is then not known: who asks must look, and learns on the way what the matter was.
@@ -503,9 +503,11 @@ def commit(engine: Engine, head: tuple[str, Row], steps: Steps) -> bool:
     try:
         if engine.dialect.name == "sqlite":
             cursor.execute("BEGIN IMMEDIATE")
-        cursor.execute(*head)
-        if cursor.rowcount != 1:
-            return False
+        statement, moves = heads
+        for move in moves:
+            cursor.execute(statement, move)
+            if cursor.rowcount != 1:
+                return False
         for statement, rows in steps:
             for row in rows:  # psycopg's executemany has a pipeline, dearer than so few rows
                 cursor.execute(statement, row)

@@ -106,12 +106,15 @@ async def serving_of(
 
     Who shares the run with other processes has its own part of what is left of the caps.
     """
-    async with Serving(
-        settings,
-        meter,
-        ledger=CallsOf(board, run),
-        spent=NOTHING_SPENT if board.holds(run, shared=True) else board.spending(run),
-        known=board.replies(run),
-        on_wait=on_wait,
-    ) as serving:
-        yield serving
+    try:
+        async with Serving(
+            settings,
+            meter,
+            ledger=CallsOf(board, run),
+            spent=NOTHING_SPENT if board.holds(run, shared=True) else board.spending(run),
+            known=board.replies(run),
+            on_wait=on_wait,
+        ) as serving:
+            yield serving
+    finally:
+        board.flush()

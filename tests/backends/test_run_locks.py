@@ -263,10 +263,12 @@ def test_a_run_whose_models_were_asked_elsewhere_meanwhile_asks_them_nothing(
 ) -> None:
     """It had lost its lock, and another process began and ended in between."""
     board.start_run(RUN)
-    first, other = CallsOf(board, RUN.run), CallsOf(board, RUN.run)
-    board.lock(RUN.run)
-    first.settle(first.reserve("m", ModelRequest("", ()), 1.0), 1.0)
-    other.settle(other.reserve("m", ModelRequest("", ()), 1.0), 1.0)
+    url = board.engine.url.render_as_string(hide_password=False)
+    with SqlBlackboard(url) as elsewhere:
+        first, other = CallsOf(board, RUN.run), CallsOf(elsewhere, RUN.run)
+        board.lock(RUN.run)
+        first.settle(first.reserve("m", ModelRequest("", ()), 1.0), 1.0)
+        other.settle(other.reserve("m", ModelRequest("", ()), 1.0), 1.0)
     with pytest.raises(Halted, match="another process has asked the models of run"):
         first.reserve("m", ModelRequest("", ()), 1.0)
     assert board.spending(RUN.run).dollars == 2.0
