@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from proofs import logic as logic
     from proofs.check import check as check
     from proofs.check import prove as prove
+    from proofs.compare import compare as compare
     from proofs.core.results import Result as Result
     from pxp_fsm import diagrams as diagrams
     from pxp_fsm import experiments as experiments
@@ -71,6 +72,7 @@ _load, _names = attach(
         "backends.databases.blackboard": "open_blackboard",
         "guards.text": "exact normalised_text",
         "proofs.check": "check prove",
+        "proofs.compare": "compare",
         "proofs.core.results": "Result",
         "pxp_fsm.automata.automaton": "Automaton",
         "pxp_fsm.automata.system": "System",

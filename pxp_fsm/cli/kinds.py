@@ -28,6 +28,8 @@ DATABASE, RUN, SESSION, DATA = "database", "run", "session", "data"
 _EXPORT_TABLES = _entry("in the format of another tool", "exchange:tables", "storage:ExportTables")
 _CHECK_TABLES = _entry("its properties, or a formula", "check:tables", "check:CheckTables")
 
+_COMPARE_TABLES = _entry("inclusion and equivalence", "compare:tables", "results:CompareTables")
+
 _SERVE_TABLES = _entry("its behaviour, step by step", "explore:tables", "serve:ServeTables")
 _SERVE_RUNS = _entry("its people and assistants", "serve:serve", "serve:ServeRuns")
 _SERVE_SYSTEM = _entry(
@@ -40,6 +42,7 @@ _OWN = {
         "a table",
         {
             "check": _CHECK_TABLES,
+            "compare": _COMPARE_TABLES,
             "draw": _entry("its automaton, or a counterexample", "draw:tables", "draw:DrawTable"),
             "export": _EXPORT_TABLES,
             "serve": _SERVE_TABLES,
@@ -52,6 +55,7 @@ _OWN = {
         "a system",
         {
             "check": _CHECK_TABLES,
+            "compare": _COMPARE_TABLES,
             "draw": _entry("its members, or a counterexample", "draw:tables", "draw:DrawSystem"),
             "export": _EXPORT_TABLES,
             "run": _RUN_TASK,

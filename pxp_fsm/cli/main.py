@@ -61,7 +61,9 @@ SECTIONS = {
         "report": _entry(
             "report tables and figures of runs", "report:report", "results:ReportOptions"
         ),
-        "compare": _general("compare two runs, experiments or networks", "results:CompareOptions"),
+        "compare": _general(
+            "compare two tables, systems, runs, experiments or networks", "results:CompareOptions"
+        ),
         "monitor": _entry(
             "evaluate temporal formulas on recorded sessions",
             "monitor:monitor",
@@ -217,11 +219,11 @@ def _describe(error: OSError) -> str:
 
 _EXIT_CODES = """Exit codes: 0 success; 1 a stored run was changed (verify), a run
 contains messages that no correct agent could have sent (audit), a verdict is not the expected one
-(check), a formula is false (monitor), a program differs from its table (conform), or a package is
-shadowed (doctor); 2 the request or its data cannot be used; 3 a database or a disk failed; 4 a
-verdict is unknown (check, conform), or a session could not be read (monitor); 5 a fault of a member
-ended a session (run); 130 stopped by Ctrl-C
-(every message sent so far is stored); 141 the reader of the pipe has closed it."""
+(check), a relation does not hold (compare), a formula is false (monitor), a program differs from
+its table (conform), or a package is shadowed (doctor); 2 the request or its data cannot be used; 3
+a database or a disk failed; 4 a verdict is unknown (check, compare, conform), or a session could
+not be read (monitor); 5 a fault of a member ended a session (run); 130 stopped by Ctrl-C (every
+message sent so far is stored); 141 the reader of the pipe has closed it."""
 
 
 @click.group(

@@ -46,6 +46,7 @@ NAMES = [
     "build_automaton",
     "check",
     "classify",
+    "compare",
     "draw",
     "exact",
     "load_automaton",

@@ -46,7 +46,12 @@ class ReportOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class CompareOptions:
-    """Compare X with Y: two runs, two experiments, or two networks."""
+    """Compare X with Y: two tables, two systems, two runs, two experiments, or two networks.
+
+    Of tables and systems it is decided whether X is included in Y, and whether they are equivalent
+    (pxp help refinement). Exit code 1: a relation that has to hold does not. Exit code 4: it is not
+    known.
+    """
 
     without: ClassVar[str] = "run"
     what: tuple[str, ...] = option("", (), argument=True, metavar="X Y", listed="runs")
@@ -59,6 +64,42 @@ class CompareRuns:
     first: str = option(argument=True)
     second: str = option(argument=True)
     database: str = common.database()
+    as_json: bool = common.as_json()
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareTables:
+    """Compare two tables, or two systems by their files: inclusion, and equivalence."""
+
+    first: str = option(argument=True)
+    second: str = option(argument=True)
+    relations: tuple[str, ...] = option(
+        "Decide only this relation, which has to hold: trace-inclusion, simulation, "
+        "strong-bisimilarity, weak-bisimilarity; repeatable.",
+        (),
+        name="relation",
+        metavar="NAME",
+        default="all; trace-inclusion has to hold",
+    )
+    hide: tuple[str, ...] = option(
+        "Actions that nobody observes, such as '!LOG' or 'hub>log *', where * is any text; "
+        "repeatable.",
+        (),
+        metavar="PATTERN",
+    )
+    limit: int | None = option(
+        "Explore at most so many states of a system; beyond, the verdict is UNKNOWN.",
+        None,
+        metavar="STATES",
+        least=1,
+    )
+    memory: int | None = option(
+        "Explore a system until the process uses this memory; beyond, the verdict is UNKNOWN.",
+        None,
+        metavar="MB",
+        default="half of what there is",
+        least=1,
+    )
     as_json: bool = common.as_json()
 
 

@@ -1,0 +1,102 @@
+"""`compare`: whether a table or a system refines another, or is equivalent to it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+
+from proofs.check import Results
+from proofs.core.explore import TooLarge
+from proofs.core.limits import UNLIMITED, Effort, half_of_memory
+from proofs.core.results import Result, Status, Verdict, stopped
+from proofs.refinement.behaviour import ActionGraph, behaviour_of
+from proofs.refinement.relations import TITLES, TRACES, Refinement
+from pxp_fsm.automata.automaton import Automaton
+from pxp_fsm.automata.system import System
+from pxp_fsm.automata.system_files import is_system_file
+from pxp_fsm.automata.tables import load_automaton
+from pxp_fsm.errors import UsageError, quoted, unknown_name
+
+
+def compare(
+    first: System | Automaton | str,
+    second: System | Automaton | str,
+    *relations: str,
+    hide: Iterable[str] = (),
+    limit: int | None = None,
+    memory: int | None = None,
+) -> Results:
+    """Compare two tables, or two systems: what `pxp compare` prints, result by result.
+
+    Each is a value, a name or a file. The relations are `trace-inclusion` and `simulation` (of the
+    first in the second), `strong-bisimilarity` and `weak-bisimilarity`. Those that are named have
+    to hold; without names all are decided, and only `trace-inclusion` has to. Actions that fit a
+    pattern in `hide`, in which `*` is any text, are observed by nobody. Systems are explored up to
+    `limit` states and `memory` MB.
+
+    >>> import pxp_fsm as pxp
+    >>> for result in pxp.compare("pxp", "pxp_hang_up", "trace-inclusion", "strong-bisimilarity"):
+    ...     print(result.status, result.trace)
+    HOLDS None
+    FAILS +INIT, +TERM
+
+    Raises `UsageError` for what is neither a table nor a system, a table beside a system, an
+    unknown relation, and a pattern that no action fits; `TableError` for a table.
+    """
+    for name in relations:
+        if name not in TITLES:
+            raise unknown_name("relation", name, TITLES)
+    subjects = _subject(first), _subject(second)
+    patterns = (hide,) if isinstance(hide, str) else tuple(hide)
+    effort = Effort(
+        UNLIMITED if limit is None else limit, half_of_memory() if memory is None else memory
+    )
+    return Results(_compared(subjects, relations, patterns, effort))
+
+
+def _subject(given: System | Automaton | str) -> System | Automaton:
+    if isinstance(given, System | Automaton):
+        return given
+    if not isinstance(given, str):
+        raise UsageError(
+            f"compare takes a System, an automaton, or its name or file, not {quoted(given)}"
+        )
+    return System.load(given) if is_system_file(given) else load_automaton(given)
+
+
+def _compared(
+    subjects: tuple[System | Automaton, System | Automaton],
+    relations: tuple[str, ...],
+    hidden: tuple[str, ...],
+    effort: Effort,
+) -> Iterator[Result]:
+    required = relations or (TRACES,)
+    title = " and ".join(_name(one) for one in subjects)
+    found: Refinement | None = None
+    for name in relations or TITLES:
+        started = time.perf_counter()
+        try:
+            if found is None:
+                sides: list[ActionGraph] = [behaviour_of(one, effort) for one in subjects]
+                found = Refinement.of(sides[0], sides[1], hidden)
+            verdict = found.decide(name)
+        except TooLarge as error:
+            verdict = Verdict(Status.UNKNOWN, str(error))
+        except Exception as error:  # noqa: BLE001 - what machines refuse is a verdict, the rest is raised
+            verdict = stopped(error)
+        yield Result(
+            title,
+            name,
+            TITLES[name],
+            ", ".join(f"{pattern} hidden" for pattern in hidden) or "nothing hidden",
+            verdict,
+            Status.HOLDS if name in required else None,
+            time.perf_counter() - started,
+            title,
+        )
+
+
+def _name(subject: System | Automaton) -> str:
+    if isinstance(subject, Automaton):
+        return subject.name
+    return f"({subject.name} over {subject.channel.name})"

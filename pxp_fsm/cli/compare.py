@@ -1,0 +1,31 @@
+"""`pxp compare`: whether a table or a system refines another, or is equivalent to it."""
+
+from __future__ import annotations
+
+import click
+
+from proofs.compare import compare
+from proofs.core.results import table
+from pxp_fsm.cli.options import results as options
+from pxp_fsm.cli.presentation import results
+from pxp_fsm.cli.presentation.text import printable
+
+
+def tables(request: options.CompareTables) -> int:
+    """Decide the relations, and show the results."""
+    found = tuple(
+        compare(
+            request.first,
+            request.second,
+            *request.relations,
+            hide=request.hide,
+            limit=request.limit,
+            memory=request.memory,
+        )
+    )
+    if request.as_json:
+        click.echo(results.as_json(found))
+    else:
+        for line in table(found):
+            click.echo(printable(line))
+    return results.exit_code(found)
