@@ -15,7 +15,7 @@ help:
 	@echo "make run        run the papers' two settings of DRUG offline, 5 repetitions each, into runs/"
 	@echo "make quick      check, and run the core tests; under a minute with warm caches"
 	@echo "make test       check, and run all tests but the slow ones"
-	@echo "make test-deep  run the slow tests: hostile messages, kills, restarts, the wheel"
+	@echo "make test-deep  run the slow tests: kills, restarts, the wheel, every example of properties"
 	@echo "make simulation kill and cut simulated labs; SEEDS=10000 for a night"
 	@echo "make mutants    change what runs, one place at a time; goes on where it was stopped"
 	@echo "make check      check formatting, lint, types and import contracts"
@@ -69,7 +69,7 @@ test: lint
 # Many wait for a browser or a server, so one more of them runs than there are cores.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 test-deep: $(READY_DEEP)
-	$(BIN)/pytest -m deep -n $(WORKERS) --dist worksteal
+	$(BIN)/pytest -m "deep or hypothesis" --hypothesis-profile whole -n $(WORKERS) --dist worksteal
 
 SEEDS ?= 200
 simulation: $(READY_DEV)

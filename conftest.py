@@ -17,6 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from sybil import Example, Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
@@ -24,8 +25,38 @@ from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 from pxp_fsm.cli.main import SEARCHES
 from tests.command_line import pxp
 
-settings.register_profile("untimed", settings(), deadline=None)  # tests are never timed
-settings.load_profile("untimed")
+# Tests are never timed. `make test-deep` loads the profile `whole`.
+settings.register_profile("whole", settings(), deadline=None)
+settings.register_profile("sample", settings(), deadline=None)
+settings.load_profile("sample")
+
+SHARE, FEW = 4, 8
+SETTINGS = "_hypothesis_internal_use_settings"
+"""Where Hypothesis and its plug-in for pytest keep the settings of a test."""
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Try a quarter of the examples of a property: `make test-deep` tries all.
+
+    A handful is not divided: such a number was chosen for its test.
+    """
+    test = getattr(item, "function", None)
+    whole = getattr(test, SETTINGS, None)
+    if settings.get_current_profile_name() != "sample" or whole is None or hasattr(test, "sampled"):
+        return
+    few = max(whole.max_examples // SHARE, min(whole.max_examples, FEW))
+    setattr(test, SETTINGS, settings(whole, max_examples=few))
+    setattr(test, "sampled", True)  # noqa: B010 - the function is shared by its parametrised items
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not import a file of slow tests where none is run: some load what nothing else does."""
+    if config.option.markexpr != "not deep" or collection_path.suffix != ".py":
+        return None
+    return ALL_DEEP.search(collection_path.read_text("utf-8")) is not None or None
+
+
+ALL_DEEP = re.compile(r"^pytestmark = \[?\s*pytest\.mark\.deep\b", re.MULTILINE)
 
 
 def pytest_collection_finish() -> None:
