@@ -17,6 +17,10 @@ from pxp_fsm.errors import UsageError, quoted
 
 _KEY, _GIVEN, _OUTSIDE = "option", "given", "outside"
 
+PROTOCOL, WHO, DATA, LIMITS = "Protocol", "Who takes part", "Data", "Limits"
+OUTPUT, SERVER = "Output", "Server"
+"""Groups of options that several commands have."""
+
 
 @dataclass(frozen=True, slots=True)
 class Option:

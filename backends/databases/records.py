@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
+import pxp_fsm.diagrams
 from pxp_fsm.automata.actions import Exchange, Send
 from pxp_fsm.automata.channels import parse_channel
 from pxp_fsm.automata.serialization import canonical_json
 from pxp_fsm.automata.system import Member, System
 from pxp_fsm.automata.tables import stored_automaton
-from pxp_fsm.diagrams import SequenceChart, actions_chart, sequence_chart
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.prompting.model import Usage
 from pxp_fsm.protocol.messages import Instance, Message
@@ -133,15 +133,15 @@ class StoredSession:
             event.carried for event in self.events if isinstance(event.action, Exchange | Send)
         )
 
-    def diagram(self) -> SequenceChart:
+    def diagram(self) -> pxp_fsm.diagrams.SequenceChart:
         """The session as a sequence chart."""
-        one = self.record
-        title, ending = f"Session {one.session}", one.ending or "not over"
-        if one.channel:
-            note = f"over {one.channel}; ended: {ending}"
-            return actions_chart(self.events, self.states, title=title, note=note)
-        return sequence_chart(
-            self.history, title=title, note=f"{one.instance.key}; ended: {ending}"
+        record = self.record
+        title, ending = f"Session {record.session}", record.ending or "not over"
+        if record.channel:
+            note = f"over {record.channel}; ended: {ending}"
+            return pxp_fsm.diagrams.actions_chart(self.events, self.states, title=title, note=note)
+        return pxp_fsm.diagrams.sequence_chart(
+            self.history, title=title, note=f"{record.instance.key}; ended: {ending}"
         )
 
     @property

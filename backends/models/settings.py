@@ -7,15 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from backends.models.middleware.retry import ATTEMPTS
 from pxp_fsm import defaults, options
 from pxp_fsm.errors import UsageError
-from pxp_fsm.options import option
+from pxp_fsm.options import LIMITS, option
 from pxp_fsm.prompting.model import Spending
 
-LIMITS = "Limits"
-"""The group of options that bound what models may cost."""
-
+ATTEMPTS = 10
+"""How often a call is tried."""
 
 _FILE = "a models file (pxp help models) sets {key}"
 

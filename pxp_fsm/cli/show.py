@@ -6,17 +6,13 @@ Texts of models and people are shown as text, never as markup.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich import box
-from rich.cells import cell_len
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from backends.databases import (
     FAULTS,
@@ -46,6 +42,9 @@ from pxp_fsm.protocol.intelligibility import DEFINITIONS, holds_for, two_way
 from pxp_fsm.protocol.messages import NOTHING, Message
 from pxp_fsm.protocol.relations import Judgement, Outcome
 from pxp_fsm.sessions.events import Event
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _HEADINGS = ("session", "instance", "protocol", "events", "ended")
 _MESSAGES, _ACTIONS = "messages", "actions"
@@ -130,13 +129,17 @@ def list_all(board: SqlBlackboard, run: str | None, limit: int, skipped: int) ->
         known = ", ".join(record.run for record in board.runs()) or "none"
         raise NotThere(f"{board.shown} has {what}; runs: {known}")
     columns = _columns(found)
-    if (shown := console()).is_terminal:
+    if sys.stdout.isatty():
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
         table = Table(box=box.SIMPLE_HEAD)
         for heading in _headings(found):
             table.add_column(heading, no_wrap=heading == "session")
         for line in zip(*columns, strict=True):
             table.add_row(*map(Text, line))
-        shown.print(table)
+        console().print(table)
     else:  # a table for eyes takes a minute for a hundred thousand lines
         click.echo("\n".join(_lines(_headings(found), columns)))
     shown_runs = {line.run for line in found}
@@ -193,6 +196,8 @@ def _aligned(column: Sequence[str]) -> Iterable[str]:
     """The cells of a column, equally wide on a terminal."""
     if "".join(column).isascii():  # as nearly always: a character is a column wide
         return map(str.ljust, column, repeat(max(map(len, column))))
+    from rich.cells import cell_len
+
     width = max(map(cell_len, column))
     return (cell + " " * (width - cell_len(cell)) for cell in column)
 
@@ -214,6 +219,8 @@ def show(
     the session carries on. Raises `UsageError`
     where it followed another table than today's of that name.
     """
+    from rich.text import Text
+
     record, shown = stored.record, console()
     check_table(record)
     for label, value in [*_facts(record), *_carried(record, origin)]:
@@ -268,6 +275,8 @@ def _carried(record: SessionRecord, origin: Origin | None) -> Sequence[tuple[str
 
 
 def _show_entry(shown: Console, entry: Event) -> None:
+    from rich.text import Text
+
     message = entry.carried
     head = f"{message.number:>3}  {message.sender} → {message.receiver}  {message.tag}"
     shown.print(Text(printable(head), style="bold"))
@@ -279,6 +288,8 @@ def _show_entry(shown: Console, entry: Event) -> None:
 
 
 def _show_action(shown: Console, event: Event) -> None:
+    from rich.text import Text
+
     message, sent = event.message, not isinstance(event.action, Deliver)
     shown.print(
         Text.assemble(

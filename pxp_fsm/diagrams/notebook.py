@@ -11,7 +11,7 @@ from pxp_fsm.automata.system_files import is_system_file
 from pxp_fsm.automata.tables import load_automaton
 from pxp_fsm.diagrams.extract import actions_chart, sequence_chart, state_diagram, system_diagram
 from pxp_fsm.diagrams.model import Diagram, SequenceChart, StateDiagram
-from pxp_fsm.diagrams.render import svg, write
+from pxp_fsm.diagrams.rendering import svg, write
 from pxp_fsm.diagrams.style import Style
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.sessions.session import Session

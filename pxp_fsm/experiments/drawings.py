@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pxp_fsm.diagrams
 from backends.databases import FAULTS, RunRecord, SessionRecord, SqlBlackboard, StoredSession
 from backends.databases.recordings import RecordedSession
 from pxp_fsm.automata.tables import BUILTIN, builtin
-from pxp_fsm.diagrams import (
-    SequenceChart,
-    StateDiagram,
-    sequence_chart,
-    state_diagram,
-)
 from pxp_fsm.errors import NotThere, UsageError, quoted
 from pxp_fsm.protocol.decisions import concluded
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
@@ -77,7 +72,7 @@ def rules_of(record: SessionRecord | RecordedSession) -> Rules:
 
 def session_diagram(
     stored: StoredSession, agent: str | None = None
-) -> StateDiagram | SequenceChart:
+) -> pxp_fsm.diagrams.StateDiagram | pxp_fsm.diagrams.SequenceChart:
     """A session as a sequence chart, or the way that one `agent`'s automaton took."""
     record = stored.record
     if record.channel:
@@ -92,7 +87,7 @@ def session_diagram(
     paths = {name: trace(automaton, messages, name, over=over) for name, _ in record.agents}
     states = {name: path[-1].target if path else automaton.initial for name, path in paths.items()}
     if agent is None:
-        return sequence_chart(
+        return pxp_fsm.diagrams.sequence_chart(
             messages,
             title=f"Session {record.session}",
             note=f"{record.instance.key}; ended: {record.ending or 'not over'}",
@@ -100,4 +95,4 @@ def session_diagram(
         )
     if agent not in paths:
         raise UsageError(f"{record.session} has no agent {agent!r}; it has {', '.join(paths)}")
-    return state_diagram(automaton, marked=states[agent], path=paths[agent])
+    return pxp_fsm.diagrams.state_diagram(automaton, marked=states[agent], path=paths[agent])

@@ -21,7 +21,7 @@ from guards.judge import MOST_VOTES, Scope
 from pxp_fsm import defaults, options
 from pxp_fsm.automata.system_files import MCP
 from pxp_fsm.errors import UsageError, quoted
-from pxp_fsm.options import Option, option
+from pxp_fsm.options import DATA, PROTOCOL, WHO, Option, option
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 from pxp_fsm.sessions.learning import Gated, Keep
 from pxp_fsm.tasks.prompts import prompts_text
@@ -34,9 +34,6 @@ _MOST = 1_000
 
 _IN_FILE = "give --set {key}=VALUE, or set it in an experiment's file"
 """Of what describes an experiment and has no option of its own: `Option.only_in`."""
-
-PROTOCOL, WHO, DATA = "Protocol", "Who takes part", "Data"
-"""The groups of the options of a plan."""
 
 
 class Order(StrEnum):

@@ -327,7 +327,7 @@ def test_the_papers_signs_and_accents_have_glyphs_in_a_png() -> None:
 def test_a_very_long_session_does_not_make_a_png_without_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(import_module("pxp_fsm.diagrams.render"), "_MAX_PIXELS", 500_000)
+    monkeypatch.setattr(import_module("pxp_fsm.diagrams.rendering"), "_MAX_PIXELS", 500_000)
     arrows = tuple(Arrow(n, "a", "b", "TAG") for n in range(1, 201))
     chart = SequenceChart("long", (Lifeline("a"), Lifeline("b")), arrows)
     image = Image.open(io.BytesIO(render(chart, "png")))

@@ -36,7 +36,7 @@ from pxp_fsm.diagrams import (
 )
 from pxp_fsm.diagrams.graphviz import canvas_of
 from pxp_fsm.diagrams.latex import latex
-from pxp_fsm.diagrams.render import PAGE, arrange
+from pxp_fsm.diagrams.rendering import PAGE, arrange
 from pxp_fsm.diagrams.style import font_problems
 from pxp_fsm.errors import PXPWarning, UsageError
 from tests.diagrams.test_diagrams import conversation, hostile

@@ -91,10 +91,9 @@ def check_room(name: str) -> None:
     for public in room.__all__:
         assert getattr(room, public) is not None
     assert set(room.__all__) <= set(dir(room))
-    if not hasattr(room, "render"):  # a module of that name would stand in its place
-        beside = Path(inspect.getfile(room)).parent.iterdir()
-        modules = {path.stem for path in beside if path.is_dir() or path.suffix == ".py"}
-        assert modules.isdisjoint(room.__all__)
+    beside = Path(inspect.getfile(room)).parent.iterdir()
+    modules = {path.stem for path in beside if path.is_dir() or path.suffix == ".py"}
+    assert modules.isdisjoint(room.__all__)
     with pytest.raises(AttributeError, match="no attribute 'Sesion'"):
         _ = room.Sesion
 

@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import astuple, dataclass, replace
 
 from backends.models.failures import CallFailed
+from backends.models.settings import ATTEMPTS
 from pxp_fsm.errors import Halted
 from pxp_fsm.prompting.model import Ask, Layer, ModelRequest, Reply, Stop, Usage
 
-ATTEMPTS = 10
 UNREACHED = 3
 """How often a server is tried that cannot be reached, or never gave a reply that is one: a wrong
 address does not become right."""

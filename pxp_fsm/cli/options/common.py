@@ -6,18 +6,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from backends.models.settings import LIMITS, Settings
+from backends.models.settings import Settings
 from pxp_fsm import defaults
 from pxp_fsm.cli import configuration
-from pxp_fsm.experiments.plans import WHO
-from pxp_fsm.options import given, option
+from pxp_fsm.options import DATA, LIMITS, OUTPUT, PROTOCOL, SERVER, WHO, given, option
 from pxp_fsm.registry import load
-
-OUTPUT = "Output"
-"""The group of options of what a run writes."""
-
-SERVER = "Server"
-"""The group of options of a server of pages."""
 
 
 def database(text: str = "The database: a file or a URL.") -> Any:
@@ -136,6 +129,27 @@ def respondents() -> Any:
     )
 
 
+def assignments() -> Any:
+    """What is set of the fields of a file."""
+    return option(
+        "Set what an experiment's file sets: agents.votes=3, learning.keep=better (pxp help "
+        "experiments); repeatable.",
+        (),
+        name="set",
+        metavar="KEY=VALUE",
+        group=DATA,
+    )
+
+
+def anyway() -> Any:
+    """Whether a system is run whatever is proved of it."""
+    return option(
+        "Run a system although it has a deadlock, or a property is not as expected.",
+        False,
+        group=PROTOCOL,
+    )
+
+
 def executor() -> Any:
     """The executor of a run's sessions."""
     return option(
@@ -143,6 +157,19 @@ def executor() -> Any:
         None,
         metavar="URL",
         group=LIMITS,
+    )
+
+
+def output_path() -> Any:
+    """What an export writes."""
+    return option(
+        "The file to write; its suffix determines the format (.pml is Promela, .mmd Mermaid, "
+        ".parquet a folder). Of a study, the folder, which must not exist.",
+        None,
+        short="-o",
+        metavar="PATH",
+        path="any",
+        default="named after X",
     )
 
 

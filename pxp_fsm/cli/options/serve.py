@@ -6,11 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from backends.models.settings import LIMITS
 from pxp_fsm.cli.options import common
-from pxp_fsm.cli.options.sessions import anyway, assignments
-from pxp_fsm.experiments.plans import DATA, PROTOCOL, WHO
-from pxp_fsm.options import option
+from pxp_fsm.options import DATA, LIMITS, PROTOCOL, SERVER, WHO, option
 
 _MADE = "The database, which is made where there is none."
 
@@ -34,7 +31,7 @@ class ServeOptions:
     """
 
     without: ClassVar[str] = "table"
-    groups: ClassVar[tuple[str, ...]] = (common.SERVER, WHO, DATA, PROTOCOL, LIMITS)
+    groups: ClassVar[tuple[str, ...]] = (SERVER, WHO, DATA, PROTOCOL, LIMITS)
     what: tuple[str, ...] = option("", (), argument=True, metavar="[X...]", listed="systems")
 
 
@@ -85,7 +82,7 @@ def _mcp() -> Any:
     return option(
         "Let assistants take part, over MCP at http://127.0.0.1:PORT/mcp (pxp help mcp).",
         False,
-        group=common.SERVER,
+        group=SERVER,
     )
 
 
@@ -94,7 +91,7 @@ def _stdio() -> Any:
         "Serve the assistant NAME over standard input and output, and others over HTTP.",
         None,
         metavar="NAME",
-        group=common.SERVER,
+        group=SERVER,
     )
 
 
@@ -105,8 +102,8 @@ class ServeSystem(ServeTables):
     mcp: bool = _mcp()
     stdio: str | None = _stdio()
     respondents: tuple[str, ...] = common.respondents()
-    assignments: tuple[str, ...] = assignments()
-    anyway: bool = anyway()
+    assignments: tuple[str, ...] = common.assignments()
+    anyway: bool = common.anyway()
     url: str | None = common.server_url()
     days: float = common.days(14.0)
     database: str = common.database(_MADE)
@@ -128,7 +125,7 @@ class ServeRuns:
         default="that of the file, or expert",
         group=WHO,
     )
-    assignments: tuple[str, ...] = assignments()
+    assignments: tuple[str, ...] = common.assignments()
     port: int | None = common.port()
     url: str | None = common.server_url()
     days: float = common.days(14.0)

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from backends.models.settings import LIMITS
 from pxp_fsm.cli.options import common
-from pxp_fsm.experiments.plans import DATA, PROTOCOL, WHO, Plan
-from pxp_fsm.options import given, option
+from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.options import DATA, LIMITS, OUTPUT, PROTOCOL, WHO, given, option
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,29 +27,8 @@ class RunOptions:
     """
 
     without: ClassVar[str] = "task"
-    groups: ClassVar[tuple[str, ...]] = (PROTOCOL, WHO, DATA, LIMITS, common.OUTPUT)
+    groups: ClassVar[tuple[str, ...]] = (PROTOCOL, WHO, DATA, LIMITS, OUTPUT)
     what: tuple[str, ...] = option("", (), argument=True, metavar="X [FROM|INPUT]", listed="tasks")
-
-
-def assignments() -> Any:
-    """What is set of the fields of a file."""
-    return option(
-        "Set what an experiment's file sets: agents.votes=3, learning.keep=better (pxp help "
-        "experiments); repeatable.",
-        (),
-        name="set",
-        metavar="KEY=VALUE",
-        group=DATA,
-    )
-
-
-def anyway() -> Any:
-    """Whether a system is run whatever is proved of it."""
-    return option(
-        "Run a system although it has a deadlock, or a property is not as expected.",
-        False,
-        group=PROTOCOL,
-    )
 
 
 def _verbose() -> Any:
@@ -70,9 +48,9 @@ class RunTask:
         metavar="FORMULA",
         group=PROTOCOL,
     )
-    anyway: bool = anyway()
+    anyway: bool = common.anyway()
     respondents: tuple[str, ...] = common.respondents()
-    assignments: tuple[str, ...] = assignments()
+    assignments: tuple[str, ...] = common.assignments()
     both: bool = option(
         "Make two runs, controlled (learning.keep=better) and uncontrolled, and print them side by "
         "side.",
@@ -83,7 +61,7 @@ class RunTask:
     executor: str | None = common.executor()
     output: Path = common.run_output()
     save_plan: Path | None = option(
-        "Write the plan as an experiment's file, and run nothing.", None, group=common.OUTPUT
+        "Write the plan as an experiment's file, and run nothing.", None, group=OUTPUT
     )
     database: str | None = common.new_database()
     verbose: bool = _verbose()
@@ -94,7 +72,7 @@ class RunExperiment:
     """Run an experiment, or the part of it that has not run yet."""
 
     file: Path = option(argument=True, path="any")
-    assignments: tuple[str, ...] = assignments()
+    assignments: tuple[str, ...] = common.assignments()
     models: common.ModelOptions
     executor: str | None = common.executor()
     output: Path = common.run_output()

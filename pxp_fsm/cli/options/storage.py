@@ -112,19 +112,6 @@ class ExportOptions:
     what: tuple[str, ...] = option("", (), argument=True, metavar="X...", listed="runs")
 
 
-def output_path() -> Any:
-    """What an export writes."""
-    return option(
-        "The file to write; its suffix determines the format (.pml is Promela, .mmd Mermaid, "
-        ".parquet a folder). Of a study, the folder, which must not exist.",
-        None,
-        short="-o",
-        metavar="PATH",
-        path="any",
-        default="named after X",
-    )
-
-
 def _form() -> Any:
     return option(
         "The format, if PATH is not given.",
@@ -140,7 +127,7 @@ class ExportTables:
     """Export a table, or tables that are joined."""
 
     what: tuple[str, ...] = option(argument=True)
-    output: Path | None = output_path()
+    output: Path | None = common.output_path()
     form: str | None = _form()
     channel: str | None = option(
         "The channel between tables that are joined, as in pxp check.",
@@ -161,7 +148,7 @@ class ExportRuns:
     """Export a run as files, or pack runs into one archive for a paper's supplement."""
 
     what: tuple[str, ...] = option(argument=True)
-    output: Path | None = output_path()
+    output: Path | None = common.output_path()
     form: str | None = _form()
     anchor: Path | None = option(
         "The file with the signed marks of the runs.", None, group=_ARCHIVE

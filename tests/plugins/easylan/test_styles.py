@@ -13,7 +13,7 @@ from pxp_fsm.diagrams import (
     Style,
     state_diagram,
 )
-from pxp_fsm.diagrams.render import WIDE, arrange
+from pxp_fsm.diagrams.rendering import WIDE, arrange
 from tests.diagrams.test_styles import check_typeset
 from tests.typesetting import has_style
 

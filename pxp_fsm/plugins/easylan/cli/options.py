@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pxp_fsm.cli.options import common
-from pxp_fsm.cli.options.sessions import assignments
-from pxp_fsm.experiments.plans import WHO
-from pxp_fsm.options import option
+from pxp_fsm.options import WHO, option
 
 
 def _network() -> Any:
@@ -103,7 +101,7 @@ class RunNetwork:
     network: Path = _network()
     text: str = option(argument=True, metavar="INPUT")
     machine: str = _machine()
-    assignments: tuple[str, ...] = assignments()
+    assignments: tuple[str, ...] = common.assignments()
     verbose: bool = common.verbose("Print each agent's activation and result as they happen.")
     models: common.ModelOptions
 
@@ -124,7 +122,7 @@ class LanTrainOptions:
         "simulated: confirms, edits:P or follows:FILE.",
         metavar="WHO",
     )
-    assignments: tuple[str, ...] = assignments()
+    assignments: tuple[str, ...] = common.assignments()
     judge: str | None = _judge(
         "The model that decides whether an output is acceptable and whether a rationale follows "
         "a hint.",
@@ -221,7 +219,7 @@ class LanTestOptions:
     network: Path = _network()
     task: str | None = option("", None, argument=True)
     machine: str = _machine()
-    assignments: tuple[str, ...] = assignments()
+    assignments: tuple[str, ...] = common.assignments()
     judge: str | None = _judge("The model that decides the criteria that no program can check.")
     seed: int = option("The seed of the split into training and testing examples.", 1)
     as_json: bool = common.as_json()
@@ -235,7 +233,7 @@ class RunNetworkTask:
     task: str = option(argument=True)
     machine: str = _machine()
     judge: str | None = _judge("The model that decides the criteria that no program can check.")
-    assignments: tuple[str, ...] = assignments()
+    assignments: tuple[str, ...] = common.assignments()
     output: Path = common.run_output()
     database: str | None = common.new_database()
     models: common.ModelOptions
@@ -276,7 +274,7 @@ class ServeNetwork:
         default="none: the network is edited alone",
     )
     judge: str | None = _judge("The model that decides whether a rationale follows a hint.")
-    assignments: tuple[str, ...] = assignments()
+    assignments: tuple[str, ...] = common.assignments()
     database: str | None = _steps()
     port: int | None = common.port()
     browser: bool = common.browser()

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from pxp_fsm.cli.options import common
-from pxp_fsm.cli.options.storage import output_path
 from pxp_fsm.options import option
 
 
@@ -80,6 +79,6 @@ class ExportStudy:
     """
 
     file: Path = _study()
-    output: Path | None = output_path()
+    output: Path | None = common.output_path()
     identifiers: Path | None = option("Write who the participants are to this file.", None)
     database: str = common.database("The database that holds the study: a file or a URL.")
