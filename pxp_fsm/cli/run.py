@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -82,6 +84,9 @@ class Screen(Protocol):
 
     def conclude(self, board: SqlBlackboard, database: str) -> None:
         """Print what came of all of them; `database` is as a command names it."""
+
+    def documents(self) -> Sequence[Mapping[str, Any]]:
+        """What came of each run that is over, as JSON has it."""
 
 
 Begun = Callable[[SqlBlackboard], Iterator[tuple[str, Run[Any]]]]
@@ -162,7 +167,18 @@ def experiment(request: options.RunExperiment) -> int:
 
 
 def _carry_all(request: Request, begun: Begun, screen: Screen, *, new: bool) -> int:
-    """Carry runs to their end, one after the other, and show what came of them: the exit code."""
+    """Carry runs to their end, one after the other, and show what came of them: the exit code.
+
+    As JSON that is all of standard output; what else is printed is on standard error.
+    """
+    with redirect_stdout(sys.stderr) if request.as_json else nullcontext():
+        code = _carry_each(request, begun, screen, new=new)
+    if request.as_json:
+        click.echo(json.dumps(list(screen.documents()), indent=1))
+    return code
+
+
+def _carry_each(request: Request, begun: Begun, screen: Screen, *, new: bool) -> int:
     finished: list[str] = []
     database, output = _where(request)
     if new:
@@ -418,6 +434,9 @@ class TaskScreen:
     def conclude(self, board: SqlBlackboard, database: str) -> None:
         printed.conclude(self._finished, board, database, self._request.verbose)
 
+    def documents(self) -> Sequence[Mapping[str, Any]]:
+        return [printed.document(setting, one) for setting, one in self._finished.items()]
+
 
 def _with_lines(run: Run[TaskOpening], live: LiveMonitors) -> None:
     """A line a repetition, where nobody watches."""
@@ -524,7 +543,7 @@ def _system(request: options.RunTask, source: RunOrigin) -> tuple[Begun, SystemS
             "a person at the terminal requires a terminal as input and output; run the command in "
             "a terminal, without a pipe"
         )
-    say_proved(system, file, request.output, anyway=request.anyway)
+    say_proved(system, file, request.output, anyway=request.anyway, err=request.as_json)
     opening = SystemOpening(
         file,
         given,
@@ -588,6 +607,7 @@ class SystemScreen:
         self._request = request
         self._monitors = monitors
         self._finished: Run[SystemOpening] | None = None
+        self._documents: Sequence[Mapping[str, Any]] = ()
 
     def announce(self, run: Run[SystemOpening], board: SqlBlackboard, *, again: bool) -> None:
         opening, system = run.opening, run.opening.system
@@ -635,8 +655,21 @@ class SystemScreen:
         assert run is not None  # noqa: S101 - one run was begun
         endings = sorted(run.endings().items())
         click.echo("; ".join(f"{ending}: {many}" for ending, many in endings))
-        if self._request.monitors:
-            for line in monitored(self._monitors, board, run.name).lines:
-                click.echo(printable(line))
+        asked = self._request.monitors
+        told = monitored(self._monitors, board, run.name).lines if asked else ()
+        for line in told:
+            click.echo(printable(line))
+        self._documents = [
+            {
+                "run": run.name,
+                "system": run.opening.file.name,
+                "sessions": run.total,
+                "endings": dict(endings),
+                "monitored": list(told),
+            }
+        ]
         look = [program(), "show", f"{run.name}/1/1", "--database", database]
         click.echo(printable(f"Look at a session: {shlex.join(look)}"))
+
+    def documents(self) -> Sequence[Mapping[str, Any]]:
+        return self._documents

@@ -65,6 +65,7 @@ class RunTask:
     )
     database: str | None = common.new_database()
     verbose: bool = _verbose()
+    as_json: bool = common.as_json()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +79,7 @@ class RunExperiment:
     output: Path = common.run_output()
     database: str | None = common.new_database()
     verbose: bool = _verbose()
+    as_json: bool = common.as_json()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import click
 
@@ -41,6 +42,29 @@ class FinishedRun:
     outcomes: Outcomes
     left: Sequence[tuple[str, Path]]
     monitored: Sequence[str]
+
+
+def document(setting: str, one: FinishedRun) -> dict[str, Any]:
+    """A run that is over, as JSON has it: counts of Table 1 with their intervals, and the files."""
+    estimated = estimates(one.outcomes)
+    return {
+        "run": one.run.name,
+        "task": one.run.opening.plan.task,
+        "setting": setting,
+        "sessions": one.run.total,
+        "endings": {str(ending): many for ending, many in one.statistics.endings.items()},
+        "classes": {
+            name: {
+                "sessions": sum(one.outcomes.of(name).values()),
+                "of": len(one.outcomes.classes),
+                "low": estimate.interval.low,
+                "high": estimate.interval.high,
+            }
+            for name, estimate in estimated.items()
+        },
+        "monitored": list(one.monitored),
+        "files": {what: str(path) for what, path in one.left},
+    }
 
 
 def progress(run: str, board: SqlBlackboard, total: int) -> Callable[[], None]:

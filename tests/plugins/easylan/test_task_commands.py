@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -188,3 +189,28 @@ def test_what_cannot_be_used_is_refused_in_a_sentence(
     done = pxp(*words)
     assert done.exit_code == 2
     assert said in done.output
+
+
+def test_each_answer_is_one_document_where_json_is_asked_for(folder: Path) -> None:
+    lan = Lan.new("Say whether a number is even or odd")
+    lan.save(folder / "a.lan.json")
+    lan.edit(Create(LanAgent("B", "t", "o")))
+    lan.save(folder / "b.lan.json")
+    (folder / "e.jsonl").write_text('{"input": "2", "output": "even"}')
+
+    def told(*words: str) -> Any:
+        done = CliRunner().invoke(commands, [*words, "--json"])
+        assert done.exit_code == 0, done.output
+        return json.loads(done.stdout)
+
+    ran = told("run", "a.lan.json", "2", *MODEL)
+    assert ran == {"input": "2", "output": "?"}
+    assert [change["about"] for change in told("lan", "history", "b.lan.json")]
+    assert [agent["name"] for agent in told("show", "b.lan.json")["agents"]] == ["Solver", "B"]
+    assert told("show", "parity.toml")["criteria"][0]["by"] == "program"
+    assert told("compare", "a.lan.json", "b.lan.json")["most"] == 8
+    tested = told("lan", "test", "a.lan.json", "e.jsonl", *MODEL)
+    assert (tested["right"], tested["of"]) == (0, 1)
+    compared = told("run", "parity.toml", *MODEL, "--set", "seeds=1")
+    assert [table["title"] for table in compared["tables"]]
+    assert all((folder / file).is_file() for file in compared["files"])

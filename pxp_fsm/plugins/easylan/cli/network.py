@@ -51,7 +51,11 @@ def run(request: options.RunNetwork) -> None:
             finally:
                 _keep_last(lan, request.network)
 
-    click.echo("\n".join(map(printable, asyncio.run(output()).split("\n"))))
+    text = asyncio.run(output())
+    if request.as_json:
+        click.echo(json.dumps({"input": request.text, "output": text}, indent=1))
+        return
+    click.echo("\n".join(map(printable, text.split("\n"))))
 
 
 Settings = TypeVar("Settings")

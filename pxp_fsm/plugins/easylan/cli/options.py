@@ -103,6 +103,7 @@ class RunNetwork:
     machine: str = _machine()
     assignments: tuple[str, ...] = common.assignments()
     verbose: bool = common.verbose("Print each agent's activation and result as they happen.")
+    as_json: bool = common.as_json()
     models: common.ModelOptions
 
 
@@ -236,6 +237,7 @@ class RunNetworkTask:
     assignments: tuple[str, ...] = common.assignments()
     output: Path = common.run_output()
     database: str | None = common.new_database()
+    as_json: bool = common.as_json()
     models: common.ModelOptions
 
 

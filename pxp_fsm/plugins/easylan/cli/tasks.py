@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -142,12 +143,22 @@ def compare(request: options.RunNetworkTask) -> None:
         settings=request.models.settings,
     )
     measured = asyncio.run(comparing.measured(waits, meter))
-    for sheet in comparison.sheets(comparing.task, measured):
+    sheets, notes = comparison.sheets(comparing.task, measured), comparison.notes(measured)
+    saved = list(comparing.save(measured))
+    if request.as_json:
+        document = {
+            "tables": [asdict(sheet) for sheet in sheets],
+            "notes": list(notes),
+            "files": list(map(str, saved)),
+        }
+        click.echo(json.dumps(document, indent=1))
+        return
+    for sheet in sheets:
         console().print(as_rich(sheet))
-    for line in comparison.notes(measured):
+    for line in notes:
         click.echo(printable(line))
     print_cost(meter)
-    for path in comparing.save(measured):
+    for path in saved:
         click.echo(printable(f"saved {path}"))
 
 
