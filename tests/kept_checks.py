@@ -71,7 +71,6 @@ a=pxp b=pxp
 """
 _OF_NETWORKS = """
 lan_agent
-lan_pipeline
 lan_agent --property machine-agrees-with-table
 lan_agent interact --property no-deadlock
 lan_pipeline --formula EF(ended)
@@ -120,6 +119,7 @@ QUICK = [
     *(line.split() for line in _OPTIONS.strip().splitlines()),
     *(line.split() for line in _REFUSED.strip().splitlines()),
 ]
+SLOW_OF_NETWORKS = [["lan_pipeline"]]
 OF_NETWORKS = [line.split() for line in _OF_NETWORKS.strip().splitlines()]
 """Of the tables of networks, which are a plug-in's."""
 SLOW = [
@@ -128,7 +128,7 @@ SLOW = [
     ["interact", "pxp", "pxp_hang_up"],
     *([path] for path in EXAMPLES if [path] not in QUICK),
 ]
-ALL = [*QUICK, *OF_NETWORKS, *SLOW]
+ALL = [*QUICK, *OF_NETWORKS, *SLOW_OF_NETWORKS, *SLOW]
 
 TEXTS = {
     "interact": ["interact"],

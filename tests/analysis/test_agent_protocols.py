@@ -29,6 +29,7 @@ from tests.analysis.agent_findings import (
     picture,
     pinned,
 )
+from tests.sampling import sampled
 
 PINNED = pinned()
 SHOWN = (ROOT / "docs" / "findings-agents.md").read_text("utf-8")
@@ -81,7 +82,7 @@ def test_each_row_stands_below_the_section_that_it_reads(table: str) -> None:
     assert re.search(r"20\d\d-\d\d-\d\d|no specification", load_automaton(HERE / table).source)
 
 
-@pytest.mark.parametrize("path", SYSTEMS)
+@pytest.mark.parametrize("path", sampled(SYSTEMS, 3))
 def test_random_members_run_what_is_checked(path: str) -> None:
     file, system = file_of(path)
     who = {one.name: "random" for one in file.members}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import product
 
 import pytest
@@ -181,6 +182,7 @@ OPERATORS: tuple[Operator, ...] = ("==", "!=", "<=", ">=", "<", ">")
 numbers = st.integers(0, 3)
 
 
+@cache
 def of_type(wanted: Type, depth: int = 4) -> st.SearchStrategy[Expression]:
     names = [Name(name, type_) for name, type_ in NAMES.items() if type_ == wanted]
     leaves: list[st.SearchStrategy[Expression]] = [st.sampled_from(names)]

@@ -27,6 +27,7 @@ from pxp_fsm.sessions.events import Event
 from pxp_fsm.sessions.session import Session
 from tests.backends import hostile_messages
 from tests.backends.records import RUN, as_stored, record
+from tests.sampling import sampled
 from tests.sessions.agents import agent
 
 CORPUS = Path(__file__).parent / "corpus" / "hostile.json"
@@ -130,7 +131,10 @@ def target(empty: SqlBlackboard) -> Target:
     return Target(empty)
 
 
-@pytest.mark.parametrize("kept", json.loads(CORPUS.read_text("utf-8")))
+@pytest.mark.parametrize(
+    "kept",
+    sampled(json.loads(CORPUS.read_text("utf-8")), 3),
+)
 def test_the_corpus_is_refused_for_its_reason_or_stored_exactly(kept: dict[str, Any]) -> None:
     with SqlBlackboard(":memory:") as board:
         target = Target(board, checked=kept["checked"])

@@ -147,11 +147,11 @@ def completions(words: str, folder: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "offered"),
     [
-        ("pxp sh", "show"),
         ("pxp show --lim", "--limit"),
         ("pxp show --database b.sqlite anim", "animals-1"),
-        ("pxp check --property strong-on", "strong-once"),
-        ("pxp draw inter", "interact"),
+        pytest.param("pxp sh", "show", marks=pytest.mark.deep),
+        pytest.param("pxp check --property strong-on", "strong-once", marks=pytest.mark.deep),
+        pytest.param("pxp draw inter", "interact", marks=pytest.mark.deep),
         ("pxp run animals --machine anthropic:claude-haiku", "anthropic:claude-haiku-*"),
     ],
 )

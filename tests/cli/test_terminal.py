@@ -86,7 +86,16 @@ def test_a_terminal_of_few_letters_is_enough(folder: Path) -> None:
     assert (done.returncode, "x\\u2192" in done.stdout) == (0, True), done.stderr
 
 
-@pytest.mark.parametrize("arguments", ["show", "show r-1/1/1", "run animals --instances 1"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "show",
+        *(
+            pytest.param(arguments, marks=pytest.mark.deep)
+            for arguments in ("show r-1/1/1", "run animals --instances 1")
+        ),
+    ],
+)
 def test_a_reader_who_goes_away_is_no_error(folder: Path, arguments: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)

@@ -67,9 +67,9 @@ def test_a_class_name_stands_for_one_class() -> None:
     """The rechecker stands alone, and what begins with _ is its module's own."""
     defined = Counter(
         statement.name
-        for path in sources()
-        if not path.name.startswith("recheck")
-        for statement in ast.parse(path.read_text("utf-8")).body
+        for module in MODULES.values()
+        if not module.path.name.startswith("recheck")
+        for statement in module.tree.body
         if isinstance(statement, ast.ClassDef) and not statement.name.startswith("_")
     )
     twice = {name for name, count in defined.items() if count > 1}

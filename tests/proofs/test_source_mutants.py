@@ -19,7 +19,7 @@ from pxp_fsm.automata.tables import builtin
 from pxp_fsm.protocol import relations, rules
 from pxp_fsm.sessions import agent, machine, session
 from tests.proofs.mutant_trials import NOTHING, Cost, lines_run, runs
-from tests.proofs.mutation_page import EQUIVALENT, finished, kind, page, shuffled, unchanged
+from tests.proofs.mutation_page import EQUIVALENT, finished, kind, page, unchanged
 from tests.proofs.source_changes import changed, function_of, installed
 from tests.proofs.source_mutants import MODULES, mutants
 
@@ -173,7 +173,7 @@ def test_a_sample_is_noticed_or_changes_nothing() -> None:
 
 
 def test_the_page_counts_what_was_tried() -> None:
-    first, second = shuffled()[:2]
+    first, second = mutants(machine)[:2]
     text = page([(first, "sessions-agree-with-model"), (second, NOTHING)], [first, second])
     assert "2 of 2 were tried" in text
     assert kind(second, NOTHING) == ("equivalent" if str(second) in EQUIVALENT else "survives")
@@ -181,7 +181,7 @@ def test_the_page_counts_what_was_tried() -> None:
 
 
 def test_the_page_keeps_the_row_of_a_module_that_is_not_tried_again() -> None:
-    every = mutants()
+    every = mutants(rules, agent)
     before = page([(mutant, "a test") for mutant in every if mutant.module is rules], every)
     (tried,) = [mutant for mutant in every if mutant.module is agent][:1]
     after = page([(tried, "a test")], every, before)

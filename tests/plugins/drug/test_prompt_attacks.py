@@ -6,6 +6,7 @@ import io
 import json
 from contextlib import redirect_stdout
 from dataclasses import replace
+from functools import cache
 
 import pytest
 from hypothesis import given
@@ -41,6 +42,7 @@ from tests.plugins.drug.prompt_fixtures import (
     question,
     said,
 )
+from tests.sampling import sampled
 
 ANYTHING = TEXTS | UNSTORABLE
 
@@ -145,7 +147,7 @@ def test_nothing_of_a_reply_is_believed_that_is_not_an_answer_and_that_only(atta
             assert frame.keys() in ({"instance"}, {"reason"})
 
 
-@pytest.mark.parametrize("attack", REFUSED)
+@pytest.mark.parametrize("attack", sampled(REFUSED, 3))
 def test_such_a_reply_ends_its_session_without_an_answer_and_stores_none(attack: str) -> None:
     model = ScriptedModel([GOOD, *[REFUSED[attack]] * 3])
     found = session(model)
@@ -180,17 +182,22 @@ def session(
         return board.session("drug-1/1/1")
 
 
+@cache
+def harmless() -> StoredSession:
+    """A session with harmless words."""
+    return session(Talking(lambda _request: said(["CC"], "harmless words")))
+
+
 @pytest.mark.parametrize("attack", TEXTS)
 def test_what_an_explanation_says_sets_no_tag_and_changes_nothing_else(attack: str) -> None:
     """The same session with harmless words has the same tags; the texts are stored as they are."""
-    harmless = session(Talking(lambda _request: said(["CC"], "harmless words")))
     text = TEXTS[attack]
     attacked = session(Talking(lambda _request: said(["CC"], text)), human=text + " it says")
-    assert [e.carried.tag for e in attacked.events] == [e.carried.tag for e in harmless.events]
+    assert [e.carried.tag for e in attacked.events] == [e.carried.tag for e in harmless().events]
     assert {e.carried.answer.explanation for e in attacked.events if e.carried.sender == "m"} == {
         text.strip()
     }
-    assert attacked.record.ending == harmless.record.ending
+    assert attacked.record.ending == harmless().record.ending
     shown = io.StringIO()
     with redirect_stdout(shown):
         show.show(attacked)

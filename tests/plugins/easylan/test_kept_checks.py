@@ -9,7 +9,14 @@ import pytest
 from tests import kept_checks
 
 
-@pytest.mark.parametrize("arguments", kept_checks.OF_NETWORKS, ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *kept_checks.OF_NETWORKS,
+        *(pytest.param(slow, marks=pytest.mark.deep) for slow in kept_checks.SLOW_OF_NETWORKS),
+    ],
+    ids=" ".join,
+)
 def test_a_check_answers_as_it_did(arguments: list[str]) -> None:
     kept = json.loads(kept_checks.RECORDS.read_text("utf-8"))
     assert kept_checks.record(arguments) == kept[" ".join(arguments)]

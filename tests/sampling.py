@@ -1,0 +1,16 @@
+"""Samples of what is tried one by one: `make test` tries some, `make test-deep` the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+
+def sampled(values: Iterable[Any], every: int) -> list[Any]:
+    """The values as parameters of a test, all but one of `every` marked as slow."""
+    return [
+        value if place % every == 0 else pytest.param(value, marks=pytest.mark.deep)
+        for place, value in enumerate(values)
+    ]
