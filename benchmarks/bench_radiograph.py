@@ -19,11 +19,11 @@ def main() -> None:
     started = time.process_time()
     machine, rows = untaught(), load(None).sessions
     for row in rows:
-        machine.labels(row.instance)
+        machine.prediction(row.instance)
     asked = time.process_time()
     for row in rows:
         machine.learn(row.instance, Message("s", 2, "h", Tag.REFUTE, row.answer, "m"))
-        machine.labels(row.instance)
+        machine.prediction(row.instance)
     learned = time.process_time()
     print(f"a measured picture is classified in {(asked - started) / len(rows):.3f} s of CPU,")
     print(f"a lesson and the answer to it take {(learned - asked) / len(rows):.3f} s")

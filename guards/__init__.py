@@ -2,6 +2,8 @@
 
 from guards.decisions import AskPerson, ChanceGuards, Direct, FreeChoice, Person, ScriptedGuards
 from guards.judge import Judge, Scope
+from guards.labels import LabelSets
+from guards.terms import KeyTerms
 from guards.text import ChanceRelation, Exact, NormalisedText, ScriptedRelation
 from pxp_fsm.protocol.situation import Derived
 from pxp_fsm.sessions.functions import FunctionRelation
@@ -16,6 +18,8 @@ __all__ = [
     "FreeChoice",
     "FunctionRelation",
     "Judge",
+    "KeyTerms",
+    "LabelSets",
     "NormalisedText",
     "Person",
     "Scope",

@@ -138,6 +138,15 @@ class Plugin:
     help: Mapping[str, str] = field(default_factory=dict)
 
 
+CORE = Plugin(
+    name="labels",
+    about="labels of your own texts or pictures",
+    tasks={"labels": "pxp_fsm.tasks.labels.task:LABELS"},
+    options={"data select": "pxp_fsm.tasks.labels.selection:LabelFilter"},
+)
+"""What core itself adds in the form of a plug-in: it is always there."""
+
+
 def load(where: str) -> Any:
     """What `"module:name"` means, or the module where no name is given."""
     module, _, name = where.partition(":")
@@ -150,6 +159,7 @@ def plugins() -> Iterator[Plugin]:
 
     One of others that cannot be loaded is told in a warning, and left out.
     """
+    yield CORE
     yield from _builtin()
     yield from _installed(tuple(sys.path))
 

@@ -96,6 +96,8 @@ def data_fingerprint(plan: Plan, data: DataSet) -> str:
         parts.append(replace(data, sessions=data.test).fingerprint)
     if data.examples:
         parts.append(replace(data, sessions=data.examples).fingerprint)
+    if data.terms:
+        parts.append(hashlib.sha256(repr(data.terms).encode()).hexdigest())
     if data.materials:
         parts.append(hashlib.sha256("\n".join(sorted(data.materials)).encode()).hexdigest())
     return parts[0] if len(parts) == 1 else hashlib.sha256("/".join(parts).encode()).hexdigest()

@@ -121,6 +121,9 @@ ASSISTANTS = (MCP, f"{MCP}{RELATIONS}", f"{MCP}{ANSWERS}")
 UNBOUNDED = "unbounded"
 """PXP's k, where its self-loops have no bound; a `Plan` has None."""
 
+PROMPTS = "prompts.toml"
+"""The file beside the data from which models are asked, where no other is named."""
+
 SUBJECT = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$"
 """A pseudonym: letters, digits, `_`, `.`, `-`; what stands in reports and file names."""
 
@@ -176,7 +179,7 @@ class Plan:
     }
     """The tables of a file that have some of its options."""
 
-    task: str = option("The task of the sessions: drug, rad, or an installed task.", argument=True)
+    task: str = option("The task of the sessions: labels, drug, rad, or an installed task.", argument=True)
     protocol: str = option(
         "The protocol of the sessions.", "interact", choices=("interact", "pxp"), group=PROTOCOL
     )
@@ -221,7 +224,7 @@ class Plan:
         group=DATA,
     )
     label: str | None = option(
-        "RAD: ask whether the picture shows this label, yes or no.",
+        "labels, RAD: ask whether this label fits, yes or no.",
         None,
         metavar="LABEL",
         default="which of all labels",
@@ -331,7 +334,7 @@ class Plan:
         "A file with your own prompts (pxp help prompts).",
         None,
         metavar="FILE",
-        default="those of the task",
+        default="prompts.toml beside the data, or those of the task",
         key="agents.prompts",
         only_in=_IN_FILE,
     )
@@ -484,7 +487,8 @@ _LATER = ("effort", "label", "match", "materials", "precedents", "subject", "tes
 def build_plan(given: Mapping[str, Any], folder: Path) -> Plan:
     """The plan with the fields that are given; paths are read from `folder`.
 
-    `k` may be `UNBOUNDED`, `instances` a number or a list. Raises `UsageError` with its field where
+    `k` may be `UNBOUNDED`, `instances` a number or a list. Where a model takes part and no prompts
+    are given, those in the file `PROMPTS` beside the data are taken. Raises `UsageError` with its field where
     a bound is of the other protocol, and `DataError` where the prompts cannot be used.
     """
     values = dict(given)
@@ -506,7 +510,20 @@ def build_plan(given: Mapping[str, Any], folder: Path) -> Plan:
             values[path] = str(folder / values[path])
     if "prompts" in values:
         values["prompts"] = prompts_text(folder / values["prompts"], values["task"])
+    elif (beside := _prompts_beside(values)) is not None:
+        values["prompts"] = prompts_text(beside, values["task"])
     return Plan(**values)
+
+
+def _prompts_beside(values: Mapping[str, Any]) -> Path | None:
+    """The file of prompts beside the data, where a model takes part by no preset."""
+    if values.get("data") is None or values.get("preset") is not None:
+        return None
+    human = values.get("human")
+    asked = [values.get("machine"), values.get("judge"), None if human in PERSONS else human]
+    data = Path(values["data"])
+    found = (data if data.is_dir() else data.parent) / PROMPTS
+    return found if any(asked) and found.is_file() else None
 
 
 def check_plan(plan: Plan) -> None:

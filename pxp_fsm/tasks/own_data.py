@@ -2,7 +2,11 @@
 
 A row has an instance `x`, the `prediction` and the `explanation` that count as right; it may have a
 `key`, the instance's name, and a `set`: sessions, validation, test, or examples, whose answers
-models are shown. Where `x` is a picture it is a path from the table's own folder.
+models are shown. Where `x` is a picture it is a path from the table's own folder. A task may call
+these columns by names of its own.
+
+CSV is read as spreadsheets write it: with commas, semicolons or tabs, with or without a byte order
+mark, and with the empty rows and columns that they leave at the ends.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ import io
 import json
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -34,36 +38,71 @@ def records(
     text: str, path: Path, columns: tuple[str, ...]
 ) -> Iterator[tuple[int, Mapping[str, str]]]:
     """Each record with the line that it starts on; `DataError` for the first malformed one."""
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    separator = _separator(text)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     line = 1
     try:
-        header = next(reader, [])
+        header = _without_empty_end([name.strip() for name in next(reader, [])], 0)
         missing = [column for column in columns if column not in header]
         if missing:
             there = f"there are {', '.join(header)}" if header else "the file is empty"
             raise DataError.at(path, 1, f"column {', '.join(missing)} is missing; {there}")
         twice = sorted({name for name in header if header.count(name) > 1})
         if twice:
-            raise DataError.at(path, 1, f"column {', '.join(twice)} is named more than once")
+            named = ", ".join(name or "without a name" for name in twice)
+            raise DataError.at(
+                path, 1, f"column {named} is named more than once; give each a name of its own"
+            )
         while True:
             line = reader.line_num + 1
             fields = next(reader, None)
             if fields is None:
                 return
-            if fields:
-                yield line, _record(path, line, header, fields, columns)
+            if any(fields):
+                fields = _without_empty_end(fields, len(header))
+                yield line, _record(path, line, header, fields, columns, separator)
     except csv.Error as error:
         raise DataError.at(path, line, f"this is not CSV: {error}") from error
 
 
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+"""What may stand between the fields of a row."""
+
+
+def _separator(text: str) -> str:
+    """That which makes the most fields of the header; a comma where none makes two."""
+    header = text.split("\n", 1)[0]
+
+    def fields(separator: str) -> int:
+        try:
+            return len(next(csv.reader([header], delimiter=separator), []))
+        except csv.Error:
+            return 0
+
+    return max(_SEPARATORS, key=fields)
+
+
+def _without_empty_end(fields: list[str], least: int) -> list[str]:
+    """`fields` without the empty ones at their end, but for the first `least`."""
+    while len(fields) > least and not fields[-1].strip():
+        fields = fields[:-1]
+    return fields
+
+
 def _record(
-    path: Path, line: int, header: list[str], fields: list[str], columns: tuple[str, ...]
+    path: Path,
+    line: int,
+    header: list[str],
+    fields: list[str],
+    columns: tuple[str, ...],
+    separator: str,
 ) -> Mapping[str, str]:
     if len(fields) != len(header):
         raise DataError.at(
             path,
             line,
-            f"{len(fields)} fields, but the header names {len(header)}; quote the commas",
+            f"{len(fields)} fields, but the header names {len(header)}; quote the "
+            f"{_SEPARATORS[separator]} that are part of a text",
         )
     record = dict(zip(header, fields, strict=True))
     for column in columns:
@@ -82,6 +121,7 @@ SETS = ("sessions", "validation", "test")
 _EVERY_SET = (*SETS, "examples")
 _NEEDED = ("x", "prediction", "explanation")
 _KEPT = (*_NEEDED, "key", "set")
+_SUFFIXES = (".csv", ".tsv", ".jsonl")
 _MOST_FAULTS = 20
 
 Record = tuple[int, dict[str, str]]
@@ -93,11 +133,17 @@ class RowForm:
     """How a task reads a row; both functions raise `DataError`, saying what is wrong.
 
     `x` makes what an instance carries of what stands in the table, which is in the folder given;
-    `prediction` makes a prediction about such an `x` as a message carries it.
+    `prediction` makes a prediction about such an `x` as a message carries it. `names` are what the
+    table calls the columns x, prediction, explanation, key and set, where it calls them otherwise,
+    and `empty` is what to write where there is no prediction. `draw` puts the rows of a table that
+    names no set into sets, by their numbers; None: all are for sessions.
     """
 
     x: Callable[[str, Path], str] = lambda text, _folder: text
     prediction: Callable[[str, str], str] = lambda text, _x: text
+    names: Mapping[str, str] = field(default_factory=dict)
+    empty: str = "fill it in"
+    draw: Callable[[Sequence[DataRow]], Sequence[str]] | None = None
 
 
 class RowFilter(Protocol):
@@ -116,7 +162,7 @@ class RowFilter(Protocol):
 
 def table_of(path: Path) -> Path | None:
     """The table that `path` is, or that the folder `path` holds; None where there is none."""
-    if path.is_file() and path.suffix in (".csv", ".jsonl"):
+    if path.is_file() and path.suffix in _SUFFIXES:
         return path
     return next((path / name for name in FILES if (path / name).is_file()), None)
 
@@ -127,18 +173,28 @@ def read_data(path: Path, form: RowForm = RowForm()) -> DataSet:
     Raises `FileError` with the faults of its rows, each with file and line, and `DataError` where
     there is no table.
     """
+    table = existing_table(path)
+    reader = _Reader(table, form)
+    for line, record in read_records(table):
+        reader.take(line, record)
+    return reader.found()
+
+
+def existing_table(path: Path) -> Path:
+    """The table that `path` is or holds; raises `DataError` where there is none."""
+    table = table_of(path)
+    if table is not None:
+        return table
     if not path.exists():
         raise DataError(
             f"{path}: there is no such folder; give one that holds {' or '.join(FILES)} "
             "(pxp help data)"
         )
-    table = table_of(path)
-    if table is None:
-        raise DataError(f"{path}: there is no {' or '.join(FILES)} in it (pxp help data)")
-    reader = _Reader(table, form)
-    for line, record in read_records(table):
-        reader.take(line, record)
-    return reader.found()
+    if path.is_file():
+        raise DataError(f"{path}: a table is .csv, .tsv or .jsonl; save it as CSV (pxp help data)")
+    others = sorted(one.name for one in path.iterdir() if one.suffix in _SUFFIXES)
+    rename = f"; there is {', '.join(others[:3])}: rename it, or give its path" if others else ""
+    raise DataError(f"{path}: there is no {' or '.join(FILES)} in it{rename} (pxp help data)")
 
 
 def read_records(table: Path) -> Sequence[Record]:
@@ -210,62 +266,80 @@ class _Reader:
     def __init__(self, table: Path, form: RowForm) -> None:
         self._table = table
         self._form = form
+        self._names = {name: form.names.get(name, name) for name in _KEPT}
         self._faults: list[str] = []
-        self._sets: dict[str, list[DataRow]] = {name: [] for name in _EVERY_SET}
+        self._rows: list[tuple[DataRow, str]] = []
         self._keys: dict[str, int] = {}
         self._texts: dict[str, int] = {}
 
     def take(self, line: int, record: Mapping[str, str]) -> None:
         """Take one row."""
+        fields = {name: record.get(written, "").strip() for name, written in self._names.items()}
         try:
-            row = self._row(line, record)
+            row = self._row(line, fields)
+            if fields["set"] not in ("", *_EVERY_SET):
+                sets = ", ".join(_EVERY_SET)
+                raise self._fault("set", f"{quoted(fields['set'])} is none of {sets}")
         except DataError as error:
             self._faults.append(str(DataError.at(self._table, line, str(error))))
             return
-        name = record.get("set", "").strip() or SETS[0]
-        if name not in _EVERY_SET:
-            said = f"column set: {quoted(name)} is none of {', '.join(_EVERY_SET)}"
-            self._faults.append(str(DataError.at(self._table, line, said)))
-            return
-        self._sets[name].append(row)
+        self._rows.append((row, fields["set"]))
 
     def found(self) -> DataSet:
         """The data set; `FileError` where a row had a fault."""
-        if not self._faults and not self._sets["sessions"]:
+        named = any(name for _, name in self._rows)
+        drawn = None if named else self._form.draw
+        rows = [row for row, _ in self._rows]
+        names = [name or SETS[0] for _, name in self._rows] if drawn is None else drawn(rows)
+        sets: dict[str, list[DataRow]] = {name: [] for name in _EVERY_SET}
+        for row, name in zip(rows, names, strict=True):
+            sets[name].append(row)
+        if not self._faults and not sets["sessions"]:
             self._faults.append(f"{self._table}: no row is for sessions")
         if self._faults:
             more = len(self._faults) - _MOST_FAULTS
             rest = [f"{self._table}: and {more:,} more faults"] if more > 0 else []
             raise FileError([*self._faults[:_MOST_FAULTS], *rest])
-        sizes = ", ".join(f"{len(rows)} {name}" for name, rows in self._sets.items() if rows)
-        sessions, validation, test, examples = (tuple(rows) for rows in self._sets.values())
-        origin = f"{self._table.name} ({sizes})"
+        sizes = ", ".join(f"{len(rows)} {name}" for name, rows in sets.items() if rows)
+        sessions, validation, test, examples = (tuple(rows) for rows in sets.values())
+        origin = f"{self._table.name} ({sizes}{'' if drawn is None else ', drawn'})"
         return DataSet(origin, sessions, validation, test, examples=examples)
 
-    def _row(self, line: int, record: Mapping[str, str]) -> DataRow:
+    def _row(self, line: int, fields: Mapping[str, str]) -> DataRow:
         for column in _NEEDED:
-            if not record.get(column, "").strip():
-                raise DataError(f"column {column} is empty or missing")
+            if not fields[column]:
+                remedy = self._form.empty if column == "prediction" else "fill it in"
+                raise DataError(
+                    f"column {self._names[column]} is empty or missing; {remedy}, or remove the row"
+                )
         for column in _KEPT:
-            problem = text_problem(record.get(column, ""))
+            problem = text_problem(fields[column])
             if problem is not None:
-                raise DataError(f"column {column}: {problem}")
+                raise self._fault(column, problem)
         try:
-            x = self._form.x(record["x"].strip(), self._table.parent)
+            x = self._form.x(fields["x"], self._table.parent)
         except DataError as error:
-            raise DataError(f"column x: {error}") from error
+            raise self._fault("x", str(error)) from error
         try:
-            prediction = self._form.prediction(record["prediction"].strip(), x)
+            prediction = self._form.prediction(fields["prediction"], x)
         except DataError as error:
-            raise DataError(f"column prediction: {error}") from error
-        key = self._key(line, record.get("key", "").strip() or f"row-{line}")
+            raise self._fault("prediction", str(error)) from error
+        key = self._key(line, fields["key"] or f"row-{line}")
         if self._texts.setdefault(x, line) != line:
-            raise DataError(f"column x: the same instance is on line {self._texts[x]}")
-        return DataRow(Instance(key, x), Answer(prediction, record["explanation"].strip()))
+            raise self._fault(
+                "x", f"the same instance is on line {self._texts[x]}; remove one of the two rows"
+            )
+        return DataRow(Instance(key, x), Answer(prediction, fields["explanation"]))
 
     def _key(self, line: int, key: str) -> str:
         if "," in key or not key.isprintable():
-            raise DataError(f"column key: {quoted(key)} is no name (no commas, one line)")
+            raise self._fault("key", f"{quoted(key)} is no name (no commas, one line)")
         if self._keys.setdefault(key, line) != line:
-            raise DataError(f"column key: {quoted(key)} is on line {self._keys[key]} too")
+            raise self._fault(
+                "key",
+                f"{quoted(key)} is on line {self._keys[key]} too; give each row a name of its own",
+            )
         return key
+
+    def _fault(self, column: str, problem: str) -> DataError:
+        return DataError(f"column {self._names[column]}: {problem}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +22,17 @@ from pxp_fsm.sessions.policy import ContextFunction
 
 MACHINE, HUMAN = "m", "h"
 """The names of a task's two agents in its sessions; the machine begins."""
+
+
+class PredictionKind(StrEnum):
+    """What predictions of a task of labels are made of.
+
+    `LABELS`: a set of labels, which may be empty. `LABEL`: one label. `TEXT`: any text.
+    """
+
+    LABELS = "labels"
+    LABEL = "label"
+    TEXT = "answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +51,11 @@ class DataSet:
     too. Where `sessions` is a choice of rows, `whole` is all that there were to choose from.
     `precedents` says which precedents a machine may use that has some ("" leaves it to the task),
     and `draw`, which is another for each repetition, decides what is drawn of them. `labels` are
-    those that predictions are made of, where they are a closed list; `asked` is the one that alone
-    is asked about, yes or no. `examples` are rows whose answers models are shown. `materials` is
-    what can be bought, where predictions are pathways back to it, and `compared` the part of them
-    that MATCH compares.
+    those that predictions are made of, where they are a closed list, as `kind` says; `asked` is the
+    one that alone is asked about, yes or no. `pictures` says that instances are pictures. `terms`
+    are the key terms by which explanations agree, each with its wordings. `examples` are rows whose
+    answers models are shown. `materials` is what can be bought, where predictions are pathways back
+    to it, and `compared` the part of them that MATCH compares.
     """
 
     origin: str
@@ -56,6 +69,9 @@ class DataSet:
     draw: str = "0/1"
     labels: tuple[str, ...] = ()
     asked: str | None = None
+    kind: PredictionKind = PredictionKind.LABELS
+    pictures: bool = False
+    terms: tuple[tuple[str, ...], ...] = ()
     materials: frozenset[str] = frozenset()
     compared: str = ""
 

@@ -104,7 +104,7 @@ def test_a_plug_in_is_asked_for_in_vain_with_a_sentence(core: Path) -> None:
     )
     assert [code for code, _, _ in done] == [2, 2, 2]
     task, tables, formula = (err for _, _, err in done)
-    assert "'drug' is no file and no name that pxp list shows; tasks are: none" in task
+    assert "'drug' is no file and no name that pxp list shows; tasks are: labels" in task
     assert "toml holds one table; export one at a time" in tables
     assert "require a format of another model checker, which only a plug-in adds" in formula
 

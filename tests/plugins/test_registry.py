@@ -51,7 +51,7 @@ def test_plug_ins_are_looked_for_once_until_the_path_changes(
 ) -> None:
     for _ in range(3):
         assert find_task("mine").name == "drug"
-        assert task_names() == ("drug", "mine", "rad")
+        assert task_names() == ("drug", "labels", "mine", "rad")
     assert scans == [registry.GROUP]
     with pytest.raises(UsageError, match="mine"):
         find_task("min")

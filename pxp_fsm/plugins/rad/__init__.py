@@ -6,14 +6,12 @@ from pxp_fsm.lazy import attach
 
 if TYPE_CHECKING:
     from pxp_fsm.plugins.rad.radiograph import Radiograph as Radiograph
-    from pxp_fsm.plugins.rad.relations import InvalidLabels as InvalidLabels
-    from pxp_fsm.plugins.rad.relations import LabelSets as LabelSets
     from pxp_fsm.plugins.rad.relations import SameFindings as SameFindings
 
 __getattr__, __dir__ = attach(
     globals(),
     {
         "pxp_fsm.plugins.rad.radiograph": "Radiograph",
-        "pxp_fsm.plugins.rad.relations": "InvalidLabels LabelSets SameFindings",
+        "pxp_fsm.plugins.rad.relations": "SameFindings",
     },
 )

@@ -5,7 +5,6 @@ A file that has a fault is refused whole, with the line and the reason.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -13,38 +12,27 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
-from pxp_fsm.errors import DataError, quoted
-from pxp_fsm.plugins.rad.radiograph import LABELS, checked
-from pxp_fsm.plugins.rad.radiograph.images import LARGEST_FILE
-from pxp_fsm.plugins.rad.relations import InvalidLabels, format_labels, label_set
+from guards.labels import InvalidLabels, format_labels, label_set
+from pxp_fsm.errors import DataError
+from pxp_fsm.plugins.rad.radiograph import LABELS
 from pxp_fsm.prompting.model import Image
 from pxp_fsm.protocol.messages import Answer, Instance
+from pxp_fsm.tasks.labels import pictures
+from pxp_fsm.tasks.labels.pictures import reference
 from pxp_fsm.tasks.own_data import read, records
 from pxp_fsm.tasks.task import DataRow, DataSet
 
-_X = re.compile(r"(?P<path>.+)#sha256=(?P<digest>[0-9a-f]{16})", re.DOTALL)
 _BUNDLED = re.compile(r"phantom-[a-z]+-[0-9]{2}\.png")
-
-
-def reference(path: Path) -> str:
-    """The x of an instance whose picture is at `path`; raises `DataError` where it is none."""
-    data = _content(path)
-    _checked(path, data)
-    return f"{path}#sha256={_digest(data)}"
 
 
 def path_of(instance: Instance) -> Path:
     """The file in which the picture of `instance` is; raises `DataError` where x names none."""
-    return _parted(instance)[0]
+    return pictures.path_of(instance, _place)
 
 
 def picture(instance: Instance) -> Image:
     """The picture of `instance`, decoded once to be sure; raises `DataError`."""
-    path, digest = _parted(instance)
-    data = _content(path)
-    if _digest(data) != digest:
-        raise DataError(f"{path}: the image is not that of instance {instance.key}")
-    return _checked(path, data)
+    return pictures.picture(instance, _place)
 
 
 def bundled_path(name: str) -> Path:
@@ -52,34 +40,8 @@ def bundled_path(name: str) -> Path:
     return Path(str(resources.files("pxp_fsm.plugins.rad") / "phantoms" / name))
 
 
-def _parted(instance: Instance) -> tuple[Path, str]:
-    parts = _X.fullmatch(instance.x)
-    if parts is None:
-        raise DataError(f"{quoted(instance.x)} does not name an image (PATH#sha256=DIGEST)")
-    name = parts["path"]
-    return (bundled_path(name) if _BUNDLED.fullmatch(name) else Path(name)), parts["digest"]
-
-
-def _content(path: Path) -> bytes:
-    try:
-        if not path.is_file():  # a pipe would be waited for, a device has no end
-            raise DataError(f"{path}: the file does not exist")
-        with path.open("rb") as file:
-            return file.read(LARGEST_FILE + 1)
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise DataError(f"{path}: cannot be read ({why})") from error
-
-
-def _checked(path: Path, data: bytes) -> Image:
-    try:
-        return checked(data)
-    except DataError as error:
-        raise DataError(f"{path}: {error}") from error
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:16]
+def _place(name: str) -> Path:
+    return bundled_path(name) if _BUNDLED.fullmatch(name) else Path(name)
 
 
 SESSIONS_FILE, VALIDATION_FILE = "train_xray_data.csv", "val_xray_data.csv"
@@ -183,18 +145,12 @@ def _published_row(path: Path, line: int, key: str, record: Mapping[str, str]) -
             f"column label says {format_labels(labels)}, label_short {given!r}, not {short}",
         )
     try:
-        x = reference(image_in(path.parent, record["img_path"].strip()))
+        x = reference(film_in(path.parent, record["img_path"].strip()))
     except DataError as error:
         raise DataError.at(path, line, f"column img_path: {error}") from error
     return DataRow(Instance(key, x), Answer(format_labels(labels), record["report"]))
 
 
-def image_in(folder: Path, written_path: str) -> Path:
-    """The image that a table in `folder` names; `DataError` where it is not in that folder."""
-    name = written_path.removeprefix(_PUBLISHED_AS)
-    path = folder / name
-    if Path(name).is_absolute() or not path.resolve().is_relative_to(folder.resolve()):
-        raise DataError(f"{written_path}: an image must be in the folder of its table")
-    if not path.is_file():
-        raise DataError(f"there is no {path}")
-    return path
+def film_in(folder: Path, written_path: str) -> Path:
+    """The film that a table in `folder` names; `DataError` where it is not in that folder."""
+    return pictures.image_in(folder, written_path.removeprefix(_PUBLISHED_AS))

@@ -10,5 +10,4 @@ PLUGIN = Plugin(
     names={"rad": _HERE},
     relations={"same-findings": f"{_HERE}.relations:SameFindings"},
     tasks={"rad": f"{_HERE}.task:RAD"},
-    options={"data select": f"{_HERE}.selection:LabelFilter"},
 )

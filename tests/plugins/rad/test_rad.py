@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import operator
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -19,6 +19,7 @@ from PIL import Image as Pillow
 
 from backends.databases import SqlBlackboard
 from backends.databases.blackboard import Proxy
+from guards.labels import format_labels, label_set
 from pxp_fsm.errors import DataError, UsageError
 from pxp_fsm.experiments import runs
 from pxp_fsm.experiments.plans import Plan
@@ -29,22 +30,19 @@ from pxp_fsm.plugins.rad.data import (
     path_of,
     picture,
     published,
-    reference,
     training,
 )
 from pxp_fsm.plugins.rad.drawing import drawn
 from pxp_fsm.plugins.rad.findings import REMARK, SETS, SIDED, STRENGTHS, phantoms
 from pxp_fsm.plugins.rad.phantoms import TOLD
-from pxp_fsm.plugins.rad.radiograph import LABELS, Radiograph, predictor
-from pxp_fsm.plugins.rad.relations import label_set, read_findings
+from pxp_fsm.plugins.rad.radiograph import LABELS, predictor
+from pxp_fsm.plugins.rad.relations import read_findings
 from pxp_fsm.plugins.rad.task import (
     PROBLEM,
     RAD,
-    OneFinding,
     accuracy,
     labels_of,
-    right,
-    taught,
+    reader,
     untaught,
 )
 from pxp_fsm.protocol.messages import Instance, Question
@@ -52,6 +50,9 @@ from pxp_fsm.protocol.relations import LEARN, Outcome
 from pxp_fsm.protocol.rules import Interact
 from pxp_fsm.sessions.learning import Gate, Gated, Keep
 from pxp_fsm.sessions.session import Session
+from pxp_fsm.tasks.labels.neighbours import Predictor, predictions, right, taught
+from pxp_fsm.tasks.labels.pictures import reference
+from pxp_fsm.tasks.task import DataRow
 from tests.command_line import pxp
 
 ROOT = Path(__file__).parents[3]
@@ -72,8 +73,8 @@ def test_the_fingerprint_of_the_machine_is_of_its_files_and_of_what_it_has_seen(
     folder = Path(predictor.__file__).parent
     here = {path.name for path in folder.iterdir() if path.is_file()}
     assert here - {"__init__.py"} == set(predictor._FILES)
-    seen = [(picture(row.instance), labels_of(row)) for row in training()[:2]]
-    names = {Radiograph(picture, known).name for known in ([], seen, seen[:1], seen[::-1])}
+    seen = training()[:2]
+    names = {reader(known).name for known in ((), seen, seen[:1], seen[::-1])}
     assert len(names) == 4
     machine = untaught()
     assert machine.copy().name == machine.name == untaught().name
@@ -144,10 +145,19 @@ def test_the_untaught_machine_is_as_good_as_the_documents_say() -> None:
     assert "synthetic" in lines
 
 
+def first_wrong() -> DataRow:
+    """The first phantom of the sessions that the untaught machine is wrong about."""
+    rows = bundled().sessions
+    said = predictions(untaught(), rows)
+    return next(
+        row for row, one in zip(rows, said, strict=True) if one != format_labels(labels_of(row))
+    )
+
+
 def test_a_session_learns_the_labels_that_it_is_told() -> None:
     data = bundled()
     machine, human = task.agents(data, memo=True)
-    wrong = next(r for r in data.sessions if task.predicted(untaught(), r) != labels_of(r))
+    wrong = first_wrong()
     session = Session(Interact(n=10, k=3), {"m": machine, "h": human}, instance=wrong.instance)
     asyncio.run(session.run())
     first, second, third = session.history[:3]
@@ -301,10 +311,9 @@ def test_the_authors_films_load_as_they_are() -> None:
 @needs_authors
 def test_the_machine_knows_no_real_film_and_says_so() -> None:
     data = published(AUTHORS)
-    found = untaught().labels_of_all([row.instance for row in data.validation])
-    assert None not in found
-    right_ones = sum(map(operator.eq, found, map(labels_of, data.validation)))
-    assert right_ones <= 9  # no better than always saying one label
+    machine = untaught()
+    assert None not in predictions(machine, data.validation)
+    assert right(machine, data.validation) <= 9  # no better than always saying one label
     assert "never a real film" in "\n".join(accuracy(data))
 
 
@@ -382,7 +391,7 @@ def test_control_keeps_what_is_right_and_refuses_what_is_wrong() -> None:
         machine = replace(
             task.agents(data, memo=True)[0], gate=Gate(Keep.LIKELIHOOD, Gated.CONTEXT, rows)
         )
-        before = right(machine.respondent, data.validation)  # type: ignore[arg-type]
+        before = right(cast(Predictor, machine.respondent), data.validation)
         kept[human] = 0
         for row in data.sessions:
             said = row.answer if human == "right" else replace(row.answer, prediction=other[row])
@@ -396,18 +405,16 @@ def test_control_keeps_what_is_right_and_refuses_what_is_wrong() -> None:
                 for event in session.events
                 for one in event.judgements
             )
-        assert right(machine.respondent, data.validation) >= before  # type: ignore[arg-type]
+        assert right(cast(Predictor, machine.respondent), data.validation) >= before
     assert kept["right"] >= 5
     assert kept["wrong"] <= kept["right"] // 2
 
 
 def test_a_copy_of_the_machine_learns_apart() -> None:
-    machine = untaught()
-    wrong = next(r for r in bundled().sessions if task.predicted(machine, r) != labels_of(r))
-    before = machine.labels(wrong.instance)
+    machine, wrong = untaught(), first_wrong()
+    before = machine.prediction(wrong.instance)
     again = taught(machine, [wrong])
-    assert not isinstance(again, OneFinding)
     assert set(again.told) == {wrong.instance.key}
     assert again.copy().told == again.told
     assert machine.told == {}
-    assert machine.labels(wrong.instance) == before
+    assert machine.prediction(wrong.instance) == before

@@ -11,14 +11,16 @@ import pytest
 
 from backends.databases import SqlBlackboard
 from backends.models.respondent import assemble
+from guards.labels import label_set
 from pxp_fsm.errors import DataError, FileError, UsageError
 from pxp_fsm.experiments import plan_data, runs
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.plugins.rad import task
 from pxp_fsm.plugins.rad.data import bundled, bundled_path
 from pxp_fsm.plugins.rad.radiograph import LABELS
-from pxp_fsm.plugins.rad.task import RAD, OneFinding, labels_of, load, one_label, problem_of
+from pxp_fsm.plugins.rad.task import RAD, OneFinding, labels_of, load, problem_of
 from pxp_fsm.protocol.messages import Answer, Message, Question
+from pxp_fsm.tasks.labels.task import one_label
 from pxp_fsm.tasks.prompts import prompts_of
 
 
@@ -86,7 +88,7 @@ def test_one_label_turns_every_set_into_yes_and_no(label: str) -> None:
 @pytest.mark.deep
 def test_the_radiograph_says_yes_where_it_sees_the_finding_and_learns_it() -> None:
     plain, row = task.untaught(), bundled().sessions[0]
-    seen = plain.labels(row.instance)
+    seen = label_set(plain.prediction(row.instance), LABELS)
     for finding in LABELS:
         said = asyncio.run(OneFinding(plain, finding).answer(Question("", row.instance)))
         assert said.prediction == ("yes" if finding in seen else "no")
@@ -94,8 +96,8 @@ def test_the_radiograph_says_yes_where_it_sees_the_finding_and_learns_it() -> No
     taught = one.copy()
     for tag, told in (("REFUTE", "yes"), ("REVISE", "no")):
         taught.learn(row.instance, Message("s", 2, "h", tag, Answer(told, "It is so."), "m"))
-        assert taught.labels(row.instance) == {told}
-    assert one.labels(row.instance) == {"yes" if "Cardiomegaly" in seen else "no"}
+        assert taught.prediction(row.instance) == told
+    assert one.prediction(row.instance) == ("yes" if "Cardiomegaly" in seen else "no")
 
 
 def test_a_run_asks_about_one_label_and_is_another_experiment() -> None:
@@ -171,4 +173,4 @@ def test_yes_and_no_share_all_probability(label: str) -> None:
     about = Question("", data.sessions[0].instance)
     yes, no = (asyncio.run(machine.log_likelihood(about, said)) for said in ("yes", "no"))
     assert math.exp(yes) + math.exp(no) == pytest.approx(1)
-    assert (yes > no) is (machine.labels(about.instance) == {"yes"})
+    assert (yes > no) is (machine.prediction(about.instance) == "yes")

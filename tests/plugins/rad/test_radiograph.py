@@ -1,34 +1,30 @@
-"""The local radiograph predictor: what pictures it takes, what it measures and what it learns."""
+"""The local radiograph predictor: what it measures in pictures, and what it learns."""
 
 from __future__ import annotations
 
 import asyncio
 import io
-import math
-import struct
 import subprocess
 import sys
-import zlib
 from collections.abc import Callable
-from itertools import compress, product
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image as Pillow
-from PIL.PngImagePlugin import PngInfo
 
-from pxp_fsm.errors import DataError, NoAnswer
-from pxp_fsm.plugins.rad.radiograph import LABELS, Radiograph, checked
+from pxp_fsm.errors import NoAnswer
+from pxp_fsm.plugins.rad.radiograph import LABELS, Radiograph
 from pxp_fsm.plugins.rad.radiograph.explanation import explained
-from pxp_fsm.plugins.rad.radiograph.images import LARGEST_FILE, grey
 from pxp_fsm.plugins.rad.radiograph.measures import measured
-from pxp_fsm.plugins.rad.radiograph.predictor import LabelledRadiograph, SimilarCases
+from pxp_fsm.plugins.rad.task import Reader, is_canonical
 from pxp_fsm.prompting.model import Image
 from pxp_fsm.protocol.interfaces import Learner
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question, Tag
+from pxp_fsm.tasks.labels.images import checked
+from pxp_fsm.tasks.labels.neighbours import Neighbours
+from pxp_fsm.tasks.task import DataRow
 
 
 def chest(
@@ -56,18 +52,29 @@ def of(image: bytes) -> Callable[[Instance], Image]:
 
 
 NORMAL, LARGE, FLUID = chest(), chest(0.75), chest(opaque=1.0)
+SEEN = (
+    (0.42, 0.0, "none"),
+    (0.45, 0.0, "none"),
+    (0.7, 0.0, "Cardiomegaly"),
+    (0.8, 0.0, "Cardiomegaly"),
+    (0.44, 0.9, "Pleural Effusion"),
+    (0.47, 1.0, "Pleural Effusion"),
+)
 CASES = [
-    (checked(saved(chest(ratio, opaque))), frozenset(labels))
-    for ratio, opaque, labels in (
-        (0.42, 0.0, []),
-        (0.45, 0.0, []),
-        (0.7, 0.0, ["Cardiomegaly"]),
-        (0.8, 0.0, ["Cardiomegaly"]),
-        (0.44, 0.9, ["Pleural Effusion"]),
-        (0.47, 1.0, ["Pleural Effusion"]),
-    )
+    DataRow(Instance(f"case {ratio} {opaque}", f"case {ratio} {opaque}"), Answer(labels, "Seen."))
+    for ratio, opaque, labels in SEEN
 ]
 PICTURES = {"normal": NORMAL, "large": LARGE, "larger": chest(0.74), "fluid": FLUID}
+PICTURES |= {
+    row.instance.x: chest(ratio, opaque)
+    for row, (ratio, opaque, _) in zip(CASES, SEEN, strict=True)
+}
+
+
+def reader(picture: Callable[[Instance], Image], known: list[DataRow]) -> Reader:
+    return Neighbours(
+        Radiograph(picture), known, usable=is_canonical, possible=32, otherwise="none"
+    )
 
 
 def picture(instance: Instance) -> Image:
@@ -78,114 +85,8 @@ def message(tag: str, prediction: str) -> Message:
     return Message("s", 2, "h", tag, Answer(prediction, "As I said."), "m")
 
 
-def predicted(agent: Radiograph, what: str) -> Answer:
+def predicted(agent: Reader, what: str) -> Answer:
     return asyncio.run(agent.answer(Question("", Instance(what, what))))
-
-
-@pytest.mark.parametrize("kind", ["PNG", "JPEG"])
-def test_a_plain_picture_is_passed_on_byte_by_byte(kind: str) -> None:
-    data = saved(NORMAL, kind)
-    assert checked(data) == Image(f"image/{kind.lower()}", data)
-
-
-def bomb(width: int, height: int) -> bytes:
-    """A PNG that says it is `width` x `height`, of a few hundred bytes."""
-
-    def chunk(kind: bytes, body: bytes) -> bytes:
-        return (
-            struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-        )
-
-    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    body = zlib.compress(bytes(100_000))
-    return (
-        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", body) + chunk(b"IEND", b"")
-    )
-
-
-def animated() -> bytes:
-    return saved(NORMAL, "PNG", save_all=True, append_images=[LARGE])
-
-
-def long_text() -> bytes:
-    """A few kilobytes that unpack to a text chunk of 20 megabytes."""
-    told = PngInfo()
-    told.add_text("Description", "a" * 20_000_000, zip=True)
-    return saved(NORMAL, pnginfo=told)
-
-
-def gif() -> bytes:
-    return saved(NORMAL, "GIF")
-
-
-@pytest.mark.parametrize(
-    ("data", "says"),
-    [
-        (b"", "neither a PNG nor a JPEG"),
-        (b"label,report\n", "neither a PNG nor a JPEG"),
-        (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "neither a PNG nor a JPEG"),
-        (gif(), "neither a PNG nor a JPEG"),
-        (saved(NORMAL)[:-200], "cannot be decoded"),
-        (saved(NORMAL, "JPEG")[:900], "cannot be decoded"),
-        (b"\x89PNG\r\n\x1a\n" + b"\x00" * 40, "cannot be decoded|neither a PNG"),
-        (bomb(50_000, 50_000), "more pixels than are read: at most 8000 a side"),
-        (bomb(2**31 - 1, 40), "more pixels than are read"),
-        (bomb(9_000, 40), "9000 x 40 pixels; at most 8000 a side"),
-        (bomb(7_999, 7_999), "and 40,000,000 in all"),
-        (bomb(400, 400), "cannot be decoded"),
-        (long_text(), "cannot be decoded"),
-        (saved(NORMAL.resize((4, 300))), "at least 32 a side"),
-        (animated(), "it holds 2 images"),
-        (saved(NORMAL) + b"\x00" * LARGEST_FILE, "at most 20,000,000 are read"),
-    ],
-    ids=lambda value: value[:20] if isinstance(value, str) else len(value),
-)
-def test_what_is_no_picture_is_refused(data: bytes, says: str) -> None:
-    with pytest.raises(DataError, match=says):
-        checked(data)
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.integers(0, 3000), st.binary(max_size=12), st.sampled_from(["PNG", "JPEG"]))
-def test_a_damaged_picture_is_decoded_or_refused(place: int, damage: bytes, kind: str) -> None:
-    data = bytearray(saved(NORMAL, kind))
-    data[place % len(data) : place % len(data) + len(damage)] = damage
-    try:
-        image = checked(bytes(data))
-    except DataError:
-        return
-    assert grey(image).ndim == 2
-
-
-def sixteen_bits() -> bytes:
-    wide = np.asarray(NORMAL).astype(np.uint16) * 257
-    return saved(Pillow.fromarray(wide))
-
-
-def cmyk() -> bytes:
-    return saved(NORMAL.convert("CMYK"), "JPEG", quality=95)
-
-
-def turned() -> bytes:
-    """Stored lying on its side, with the orientation that puts it upright."""
-    exif = Pillow.Exif()
-    exif[0x0112] = 6
-    return saved(NORMAL.transpose(Pillow.Transpose.ROTATE_90), "JPEG", quality=95, exif=exif)
-
-
-@pytest.mark.parametrize("data", [sixteen_bits(), cmyk(), turned()], ids=["16", "cmyk", "exif"])
-def test_what_few_readers_take_is_written_anew_upright_and_grey(data: bytes) -> None:
-    image = checked(data)
-    assert image.media_type == "image/png"
-    with Pillow.open(io.BytesIO(image.data)) as plain:
-        assert (plain.mode, plain.size, dict(plain.getexif())) == ("L", NORMAL.size, {})
-    assert np.abs(grey(image) - np.asarray(NORMAL) / 255).mean() < 0.02
-
-
-def test_colours_palettes_and_transparency_come_to_the_same_grey() -> None:
-    plain = grey(checked(saved(NORMAL)))
-    for mode in ("RGB", "RGBA", "LA", "P"):
-        assert np.abs(grey(checked(saved(NORMAL.convert(mode)))) - plain).max() < 0.01
 
 
 def test_the_measures_tell_what_was_drawn() -> None:
@@ -225,7 +126,7 @@ def test_size_and_shape_do_not_matter_much() -> None:
 
 
 def test_it_predicts_explains_and_is_the_same_every_time() -> None:
-    agents = [Radiograph(picture, CASES) for _ in range(2)]
+    agents = [reader(picture, CASES) for _ in range(2)]
     assert isinstance(agents[0], Learner)
     for what, said in (
         ("normal", "none"),
@@ -238,7 +139,7 @@ def test_it_predicts_explains_and_is_the_same_every_time() -> None:
 
 
 def test_it_remembers_what_it_is_told_and_nothing_of_reject_and_term() -> None:
-    agent = Radiograph(picture, CASES)
+    agent = reader(picture, CASES)
     before = predicted(agent, "large")
     for tag in (Tag.REJECT, Tag.TERM):
         agent.learn(Instance("large", "large"), message(tag, "Pneumonia"))
@@ -267,7 +168,7 @@ lessons = st.lists(
 @settings(max_examples=6, deadline=None)
 @given(lessons)
 def test_the_same_lessons_give_the_same_agent(taught: list[tuple[str, Tag, str]]) -> None:
-    agents = [Radiograph(picture, CASES), Radiograph(picture, CASES)]
+    agents = [reader(picture, CASES), reader(picture, CASES)]
     for place, (what, tag, labels) in enumerate(taught):
         for agent in agents:
             agent.learn(Instance(what, what), message(tag, labels))
@@ -280,63 +181,33 @@ def test_the_same_lessons_give_the_same_agent(taught: list[tuple[str, Tag, str]]
 
 @pytest.mark.parametrize("data", [saved(Pillow.new("L", (64, 64), 90)), b"no picture"])
 def test_what_cannot_be_measured_is_no_answer(data: bytes) -> None:
-    agent = Radiograph(of(data), CASES)
+    agent = reader(of(data), CASES)
     with pytest.raises(NoAnswer):
         asyncio.run(agent.answer(Question("", Instance("x", "x"))))
     agent.learn(Instance("x", "x"), message(Tag.REFUTE, "Pneumonia"))
     assert not agent.told
 
 
-NUMBER = st.integers(-8, 8).map(float)
-CASE = st.builds(
-    LabelledRadiograph,
-    st.tuples(NUMBER, NUMBER, NUMBER),
-    st.sampled_from([frozenset[str](), frozenset(LABELS[:1]), frozenset(LABELS[1:3])]),
-)
-
-
-def votes(known: list[LabelledRadiograph], told: list[LabelledRadiograph], one: Any) -> Any:
-    """The same by fractions and loops: who is met again speaks alone."""
-    cases, spread = [*known, *told], list[float]()
-    for place in range(3):
-        values = [case.vector[place] for case in known or told]
-        mean = math.fsum(values) / len(values)
-        deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
-        spread.append(deviation or 1.0)
-    squares = [
-        math.fsum(((a - b) / c) ** 2 for a, b, c in zip(one, case.vector, spread, strict=True)) / 3
-        for case in cases
-    ]
-    same = [case for case, square in zip(cases, squares, strict=True) if square == 0]
-    weights = [1.0] * len(same) if same else [1 / square**2 for square in squares]
-    found = dict.fromkeys((case.labels for case in cases), 0.0)
-    for case, weight in zip(same or cases, weights, strict=True):
-        found[case.labels] += weight / math.fsum(weights)
-    return found
-
-
-@given(st.lists(CASE, max_size=5), st.lists(CASE, min_size=1, max_size=5), CASE)
-def test_cases_vote_by_how_alike_they_are(
-    known: list[LabelledRadiograph], told: list[LabelledRadiograph], one: LabelledRadiograph
-) -> None:
-    cases = SimilarCases(known, told)
-    [shares] = cases.shares(one.vector)
-    assert shares == pytest.approx(votes(known, told, one.vector), abs=1e-9)
-    every = [frozenset(compress(LABELS, has)) for has in product((0, 1), repeat=len(LABELS))]
-    chances = [cases.probability(shares, [each]) for each in every]
-    assert math.fsum(chances) == pytest.approx(1)
-    assert min(chances) > 0
-    assert cases.probability(shares, every) == pytest.approx(1)
-    [after] = SimilarCases(known or told, [*(told if known else ()), one]).shares(one.vector)
-    assert after[one.labels] >= shares.get(one.labels, 0.0) - 1e-9
+def test_measures_are_compared_in_units_of_their_spread_among_those_known_first() -> None:
+    normal, large, fluid = (measured(np.asarray(shown) / 255) for shown in (NORMAL, LARGE, FLUID))
+    assert normal is not None
+    assert large is not None
+    assert fluid is not None
+    vectors = np.array([normal.vector(), large.vector()])
+    spread = vectors.std(axis=0)
+    spread[spread == 0] = 1
+    squares = Radiograph(picture).squares([normal, large], [normal, fluid])(large)
+    for square, other in zip(squares, (normal, fluid), strict=True):
+        apart = (np.array(large.vector()) - np.array(other.vector())) / spread
+        assert square == pytest.approx(float((apart**2).mean()))
 
 
 def test_a_lesson_changes_what_is_said_of_similar_pictures_and_of_others_less() -> None:
     """A little larger heart is like the one that it was told about; a normal chest is not."""
-    agent = Radiograph(picture, CASES)
+    agent = reader(picture, CASES)
     taught = agent.copy()
     taught.learn(Instance("large", "large"), message(Tag.REFUTE, "Atelectasis, Pneumonia"))
-    told, rise = frozenset(["Atelectasis", "Pneumonia"]), dict[str, float]()
+    told, rise = "Atelectasis, Pneumonia", dict[str, float]()
     for what in ("large", "larger", "normal"):
         about = Instance(f"another {what}", what)
         before, after = (one.shares(about).get(told, 0.0) for one in (agent, taught))
@@ -353,7 +224,7 @@ def test_a_lesson_changes_what_is_said_of_similar_pictures_and_of_others_less() 
 
 
 def test_without_any_case_it_predicts_nothing() -> None:
-    assert predicted(Radiograph(picture), "large").prediction == "none"
+    assert predicted(reader(picture, []), "large").prediction == "none"
 
 
 @settings(max_examples=20, deadline=None)

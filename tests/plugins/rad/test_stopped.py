@@ -12,7 +12,7 @@ from pxp_fsm.experiments import runs
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.runs import Progress
 from pxp_fsm.plugins.rad import relations as radiology
-from pxp_fsm.plugins.rad.radiograph import predictor as radiograph
+from pxp_fsm.tasks.labels import neighbours
 
 RAD = Plan("rad", instances="1")
 PNEUMONIA = Plan("rad", instances="1", label="Pneumonia")
@@ -21,7 +21,7 @@ PNEUMONIA = Plan("rad", instances="1", label="Pneumonia")
 @pytest.mark.parametrize(
     ("plan", "changed", "who"),
     [
-        pytest.param(RAD, radiograph, "m was 'radiograph", id="rad-machine"),
+        pytest.param(RAD, neighbours, "m was 'radiograph", id="rad-machine"),
         pytest.param(PNEUMONIA, radiology, "AGREE=same findings", id="rad-judge"),
     ],
 )

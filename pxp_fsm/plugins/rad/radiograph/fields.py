@@ -8,11 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from pxp_fsm.tasks.labels.images import Plane
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-Plane: TypeAlias = "NDArray[np.float64]"
 Mask: TypeAlias = "NDArray[np.bool_]"
 
 SIZE = 256

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from pxp_fsm.plugins.rad.radiograph.fields import LungField, Mask, Plane, fields_of
+from pxp_fsm.plugins.rad.radiograph.fields import LungField, Mask, fields_of
+from pxp_fsm.tasks.labels.images import Plane
 
 _ZONES = 3
 _BLACK = 0.06

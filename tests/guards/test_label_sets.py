@@ -1,4 +1,4 @@
-"""MATCH of RAD: sets of labels out of a closed list, compared whole."""
+"""MATCH of labels: sets of labels out of a closed list, compared whole."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pxp_fsm.plugins.rad import LabelSets
-from pxp_fsm.plugins.rad.relations import LONGEST, InvalidLabels, format_labels, label_set
+from guards.labels import LONGEST, InvalidLabels, LabelSets, format_labels, label_set
 from pxp_fsm.protocol.relations import EQUIVALENCE, Outcome
 
 LABELS = ("Atelectasis", "Cardiomegaly", "Pleural Effusion", "Pneumonia", "Pneumothorax")
@@ -51,7 +50,7 @@ def test_match_is_equality_of_sets(left: frozenset[str], right: frozenset[str]) 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "the prediction is empty; where there is no finding, write none"),
+        ("", "the prediction is empty; where no label fits, write none"),
         (" \n", "is empty"),
         ("Pneumonia,", "there is an empty one"),
         ("Effusion", "'Effusion' is not one"),

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import io
 import warnings
-from typing import TYPE_CHECKING
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, TypeAlias
 
 from pxp_fsm.errors import DataError
-from pxp_fsm.plugins.rad.radiograph.fields import Plane
 from pxp_fsm.prompting.model import Image
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from PIL import Image as Pillow
+
+Plane: TypeAlias = "NDArray[np.float64]"
+"""Rows x columns of grey."""
 
 LARGEST_FILE = 20_000_000
 """Bytes of a file that are read."""
@@ -47,6 +53,34 @@ def grey(image: Image) -> Plane:
     import numpy as np
 
     return np.asarray(_grey(_decoded(image.data)), dtype=float) / 255
+
+
+def reduced(image: Image, side: int, shades: int) -> tuple[list[float], list[float]]:
+    """A `checked` image as `side` x `side` greys, 0 to 1, and the number of pixels of each colour.
+
+    Of red, green and blue there are so many `shades` each. Raises `DataError`.
+    """
+    from PIL import Image as Pillow
+
+    decoded = _decoded(image.data).convert("RGBA")
+    over = Pillow.new("RGBA", decoded.size, "black")
+    shown = Pillow.alpha_composite(over, decoded).convert("RGB")
+    greys = shown.convert("L").resize((side, side), Pillow.Resampling.BOX).tobytes()
+    colours = shown.resize((4 * side, 4 * side), Pillow.Resampling.BOX).tobytes()
+    counts = [0.0] * shades**3
+    levels = [level * shades // 256 for level in colours]
+    for red, green, blue in zip(levels[::3], levels[1::3], levels[2::3], strict=True):
+        counts[(red * shades + green) * shades + blue] += 1
+    return [level / 255 for level in greys], counts
+
+
+@cache
+def version_of_decoder() -> str:
+    """The version of Pillow, on which the last bit of a pixel may depend."""
+    try:
+        return f"pillow {version('pillow')}"
+    except PackageNotFoundError:
+        return "no pillow"
 
 
 def _decoded(data: bytes) -> Pillow.Image:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from guards.labels import NONE
 from pxp_fsm.errors import UsageError
 from pxp_fsm.options import option
-from pxp_fsm.plugins.rad.relations import NONE
 from pxp_fsm.tasks.own_data import Record, sample
 
 
