@@ -196,8 +196,9 @@ class TerminalPerson:
             if picture is not None:
                 say(f"  its picture: {picture}")
             if self._problem.labels:
-                none = "" if self._problem.none is None else f"; or {self._problem.none}"
-                say(f"  a prediction is any of: {', '.join(self._problem.labels)}{none}")
+                labels, none = ", ".join(self._problem.labels), self._problem.none
+                many = f"any of: {labels}; or {none}" if none is not None else f"one of: {labels}"
+                say(f"  a prediction is {many}")
         self._show_new(question.history)
 
     def _show_new(self, history: Sequence[Message]) -> None:

@@ -50,7 +50,9 @@ def _print_sets(what: str, data: DataSet, *, as_json: bool) -> None:
     sets |= {"examples": data.examples} if data.examples else {}
     counts = {name: Counter(row.answer.prediction for row in rows) for name, rows in sets.items()}
     if as_json:
-        document = {"data": what, "origin": data.origin, "sets": counts}
+        document: dict[str, object] = {"data": what, "origin": data.origin, "sets": counts}
+        if data.terms:
+            document["terms"] = [list(term) for term in data.terms]
         click.echo(json.dumps(document, indent=1, sort_keys=True))
         return
     click.echo(printable(f"{what}: {data.origin}"))
@@ -61,6 +63,10 @@ def _print_sets(what: str, data: DataSet, *, as_json: bool) -> None:
         shown = ", ".join(f"{what} {many}" for what, many in sorted(predicted.items()))
         each = f": {shown}" if len(predicted) <= _SHOWN else ""
         click.echo(printable(f"  {name}: {counted(predicted.total(), 'row')}{each}"))
+    if data.terms:
+        shown = ", ".join(wordings[0] for wordings in data.terms[:_SHOWN])
+        more = ", …" if len(data.terms) > _SHOWN else ""
+        click.echo(printable(f"  AGREE by {counted(len(data.terms), 'key term')}: {shown}{more}"))
 
 
 def select(request: options.DataSelectOptions) -> None:
@@ -82,7 +88,7 @@ def _warn(said: str) -> None:
 def split(request: options.DataSplitOptions) -> None:
     """Draw rows into sets, and write them."""
     rows = _rows(request.table, request.output)
-    sizes = {name: getattr(request, name) for name in own_data.SETS}
+    sizes = {name: getattr(request, name) for name in own_data.EVERY_SET}
     found = own_data.split(rows, sizes, request.seed)
     own_data.write_records(request.output, found)
     said = ", ".join(f"{size} {name}" for name, size in sizes.items() if size)
@@ -116,7 +122,8 @@ def _rows(path: Path, output: Path) -> Sequence[Record]:
         raise UsageError(f"a table is .csv or .jsonl, not {quoted(output.name)}", "output")
     rows = own_data.read_records(table)
     elsewhere = table.parent.resolve() != output.parent.resolve()
-    if elsewhere and any((table.parent / row["x"]).is_file() for _, row in rows if row.get("x")):
+    paths = (row.get("x") or row.get("picture") for _, row in rows)
+    if elsewhere and any((table.parent / path).is_file() for path in paths if path):
         raise UsageError(
             f"its pictures are found from the folder of the table: write it into {table.parent}",
             "output",

@@ -179,7 +179,9 @@ class Plan:
     }
     """The tables of a file that have some of its options."""
 
-    task: str = option("The task of the sessions: labels, drug, rad, or an installed task.", argument=True)
+    task: str = option(
+        "The task of the sessions: labels, drug, rad, or an installed task.", argument=True
+    )
     protocol: str = option(
         "The protocol of the sessions.", "interact", choices=("interact", "pxp"), group=PROTOCOL
     )
@@ -488,8 +490,8 @@ def build_plan(given: Mapping[str, Any], folder: Path) -> Plan:
     """The plan with the fields that are given; paths are read from `folder`.
 
     `k` may be `UNBOUNDED`, `instances` a number or a list. Where a model takes part and no prompts
-    are given, those in the file `PROMPTS` beside the data are taken. Raises `UsageError` with its field where
-    a bound is of the other protocol, and `DataError` where the prompts cannot be used.
+    are given, those in the file `PROMPTS` beside the data are taken. Raises `UsageError` with its
+    field where a bound is of the other protocol, and `DataError` where prompts cannot be used.
     """
     values = dict(given)
     pxp = values.get("protocol") == "pxp"

@@ -118,7 +118,7 @@ FILES = ("data.csv", "data.jsonl")
 """The names of the table in a folder of data."""
 
 SETS = ("sessions", "validation", "test")
-_EVERY_SET = (*SETS, "examples")
+EVERY_SET = (*SETS, "examples")
 _NEEDED = ("x", "prediction", "explanation")
 _KEPT = (*_NEEDED, "key", "set")
 _SUFFIXES = (".csv", ".tsv", ".jsonl")
@@ -277,8 +277,8 @@ class _Reader:
         fields = {name: record.get(written, "").strip() for name, written in self._names.items()}
         try:
             row = self._row(line, fields)
-            if fields["set"] not in ("", *_EVERY_SET):
-                sets = ", ".join(_EVERY_SET)
+            if fields["set"] not in ("", *EVERY_SET):
+                sets = ", ".join(EVERY_SET)
                 raise self._fault("set", f"{quoted(fields['set'])} is none of {sets}")
         except DataError as error:
             self._faults.append(str(DataError.at(self._table, line, str(error))))
@@ -291,7 +291,7 @@ class _Reader:
         drawn = None if named else self._form.draw
         rows = [row for row, _ in self._rows]
         names = [name or SETS[0] for _, name in self._rows] if drawn is None else drawn(rows)
-        sets: dict[str, list[DataRow]] = {name: [] for name in _EVERY_SET}
+        sets: dict[str, list[DataRow]] = {name: [] for name in EVERY_SET}
         for row, name in zip(rows, names, strict=True):
             sets[name].append(row)
         if not self._faults and not sets["sessions"]:

@@ -42,7 +42,7 @@ class DataSelectOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class DataSplitOptions:
-    """Draw the rows of TABLE into sets for sessions, validation and test, and write a table.
+    """Draw the rows of TABLE into sets, and write a table.
 
     Rows of no set are left out.
     """
@@ -52,6 +52,7 @@ class DataSplitOptions:
     sessions: int = option("The number of rows for sessions.", least=1)
     validation: int = option("The number of rows for validation.", 0, least=0)
     test: int = option("The number of rows for test.", 0, least=0)
+    examples: int = option("The number of rows for examples.", 0, least=0)
     seed: int = common.seed("The seed of the drawing.")
 
 

@@ -10,6 +10,7 @@ from guards.labels import NONE
 from pxp_fsm.errors import UsageError
 from pxp_fsm.options import option
 from pxp_fsm.tasks.own_data import Record, sample
+from pxp_fsm.tasks.task import PredictionKind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +36,7 @@ class LabelFilter:
             return rows
         by_label: dict[str, list[Record]] = {}
         for record in rows:
-            by_label.setdefault(record[1].get("prediction", "").strip(), []).append(record)
+            by_label.setdefault(_prediction(record), []).append(record)
         alone = {label: own for label, own in by_label.items() if label and "," not in label}
         normal = alone.pop(NONE, [])
         drawn: list[Record] = []
@@ -44,3 +45,9 @@ class LabelFilter:
         if self.normals is not None:
             drawn += sample(normal, self.normals, seed, say, f" of {NONE}")
         return sorted(drawn, key=lambda record: record[0])
+
+
+def _prediction(record: Record) -> str:
+    """What stands for the row, by the name that its column has."""
+    names = ("prediction", PredictionKind.LABELS, PredictionKind.LABEL)
+    return next((record[1][name].strip() for name in names if name in record[1]), "")

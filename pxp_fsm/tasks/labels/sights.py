@@ -27,8 +27,8 @@ _LEAST = 1e-3
 """The cosine that two texts have at least, so that texts without a common piece are far, not
 endlessly far."""
 
-_NAMED = 3
-"""Common words that are told."""
+_NAMED, _TOLD = 3, 4
+"""Common words that are told, at most, and how long such a word is at least."""
 
 Pieces = Mapping[str, int]
 """How often each piece of a word is in a text."""
@@ -78,11 +78,13 @@ class TextSight:
         return squares
 
     def explained(self, prediction: str, seen: Pieces, nearest: LabelledCase[Pieces] | None) -> str:
-        """The nearest case's explanation, and the words that both have."""
+        """The nearest case's explanation, and the longest words that both have."""
         if nearest is None:
             return f"Nothing is known yet; {prediction} is a guess."
-        common = [piece for piece in seen if piece in nearest.seen and piece.startswith("=")]
-        words = sorted((piece[1:] for piece in common), key=lambda word: (-len(word), word))
+        if nearest.seen == seen:  # what it was told of this very text
+            return nearest.answer.explanation
+        common = [piece[1:] for piece in seen if piece in nearest.seen and piece.startswith("=")]
+        words = sorted((word for word in common if len(word) >= _TOLD), key=lambda w: (-len(w), w))
         shared = f" ({', '.join(words[:_NAMED])})" if words else ""
         return f"{nearest.answer.explanation} This is as in {nearest.key}{shared}."
 
@@ -134,20 +136,24 @@ class PictureSight:
             raise NoAnswer(str(error)) from error
 
     def squares(self, _known: Sequence[Look], cases: Sequence[Look]) -> Squares[Look]:
-        """Half the squared differences of greys and colours: 0 for the same picture, at most 4."""
+        """A quarter of the squared differences of greys and half of those of colours: 0 to 2."""
 
         def squares(seen: Look) -> list[float]:
-            return [
-                math.fsum((a - b) ** 2 for a, b in zip(seen, case, strict=True)) / 2
-                for case in cases
-            ]
+            found = []
+            for case in cases:
+                apart = [(a - b) ** 2 for a, b in zip(seen, case, strict=True)]
+                greys, colours = apart[: _SIDE**2], apart[_SIDE**2 :]
+                found.append(math.fsum(greys) / 4 + math.fsum(colours) / 2)
+            return found
 
         return squares
 
-    def explained(self, prediction: str, _seen: Look, nearest: LabelledCase[Look] | None) -> str:
+    def explained(self, prediction: str, seen: Look, nearest: LabelledCase[Look] | None) -> str:
         """The nearest case's explanation."""
         if nearest is None:
             return f"Nothing is known yet; {prediction} is a guess."
+        if nearest.seen == seen:
+            return nearest.answer.explanation
         return f"{nearest.answer.explanation} This looks as {nearest.key} does."
 
 

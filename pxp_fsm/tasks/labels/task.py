@@ -274,8 +274,8 @@ def _constant(rows: Sequence[DataRow]) -> str:
 
 
 def why_not(machine: object, instance: Instance, prediction: str) -> str | None:
-    """The nearest cases that the task's own machine knows, and the nearest with `prediction`."""
-    if not isinstance(machine, Neighbours):
+    """The nearest cases that the task's own machine knows; None where it does predict it."""
+    if not isinstance(machine, Neighbours) or machine.prediction(instance) == prediction:
         return None
     return machine.why_not(instance, prediction)
 

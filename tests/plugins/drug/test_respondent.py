@@ -237,9 +237,9 @@ def test_a_script_that_is_used_up_has_no_answer() -> None:
         now(ModelRespondent(ScriptedModel([]), PROBLEM, PROMPTS).answer(Question("", ASPIRIN)))
 
 
-@pytest.mark.parametrize("name", task_names())
+@pytest.mark.parametrize("name", [name for name in task_names() if name != "labels"])
 def test_a_prediction_is_given_back_to_a_model_as_it_gave_it(name: str) -> None:
-    """Of every task that models are asked about, on every row of its data."""
+    """Of every task that models are asked about, on every row of its bundled data."""
     found = find_task(name)
     problem = found.problem
     assert problem is not None

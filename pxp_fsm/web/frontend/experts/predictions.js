@@ -58,10 +58,10 @@ export function Text({ value, onChange, form }) {
 
 export function Labels({ value, labels, onChange, form }) {
   const [text, setText] = useState("");
-  const single = labels.length === 2 && labels.includes("yes") && labels.includes("no");
   const chosen = value.split(",").map((one) => one.trim()).filter(Boolean);
   const has = (label) => chosen.some((one) => one.toLowerCase() === label.toLowerCase());
   const none = (label) => label.toLowerCase() === "none";
+  const single = !labels.some(none);  // where no label need fit, several may
   const toggle = (label) => {
     if (single || none(label)) onChange(has(label) && !single ? "" : label);
     else onChange((has(label) ? chosen.filter((one) => one.toLowerCase() !== label.toLowerCase())
