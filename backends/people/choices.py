@@ -50,5 +50,5 @@ def words_of(problem: Problem) -> tuple[str, ...]:
 
 def _why_not(rules: Rules, number: int) -> str:
     if rules.asks_each_time and rules.k is not None and number <= rules.k:
-        return f"not now: only after message {rules.k} (k = {rules.k})"
-    return "not now: nothing that could be said makes it true at this message"
+        return f"not now: only after message {rules.k}"
+    return "not now: it cannot be true at this message"

@@ -22,10 +22,12 @@ from pxp_fsm.plugins.studies.tasks import TaskStanding
 from pxp_fsm.protocol.messages import Message
 from pxp_fsm.tasks.task import HUMAN
 
-PAGE_VERSION = "2"
+PAGE_VERSION = "3"
 """Counted on when what a page shows or offers changes; stored with each timing."""
 BLOCK = 4096
 """The bytes of a page are a multiple of this, so that its length tells little."""
+OWN = "a computer program"
+"""What a participant whose arm is not blinded reads of a task's own machine."""
 LEFT_OUT = "[…]"
 """What stands at the end of what is too long, and where nothing is left."""
 
@@ -48,7 +50,7 @@ _WITHDRAW = "Withdraw, and have what I said erased"
 PAGES: Mapping[str, Page] = MappingProxyType(
     {
         "INVITED": _page("Welcome", "The study has not begun. Come back later by the same link."),
-        "CONSENTING": _page("Consent", "", CONSENT="I agree", DECLINE="I do not take part"),
+        "CONSENTING": _page("Consent", "", CONSENT="I agree", DECLINE="I do not want to take part"),
         "DECLINED": _page("Thank you", "You do not take part. Who you are is not stored."),
         "READY": _page("One moment", "What comes next is shown here as soon as it is there. While "
                        "the study is paused, you may leave and come back by the same link."),
@@ -63,8 +65,8 @@ PAGES: Mapping[str, Page] = MappingProxyType(
         "AFTER": _page("Questions at the end", "", ANSWERED="Send"),
         "DEBRIEF": _page("What this study was about", "", SEEN="I have read this"),
         "DONE": _page("Thank you", "You have finished."),
-        "LAPSED": _page("The time is over", "You have not been here for long, and the study has "
-                        "gone on without you.", RETURN="Read what the study was about"),
+        "LAPSED": _page("The time is over", "You have not been here for a long time, and the "
+                        "study has gone on without you.", RETURN="Read what the study was about"),
         "WITHDRAWN": _page("You have withdrawn", "What you said is being erased."),
         "ERASED": _page("You have withdrawn", "What you said is erased."),
         "ANONYMISED": _page("Thank you", "Nobody knows any more who took part, so that nothing can "
@@ -163,7 +165,8 @@ def _consent(study: Study) -> dict[str, Any]:
 
 def _waits(study: Study) -> str:
     most = f"{study.slots.most:g} seconds"
-    return f"Its answer is shown at a set time, within {most}; one that is late, {most} later."
+    late = f"If it is late, it is shown {most} later."
+    return f"Its answer is shown at a set time, within {most}. {late}"
 
 
 def _item(item: Item | TrainingItem, *, explained: bool = False) -> dict[str, Any]:
@@ -213,7 +216,7 @@ def _message(study: Study, message: Message, blinded: bool) -> dict[str, Any]:
 
 
 def _partner(arm: Arm) -> str:
-    return str(arm.settings.get("machine", "the task's own machine"))
+    return str(arm.settings.get("machine", OWN))
 
 
 def _debrief(study: Study, does: Iterable[Assigned]) -> dict[str, Any]:

@@ -107,7 +107,7 @@ def label_problem(
             "items": {"type": "string", "enum": [*words]},
             "description": f"the {noun}; empty where there is none of them",
         }
-        form = f"A prediction is the {noun}, joined by commas, or none."
+        form = f"A prediction is a list of {noun}, joined by commas, or none."
     several = not single and data.kind is not PredictionKind.TEXT
     return Problem(
         name=name,

@@ -21,7 +21,7 @@ from pxp_fsm.plugins.studies.assignment import assignment
 from pxp_fsm.plugins.studies.files import SlotLengths, load_study
 from pxp_fsm.plugins.studies.slots import opening_length, released, slot_length
 from pxp_fsm.plugins.studies.tasks import TaskSessions
-from pxp_fsm.plugins.studies.views import LEFT_OUT, page_bytes, view, without_sources
+from pxp_fsm.plugins.studies.views import LEFT_OUT, OWN, page_bytes, view, without_sources
 from pxp_fsm.prompting.model import Call, ModelRequest
 from pxp_fsm.protocol.messages import Message
 from pxp_fsm.sessions.events import Event
@@ -130,7 +130,7 @@ class Side:
 
 
 def two(clock: Clock, quick: float = 0.02, slow: float = 0.93) -> tuple[Side, Side]:
-    return Side(clock, "anthropic:one", quick), Side(clock, "the task's own machine", slow)
+    return Side(clock, "anthropic:one", quick), Side(clock, OWN, slow)
 
 
 @pytest.mark.parametrize(

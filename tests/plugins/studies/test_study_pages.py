@@ -127,7 +127,7 @@ def test_every_status_is_reached_and_its_page_is_good(browser: Any, tmp_path: Pa
             ann.at("INVITED")
             server.lab("events/open")
             cid.at("CONSENTING")
-            cid.press("I do not take part")
+            cid.press("I do not want to take part")
             cid.at("DECLINED")
             assert c.get_by_role("link", name="Go back").get_attribute("href").endswith("C2NONE")
             server.lab("events/pause")

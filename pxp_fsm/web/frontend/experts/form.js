@@ -104,7 +104,7 @@ function Answer({ view, typed, change, take, busy, saved }) {
       ${offers.theirs && html`<button type="button" disabled=${busy} onClick=${() => take("theirs")}>Take their answer</button>`}
       ${offers.mine && html`<button type="button" disabled=${busy} onClick=${() => take("mine")}>Keep my answer</button>`}
       ${offers.mine && html`<button type="button" disabled=${busy} onClick=${() => change(offers.mine)}>Edit my answer</button>`}
-      <span className="muted">or write another one; what you call it comes next</span></p>`}
+      <span className="muted">or write your own; what you think of theirs is asked next</span></p>`}
     <${Prediction} value=${typed.prediction} labels=${view.labels} start=${view.described} onChange=${prediction} form=${view.form} />
     <label htmlFor="explanation">Your explanation</label>
     <textarea id="explanation" rows="5" maxLength="20000" value=${typed.explanation}

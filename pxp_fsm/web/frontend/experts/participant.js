@@ -191,8 +191,8 @@ function Task({ page, keep, refresh, finish }) {
 
 function Network({ task, onDone }) {
   return html`<p className="prose">${task.condition === "manual"
-    ? "Edit the network by hand until its outputs on the examples will do."
-    : "The studio proposes each change of the network: confirm it, correct it, or give a hint."}
+    ? "Change the network by hand until what it writes for the examples is good enough."
+    : "The studio proposes each change of the network: accept it, correct it, or write a hint."}
     ${" "}You work in the studio that the researchers have opened for you: the task is ${task.network}.</p>
     <p ...${SINGLE}><button type="button" className="main" onClick=${onDone}>This task is done</button></p>`;
 }

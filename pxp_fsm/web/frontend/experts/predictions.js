@@ -12,7 +12,7 @@ export function Molecules({ value, start, onChange, form }) {
     const timer = setTimeout(() => { setDrawn(value); setBad(false); }, TYPING);
     return () => clearTimeout(timer);
   }, [value]);
-  return html`<label htmlFor="prediction">Your prediction (SMILES)</label>
+  return html`<label htmlFor="prediction">Your prediction: write SMILES, or draw it</label>
     <div className="entry"><input id="prediction" type="text" value=${value} autoComplete="off" autoCapitalize="none"
         spellCheck="false" maxLength="2000" aria-describedby="form" onChange=${(event) => onChange(event.target.value)} />
       <button type="button" aria-expanded=${editing} onClick=${() => setEditing(!editing)}>

@@ -13,6 +13,10 @@ const WORDS = {
   REVISE: ["has changed the answer", "have changed your answer"], REJECT: ["gives up", "give up"],
   TERM: ["ends it", "end it"],
 };
+/** Where one is, by the state of the table. */
+const HERE = {
+  IDLE: "nothing has been said yet", WAIT: "the other side answers next", DECIDE: "you answer next", END: "the conversation is over",
+};
 export const who = (mine) => (mine ? "You" : "The other side");
 
 export function Session({ id, news, next, onChange }) {
@@ -58,7 +62,7 @@ export function SessionPane({ view, base, next, trouble, pasting, onReply, onMov
       <h2>${view.title}</h2>
       <p className="query">${view.query}</p>
       ${view.pictured && html`<${Viewer} source=${`${base}/pictures/0?${view.id}`} photograph=${!view.smiles}
-        label=${view.smiles ? "the molecule" : "the X-ray"} />`}
+        label=${view.smiles ? "the molecule" : "the picture"} />`}
       ${view.described && html`<p className="described"><code>${view.described}</code></p>`}
       ${proposals.length > 0 && html`<div className="proposals">${proposals.map((one) => html`<figure key=${one.number}>
         <figcaption>${one.mine ? "Your latest answer" : "The other side’s latest answer"}</figcaption>
@@ -124,7 +128,8 @@ function Conversation({ view, base }) {
 }
 
 function Where({ view }) {
-  return html`<details className="where"><summary>Where you are: ${view.about || view.state}</summary>
+  return html`<details className="where"><summary>How this conversation works</summary>
+    <p className="muted">Where you are now: ${HERE[view.state] ?? view.about ?? view.state}</p>
     ${view.moves.length > 0 && html`<dl className="moves">${view.moves.map((one) => html`<div key=${one.guard}
       className=${one.allowed ? "" : "muted"}><dt>${one.tag}</dt><dd>${one.about}</dd></div>`)}</dl>`}
     <${Automaton} member=${view.automaton} place=${0} at=${view.state} settled="" before="" possible="" latest="" />
