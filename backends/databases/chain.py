@@ -15,7 +15,7 @@ import hashlib
 import json
 import re
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -81,9 +81,19 @@ def link(previous: str, kind: str, row: Row, parts: Iterable[tuple[str, Row]] = 
     Kinds are the names of tables, and `closing` for what its end adds to a session. Every column
     counts but those that `schema.COVERED` leaves out.
     """
-    covered = [[part, *_fields(part, found)] for part, found in parts]
+    covered = [[part, *fields(part, found)] for part, found in parts]
+    return link_of(previous, kind, fields(kind, row), covered)
+
+
+def link_of(
+    previous: str, kind: str, columns: Sequence[Any], covered: Sequence[Sequence[Any]] = ()
+) -> str:
+    """The same of the columns that `schema.COVERED` names, in its order.
+
+    Each of the rows that belong to it begins with its kind.
+    """
     # what is no JSON was put in by somebody else: it has a link, and a wrong one
-    written = _JSON.encode([previous, kind, _fields(kind, row), covered])
+    written = _JSON.encode([previous, kind, columns, covered])
     return hashlib.sha256(written.encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -112,5 +122,6 @@ def joined(mark: str, other: str) -> str:
     return hashlib.sha256(f"{mark} {other}".encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _fields(kind: str, row: Row) -> tuple[Any, ...]:
+def fields(kind: str, row: Row) -> tuple[Any, ...]:
+    """The columns of a `row` of `kind` that a link covers."""
     return _COLUMNS[kind](row)

@@ -78,7 +78,9 @@ def note_export(board: SqlBlackboard, runs: Sequence[str], kind: str, path: Path
     files = sorted(path.iterdir()) if path.is_dir() else [path]
     digest = hashlib.sha256()
     for file in files:
-        digest.update(file.read_bytes())
+        with file.open("rb") as opened:
+            while part := opened.read(2**20):  # a run may be larger than memory
+                digest.update(part)
     row = {"kind": kind, "name": path.name, "digest": digest.hexdigest(), "created": now()}
     check_values("the export", row, set())
     for run in runs:

@@ -8,12 +8,14 @@ can rewrite all of it, chain and all: against that, keep a run's `mark` elsewher
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import groupby, starmap
+from functools import lru_cache
+from itertools import count, groupby, starmap
+from operator import itemgetter
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Engine, Table, inspect, select, text
+from sqlalchemy import Connection, Engine, Table, inspect, literal_column, select, text
 from sqlalchemy.exc import DBAPIError
 
 from backends.databases import chain, schema
@@ -24,6 +26,7 @@ from backends.databases.records import Erasure, stored_system
 from backends.databases.rows import events, members_of
 from backends.databases.triggers import triggers
 from backends.databases.views import VIEWS
+from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.tables import BUILTIN, builtin
 from pxp_fsm.errors import BlackboardError, NotThere, Refused, quoted
 from pxp_fsm.protocol.messages import Answer, Message
@@ -189,9 +192,9 @@ def verify_run(connection: Connection, run: chain.Row) -> tuple[Mark, list[Integ
     with connection.execute(query, execution_options=_STREAMED) as sessions:
         for batch in sessions.mappings().partitions():
             names = [session["session"] for session in batch]
-            events_of = _grouped(connection, schema.events, names)
-            tables_of = _grouped(connection, schema.members, names)
-            judged = _grouped(connection, schema.judgements, names)
+            events_of = _grouped(connection, "events", names)
+            tables_of = _grouped(connection, "members", names)
+            judged = _grouped(connection, "judgements", names)
             heads = _heads(connection, "events", names)
             for session in batch:
                 name = session["session"]
@@ -201,7 +204,9 @@ def verify_run(connection: Connection, run: chain.Row) -> tuple[Mark, list[Integ
                     problems.append(IntegrityProblem(where_it_is, "sessions before it are missing"))
                     if type(session["ordinal"]) is int:
                         number = session["ordinal"]
-                elif chain.of_session(link, session, tables_of.get(name, [])) != session["chain"]:
+                elif session["chain"] != chain.link_of(
+                    link, "sessions", chain.fields("sessions", session), tables_of.get(name, [])
+                ):
                     said = "what it is about, under which conditions, or its place was changed"
                     problems.append(IntegrityProblem(where_it_is, said))
                 link, events = session["chain"], events_of.get(name, [])
@@ -271,17 +276,24 @@ def _heads(connection: Connection, kind: str, names: list[str]) -> dict[str, tup
     return {name: (number, link) for name, number, link in connection.execute(query)}
 
 
+Covered = tuple[Any, ...]
+"""A row as a link covers it: its table, the columns in the order of `schema.COVERED`, its link."""
+_PLACES_OF_EVENTS = {name: place for place, name in enumerate(schema.COVERED["events"], start=1)}
+_NUMBER = _PLACES_OF_EVENTS["number"]
+_SAID = itemgetter(*(_PLACES_OF_EVENTS[name] for name in ("member", "partner", "label")))
+
+
 class _Stored(NamedTuple):
     """A session's rows, and the head of its chain; None where there is none."""
 
     session: chain.Row
-    members: list[chain.Row]
-    events: list[chain.Row]
+    members: list[Covered]
+    events: list[Covered]
     head: tuple[int, str] | None
 
 
 def _session(
-    connection: Connection, stored: _Stored, judged: list[chain.Row]
+    connection: Connection, stored: _Stored, judged: list[Covered]
 ) -> Iterator[IntegrityProblem]:
     """What is wrong with a session; after the first changed row the chain is followed anew."""
     session, is_system = stored.session, bool(stored.session["channel"])
@@ -289,21 +301,21 @@ def _session(
     where = f"session {name}"
     if stored.members and not is_system:
         yield IntegrityProblem(where, "it has members beside its two agents")
-    by_number = {number: list(rows) for number, rows in groupby(judged, lambda j: j["number"])}
+    by_number = {number: list(rows) for number, rows in groupby(judged, _number_of)}
     link, expected = session["chain"], 1
     for event in stored.events:
-        number = event["number"]
+        number = event[_NUMBER]
         if number != expected:
             yield IntegrityProblem(
                 f"{where}, event {expected}", f"it is missing: {number} comes next"
             )
-        elif chain.of_event(link, event, by_number.pop(number, [])) != event["chain"]:
+        elif event[-1] != chain.link_of(link, "events", event[1:-1], by_number.pop(number, ())):
             yield IntegrityProblem(
                 f"{where}, event {number}",
                 "it, its judgements or its place in the chain was changed",
             )
-        link, expected = event["chain"], (number if type(number) is int else expected) + 1
-    closing = by_number.pop(expected, []) if session["ending"] is not None else []
+        link, expected = event[-1], (number if type(number) is int else expected) + 1
+    closing = by_number.pop(expected, ()) if session["ending"] is not None else ()
     if by_number:
         yield IntegrityProblem(
             where, f"it has judgements of events that it has not: {sorted(by_number, key=str)}"
@@ -316,7 +328,7 @@ def _session(
             yield IntegrityProblem(
                 where, f"it ended after {session['length']} events and has {expected - 1}"
             )
-        link = chain.of_closing(link, session, closing)
+        link = chain.link_of(link, "closing", chain.fields("closing", session), closing)
     if stored.head != (expected - 1, link):
         yield IntegrityProblem(
             where, "its end is not the one that was stored: its last rows were changed"
@@ -327,24 +339,56 @@ def _session(
         yield from _legal(session, stored.events)
 
 
-def _legal(session: chain.Row, events: list[chain.Row]) -> Iterator[IntegrityProblem]:
+def _number_of(row: Covered) -> Any:
+    """The number of an event, or of that which a judgement led to."""
+    return row[_NUMBER]
+
+
+def _legal(session: chain.Row, events: list[Covered]) -> Iterator[IntegrityProblem]:
     """Whether the automaton allows the conversation, where the table is one of the package's."""
     if session["automaton"] not in BUILTIN:
         return
     automaton = builtin(session["automaton"])
     if automaton.fingerprint != session["fingerprint"]:
         return
+    agents = session["initiator"], session["responder"]
+    said = tuple(map(_SAID, events))
+    try:
+        is_known = _is_legal(session["automaton"], agents, said)
+    except TypeError:  # what is no text was put in by somebody else
+        is_known = False
+    if is_known:
+        return
+    refused = _refused(automaton, agents, said, session["session"], map(_number_of, events))
+    if refused:
+        yield IntegrityProblem(f"session {session['session']}", refused)
+
+
+@lru_cache(maxsize=1024)
+def _is_legal(table: str, agents: tuple[str, str], said: tuple[Covered, ...]) -> bool:
+    """Whether the built-in `table` allows it to both; many sessions have the same conversation."""
+    return not _refused(builtin(table), agents, said, "", count(1))
+
+
+def _refused(
+    automaton: Automaton,
+    agents: tuple[str, str],
+    said: tuple[Covered, ...],
+    session: str,
+    numbers: Iterable[Any],
+) -> str:
+    """Why `automaton` does not allow a conversation to one of `agents`; empty where it does."""
     empty = Answer("", "")
     messages = [
-        Message(e["session"], e["number"], e["member"], e["label"], empty, e["partner"])
-        for e in events
+        Message(session, number, sender, tag, empty, receiver)
+        for number, (sender, receiver, tag) in zip(numbers, said, strict=False)
     ]
-    for agent in (session["initiator"], session["responder"]):
+    for agent in agents:
         try:
             trace(automaton, messages, agent, over=False)
         except Refused as error:
-            yield IntegrityProblem(f"session {session['session']}", str(error))
-            return
+            return str(error)
+    return ""
 
 
 def _legal_actions(connection: Connection, session: chain.Row) -> Iterator[IntegrityProblem]:
@@ -363,14 +407,20 @@ def _legal_actions(connection: Connection, session: chain.Row) -> Iterator[Integ
             return
 
 
-def _grouped(connection: Connection, table: Any, names: list[str]) -> dict[str, list[chain.Row]]:
-    keys = list(table.primary_key.columns)
-    query = select(table).where(table.c.session.in_(names)).order_by(*keys)
-    found, grouped = connection.execute(query), dict[str, list[chain.Row]]()
-    names_of = tuple(found.keys())
-    for row in found.all():
-        named = dict(zip(names_of, row, strict=True))  # read often, and faster than SQLAlchemy's
-        grouped.setdefault(named["session"], []).append(named)
+def _grouped(connection: Connection, name: str, names: list[str]) -> dict[str, list[Covered]]:
+    """The rows of a table that are of sessions, by session, in the order of their keys.
+
+    As tuples, which a link is made of as they are: a mapping for each row takes longer than to read
+    it.
+    """
+    table = schema.metadata.tables[name]
+    columns = [table.c[column] for column in schema.COVERED[name]]
+    if "chain" in table.c:
+        columns.append(table.c.chain)
+    query = select(literal_column(f"'{name}'"), *columns).where(table.c.session.in_(names))
+    grouped = dict[str, list[Covered]]()
+    for row in connection.execute(query.order_by(*table.primary_key.columns)).all():
+        grouped.setdefault(row[1], []).append(tuple(row))
     return grouped
 
 

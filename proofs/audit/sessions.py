@@ -131,12 +131,16 @@ def _chains(answers: Iterable[GivenAnswer], where: Mapping[str, int]) -> Iterato
     yes: dict[str, dict[str, GivenAnswer]] = {}
     refused: dict[tuple[str, str], GivenAnswer] = {}
     for one in answers:
+        if one.left == one.right:
+            continue  # no link of any chain
         if one.held:
             yes.setdefault(one.left, {}).setdefault(one.right, one)
             yes.setdefault(one.right, {}).setdefault(one.left, one)
-        elif one.left != one.right:
+        else:
             refused.setdefault((min(one.left, one.right), max(one.left, one.right)), one)
     for one in refused.values():
+        if one.left not in yes or one.right not in yes:
+            continue
         path = _path(yes, one.left, one.right)
         if len(path) > 1:
             links = tuple(_shown(link, where) for link in path)

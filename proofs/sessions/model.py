@@ -178,6 +178,10 @@ class SessionModel:
         data = state.predictions, state.explanations
         return _step(self._move(state, guard), state.loops, data, answers)
 
+    def guard(self, number: int, y: Said, e: Said) -> Guard:
+        """The guard of INTERACT at a message; where `answering` leads depends on nothing else."""
+        return self._judgements.derived(number, y, e).guard
+
     def judgements(self, state: SessionState) -> Iterator[tuple[RelationOutcome, RelationOutcome]]:
         """Everything that MATCH and AGREE may say in `state`, at message 2 or later."""
         number, speaker = state.sent + 1, self._speaker(state)
@@ -262,7 +266,8 @@ class SessionModel:
         """
         moves = self._known.setdefault((state.sent, state.at, state.tags, state.history), {})
         if said not in moves:
-            new = self._moved(state._replace(predictions=EMPTY, explanations=EMPTY, loops=()), said)
+            sent, at, tags, _, _, history, _, over = state
+            new = self._moved(SessionState(sent, at, tags, EMPTY, EMPTY, history, (), over), said)
             moves[said] = next((one for one in moves.values() if one == new), new)
         return moves[said]
 
@@ -281,11 +286,15 @@ class SessionModel:
         if isinstance(taken.action, Blocked):
             return SessionMove(taken.action, state._replace(over="stuck"), loop)
         tag = taken.action.tag
-        following = state._replace(
-            sent=self._count(state.sent + 1),
-            at=taken.at,
-            tags=_put(state.tags, speaker, tag),
-            history=self._observed(state, speaker, tag),
+        following = SessionState(  # `_replace` takes ten times as long
+            self._count(state.sent + 1),
+            taken.at,
+            _put(state.tags, speaker, tag),
+            state.predictions,
+            state.explanations,
+            self._observed(state, speaker, tag),
+            state.loops,
+            state.over,
         )
         return SessionMove(taken.action, self._close(following, tag, received), loop)
 

@@ -10,7 +10,7 @@ nothing asked here can tell apart are one: the coarsest such partition is taken.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
@@ -18,9 +18,9 @@ from math import lcm
 from typing import Generic, NamedTuple, TypeVar
 
 from proofs.sessions.model import SentSoFar, SessionModel, SessionState
-from proofs.sessions.relational import EMPTY, Theory
+from proofs.sessions.relational import EMPTY, Said, Theory
 from pxp_fsm.plugins.odds.behaviour import Cell, Player
-from pxp_fsm.protocol.decisions import Category
+from pxp_fsm.protocol.decisions import Category, Guard
 from pxp_fsm.protocol.relations import NOISY
 from pxp_fsm.protocol.rules import Ending, Interact
 
@@ -148,8 +148,9 @@ def _plain(state: SessionState, speaker: int) -> SessionState:
 
     That is its number, how the latest values are related, and the speaker's own latest tag.
     """
-    tags = (state.tags[0], "") if speaker else ("", state.tags[1])
-    return state._replace(sent=0, predictions=EMPTY, explanations=EMPTY, tags=tags)
+    _, at, (first, second), _, _, history, loops, over = state
+    tags = (first, "") if speaker else ("", second)
+    return SessionState(0, at, tags, EMPTY, EMPTY, history, loops, over)
 
 
 def _explored(
@@ -182,18 +183,38 @@ def _moves(model: SessionModel, node: _Node, contexts: frozenset[Draw], stage: i
     received = state.tags[1 - speaker]
     draw = Draw(speaker, received)
     draw = draw if draw in contexts else Draw(speaker, "")
+    before = SessionState(number - 1, *state[1:])
     moves: _Moves = {}
-    for cell in (Cell(category, revises) for category in Category for revises in (True, False)):
-        same = cell.category in (Category.A, Category.B), cell.category in (Category.A, Category.C)
-        held = not cell.revises
-        step = model.answering(state._replace(sent=number - 1), (same[0], held), (same[1], held))
-        after = step.target
-        tag = after.tags[speaker]
-        target: _Node | Conclusion = (1 - speaker, _plain(after, 1 - speaker))
-        if after.over:
-            target = _result(after.over, after)
-        moves.setdefault((draw, tag, target), set()).add(cell)
+    for cells, judged in _by_guard(model, number):
+        after = model.answering(before, *judged).target
+        target: _Node | Conclusion = (
+            _result(after.over, after) if after.over else (1 - speaker, _plain(after, 1 - speaker))
+        )
+        moves.setdefault((draw, after.tags[speaker], target), set()).update(cells)
     return moves
+
+
+def _by_guard(
+    model: SessionModel, number: int
+) -> Iterable[tuple[frozenset[Cell], tuple[Said, Said]]]:
+    """The cells that make a guard true at a message, by that guard, with the judgements of one."""
+    found: dict[Guard, dict[Cell, tuple[Said, Said]]] = {}
+    for cell, judged in _JUDGED.items():
+        found.setdefault(model.guard(number, *judged), {})[cell] = judged
+    return [(frozenset(cells), next(iter(cells.values()))) for cells in found.values()]
+
+
+def _judged(cell: Cell) -> tuple[Said, Said]:
+    """What MATCH and AGREE say of a cell: of what was received, and of one's own new answer."""
+    held = not cell.revises
+    y = cell.category in (Category.A, Category.B)
+    return (y, held), (cell.category in (Category.A, Category.C), held)
+
+
+_JUDGED = {
+    cell: _judged(cell)
+    for cell in (Cell(category, revises) for category in Category for revises in (True, False))
+}
 
 
 def _result(ending: str, state: SessionState) -> Conclusion:
