@@ -32,9 +32,10 @@ class Agent:
             return "+INIT"
         return None
 
-    def decide(self, guards: dict[str, bool]) -> str | None:
-        true = [name for name, holds in guards.items() if holds is True]
-        if self.state == "deciding" and set(guards) == set(TAGS) and len(true) == 1:
+    def decide(self, guards: dict[str, Any]) -> str | None:
+        known = set(guards) == set(TAGS) and all(type(said) is bool for said in guards.values())
+        true = [name for name, holds in guards.items() if holds]
+        if self.state == "deciding" and known and len(true) == 1:
             self.state = "waiting"
             return f"+{TAGS[true[0]]}"
         return None

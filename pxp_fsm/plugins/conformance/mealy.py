@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from itertools import combinations
+from typing import Any, Generic, TypeVar
 
 from pxp_fsm.automata.automaton import (
     DECIDE,
     Automaton,
     Kind,
     Trigger,
-    Valuation,
+    happening,
     one_hot,
     receiving,
+    sending,
 )
 from pxp_fsm.errors import PXPError, UsageError
 
@@ -141,20 +143,25 @@ def difference(one: Mealy[I_co, O], other: Mealy[I_co, O]) -> Word | None:
 
 
 UNHEARD = "SOMETHING_UNHEARD_OF"
-"""A tag that no built-in table has; lengthened where a table happens to have it."""
+"""A tag, event and guard that no built-in table has; lengthened where another table has it."""
 
 _WORDS = {Kind.SEND: "send", Kind.RECEIVE: "receive", Kind.EVENT: "event"}
 
 
 @dataclass(frozen=True, slots=True)
 class Stimulus:
-    """An event and, where guards are to decide, what they say."""
+    """An event and, where guards are to decide, what they say.
+
+    What they say may be no valuation: a guard is missing, one is unknown, a value is no boolean.
+    `unusual` is then how people read it; it also tells 1 from True, which Python takes for equal.
+    """
 
     event: Trigger
-    truths: tuple[tuple[str, bool], ...] | None = None
+    truths: tuple[tuple[str, bool | int | str | None], ...] | None = None
+    unusual: str = ""
 
     @property
-    def valuation(self) -> Valuation | None:
+    def valuation(self) -> dict[str, Any] | None:
         """What the guards say; None where the event is not a decision."""
         return None if self.truths is None else dict(self.truths)
 
@@ -163,6 +170,8 @@ class Stimulus:
             between = " to " if self.event.kind is Kind.SEND else " from "
             whom = f"{between}{self.event.partner}" if self.event.partner else ""
             return f"{_WORDS[self.event.kind]} {self.event.label}{whom}"
+        if self.unusual:
+            return f"decide {self.unusual}"
         true = [name for name, holds in self.truths or () if holds]
         if true:
             return "decide " + "+".join(true)
@@ -176,31 +185,70 @@ Answer = str | None
 def stimuli(automaton: Automaton) -> tuple[Stimulus, ...]:
     """Everything that a test of `automaton` may do to an agent, in a fixed order.
 
-    Each event of the table; each tag of the table as received, and one unheard of; for each set of
-    guards that decides in some state, each one true alone, none true, and all true.
+    Each event of the table, those under guards also without a decision; each tag as received; a tag
+    and an event unheard of. For each set of guards that decides in some state: each valuation (of
+    more than four guards not every one, see `_valuations`), then what is no valuation of them and
+    is to be refused, and a valuation in another order, which changes nothing.
     """
-    tags = {t.label: None for t in automaton.transitions if t.kind is not Kind.EVENT}
     unheard = UNHEARD
-    while unheard in tags:
+    while unheard in {row.label for row in automaton.transitions} | set(automaton.guards):
         unheard += "_"
-    events = [t.trigger for t in automaton.transitions if t.trigger != DECIDE]
+    tags = dict.fromkeys(t.label for t in automaton.transitions if t.kind is not Kind.EVENT)
+    rows = sorted(automaton.transitions, key=lambda row: row.guard is not None)
+    events = [Trigger(row.kind, row.label, row.partner) for row in rows]
     events += [receiving(tag) for tag in (*tags, unheard)]
-    plain = tuple(Stimulus(event) for event in dict.fromkeys(events))
-    guards = dict.fromkeys(state.guards for state in automaton.states if state.guards)
-    said = dict.fromkeys(
-        Stimulus(DECIDE, tuple(valuation.items()))
-        for names in guards
-        for valuation in _valuations(names)
-    )
-    return plain + tuple(said)
+    events += [sending(unheard), happening(unheard)]
+    plain = tuple(map(Stimulus, dict.fromkeys(events)))
+    sets = {frozenset(state.guards): state.guards for state in automaton.states if state.guards}
+    proper = [Stimulus(DECIDE, said) for guards in sets.values() for said in _valuations(guards)]
+    unusual = [given for guards in sets.values() for given in _unusual(guards, unheard)]
+    return (*plain, *proper, *unusual)
 
 
-def _valuations(guards: tuple[str, ...]) -> Iterator[Valuation]:
-    for guard in guards:
-        yield one_hot(guard, guards)
-    yield dict.fromkeys(guards, False)
+Truths = tuple[tuple[str, bool], ...]
+
+
+def _valuations(guards: tuple[str, ...]) -> Iterator[Truths]:
+    """Each guard true alone, none true; then two, three and four true.
+
+    Of more than four guards two and three true stand beside each other, and all but one and all
+    take the place of four.
+    """
+    count = len(guards)
+    every = count <= 4
+    sizes = range(2, count + 1) if every else (2, 3, count - 1, count)
+    chosen: list[tuple[str, ...]] = [*((guard,) for guard in guards), ()]
+    for size in sizes:
+        if every:
+            chosen += combinations(guards, size)
+        else:
+            chosen += ((guards * 2)[first : first + size] for first in range(count))
+    seen = dict.fromkeys(frozenset(true) for true in chosen)
+    return (tuple((guard, guard in true) for guard in guards) for true in seen)
+
+
+def _unusual(guards: tuple[str, ...], unheard: str) -> Iterator[Stimulus]:
+    """Guards are missing, unknown or no booleans, which is refused; or come in another order."""
+
+    def decide(truths: Mapping[str, bool | int | str | None], words: str) -> Stimulus:
+        return Stimulus(DECIDE, tuple(truths.items()), words)
+
+    first, last = guards[0], guards[-1]
+    alone = one_hot(first, guards)
+    for place, missing in enumerate(guards):
+        true = guards[place - 1]
+        left = {name: name == true for name in guards if name != missing}
+        yield decide(left, f"{true if left else 'nothing'} without {missing}")
     if len(guards) > 1:
-        yield dict.fromkeys(guards, True)
+        yield decide({}, "nothing without a guard")
+    yield decide(alone | {unheard: False}, f"{first} of {' '.join(guards)} {unheard}")
+    yield decide(dict.fromkeys(guards, False) | {unheard: True}, unheard)
+    yield decide(alone | {first: 1}, f"{first}=1")
+    yield decide(alone | {first: "true"}, f'{first}="true"')
+    if len(guards) > 1:
+        yield decide(alone | {last: 0}, f"{first}, {last}=0")
+        yield decide(alone | {last: None}, f"{first}, {last}=null")
+        yield decide(dict(reversed(alone.items())), f"{first} of {' '.join(reversed(guards))}")
 
 
 def answer_of(automaton: Automaton, state: str, stimulus: Stimulus) -> tuple[Answer, str]:

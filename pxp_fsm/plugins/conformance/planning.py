@@ -241,14 +241,15 @@ class CaseKind(StrEnum):
 def kind_of(plan: CoverPlan, case: PlannedCase) -> CaseKind:
     """A row that is taken, what guards say in a state that decides, or something refused.
 
-    A guarded row is a guard outcome too; it counts as one.
+    A guarded row is a guard outcome too; it counts as one. What is no valuation of the state's
+    guards is refused.
     """
     table = plan.tables[case.agent]
-    if case.given.event == DECIDE:
+    said, _ = answer_of(table, case.state, case.given)
+    if case.given.event == DECIDE and (said is not None or not case.given.unusual):
         declared = table.guards_of(case.state)
         if declared and set(declared) == {name for name, _ in case.given.truths or ()}:
             return CaseKind.GUARDS
-    said, _ = answer_of(table, case.state, case.given)
     return CaseKind.REFUSAL if said is None else CaseKind.ROW
 
 

@@ -16,7 +16,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from types import TracebackType
 from typing import IO, Any, Self
@@ -61,6 +61,7 @@ def written(asked: Request) -> bytes:
     return json.dumps(asked, ensure_ascii=False).encode() + b"\n"
 
 
+@lru_cache(maxsize=256)
 def parse_answer(line: bytes) -> Answer:
     """What an answer says was done or sent, None where it is a refusal; raises `InvalidLine`."""
     try:
@@ -169,6 +170,7 @@ class Program(UnderTest):
         self._restart = restart
         self._decides: bool | None = None  # by itself; not known before the first answer
         self._process: subprocess.Popen[bytes] | None = None
+        self._ready: selectors.BaseSelector = selectors.SelectSelector()  # of its output
         self._said = bytearray()
         self._complained = b""
 
@@ -224,6 +226,7 @@ class Program(UnderTest):
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+        self._ready.close()
         for stream in (process.stdin, process.stdout, process.stderr):
             if stream is not None:
                 with suppress(OSError):
@@ -248,32 +251,31 @@ class Program(UnderTest):
                 f"{printable(self._command[0])} cannot be started: {why}; give the command of a "
                 f"program that exists"
             ) from error
+        self._ready = selectors.DefaultSelector()
+        for stream in self._streams()[1:]:
+            self._ready.register(stream, selectors.EVENT_READ)
 
     def _answer(self, asked: Request) -> Answer:
         line = written(asked)
         told = f"to {line.decode().strip()}"
-        stdin, stdout, stderr = self._streams()
+        stdin, _, _ = self._streams()
         try:
             os.write(stdin.fileno(), line)
         except OSError:
             raise ProgramFailed(f"{self._ended()} instead of an answer {told}") from None
         until = time.monotonic() + self._timeout
-        with selectors.DefaultSelector() as ready:
-            ready.register(stdout, selectors.EVENT_READ)
-            if not stderr.closed:
-                ready.register(stderr, selectors.EVENT_READ)
-            while b"\n" not in self._said:
-                if len(self._said) >= LONGEST:
-                    raise ProgramFailed(f"it said more than {LONGEST} bytes in one line {told}")
-                left = until - time.monotonic()
-                found = ready.select(left) if left > 0 else []
-                if not found:
-                    raise NoAnswer(
-                        f"it did not reply within {self._timeout:g} s {told}{self._because()}; "
-                        f"a program must reply to each line with one line, and flush it"
-                    )
-                for key, _ in found:
-                    self._hear(ready, key.fileobj, told)
+        while b"\n" not in self._said:
+            if len(self._said) >= LONGEST:
+                raise ProgramFailed(f"it said more than {LONGEST} bytes in one line {told}")
+            left = until - time.monotonic()
+            found = self._ready.select(left) if left > 0 else []
+            if not found:
+                raise NoAnswer(
+                    f"it did not reply within {self._timeout:g} s {told}{self._because()}; "
+                    f"a program must reply to each line with one line, and flush it"
+                )
+            for key, _ in found:
+                self._hear(key.fileobj, told)
         said, _, rest = bytes(self._said).partition(b"\n")
         self._said.clear()
         if rest:
@@ -283,13 +285,13 @@ class Program(UnderTest):
         except InvalidLine as error:
             raise ProgramFailed(f"it said {error}, {told}") from None
 
-    def _hear(self, ready: selectors.BaseSelector, stream: object, told: str) -> None:
+    def _hear(self, stream: object, told: str) -> None:
         _, stdout, stderr = self._streams()
         if stream is stderr:
             data = os.read(stderr.fileno(), LONGEST)
             self._complained = (self._complained + data)[-_TAIL:]
             if not data:
-                ready.unregister(stderr)
+                self._ready.unregister(stderr)
                 stderr.close()
             return
         data = os.read(stdout.fileno(), LONGEST)

@@ -18,7 +18,7 @@ from pxp_fsm.plugins.conformance.testing import ConformanceReport, Output, Progr
 DIFFERS, UNKNOWN = 1, 4
 """Exit codes beside 0: the program differs from the table; no verdict was reached."""
 
-_SEARCHED = {"message": 20_000, "restart": 2_000}
+_SEARCHED = {"message": 50_000, "restart": 2_000}
 """How many inputs are spent on a shorter sequence, by what a reset costs."""
 
 

@@ -167,9 +167,9 @@ def conform(
 ) -> ConformanceReport[I]:
     """Test `subject` against `machine` by the Wp-method; a difference is then made short.
 
-    All sequences that are shorter than the one found are tried, by length, as long as that takes at
-    most `searched` inputs; beyond that inputs are left out of it one by one. Raises `UsageError`
-    for a suite that is too large (see `wp_suite`).
+    All sequences that are shorter than the one found are tried, by length, until that has taken
+    `searched` inputs; then inputs are left out of it one by one. Raises `UsageError` for a suite
+    that is too large (see `wp_suite`).
     """
     least = minimal(machine)
     suite = wp_suite(least, extra)
@@ -192,14 +192,17 @@ def _shortened(
     budget = tester.inputs + searched
     below = 1
     try:
-        while below < len(word) and _cost(tester.machine, below) <= budget - tester.inputs:
-            found = tester.first(product(range(len(tester.machine.inputs)), repeat=below))
+        for shorter in _shorter(word, len(tester.machine.inputs)):
+            below = len(shorter)
+            if tester.inputs >= budget:
+                word, got = _without(tester, word, got, below)
+                break
+            found = tester.failing(shorter)
             if found is not None:
                 word, got = found
                 break
-            below += 1
         else:
-            word, got = _without(tester, word, got, below)
+            below = len(word)
     except NoAnswer:  # something longer is known to differ, and that is told
         pass
     for _ in range(REPLAYED):
@@ -214,8 +217,11 @@ def _shortened(
     return AnswerDifference(inputs, machine.answers(word), got, below)
 
 
-def _cost(machine: Mealy[I, Answer], length: int) -> int:
-    return int(length * len(machine.inputs) ** length)
+def _shorter(word: Word, inputs: int) -> Iterator[Word]:
+    """All words shorter than `word`, by length; those that begin with its own inputs come first."""
+    letters = dict.fromkeys((*sorted(word), *range(inputs)))
+    for length in range(1, len(word)):
+        yield from product(letters, repeat=length)
 
 
 def _without(

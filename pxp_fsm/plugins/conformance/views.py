@@ -12,8 +12,9 @@ from pxp_fsm.diagrams import state_diagram, write
 from pxp_fsm.diagrams.text import shortened
 from pxp_fsm.errors import PXPError
 from pxp_fsm.plugins.conformance.ioco import Deviation, IocoReport
-from pxp_fsm.plugins.conformance.mealy import Stimulus
+from pxp_fsm.plugins.conformance.mealy import Stimulus, stimuli
 from pxp_fsm.plugins.conformance.programs import DIFFERS, UNKNOWN, Conformance
+from pxp_fsm.plugins.conformance.suspension import as_transitions
 from pxp_fsm.plugins.conformance.testing import ConformanceReport, Output, ProgramFault
 
 
@@ -30,7 +31,10 @@ def lines(found: Conformance) -> Iterator[str]:
         return
     if report.conforms:
         yield f"CONFORMS to {name}{by}: {counted}"
-        yield from _bounds(report)
+        yield _claim(found)
+        if isinstance(report, IocoReport) and report.unseen:
+            yield f"Allowed, and never seen: {'; '.join(report.unseen)}."
+        yield "Not tested: any other input, how long it takes, what it does besides replying."
         return
     yield f"DIFFERS from {name}{by}: {counted}"
     yield from _table(_steps(report))
@@ -44,23 +48,31 @@ def lines(found: Conformance) -> Iterator[str]:
         )
 
 
-def _bounds(report: ConformanceReport[Stimulus] | IocoReport[Stimulus]) -> Iterator[str]:
+def _inputs(found: Conformance) -> list[str]:
+    """The different inputs that were given, as people read them."""
+    deciding = isinstance(found.report, IocoReport)
+    inputs = as_transitions(found.automaton).inputs if deciding else stimuli(found.automaton)
+    return [str(given) for given in inputs]
+
+
+def _claim(found: Conformance) -> str:
+    """Of which programs, and of which inputs, the verdict is proved."""
+    report, different = found.report, len(_inputs(found))
     most = report.states + report.extra
     if isinstance(report, ConformanceReport):
-        yield (
+        return (
             f"Proved for a program that always answers alike after a reset and has at most "
-            f"{most} states ({report.states} of the table, {report.extra} extra)."
+            f"{most} states ({report.states} of the table, {report.extra} extra), and for "
+            f"{different} different inputs."
         )
-        return
     alike = "always answers alike after a reset"
     if report.repetitions > 1:
         alike = f"shows each of its answers within {report.repetitions} repetitions"
-    yield (
-        f"Proved, for inputs given when it is quiet, of a program that {alike} and has at most "
-        f"{most} states ({report.states} told apart, {report.extra} extra)."
+    return (
+        f"Proved of a program that {alike} and has at most {most} states ({report.states} told "
+        f"apart, {report.extra} extra), and for {different} different inputs, given when it is "
+        f"quiet."
     )
-    if report.unseen:
-        yield f"Allowed, and never seen: {'; '.join(report.unseen)}."
 
 
 Step = tuple[Stimulus | None, Output | tuple[Output, ...], Output | tuple[Output, ...]]
@@ -160,6 +172,7 @@ def as_json(found: Conformance) -> str:
         "extra": report.extra,
         "tests": report.tests,
         "inputs": report.inputs,
+        "alphabet": _inputs(found),
         "reason": report.unknown,
         "difference": [_told(step) for step in _steps(report)] or None,
     }

@@ -17,7 +17,7 @@ from tests.plugins.conformance.mealy_machines import machine, mutant
 
 pytest.importorskip("aalpy", reason="learning needs AALpy (extra conformance)")
 
-from pxp_fsm.automata.automaton import Automaton, Kind, Transition, Trigger, Valuation
+from pxp_fsm.automata.automaton import Automaton, Transition, Trigger, Valuation, happening
 from pxp_fsm.automata.tables import BUILTIN, builtin, load_automaton
 from pxp_fsm.errors import UsageError
 from pxp_fsm.plugins.conformance.at_channel import AtChannel
@@ -258,7 +258,7 @@ class _Restless(Machine):
     """Moves on an event that it refuses."""
 
     def fire(self, event: Trigger, valuation: Valuation | None = None) -> Transition:
-        if self.state == "WAIT" and event.kind is Kind.EVENT:
+        if self.state == "WAIT" and event == happening("CLOSE"):
             self._model.state = "DECIDE"
             raise KeyError("lost")
         return super().fire(event, valuation)

@@ -32,6 +32,7 @@ from pxp_fsm.plugins.conformance.planning import (
     kind_of,
 )
 from pxp_fsm.plugins.conformance.stateful import Pair, Wrong, drive, state_machine
+from pxp_fsm.protocol.messages import Message
 from pxp_fsm.sessions.machine import Machine
 
 ASKING = Path(__file__).parents[3] / "examples" / "asking.toml"
@@ -39,12 +40,12 @@ ENDS: dict[str, Build] = {"machine": TableEnd, "agent": AgentEnd}
 
 # of one agent: rows, guard outcomes, refusals; over a channel without a queue and with one
 CASES = {
-    ("interact", 0): (8, 6, 42),
-    ("pxp", 0): (8, 6, 46),
-    ("pxp_hang_up", 0): (10, 6, 43),
-    ("interact", 1): (8, 6, 29),
-    ("pxp_hang_up", 1): (11, 6, 28),
-    ("asking", 0): (6, 4, 34),
+    ("interact", 0): (8, 17, 143),
+    ("pxp", 0): (8, 17, 147),
+    ("pxp_hang_up", 0): (10, 17, 144),
+    ("interact", 1): (8, 17, 130),
+    ("pxp_hang_up", 1): (11, 17, 129),
+    ("asking", 0): (6, 5, 89),
 }
 SOON = [("pxp_hang_up", 1, "machine"), ("asking", 0, "machine")]
 ALL = [(*case, end) for case in CASES for end in ENDS if (case[0], end) != ("asking", "agent")]
@@ -86,8 +87,8 @@ def test_the_report_names_what_was_not_tried_and_what_cannot_be() -> None:
     for case in plan.cases[1:]:
         coverage.note(case)
     said = list(coverage_lines(coverage))
-    assert said[0] == "m (pxp_hang_up): rows 9 of 10, guard outcomes 6 of 6, refusals 43 of 43"
-    assert said[2] == "3 examples, 117 cases decided; not complete"
+    assert said[0] == "m (pxp_hang_up): rows 9 of 10, guard outcomes 17 of 17, refusals 144 of 144"
+    assert said[2] == "3 examples, 341 cases decided; not complete"
     assert said[3:] == [
         "not tried: m in IDLE: send INIT",
         "no way leads to it over a channel of capacity 0: m in END: receive TERM",
@@ -127,7 +128,7 @@ def test_kinds_of_cases() -> None:
     kinds = {(case.state, kind_of(plan, case)) for case in mixed}
     assert kinds == {
         ("DECIDE", CaseKind.GUARDS),
-        *((state, CaseKind.REFUSAL) for state in ("IDLE", "WAIT", "END")),
+        *((state, CaseKind.REFUSAL) for state in ("IDLE", "WAIT", "DECIDE", "END")),
     }
 
 
@@ -154,6 +155,24 @@ def test_a_fault_of_ones_own_agent_is_told_with_a_shortest_example() -> None:
     assert "was answered by +RATIFY, the table's answer is +REJECT" in said
     before = said.partition("; before it: ")[2]
     assert before in {f"{name}: {how} INIT" for name in "mh" for how in ("send", "receive")}
+
+
+class Tired(TableEnd):
+    """It replies twice and then no more, which no single way of the tables shows."""
+
+    replies = 0
+
+    def carried(self, message: Message) -> None:
+        self.replies += message.sender == self.name
+        if self.replies > 2:
+            raise RuntimeError("tired")
+
+
+def test_a_fault_that_needs_a_history_is_told_with_what_led_to_it() -> None:
+    client, server = parse_automaton(CLIENT), parse_automaton(SERVER)
+    with pytest.raises(Wrong, match="raised RuntimeError: tired") as caught:
+        drive(client, peer=server, peer_build=Tired, examples=5)
+    assert 6 <= len(caught.value.way) <= 8
 
 
 class _Runaway(Machine):
@@ -245,8 +264,8 @@ def test_two_tables() -> None:
     coverage = drive(client, peer=server, examples=20)
     assert coverage.missing == ()
     assert list(coverage_lines(coverage))[:2] == [
-        "m (client): rows 2 of 2, guard outcomes 0 of 0, refusals 6 of 6",
-        "h (server): rows 2 of 2, guard outcomes 0 of 0, refusals 6 of 6",
+        "m (client): rows 2 of 2, guard outcomes 0 of 0, refusals 10 of 10",
+        "h (server): rows 2 of 2, guard outcomes 0 of 0, refusals 10 of 10",
     ]
     with pytest.raises(TableError, match="names server as its peer"):
         CoverPlan((client, client))
