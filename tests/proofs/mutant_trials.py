@@ -5,6 +5,8 @@ child, which lines each comparison and each test runs. Then it forks a child for
 puts the changed code into the function and runs only what runs a changed line, up to the first that
 notices it. So a trial costs what the tests that it needs cost, and no import.
 
+A kernel of the checker also runs compiled, from its source: the changed one is compiled then.
+
 What the tests compute while they are collected, the unchanged code computes: a mutant may survive
 for that, but none is noticed for it.
 """
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import inspect
 import json
 import os
 import resource
@@ -34,13 +37,15 @@ from typing import Any, NamedTuple
 import pytest
 
 from proofs.claims.catalogue import assumptions_of
+from proofs.core.kernels import Compiled
+from proofs.core.webassembly import Kernel
 from proofs.sessions.model import SessionModel
 from proofs.sessions.relational import Theory
 from proofs.sessions.running import compare
 from proofs.systems.results import compare_machine
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
-from tests.proofs.source_changes import installed
+from tests.proofs.source_changes import function_of, installed
 from tests.proofs.source_mutants import MODULES, Mutant
 
 SESSIONS: tuple[tuple[Rules, str], ...] = (
@@ -51,12 +56,46 @@ SESSIONS: tuple[tuple[Rules, str], ...] = (
     (Interact(3, 1), "without shared"),
     (Pxp(1), "tolerance"),
 )
-TESTS = (
-    *("tests/automata", "tests/protocol", "tests/sessions"),
-    *("tests/proofs/test_channels.py", "tests/proofs/test_machines.py"),
-    *("tests/proofs/test_running.py", "tests/house/test_face.py", "tests/house/test_registry.py"),
-    "tests/backends/test_system_sessions.py",
-)
+TESTS: Mapping[str, tuple[str, ...]] = {
+    "what runs": (
+        *("tests/automata", "tests/protocol", "tests/sessions"),
+        *("tests/proofs/test_channels.py", "tests/proofs/test_machines.py"),
+        "tests/proofs/test_running.py",
+        *("tests/house/test_face.py", "tests/house/test_registry.py"),
+        "tests/backends/test_system_sessions.py",
+    ),
+    "systems": tuple(
+        f"tests/proofs/test_{name}.py"
+        for name in (
+            *("naive_receptions", "compositions", "channels", "systems", "fair_systems"),
+            *("reductions", "reductions_fair", "reduction_traps", "folding", "coloring"),
+            *("chosen_guards", "compatibility", "endless_systems", "compiled_systems"),
+            *("compiled_formulas", "machines", "options"),
+        )
+    ),
+    "logic": tuple(
+        f"tests/proofs/test_{name}.py"
+        for name in (
+            *("naive_lassos", "logic", "compiled_formulas", "session_formulas", "termination"),
+            *("monitor", "system_monitors", "systems", "fair_systems"),
+        )
+    ),
+    "sessions": tuple(
+        f"tests/proofs/test_{name}.py"
+        for name in (
+            *("relational", "answers", "amalgamation", "valuation", "running", "verdicts"),
+            *("compiled", "claims"),
+        )
+    ),
+    "core": tuple(
+        f"tests/proofs/test_{name}.py"
+        for name in (
+            *("compiled", "compiled_systems", "compiled_formulas", "webassembly", "limits"),
+            *("stopped_checks", "verdicts"),
+        )
+    ),
+}
+"""The tests that may notice a change, by the part of the code."""
 NOTHING, UNREACHED = "nothing", "nothing runs it"
 """The answers where a mutant survives."""
 
@@ -94,6 +133,7 @@ class Trials:
     mutants: Sequence[Mutant]
     note: Callable[[Mutant, str], None]
     jobs: int = 1
+    compares: bool = True
     judges: list[Judge] = field(default_factory=list)
     failed: str = ""
     _noticed: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
@@ -116,7 +156,7 @@ class Trials:
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         self.judges = [
-            *comparisons(),
+            *(comparisons() if self.compares else ()),
             *(Judge(i.nodeid, partial(self._fails, i)) for i in session.items),
         ]
         if self.failed or not session.items:
@@ -183,7 +223,7 @@ class Trials:
         def order(judge: Judge) -> tuple[bool, int, float]:
             return judge.name in TITLES, seen[judge.name], -costs[judge.name].seconds
 
-        with installed(mutant.module, mutant.name, mutant.function):
+        with installed(mutant.module, mutant.name, mutant.function), compiled_from(mutant):
             for judge in sorted(chosen, key=order, reverse=True):
                 with _limit(costs[judge.name].seconds):
                     try:
@@ -224,7 +264,11 @@ def runs(cost: Cost, mutant: Mutant) -> bool:
 
 
 def _measured(judges: Iterable[Judge]) -> Iterator[tuple[str, bool, float, dict[str, list[int]]]]:
-    files = {str(module.__file__): f"{module.__name__.replace('.', '/')}.py" for module in MODULES}
+    files = {
+        str(module.__file__): f"{module.__name__.replace('.', '/')}.py"
+        for modules in MODULES.values()
+        for module in modules
+    }
     for judge in judges:
         with lines_run(files) as ran:
             started = time.process_time()
@@ -249,14 +293,34 @@ def lines_run(files: Mapping[str, str]) -> Iterator[dict[str, set[int]]]:
         name = files.get(frame.f_code.co_filename)
         return None if name is None else traces[id(found[name])]
 
+    def run(compiled: Compiled, kernel: Kernel, *arguments: Any) -> int:
+        name = files.get(kernel.__code__.co_filename)
+        if name is not None:  # compiled, its lines are not traced: each may run
+            found[name] |= {line for *_, line in kernel.__code__.co_lines() if line}
+        return plain(compiled, kernel, *arguments)
+
+    plain = Compiled.run
     before = sys.gettrace()
     threading.settrace(called)
     sys.settrace(called)
+    Compiled.run = run  # type: ignore[method-assign]
     try:
         yield found
     finally:
+        Compiled.run = plain  # type: ignore[method-assign]
         sys.settrace(before)
         threading.settrace(before)
+
+
+@contextmanager
+def compiled_from(mutant: Mutant) -> Iterator[None]:
+    """Kernels are compiled from their source: have the changed one compiled from the change."""
+    changed, plain = function_of(mutant.module, mutant.name), inspect.getsource
+    inspect.getsource = lambda of: mutant.source if of is changed else plain(of)
+    try:
+        yield
+    finally:
+        inspect.getsource = plain
 
 
 @contextmanager
@@ -340,9 +404,18 @@ class _Child:
 
 def try_all(mutants: Sequence[Mutant], note: Callable[[Mutant, str], None], jobs: int = 1) -> None:
     """Try each mutant and `note` what notices it; `AssertionError` if a test fails unchanged."""
-    trials = Trials(mutants, note, jobs)
+    for part, modules in MODULES.items():
+        chosen = [mutant for mutant in mutants if mutant.module in modules]
+        if chosen:
+            _try_part(part, chosen, note, jobs)
+
+
+def _try_part(
+    part: str, mutants: Sequence[Mutant], note: Callable[[Mutant, str], None], jobs: int
+) -> None:
+    trials = Trials(mutants, note, jobs, part == "what runs")
     options = ("-q", "-s", "-n0", "-pno:cacheprovider", "-knot postgresql")
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
-        code = pytest.main([*options, *TESTS], plugins=[trials])
+        code = pytest.main([*options, *TESTS[part]], plugins=[trials])
     if trials.failed or code:
         raise AssertionError(f"without any change: {trials.failed or code!r}")

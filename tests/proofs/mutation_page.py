@@ -1,11 +1,11 @@
-"""The run of every mutant of what runs, and docs/mutants.md about it.
+"""The run of every mutant of what runs and of what checks it, and docs/mutants.md about it.
 
 `python -m tests.proofs.mutation_page [NUMBER]` tries NUMBER of them (all, without it) in a random
 order that is always the same, leaves out what was noticed before, and writes the page. What was
 found is in `.mutants.jsonl`, a line a mutant; a function that has changed since is tried again, and
 so is a mutant that nothing noticed. With `--module NAME` it tries those of one module; the page
-keeps the row of a module of which the log says less. With `--sample` it tries them afresh and only
-prints them.
+keeps the row of a module of which the log says less. With `--sample` it tries those of modules that
+are finished afresh, and only prints them.
 """
 
 from __future__ import annotations
@@ -115,8 +115,8 @@ def page(found: Iterable[tuple[Mutant, str]], every: Collection[Mutant], before:
     lines = [
         "# Mutants",
         "",
-        "Each change of one expression or statement between the table and the message, and what",
-        f"notices it: {done:,} of {total:,} were tried.{rest} The changes:",
+        "Each change of one expression or statement between the table and the message, and in",
+        f"what checks it, and what notices it: {done:,} of {total:,} were tried.{rest} They are:",
         "",
         OPERATORS.rstrip(),
         "",
@@ -177,6 +177,9 @@ def main(arguments: list[str]) -> None:
         print(f"{kind(mutant, by)} | {mutant} | {by}", file=sys.__stdout__, flush=True)
 
     wanted = [one for one in every if given.module in (None, one.module.__name__)]
+    if given.sample:
+        done_with = finished(PAGE.read_text("utf-8"))
+        wanted = [one for one in wanted if one.file in done_with]
     left = [
         mutant
         for mutant in wanted[: given.number]

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -29,7 +30,10 @@ SAMPLE = 200
 
 SAMPLED = pytest.mark.parametrize(
     "modules",
-    [(machine, rules), pytest.param(tuple(MODULES), marks=pytest.mark.deep)],
+    [
+        (machine, rules),
+        pytest.param(tuple(chain.from_iterable(MODULES.values())), marks=pytest.mark.deep),
+    ],
     ids=["two modules", "all"],
 )
 

@@ -1,0 +1,106 @@
+"""Receptions and orphans of random systems, beside an oracle that reads the definitions."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+
+import pytest
+
+from proofs.core.results import Status, Verdict
+from proofs.systems import Channel, Composition, Reduction, System, decide_standard
+from proofs.systems.reachability import reach
+from proofs.systems.receptions import Receptions
+from proofs.systems.symmetry import why_not
+from pxp_fsm.automata.actions import Unreceived
+from tests.oracles import receptions as plain
+from tests.oracles.system_explorer import Found, Place, explored
+from tests.proofs.random_systems import random_channel, random_system, symmetric_system
+from tests.proofs.test_compositions import as_place
+
+CHECKS = frozenset({"no-unspecified-reception", "no-orphan-message"})
+
+
+def depths(found: Found, start: Place) -> dict[Place, int]:
+    known, left = {start: 0}, deque([start])
+    while left:
+        place = left.popleft()
+        for target in found.steps[place]:
+            if target not in known:
+                known[target] = known[place] + 1
+                left.append(target)
+    return known
+
+
+def named(system: System, place: Place, missed: plain.Missed) -> Unreceived:
+    """A missed message as reports name it."""
+    i, j, tag = missed
+    return Unreceived(system.members[i].name, system.members[j].name, tag, place.at[j])
+
+
+def agrees(system: System, channel: Channel, found: Found) -> set[tuple[str, Status]]:
+    """Every state, then the verdicts; what was met."""
+    composition = Composition(system.over(channel))
+    receptions = Receptions(composition)
+    wrong: dict[str, set[Place]] = {name: set() for name in CHECKS}
+    start = as_place(composition, next(iter(composition.initial())))
+    states = {as_place(composition, int(s)): int(s) for s in reach(composition).states}
+    for place in found.places:
+        late = set(plain.unspecified(system, channel, place))
+        left = set(plain.orphans(system, channel, place))
+        wrong["no-unspecified-reception"] |= {place} if late else set()
+        wrong["no-orphan-message"] |= {place} if left else set()
+        state = states[place]
+        told = [receptions.unreceived(state, ended=ended) for ended in (False, True)]
+        expected = late | set(plain.waiting(system, place)), left
+        for one, missed in zip(told, expected, strict=True):
+            assert len(set(one)) == len(one)
+            assert set(one) == {named(system, place, m) for m in missed}, place
+        for parts, missed in ((receptions.unspecified(), late), (receptions.orphans(), left)):
+            marked = any(all(test(state & mask) for mask, test in each) for each in parts)
+            assert marked == bool(missed), place
+    wrong["no-unspecified-reception"] |= plain.bound_for_ever(found)
+    near, met = depths(found, start), set[tuple[str, Status]]()
+    for name, verdict in decide_standard(composition, names=CHECKS):
+        assert verdict.status is (Status.FAILS if wrong[name] else Status.HOLDS), name
+        if verdict.status is Status.FAILS:
+            _shortest(verdict, near, wrong[name])
+        met.add((name, verdict.status))
+    return met
+
+
+def _shortest(verdict: Verdict, near: dict[Place, int], wrong: set[Place]) -> None:
+    assert verdict.trace is not None
+    assert len(verdict.trace.steps) == min(near[place] for place in wrong)
+
+
+@pytest.mark.parametrize("guards", [0, 0.6])
+def test_receptions_are_those_of_the_definition(guards: float) -> None:
+    met = set[tuple[str, Status]]()
+    for seed in range(150):
+        chance = random.Random(seed)
+        system = random_system(chance, guards=guards, most=3)
+        channel = random_channel(chance, system)
+        found = explored(system, channel, most=150)
+        if found is not None:
+            met |= agrees(system, channel, found)
+    assert met == {(name, status) for name in CHECKS for status in (Status.HOLDS, Status.FAILS)}
+
+
+@pytest.mark.parametrize("guards", [0, 0.6])
+def test_the_standard_checks_are_the_same_under_symmetry(guards: float) -> None:
+    compared = 0
+    for seed in range(40):
+        chance = random.Random(seed)
+        system = symmetric_system(chance, guards=guards)
+        channel = random_channel(chance)
+        if explored(system, channel, most=600) is None:
+            continue
+        composition = Composition(system.over(channel))
+        if why_not(system, None):
+            continue
+        compared += 1
+        whole = {name: one.status for name, one in decide_standard(composition)}
+        folded = decide_standard(composition, reduction=Reduction.SYMMETRY)
+        assert {name: one.status for name, one in folded} == whole, seed
+    assert compared > 10
