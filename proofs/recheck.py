@@ -629,7 +629,7 @@ class Proof:
 
     def _is_of(self, step: Step, helpful: Any, whose: str) -> bool:
         if whose == "agent":
-            return bool(step.actor == helpful)
+            return bool(helpful and step.actor == helpful)  # the outside is no agent
         return helpful in [f"{self.system.names[i]}: {row}" for i, row in step.rows]
 
     # The standard checks: whether each holds.

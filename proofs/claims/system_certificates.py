@@ -24,7 +24,7 @@ from proofs.logic.parsing import parse
 from proofs.logic.termination import ALWAYS_ENDS, FAIR_ENDS, NO_TRAP
 from proofs.systems import Channel, Composition, System, check, compatibility, decide_standard
 from proofs.systems.checking import invariant
-from proofs.systems.fairness import agent_of
+from proofs.systems.fairness import agent_of, agents_of
 from proofs.systems.product import Move
 from proofs.systems.reachability import reach
 from proofs.systems.results import ANY_CAPACITY, MACHINE, TITLES
@@ -235,7 +235,7 @@ class States:
 
     def _keys(self, move: Move, whose: str) -> Iterator[str]:
         if whose == "agent":
-            yield agent_of(move.action) or ""
+            yield from agents_of(self.composition, move)
             return
         for place, row in move.rows:
             yield f"{self.composition.system.members[place].name}: {_line(row)}"

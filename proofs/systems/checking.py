@@ -28,7 +28,7 @@ from proofs.logic.formulas import (
 )
 from proofs.logic.graph import WORD, EdgeClass, Graph, edge_classes, graph_of, label_edges_to
 from proofs.systems import partial_order, symmetry
-from proofs.systems.fairness import acting, agent_of, asked, taking
+from proofs.systems.fairness import acting, agents_of, asked, taking
 from proofs.systems.partial_order import PartialOrder, is_branching
 from proofs.systems.product import Action, Composition, Move
 from proofs.systems.propositions import (
@@ -120,7 +120,7 @@ def _labels(
         def bits(move: Move, word: int = word) -> int:
             found = 0
             for number, demand in enumerate(demands):
-                for key in _keys_of(demand, move):
+                for key in _keys_of(reached.composition, demand, move):
                     place = classes[places[number, key]]
                     found |= place.bit if place.word == word else 0
             return found
@@ -155,16 +155,15 @@ def _keys(composition: Composition, demand: Demand) -> Iterator[Hashable]:
             yield from ((place, row) for row in member.automaton.transitions)
     elif demand.of == AGENTS:
         yield from (member.name for member in composition.system.members)
-        yield None
     else:
         yield None
 
 
-def _keys_of(demand: Demand, move: Move) -> Iterable[Hashable]:
+def _keys_of(composition: Composition, demand: Demand, move: Move) -> Iterable[Hashable]:
     """The classes to which a move belongs by its rows, or by whose it is."""
     if not isinstance(demand.of, str):
         return ()
-    return move.rows if demand.of == ROWS else (agent_of(move.action),)
+    return move.rows if demand.of == ROWS else agents_of(composition, move)
 
 
 class Reduction(StrEnum):
@@ -268,7 +267,9 @@ def check(
             graph = _graph(reached, demands, wanted)
         else:
             space = _space(model, formula, quotient, effort, reduction)
-            fairly = fairness(demands, model, space, wanted, taking(composition), acting)
+            fairly = fairness(
+                demands, model, space, wanted, taking(composition), acting(composition)
+            )
             graph = graph_of(quotient or model, space, fairly, wanted)
         verdict = FormulaChecker(graph, runs).check(formula)
     except TooLarge as error:

@@ -10,19 +10,49 @@ from proofs.core.results import Status, Verdict
 from proofs.logic.fairness import Demand, Keys
 from proofs.logic.formulas import atoms
 from proofs.logic.termination import ENDED, TERMINATION, TerminationQuestion, questions
-from proofs.systems.product import Composition
+from proofs.systems.product import Composition, Move
 from proofs.systems.propositions import NotedState, Noting
 from proofs.systems.replay import shown
 from pxp_fsm.automata.actions import Choose, Decide, Deliver, Exchange, Send
 
 
-def acting(_state: NotedState, step: Step[NotedState]) -> Iterable[Hashable]:
-    """Whose step it is."""
-    yield agent_of(step.action)
+def acting(composition: Composition) -> Keys[NotedState]:
+    """Whose step it is; nobody's where an event comes from outside."""
+
+    def agents(state: NotedState, step: Step[NotedState]) -> Iterable[Hashable]:
+        moves = moves_of(composition, state, step)
+        return {agent for move in moves for agent in agents_of(composition, move)}
+
+    return agents
+
+
+def agents_of(composition: Composition, move: Move) -> Iterator[str]:
+    """Who acts in a move: who sends, chooses or receives, and who causes an event by itself.
+
+    Events that a clock or the outside world raises are nobody's: no run is unfair to them.
+    """
+    agent = agent_of(move.action)
+    if agent is not None:
+        yield agent
+        return
+    for place, row in move.rows:
+        if row.by == "self":
+            yield composition.system.members[place].name
+
+
+def whose(composition: Composition) -> str:
+    """Whose steps fairness to agents means, where events come from outside; else "", all steps."""
+    names = ", ".join(member.name for member in composition.system.members)
+    others = ", ".join(
+        event
+        for event, members in sorted(composition.events.items())
+        if any(row.by != "self" for rows in members.values() for row in rows.values())
+    )
+    return others and f", fair to {names} (not to {others})"
 
 
 def agent_of(action: Hashable) -> str | None:
-    """Who acts: the member that sends, chooses or receives; None is the outside."""
+    """The member that sends, chooses or receives; None where an event happens."""
     match action:
         case Exchange(sender) | Send(sender):
             return sender
@@ -38,14 +68,16 @@ def taking(composition: Composition) -> Keys[NotedState]:
     """Which rows a step takes or chooses, each with its member."""
 
     def rows(state: NotedState, step: Step[NotedState]) -> Iterable[Hashable]:
-        return {
-            taken
-            for move in composition.moves(state.state)
-            if move.action == step.action and state.state + move.difference == step.target.state
-            for taken in move.rows
-        }
+        return {taken for move in moves_of(composition, state, step) for taken in move.rows}
 
     return rows
+
+
+def moves_of(composition: Composition, state: NotedState, step: Step[NotedState]) -> Iterator[Move]:
+    """The moves that a step may be."""
+    for move in composition.moves(state.state):
+        if move.action == step.action and state.state + move.difference == step.target.state:
+            yield move
 
 
 def asked(demands: Iterable[Demand]) -> frozenset[str]:
@@ -68,7 +100,7 @@ def terminates(
         space = explore(model, effort=effort)
     except TooLarge as error:
         space, unknown = Space({}, {}), str(error)
-    for question in questions(model, space, taking(composition), acting):
+    for question in questions(model, space, taking(composition), acting(composition)):
         if question.name not in names:
             continue
         if unknown:

@@ -18,14 +18,14 @@ from proofs.core.explore import Trace
 from proofs.core.limits import Effort
 from proofs.core.results import NotReplayed, Result, Status, Verdict, stopped
 from proofs.logic.checking import Runs
-from proofs.logic.fairness import demand
+from proofs.logic.fairness import AGENTS, demand
 from proofs.logic.formulas import Formula
 from proofs.logic.parsing import parse
 from proofs.logic.termination import TERMINATION
 from proofs.systems import compatibility
 from proofs.systems.checking import Reduction, check, decide_standard
 from proofs.systems.encoding import Configuration
-from proofs.systems.fairness import terminates
+from proofs.systems.fairness import terminates, whose
 from proofs.systems.product import Composition
 from proofs.systems.receptions import Receptions
 from proofs.systems.standard_checks import STANDARD, applying
@@ -369,6 +369,7 @@ def check_formulas(
     under = "".join([f", {runs.value} runs", *(f", {text}" for text in fair)])
     for text, formula in parsed.items():
         about = _About(system, effort, reduction)
+        named = whose(about.composition) if any(one.of == AGENTS for one in demands) else ""
 
         def verdicts(
             text: str = text, formula: Formula = formula, about: _About = about
@@ -376,7 +377,7 @@ def check_formulas(
             spent = about.effort
             yield text, check(about.composition, formula, runs, spent, reduction, demands)
 
-        yield from about.answers({text: text}, verdicts(), under)
+        yield from about.answers({text: text}, verdicts(), under + named)
 
 
 def check_termination(
@@ -392,7 +393,8 @@ def check_termination(
     try:
         for question, verdict in terminates(about.composition, about.effort, names):
             name, title, expected = question.name, question.title, question.expected
-            yield about.result(name, title, "", verdict, started, expected)
+            named = whose(about.composition) if name.endswith("-agents") else ""
+            yield about.result(name, title, named, verdict, started, expected)
             started = time.perf_counter()
     except MemoryError:
         yield about.result(name, title, "", about.out_of_memory, started)

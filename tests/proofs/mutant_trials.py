@@ -301,26 +301,26 @@ def lines_run(files: Mapping[str, str]) -> Iterator[dict[str, set[int]]]:
 
     plain = Compiled.run
     before = sys.gettrace()
-    threading.settrace(called)
-    sys.settrace(called)
-    Compiled.run = run  # type: ignore[method-assign]
-    try:
-        yield found
-    finally:
-        Compiled.run = plain  # type: ignore[method-assign]
-        sys.settrace(before)
-        threading.settrace(before)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Compiled, "run", run)
+        threading.settrace(called)
+        sys.settrace(called)
+        try:
+            yield found
+        finally:
+            sys.settrace(before)
+            threading.settrace(before)
 
 
 @contextmanager
 def compiled_from(mutant: Mutant) -> Iterator[None]:
     """Kernels are compiled from their source: have the changed one compiled from the change."""
     changed, plain = function_of(mutant.module, mutant.name), inspect.getsource
-    inspect.getsource = lambda of: mutant.source if of is changed else plain(of)
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            inspect, "getsource", lambda of: mutant.source if of is changed else plain(of)
+        )
         yield
-    finally:
-        inspect.getsource = plain
 
 
 @contextmanager

@@ -62,7 +62,7 @@ def plainly(
     known, names = vocabulary(composition), {*atoms(formula), *asked(demands)}
     noting = Noting(composition, names)
     space = explore(noting)
-    fairly = fairness(demands, noting, space, known, taking(composition), acting)
+    fairly = fairness(demands, noting, space, known, taking(composition), acting(composition))
     found = PlainChecker(noting, space, runs, fairly, known).check(formula)
     trace = None if found.trace is None else shown(composition, found.trace)
     return Verdict(found.status, found.detail, trace, found.cycle)

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from click.testing import CliRunner
 
 from proofs.core.results import Status
 from proofs.logic import parse
 from proofs.logic.fairness import demand
-from proofs.systems import Composition, check, parse_channel, system_of
+from proofs.systems import (
+    Composition,
+    System,
+    check,
+    check_formulas,
+    check_termination,
+    parse_channel,
+    system_of,
+)
 from proofs.systems.fairness import terminates
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.cli.main import commands
+from tests.proofs.text_tables import table
 
 
-def composed(table: str, channel: str) -> Composition:
-    members = [("", builtin(table)), ("", builtin(table))]
+def composed(name: str, channel: str) -> Composition:
+    members = [("", builtin(name)), ("", builtin(name))]
     return Composition(system_of(members).over(parse_channel(channel)))
 
 
@@ -26,7 +37,10 @@ def composed(table: str, channel: str) -> Composition:
             "pxp",
             ("ends-if-strong-agents", "ends-if-weak-rows", "ends-if-weak-agents", "always-ends"),
         ),
-        ("interact", ("ends-if-weak-rows", "always-ends")),
+        (
+            "interact",
+            ("ends-if-strong-agents", "ends-if-weak-rows", "ends-if-weak-agents", "always-ends"),
+        ),
         (
             "pxp_hang_up",
             ("ends-if-strong-agents", "ends-if-weak-rows", "ends-if-weak-agents", "always-ends"),
@@ -72,6 +86,36 @@ def test_guards_of_two_tables_that_meet(formula: str, expected: Status) -> None:
     assert check(composed("interact", "sync"), parse(formula)).status is expected
     named = formula.replace("1", "interact1").replace("2", "interact2")
     assert check(composed("interact", "sync"), parse(named)).status is expected
+
+
+def stopped(by: str) -> System:
+    """Two that talk for ever, and a third that stops: by itself, or when the outside says so."""
+    stops = table("stops", "GOES -> [STOPPED] event STOP")
+    rows = tuple(replace(row, by=by) for row in stops.transitions)
+    return system_of(
+        [
+            ("a", table("talks", "[TALK] -> WAIT send HUM\nWAIT -> [TALK] receive HAW")),
+            ("b", table("hears", "[WAIT] -> TALK receive HUM\nTALK -> [WAIT] send HAW")),
+            ("c", replace(stops, transitions=rows)),
+        ]
+    )
+
+
+@pytest.mark.parametrize("by", ["self", "clock", "world"])
+@pytest.mark.parametrize("strength", ["weak", "strong"])
+def test_fairness_to_agents_is_none_to_the_outside(by: str, strength: str) -> None:
+    """What the outside may raise need never come, and the verdict names whose steps are fair."""
+    system, name = stopped(by), f"ends-if-{strength}-agents"
+    expected = Status.HOLDS if by == "self" else Status.FAILS
+    text, fair = "F c@STOPPED", f"{strength}:agents"
+    (ends,) = check_termination(system, names=[name])
+    (stops,) = check_formulas(system, [text], fair=[fair])
+    compiled = check(Composition(system), parse(text), demands=[demand(fair)], compiled=True)
+    assert {ends.verdict.status, stops.verdict.status, compiled.status} == {expected}
+    for one in (ends, stops):
+        assert (", fair to a, b, c (not to STOP)" in one.assumptions) is (by != "self")
+    (rows,) = check_formulas(system, [text], fair=[f"{strength}:rows"])
+    assert rows.verdict.status is Status.HOLDS
 
 
 def test_over_a_buffer_a_guard_is_the_senders_alone() -> None:

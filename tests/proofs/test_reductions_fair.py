@@ -106,7 +106,7 @@ def _judged(
     fair: str,
 ) -> Status:
     known = vocabulary(composition)
-    runs = fairness([demand(fair)], model, space, known, taking(composition), acting)
+    runs = fairness([demand(fair)], model, space, known, taking(composition), acting(composition))
     return FormulaChecker(graph_of(model, space, runs, known)).check(formula).status
 
 

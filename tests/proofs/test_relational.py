@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import chain, combinations, product
 
 import pytest
@@ -12,8 +12,9 @@ from proofs.sessions.relational import EMPTY, Pairs, Structure, Theory
 from pxp_fsm.protocol.relations import Assumption
 
 
-def subsets(pairs: Iterable[tuple[int, int]]) -> Iterator[Pairs]:
-    every = list(pairs)
+def subsets(points: int) -> Iterator[Pairs]:
+    """Every relation on so many points."""
+    every = [(p, q) for p in range(points) for q in range(points)]
     chosen = (combinations(every, size) for size in range(len(every) + 1))
     return map(frozenset, chain.from_iterable(chosen))
 
@@ -37,10 +38,10 @@ def is_allowed(pairs: Pairs, assumptions: frozenset[Assumption], points: int) ->
 
 def relations(base: Pairs, assumptions: frozenset[Assumption], new: int) -> list[Pairs]:
     """All relations on one more point that are `base` without it."""
-    old = [pair for pair in product(range(new + 1), repeat=2) if new not in pair]
+    old = [(p, q) for p in range(new) for q in range(new)]
     return [
         pairs
-        for pairs in subsets(product(range(new + 1), repeat=2))
+        for pairs in subsets(new + 1)
         if all((pair in pairs) == (pair in base) for pair in old)
         and is_allowed(pairs, assumptions, new + 1)
     ]
@@ -60,7 +61,10 @@ def extended(theory: Theory, base: Structure) -> set[Structure]:
     }
 
 
-DETERMINISTIC = [name for name in NAMED if Assumption.DETERMINISTIC in assumptions_of(name)]
+DETERMINISTIC = [
+    *(name for name in NAMED if Assumption.DETERMINISTIC in assumptions_of(name)),
+    *(f"without {law}" for law in ("shared", "reflexive", "symmetric", "transitive")),
+]
 
 
 @pytest.mark.parametrize("free", [None, 0, 1])

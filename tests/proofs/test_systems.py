@@ -60,7 +60,9 @@ def test_termination_is_told_question_by_question() -> None:
     }
     answers = {question.name: verdict.status.value for question, verdict in terminates(INTERACT)}
     assert [name for name, status in answers.items() if status == "FAILS"] == [
+        "ends-if-strong-agents",
         "ends-if-weak-rows",
+        "ends-if-weak-agents",
         "always-ends",
     ]
 
