@@ -49,12 +49,16 @@ def judge(specification: System, program: System) -> tuple[int | None, int]:
     """How many inputs a shortest deviation has, if any, and how many quiet states are observed."""
     start = tuple(unseen(one, {one.initial}) for one in (specification, program))
     level: list[Meeting] = [(start[0], start[1], False)]
-    seen, depth, quiet = set(level), 0, set[frozenset[int]]()
+    seen, depth, quiet = set[Meeting](), 0, set[frozenset[int]]()
     first: int | None = None
     while level:
         following: list[Meeting] = []
         while level:
-            should, does, settled = level.pop()
+            meeting = level.pop()
+            if meeting in seen:
+                continue
+            seen.add(meeting)  # not before: what the next level also has may still come in this one
+            should, does, settled = meeting
             if not out(program, does) <= out(specification, should):
                 first = depth if first is None else first
                 continue
@@ -68,8 +72,6 @@ def judge(specification: System, program: System) -> tuple[int | None, int]:
             for label in labels:
                 allowed, reached = after(specification, should, label), after(program, does, label)
                 new = (allowed, reached, label == "delta")
-                if new not in seen:
-                    seen.add(new)
-                    (following if settled else level).append(new)
+                (following if settled else level).append(new)
         level, depth = following, depth + 1
     return first, len(quiet)
