@@ -8,7 +8,15 @@ from collections import deque
 import pytest
 
 from proofs.core.results import Status, Verdict
-from proofs.systems import Channel, Composition, Reduction, System, decide_standard
+from proofs.systems import (
+    SYNCHRONOUS,
+    Channel,
+    Composition,
+    Reduction,
+    System,
+    decide_standard,
+    system_of,
+)
 from proofs.systems.reachability import reach
 from proofs.systems.receptions import Receptions
 from proofs.systems.symmetry import why_not
@@ -17,6 +25,7 @@ from tests.oracles import receptions as plain
 from tests.oracles.system_explorer import Found, Place, explored
 from tests.proofs.random_systems import random_channel, random_system, symmetric_system
 from tests.proofs.test_compositions import as_place
+from tests.proofs.text_tables import table
 
 CHECKS = frozenset({"no-unspecified-reception", "no-orphan-message"})
 
@@ -80,11 +89,21 @@ def test_receptions_are_those_of_the_definition(guards: float) -> None:
     for seed in range(150):
         chance = random.Random(seed)
         system = random_system(chance, guards=guards, most=3)
-        channel = random_channel(chance, system)
+        channel = random_channel(chance, system) if seed % 3 else SYNCHRONOUS
         found = explored(system, channel, most=150)
         if found is not None:
             met |= agrees(system, channel, found)
     assert met == {(name, status) for name in CHECKS for status in (Status.HOLDS, Status.FAILS)}
+
+
+def test_who_is_busy_with_the_sender_alone_should_receive() -> None:
+    """That b also receives X, elsewhere, gives it nothing to do with anybody else."""
+    a = table("a", "S -> [T] send A\nT -> [T] receive X\nT -> [T] send X")
+    b = table("b", "S -> [T] send X\nT -> [T] receive A\nT -> [T] receive X")
+    system = system_of([("a", a), ("b", b)])
+    found = explored(system, SYNCHRONOUS, most=10)
+    assert found is not None
+    assert ("no-unspecified-reception", Status.FAILS) in agrees(system, SYNCHRONOUS, found)
 
 
 @pytest.mark.parametrize("guards", [0, 0.6])
