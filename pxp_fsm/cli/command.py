@@ -118,11 +118,11 @@ class _FromDataclasses(click.Command):
     @cached_property
     def common(self) -> Sequence[click.Parameter]:
         """Those of its options that many commands share, as all share --help."""
-        found: dict[str, click.Parameter] = {}
+        shared: dict[str, click.Parameter] = {}
         for kind in self.kinds:
             for setting in _common_settings(kind):
-                found.setdefault(setting.field, _parameter(setting, True, _COMMON))
-        return list(found.values())
+                shared.setdefault(setting.field, _parameter(setting, True, _COMMON))
+        return list(shared.values())
 
     def make_context(
         self,
@@ -181,11 +181,18 @@ class _FromDataclasses(click.Command):
 
     def _option(self, field: str | None, ctx: click.Context) -> str | None:
         """The option that sets `field`, as it is written on the command line."""
-        found = (one for one in self.get_params(ctx) if one.name == field)
-        option = next((one.opts[-1] for one in found if isinstance(one, click.Option)), None)
+        matching = (param for param in self.get_params(ctx) if param.name == field)
+        option = next(
+            (param.opts[-1] for param in matching if isinstance(param, click.Option)), None
+        )
         if option is not None:
             return option
-        keys = (one.key for kind in self.kinds for one in _in_files(kind) if one.field == field)
+        keys = (
+            setting.key
+            for kind in self.kinds
+            for setting in _in_files(kind)
+            if setting.field == field
+        )
         return next((f"--set {key}" for key in keys), None)
 
 
@@ -232,13 +239,13 @@ class GeneralCommand(_FromDataclasses):
     def _options(self) -> Iterator[click.Parameter]:
         """The options of every kind, each once; help says of which kinds it is one."""
         taken: dict[str, list[str]] = {}
-        found: dict[str, click.Parameter] = {}
+        by_name: dict[str, click.Parameter] = {}
         for (kind, _entry), options in zip(self.entries.values(), self.kinds, strict=True):
             for param in parameters(options):
                 if isinstance(param, GroupedOption) and param.name is not None:
-                    found.setdefault(param.name, param)
+                    by_name.setdefault(param.name, param)
                     taken.setdefault(param.name, []).append(kind.about)
-        for name, param in found.items():
+        for name, param in by_name.items():
             param.required = False  # of what is one, the kind decides
             if isinstance(param, GroupedOption) and param.group == _OPTIONS:
                 abouts = list(dict.fromkeys(taken[name]))
@@ -274,10 +281,13 @@ class GeneralCommand(_FromDataclasses):
 
     def _refusal(self, what: str, kind: SubjectKind) -> str:
         """What is said where this command does not take a `kind`."""
-        takes = _listed([one.about for one, _entry in self.entries.values()])
-        others = [*(f"pxp {verb}" for verb in kind.verbs), *(f"pxp {one}" for one in kind.others)]
-        said = f"{what} is {kind.about}; pxp {self.verb} takes {takes}"
-        return f"{said}. For {kind.about} there are {', '.join(others)}" if others else said
+        takes = _listed([kind.about for kind, _entry in self.entries.values()])
+        others = [
+            *(f"pxp {verb}" for verb in kind.verbs),
+            *(f"pxp {command}" for command in kind.others),
+        ]
+        text = f"{what} is {kind.about}; pxp {self.verb} takes {takes}"
+        return f"{text}. For {kind.about} there are {', '.join(others)}" if others else text
 
 
 def _given_before(parent: click.Context | None) -> Mapping[str, Any]:
@@ -296,8 +306,8 @@ _KINDS = "pxp_fsm.cli.kinds"
 
 
 def _known_kinds() -> Mapping[str, SubjectKind]:
-    found: Mapping[str, SubjectKind] = load(f"{_KINDS}:kinds")()
-    return found
+    known: Mapping[str, SubjectKind] = load(f"{_KINDS}:kinds")()
+    return known
 
 
 def _settle(kind: type[Any], what: Sequence[str], ctx: click.Context) -> None:
@@ -310,8 +320,8 @@ def _settle(kind: type[Any], what: Sequence[str], ctx: click.Context) -> None:
     for name in arguments:
         ctx.set_parameter_source(name, ParameterSource.COMMANDLINE)
     for setting, ranged in _parts(kind):
-        one = setting.option
-        if one.argument or one.only_in:
+        option = setting.option
+        if option.argument or option.only_in:
             continue
         parameter = _parameter(setting, ranged, _OPTIONS)
         source = ctx.get_parameter_source(setting.field)
@@ -365,14 +375,14 @@ def _parts(kind: type[Any], ranged: bool = True) -> Iterator[tuple[Setting, bool
     """
     own = {setting.field: setting for setting in settings(kind)}
     kinds = get_type_hints(kind)
-    for one in fields(kind):
-        set_of = given_options(one)
-        inner: type[Any] = kinds[one.name] if set_of is None else set_of[0]
-        if _EXTENDED in one.metadata:
-            for extension in _extensions(one.metadata[_EXTENDED]):
+    for part in fields(kind):
+        set_of = given_options(part)
+        inner: type[Any] = kinds[part.name] if set_of is None else set_of[0]
+        if _EXTENDED in part.metadata:
+            for extension in _extensions(part.metadata[_EXTENDED]):
                 yield from _parts(extension)
-        elif one.name in own:
-            yield own[one.name], ranged
+        elif part.name in own:
+            yield own[part.name], ranged
         elif _is_dataclass(inner):
             yield from _parts(inner, ranged=False)
 
@@ -417,20 +427,20 @@ def _built(kind: type[Any], context: click.Context) -> Any:
     """The options of `kind` with the values that a command was given."""
     kinds, values = get_type_hints(kind), dict[str, Any]()
     own = {setting.field for setting in settings(kind)}
-    for one in fields(kind):
-        set_of = given_options(one)
+    for part in fields(kind):
+        set_of = given_options(part)
         if set_of is not None:
             names = [setting.field for setting in settings(set_of[0])]
-            values[one.name] = {
+            values[part.name] = {
                 name: context.params[name] for name in names if _is_given(context, name)
             }
-        elif _EXTENDED in one.metadata:
-            found = _extensions(one.metadata[_EXTENDED])
-            values[one.name] = tuple(_built(extension, context) for extension in found)
-        elif one.name in own:
-            values[one.name] = context.params[one.name]
-        elif _is_dataclass(kinds[one.name]):
-            values[one.name] = _built(kinds[one.name], context)
+        elif _EXTENDED in part.metadata:
+            extensions = _extensions(part.metadata[_EXTENDED])
+            values[part.name] = tuple(_built(extension, context) for extension in extensions)
+        elif part.name in own:
+            values[part.name] = context.params[part.name]
+        elif _is_dataclass(kinds[part.name]):
+            values[part.name] = _built(kinds[part.name], context)
     return kind(**values)
 
 
@@ -445,36 +455,36 @@ def _known(setting: Setting) -> dict[str, Any]:
 
 
 def _argument(setting: Setting, ranged: bool) -> click.Argument:
-    one, count = setting.option, -1 if get_origin(setting.kind) is tuple else 1
+    option, count = setting.option, -1 if get_origin(setting.kind) is tuple else 1
     return click.Argument(
         [setting.field],
         type=_type(setting, ranged),
         nargs=count,
-        metavar=one.metavar,
-        shell_complete=_completion(one.listed),
+        metavar=option.metavar,
+        shell_complete=_completion(option.listed),
         **_known(setting),
     )
 
 
 def _parameter(setting: Setting, ranged: bool, group: str) -> click.Parameter:
-    one = setting.option
-    if one.argument:
+    option = setting.option
+    if option.argument:
         return _argument(setting, ranged)
-    known = _known(setting) | {"group": group, "shell_complete": _completion(one.listed)}
-    name = one.name or setting.field.replace("_", "-")
-    text = f"{one.help}  [default: {one.default}]" if one.default else one.help
+    known = _known(setting) | {"group": group, "shell_complete": _completion(option.listed)}
+    name = option.name or setting.field.replace("_", "-")
+    text = f"{option.help}  [default: {option.default}]" if option.default else option.help
     empty = setting.default is MISSING or setting.default in (None, ()) or setting.default is False
-    shown = not one.default and not empty
+    shown = not option.default and not empty
     if setting.kind is bool:
         if "/" not in name and (setting.optional or setting.default is True):
             name = f"{name}/--no-{name}"
-        flag = [setting.field, *([one.short] if one.short else []), f"--{name}"]
+        flag = [setting.field, *([option.short] if option.short else []), f"--{name}"]
         return GroupedOption(flag, is_flag=True, help=text, show_default=shown, **known)
     if get_origin(setting.kind) is tuple:
         every = get_args(setting.kind)
         known |= {"multiple": True} if every[-1] is Ellipsis else {"nargs": len(every)}
     return GroupedOption(
-        [setting.field, *([one.short] if one.short else []), f"--{name}"],
+        [setting.field, *([option.short] if option.short else []), f"--{name}"],
         type=_type(setting, ranged),
         metavar=_metavar(setting),
         help=text,
@@ -490,8 +500,8 @@ def _completion(listed: str) -> Any:
 
     def complete(ctx: click.Context, _param: click.Parameter, text: str) -> list[CompletionItem]:
         completed = load("pxp_fsm.cli.completion:completed")
-        found: list[CompletionItem] = completed(listed, text, ctx.params.get("database"))
-        return found
+        items: list[CompletionItem] = completed(listed, text, ctx.params.get("database"))
+        return items
 
     return complete
 
@@ -506,19 +516,19 @@ def _metavar(setting: Setting) -> str | None:
 
 
 def _type(setting: Setting, ranged: bool) -> click.ParamType[Any]:
-    one, kind = setting.option, setting.kind
+    option, kind = setting.option, setting.kind
     if get_origin(kind) is tuple:
         kind = get_args(kind)[0]
-    if one.choices:
-        return click.Choice(one.choices)
+    if option.choices:
+        return click.Choice(option.choices)
     if kind is Path:
-        files, folders = one.path != "folder", one.path != "file"
+        files, folders = option.path != "folder", option.path != "file"
         return click.Path(path_type=Path, file_okay=files, dir_okay=folders)
     if kind in (str, Any):
         return click.STRING
-    lowest = one.least if one.above is None else one.above
-    bounded = ranged and (lowest, one.most) != (None, None)
+    lowest = option.least if option.above is None else option.above
+    bounded = ranged and (lowest, option.most) != (None, None)
     if kind is int:
-        return click.IntRange(one.least, one.most) if bounded else click.INT
-    opened = one.above is not None
-    return click.FloatRange(lowest, one.most, min_open=opened) if bounded else click.FLOAT
+        return click.IntRange(option.least, option.most) if bounded else click.INT
+    opened = option.above is not None
+    return click.FloatRange(lowest, option.most, min_open=opened) if bounded else click.FLOAT

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from importlib import resources
 from itertools import islice
 from math import isfinite
@@ -236,6 +237,22 @@ class Section:
     whole: tuple[str, ...]
 
 
+@cache
+def _template() -> Any:
+    """The page, which takes longer to compile than most take to write."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("pxp_fsm.experiments.reports", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["legible"] = legible
+    return environment.get_template("page.html.jinja")
+
+
 def write_page(
     board: SqlBlackboard,
     reports: Sequence[RunReport],
@@ -254,19 +271,8 @@ def write_page(
     that the page needs is not installed.
     """
     require_extra("report", "a report", {"jinja2": "jinja2"})
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("pxp_fsm.experiments.reports", ""),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["legible"] = legible
     gallery = Gallery()
-    template = environment.get_template("page.html.jinja")
-    parts = template.generate(
+    parts = _template().generate(
         title="Report of "
         + ", ".join([*(one.title for one in reports), *(one.title for one in systems)]),
         version=__version__,

@@ -107,7 +107,9 @@ class MeetsCriteria:
 
     async def will_do(self, run: NetworkRun, truth: str) -> bool:
         """Whether the output of a run will do; a developer's word on it. Unsure counts as no."""
-        here = [one for one in self._by_truth.get(truth, ()) if one.input == run.external]
+        here = [
+            example for example in self._by_truth.get(truth, ()) if example.input == run.external
+        ]
         if not here:
             return False
         return (await scored(self._task, here[0], run.output, self._judge)).passes is True
@@ -234,33 +236,33 @@ async def naive_lan(setting: TrainingSetting) -> Measured:
     watch = Stopwatch()
     network = naive(setting.task, setting.split.train)
     lan = Lan(begun_as(network))
-    found = await _measured(setting, Condition.NAIVE, lan, (), watch, (0.0, 0.0), 0)
-    return replace(found, handled=found.train.passed)
+    outcome = await _measured(setting, Condition.NAIVE, lan, (), watch, (0.0, 0.0), 0)
+    return replace(outcome, handled=outcome.train.passed)
 
 
 def earlier(
     board: SqlBlackboard, task: LanTask, seeds: Iterable[int]
 ) -> dict[tuple[Condition, int], list[str]]:
     """The runs of earlier comparisons on a task, by condition and seed, oldest first."""
-    found: dict[tuple[Condition, int], list[str]] = {
+    trained: dict[tuple[Condition, int], list[str]] = {
         place: [] for place in product(Condition, seeds)
     }
     for run in board.runs():
         plan = json.loads(run.plan) if run.task == NETWORKS else {}
         place = plan.get("condition"), plan.get("seed")
-        if plan.get("task") == task.name and place in found:
-            found[place].append(run.run)
-    return found
+        if plan.get("task") == task.name and place in trained:
+            trained[place].append(run.run)
+    return trained
 
 
 def spent(board: SqlBlackboard, others: Container[str]) -> Spending:
     """What the runs of a database have spent on models, without some `others`."""
-    some = [board.spending(one.run) for one in board.runs() if one.run not in others]
+    some = [board.spending(run.run) for run in board.runs() if run.run not in others]
     return Spending(
-        sum(one.calls for one in some),
-        sum(one.dollars for one in some),
-        sum(one.unpriced for one in some),
-        any(one.exceeded for one in some),
+        sum(spent.calls for spent in some),
+        sum(spent.dollars for spent in some),
+        sum(spent.unpriced for spent in some),
+        any(spent.exceeded for spent in some),
     )
 
 
@@ -379,7 +381,7 @@ class TrainingComparison:
         calls = meter.kept = CallsOf(board)
         measured = list[Measured]()
         before = earlier(board, self.task, self.seeds) if self.resume else {}
-        others = {one.run for one in board.runs()} - {
+        others = {run.run for run in board.runs()} - {
             run for some in before.values() for run in some
         }
         for seed, condition in product(self.seeds, Condition):
@@ -409,9 +411,9 @@ class TrainingComparison:
 
     def save(self, measured: Sequence[Measured]) -> Iterator[Path]:
         """Write each network that came of it into the folder; the files."""
-        for one in measured:
-            path = self.output / f"{one.condition.lower()}-{one.seed}.lan.json"
-            files.save(one.history, path)
+        for outcome in measured:
+            path = self.output / f"{outcome.condition.lower()}-{outcome.seed}.lan.json"
+            files.save(outcome.history, path)
             yield path
 
 
@@ -427,45 +429,45 @@ def measures(task: LanTask, measured: Sequence[Measured]) -> Sheet:
     """
     by = _by_condition(measured)
     ours: list[tuple[str, str, Callable[[Sequence[Measured]], str]]] = [
-        ("score", "score, test", lambda some: format_score([one.test for one in some])),
-        ("", "score, train", lambda some: format_score([one.train for one in some])),
-        ("UED", "user editing distance", _mean(lambda one: ued(one.actions))),
-        ("", "confirmations", _mean(lambda one: confirmations(one.actions))),
+        ("score", "score, test", lambda some: format_score([outcome.test for outcome in some])),
+        ("", "score, train", lambda some: format_score([outcome.train for outcome in some])),
+        ("UED", "user editing distance", _mean(lambda outcome: ued(outcome.actions))),
+        ("", "confirmations", _mean(lambda outcome: confirmations(outcome.actions))),
         ("LMD", "modification distance", _lmd),
-        ("modifications", "modifications", _mean(lambda one: one.modifications)),
-        ("interaction time", "interaction time, s", _mean(lambda one: one.interaction)),
-        ("", "of which about steps, s", _mean(lambda one: one.reviewing)),
-        ("agents", "agents", _mean(lambda one: len(one.network.agents))),
-        ("", "training examples handled", _mean(lambda one: one.handled)),
-        ("", "calls in training", _mean(lambda one: one.calls)),
+        ("modifications", "modifications", _mean(lambda outcome: outcome.modifications)),
+        ("interaction time", "interaction time, s", _mean(lambda outcome: outcome.interaction)),
+        ("", "of which about steps, s", _mean(lambda outcome: outcome.reviewing)),
+        ("agents", "agents", _mean(lambda outcome: len(outcome.network.agents))),
+        ("", "training examples handled", _mean(lambda outcome: outcome.handled)),
+        ("", "calls in training", _mean(lambda outcome: outcome.calls)),
     ]
     published = {row["name"]: row for row in _published()["measure"]}
     rows = []
     for name, title, shown in ours:
         printed = published.get(name, {})
-        beside = tuple(_printed(printed.get(str(one).lower())) for one in by)
+        beside = tuple(_printed(printed.get(str(condition).lower())) for condition in by)
         rows.append((title, *(shown(some) for some in by.values()), *beside))
-    seeds = ", ".join(str(one.seed) for one in next(iter(by.values()), ()))
+    seeds = ", ".join(str(outcome.seed) for outcome in next(iter(by.values()), ()))
     return Sheet(
         f"{task.title}: {len(task.examples)} examples, {task.train} to train; seeds {seeds}",
-        ("", *by, *(f"{one}, {PUBLISHED}" for one in by)),
+        ("", *by, *(f"{condition}, {PUBLISHED}" for condition in by)),
         tuple(rows),
     )
 
 
 def notes(measured: Sequence[Measured]) -> tuple[str, ...]:
     """What is to be said of the tables, a line each."""
-    undecided = sum(one.train.undecided + one.test.undecided for one in measured)
-    said = (
+    undecided = sum(outcome.train.undecided + outcome.test.undecided for outcome in measured)
+    lines = (
         "Published: arXiv 2309.15943, 12 people, GPT-4-0613, means over its tasks 1 to 3.",
         "It prints its scores as those of training samples; its procedure scored the testing ones.",
         "UED adds up what modifies a step or the network, as Table 6; confirmations stand apart.",
         "Simulated developers take no time.",
     )
     if not undecided:
-        return said
+        return lines
     return (
-        *said,
+        *lines,
         f"{undecided} outputs meet what programs decide, and had no judge's verdict on the rest.",
     )
 
@@ -482,11 +484,11 @@ def actions(measured: Sequence[Measured]) -> Sheet:
     for action in Action:
         printed = published.get(action, {})
         ours = tuple(_tally(some, action) for some in by.values())
-        beside = tuple(_pair(printed.get(str(one).lower())) for one in by)
+        beside = tuple(_pair(printed.get(str(condition).lower())) for condition in by)
         rows.append((str(action), *ours, *beside))
     return Sheet(
         "Actions: how often in a task, and the mean UED of one",
-        ("", *by, *(f"{one}, {PUBLISHED}" for one in by)),
+        ("", *by, *(f"{condition}, {PUBLISHED}" for condition in by)),
         tuple(rows),
     )
 
@@ -497,8 +499,8 @@ def criteria(task: LanTask, measured: Sequence[Measured]) -> Sheet:
     rows = []
     for criterion in task.criteria:
         met = (
-            f"{sum(one.test.met(criterion) for one in some)}/{sum(one.test.total for one in some)}"
-            for some in by.values()
+            f"{sum(test.met(criterion) for test in tests)}/{sum(test.total for test in tests)}"
+            for tests in ([outcome.test for outcome in some] for some in by.values())
         )
         rows.append((criterion.says, str(criterion.by), *met))
     return Sheet("Criteria: test outputs that meet them", ("", "decided by", *by), tuple(rows))
@@ -506,40 +508,42 @@ def criteria(task: LanTask, measured: Sequence[Measured]) -> Sheet:
 
 def format_score(scores: Sequence[Score]) -> str:
     """A mean over seeds with its 95 % interval; or the range where verdicts are missing."""
-    total = sum(one.total for one in scores)
+    total = sum(part.total for part in scores)
     if not total:
         return "-"
-    passed, undecided = sum(one.passed for one in scores), sum(one.undecided for one in scores)
+    passed, undecided = sum(part.passed for part in scores), sum(part.undecided for part in scores)
     if undecided:
         return f"{passed / total:.2f} to {(passed + undecided) / total:.2f}, not all judged"
     outcomes = {
         (seed, scored.example.input): scored.passes is True
-        for seed, one in enumerate(scores)
-        for scored in one.scored
+        for seed, part in enumerate(scores)
+        for scored in part.scored
     }
-    found = estimate(outcomes)
-    return f"{found.share:.2f} ({found.interval.low:.2f}-{found.interval.high:.2f})"
+    estimated = estimate(outcomes)
+    return f"{estimated.share:.2f} ({estimated.interval.low:.2f}-{estimated.interval.high:.2f})"
 
 
 def _by_condition(measured: Sequence[Measured]) -> Mapping[Condition, Sequence[Measured]]:
-    found = {
-        condition: [one for one in measured if one.condition is condition]
+    by_condition = {
+        condition: [outcome for outcome in measured if outcome.condition is condition]
         for condition in Condition
     }
-    return {condition: some for condition, some in found.items() if some}
+    return {condition: some for condition, some in by_condition.items() if some}
 
 
 def _mean(of: Callable[[Measured], float]) -> Callable[[Sequence[Measured]], str]:
-    return lambda some: _number(mean(of(one) for one in some))
+    return lambda some: _number(mean(of(outcome) for outcome in some))
 
 
 def _lmd(some: Sequence[Measured]) -> str:
-    lower, upper = (mean(getattr(one.lmd, end) for one in some) for end in ("lower", "upper"))
+    lower, upper = (
+        mean(getattr(outcome.lmd, end) for outcome in some) for end in ("lower", "upper")
+    )
     return _number(lower) if lower == upper else f"{_number(lower)} to {_number(upper)}"
 
 
 def _tally(some: Sequence[Measured], action: Action) -> str:
-    tallies = [tallied(one.actions)[action] for one in some]
+    tallies = [tallied(outcome.actions)[action] for outcome in some]
     count = sum(tally.count for tally in tallies)
     each = sum(tally.ued for tally in tallies) / count if count else 0
     return _pair([count / len(some), each])

@@ -232,14 +232,16 @@ def apply(network: Network, operation: Operation) -> Network:  # noqa: PLR0911, 
         case Learn(name, decisions, results):
             return _with(network, name, _learned(network.agent(name), decisions, results))
         case Handle(handled):
-            others = (one for one in network.handled if one.external != handled.external)
+            others = (
+                example for example in network.handled if example.external != handled.external
+            )
             return replace(network, handled=(*others, handled))
         case Forget(external):
             return _forgotten(network, external)
 
 
 def _with(network: Network, name: str, agent: LanAgent) -> Network:
-    agents = (agent if one.name == name else one for one in network.agents)
+    agents = (agent if other.name == name else other for other in network.agents)
     return replace(network, agents=tuple(agents))
 
 
@@ -247,25 +249,25 @@ def _without(network: Network, name: str) -> Network:
     return replace(
         network,
         agents=tuple(
-            _requiring(one, (each for each in one.control.required if each != name))
-            for one in network.agents
-            if one.name != name
+            _requiring(agent, (each for each in agent.control.required if each != name))
+            for agent in network.agents
+            if agent.name != name
         ),
         edges=frozenset(edge for edge in network.edges if name not in edge),
         handled=tuple(
-            replace(one, results=tuple(each for each in one.results if each[0] != name))
-            for one in network.handled
+            replace(example, results=tuple(each for each in example.results if each[0] != name))
+            for example in network.handled
         ),
     )
 
 
 def _forgotten(network: Network, external: str) -> Network:
-    kept = tuple(one for one in network.handled if one.external != external)
+    kept = tuple(example for example in network.handled if example.external != external)
     if len(kept) == len(network.handled):
         raise UsageError(f"no example with the input {quoted(external)} was handled")
 
     def others(examples: tuple[_Example, ...]) -> tuple[_Example, ...]:
-        return tuple(one for one in examples if one.received.external != external)
+        return tuple(example for example in examples if example.received.external != external)
 
     agents = (
         replace(
@@ -295,7 +297,9 @@ def _disconnected(network: Network, edge: Edge) -> Network:
         raise UsageError(f"there is no edge from {quoted(edge[0])} to {quoted(edge[1])}")
     source, target = edge
     agent = network.agent(target)
-    freed = _requiring(agent, (one for one in agent.control.required if one != source))
+    freed = _requiring(
+        agent, (required for required in agent.control.required if required != source)
+    )
     return replace(_with(network, target, freed), edges=network.edges - {edge})
 
 
@@ -360,15 +364,17 @@ def _renamed(network: Network, old: str, new: str) -> Network:
     renamed = _reauthored(network, name)
     agents = (
         _requiring(
-            replace(one, name=name(one.name, "")),
-            (name(each, "") for each in one.control.required),
+            replace(agent, name=name(agent.name, "")),
+            (name(each, "") for each in agent.control.required),
         )
-        for one in renamed.agents
+        for agent in renamed.agents
     )
-    edges = frozenset((name(one, ""), name(other, "")) for one, other in network.edges)
+    edges = frozenset((name(source, ""), name(target, "")) for source, target in network.edges)
     handled = (
-        replace(one, results=tuple((name(author, ""), result) for author, result in one.results))
-        for one in network.handled
+        replace(
+            example, results=tuple((name(author, ""), result) for author, result in example.results)
+        )
+        for example in network.handled
     )
     return replace(renamed, agents=tuple(agents), edges=edges, handled=tuple(handled))
 
@@ -376,12 +382,12 @@ def _renamed(network: Network, old: str, new: str) -> Network:
 def _reauthored(network: Network, name: Naming) -> Network:
     """With other names of authors in every example."""
 
-    def received(one: AgentInput) -> AgentInput:
-        pieces = (Piece(name(piece.author, one.external), piece.text) for piece in one.pieces)
-        return AgentInput(one.external, tuple(pieces))
+    def received(inputs: AgentInput) -> AgentInput:
+        pieces = (Piece(name(piece.author, inputs.external), piece.text) for piece in inputs.pieces)
+        return AgentInput(inputs.external, tuple(pieces))
 
     def examples(some: tuple[_Example, ...]) -> tuple[_Example, ...]:
-        return tuple(replace(one, received=received(one.received)) for one in some)
+        return tuple(replace(example, received=received(example.received)) for example in some)
 
     agents = (
         replace(
@@ -400,7 +406,7 @@ def _split(network: Network, split: Split) -> Network:
     if len(split.parts) < 2:
         raise UsageError(f"{quoted(old.name)} must be split into two parts or more")
     if split.kind is SplitKind.PARALLEL:
-        requiring = [one.name for one in network.agents if old.name in one.control.required]
+        requiring = [agent.name for agent in network.agents if old.name in agent.control.required]
         if requiring:
             raise UsageError(
                 f"{quoted(old.name)} cannot be split into parallel parts: {quoted(requiring[0])} "
@@ -420,15 +426,15 @@ def _split(network: Network, split: Split) -> Network:
     moved = _reauthored(network, name)
     place = network.names.index(old.name)
     kept = [
-        _requiring(one, (name(each, "") for each in one.control.required))
-        for one in moved.agents
-        if one.name != old.name
+        _requiring(agent, (name(each, "") for each in agent.control.required))
+        for agent in moved.agents
+        if agent.name != old.name
     ]
     return replace(
         moved,
         agents=(*kept[:place], *parts, *kept[place:]),
         edges=frozenset(edge for edge in network.edges if old.name not in edge) | edges,
-        handled=tuple(_assigned(one, old.name, names, name) for one in network.handled),
+        handled=tuple(_assigned(example, old.name, names, name) for example in network.handled),
     )
 
 
@@ -443,18 +449,20 @@ def _inheriting(old: LanAgent, split: Split, edges: frozenset[Edge]) -> tuple[La
     decided = {text for part in split.parts for text in part.control.knowledge}
     known = tuple(text for text in old.control.knowledge if text not in decided)
     parallel = split.kind is SplitKind.PARALLEL
-    found = []
+    replaced = []
     for place, part in enumerate(split.parts, start=1):
         takes = left if parallel or place == len(split.parts) else ()
-        inherited = (one for one in old.control.required if (one, part.name) in edges)
+        inherited = (
+            required for required in old.control.required if (required, part.name) in edges
+        )
         control = Control(
             enabled=part.control.enabled or old.control.enabled or parallel,
             required=tuple(dict.fromkeys((*inherited, *part.control.required))),
             knowledge=(*known, *part.control.knowledge),
             examples=part.control.examples,
         )
-        found.append(replace(part, control=control, knowledge=(*part.knowledge, *takes)))
-    return tuple(found)
+        replaced.append(replace(part, control=control, knowledge=(*part.knowledge, *takes)))
+    return tuple(replaced)
 
 
 def _split_edges(network: Network, split: Split, names: list[str]) -> frozenset[Edge]:
@@ -470,8 +478,8 @@ def _split_edges(network: Network, split: Split, names: list[str]) -> frozenset[
     senders = names if parallel else names[-1:]
     return frozenset(
         (
-            *((one, name) for one in before for name in names),
-            *((name, one) for one in after for name in senders),
+            *((agent, name) for agent in before for name in names),
+            *((name, agent) for agent in after for name in senders),
             *(() if parallel else pairwise(names)),
         )
     )
@@ -481,16 +489,22 @@ def _check_split_edges(
     split: Split, names: list[str], before: tuple[str, ...], after: tuple[str, ...]
 ) -> None:
     """Refuse edges of parts by which the agent would lose its place or its meaning."""
-    sources, targets = {one for one, _other in split.edges}, {two for _one, two in split.edges}
-    among = {(one, two) for one, two in split.edges if one in names and two in names}
-    for one, two in split.edges:
-        inward, outward = one in before and two in names, one in names and two in after
-        if not (inward or outward or (one, two) in among):
+    sources, targets = (
+        {source for source, _target in split.edges},
+        {target for _source, target in split.edges},
+    )
+    among = {
+        (source, target) for source, target in split.edges if source in names and target in names
+    }
+    for source, target in split.edges:
+        inward, outward = source in before and target in names, source in names and target in after
+        if not (inward or outward or (source, target) in among):
             raise UsageError(
-                f"an edge of the parts cannot lead from {quoted(one)} to {quoted(two)}: it leads "
-                f"between the parts, from an agent before {quoted(split.name)}, or to one after it"
+                f"an edge of the parts cannot lead from {quoted(source)} to {quoted(target)}: it "
+                f"leads between the parts, from an agent before {quoted(split.name)}, or to one "
+                f"after it"
             )
-    lost = [one for one in before if one not in sources]
+    lost = [agent for agent in before if agent not in sources]
     lost += [two for two in after if two not in targets]
     if lost:
         raise UsageError(f"{quoted(lost[0])} must stay connected, with one of the parts at least")
@@ -499,9 +513,11 @@ def _check_split_edges(
             raise UsageError("parallel parts are not connected; split it into sequential ones")
         return
     last = names[-1]
-    if any(one in names and one != last and two in after for one, two in split.edges):
+    if any(
+        source in names and source != last and target in after for source, target in split.edges
+    ):
         raise UsageError(f"of sequential parts only the last, {quoted(last)}, sends on")
-    idle = [name for name in names[:-1] if not any(one == name for one, _two in among)]
+    idle = [name for name in names[:-1] if not any(source == name for source, _target in among)]
     if idle:
         raise UsageError(f"the part {quoted(idle[0])} sends to none of the parts after it")
 
@@ -510,7 +526,7 @@ def _assigned(handled: HandledExample, old: str, names: list[str], name: Naming)
     """What was handled, as if the part that stands for the agent had been active alone."""
     result = dict(handled.results).get(old)
     stands = name(old, handled.external)
-    parts = tuple((one, result if one == stands else None) for one in names)
+    parts = tuple((part, result if part == stands else None) for part in names)
     return replace(handled, results=(*(each for each in handled.results if each[0] != old), *parts))
 
 
@@ -524,18 +540,18 @@ def merging(network: Network, name: str, into: str) -> tuple[Operation, ...]:
     gone, kept = network.agent(name), network.agent(into)
     if name == into:
         raise UsageError(f"{quoted(name)} cannot be merged into itself; name another agent")
-    found: list[Operation] = []
-    sources = [one for one in network.predecessors(name) if one != into]
-    targets = [one for one in network.successors(name) if one != into]
-    found += [Connect(one, into) for one in sources if one not in network.predecessors(into)]
-    found += [Connect(into, one) for one in targets if one not in network.successors(into)]
+    steps: list[Operation] = []
+    sources = [agent for agent in network.predecessors(name) if agent != into]
+    targets = [agent for agent in network.successors(name) if agent != into]
+    steps += [Connect(agent, into) for agent in sources if agent not in network.predecessors(into)]
+    steps += [Connect(into, agent) for agent in targets if agent not in network.successors(into)]
     if (into, name) in network.edges:
-        found.append(Disconnect(into, name))
-    found.append(Delete(name))
+        steps.append(Disconnect(into, name))
+    steps.append(Delete(name))
 
     def edit(field: AgentField, value: str | tuple[str, ...], before: object) -> None:
         if value != before:
-            found.append(Edit(into, field, value))
+            steps.append(Edit(into, field, value))
 
     edit(AgentField.TASK, "\n".join(dict.fromkeys((gone.task, kept.task))), kept.task)
     known = tuple(dict.fromkeys((*gone.knowledge, *kept.knowledge)))
@@ -544,11 +560,11 @@ def merging(network: Network, name: str, into: str) -> tuple[Operation, ...]:
     edit(AgentField.CONTROL_KNOWLEDGE, decided, kept.control.knowledge)
     required = tuple(
         dict.fromkeys(
-            one
-            for one in (*gone.control.required, *kept.control.required)
-            if one not in (name, into)
+            required
+            for required in (*gone.control.required, *kept.control.required)
+            if required not in (name, into)
         )
     )
-    left = tuple(one for one in kept.control.required if one != name)
+    left = tuple(required for required in kept.control.required if required != name)
     edit(AgentField.REQUIRED, required, left)
-    return tuple(found)
+    return tuple(steps)
