@@ -9,8 +9,15 @@ import pytest
 
 
 def sampled(values: Iterable[Any], every: int) -> list[Any]:
-    """The values as parameters of a test, all but one of `every` marked as slow."""
+    """The values as parameters of a test, all but one of `every` marked as slow.
+
+    A tuple is several parameters.
+    """
     return [
-        value if place % every == 0 else pytest.param(value, marks=pytest.mark.deep)
+        value if place % every == 0 else pytest.param(*_parts(value), marks=pytest.mark.deep)
         for place, value in enumerate(values)
     ]
+
+
+def _parts(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests import kept_checks
+from tests.sampling import sampled
 
 
 @cache
@@ -20,7 +21,7 @@ def kept() -> dict[str, Any]:
 @pytest.mark.parametrize(
     "arguments",
     [
-        *kept_checks.QUICK,
+        *sampled(kept_checks.QUICK, 2),
         *(pytest.param(slow, marks=pytest.mark.deep) for slow in kept_checks.SLOW),
     ],
     ids=" ".join,
@@ -34,7 +35,7 @@ def test_every_recorded_check_is_compared() -> None:
     assert sorted(kept()) == sorted(asked)
 
 
-@pytest.mark.parametrize("name", sorted(kept_checks.TEXTS.keys() - {"network"}))
+@pytest.mark.parametrize("name", sampled(sorted(kept_checks.TEXTS.keys() - {"network"}), 2))
 def test_what_is_printed_is_what_was_printed(name: str) -> None:
     printed = (kept_checks.FOLDER / f"{name}.txt").read_text("utf-8")
     assert kept_checks.text(kept_checks.TEXTS[name]) == printed

@@ -84,7 +84,7 @@ def timeless(entries: list[Event]) -> list[object]:
 
 
 @pytest.mark.parametrize("rules", ALL_RULES, ids=["n7", "n10", "pxp", "pxp2", "hang_up"])
-@pytest.mark.parametrize("capacity", [0, 1, 2])
+@pytest.mark.parametrize("capacity", [0, pytest.param(1, marks=pytest.mark.deep), 2])
 def test_a_session_stopped_after_any_message_goes_on_as_if_it_had_not(
     rules: Rules, capacity: int
 ) -> None:
