@@ -62,6 +62,7 @@ if TYPE_CHECKING:  # the names of our plug-ins, which the registry loads
     from pxp_fsm.plugins import easylan as networks  # noqa: F401 - by the name that the face gives it
     from pxp_fsm.plugins import exports as exports
     from pxp_fsm.plugins import rad as rad
+    from pxp_fsm.plugins import scribble as scribble
     from pxp_fsm.plugins import studies as studies
     from pxp_fsm.plugins.languages.operands import language as language
     from pxp_fsm.plugins.odds.rationals import odds as odds

@@ -33,6 +33,7 @@ BUILTIN = (
     "conformance",
     "languages",
     "exports",
+    "scribble",
     "integrations",
 )
 """The plug-ins that come with the package, in the order in which their names are listed."""
