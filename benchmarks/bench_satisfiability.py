@@ -29,20 +29,23 @@ from proofs.core.explore import Step, Trace
 from proofs.core.kernels import Interpreter
 from proofs.core.results import Status, Verdict
 from proofs.logic import FormulaChecker, Graph, Runs, parse
+from proofs.logic.checking import MOST_PROMISES
 from proofs.logic.formulas import Formula, atoms, negated
+from proofs.logic.tableau import Tableau
 from pxp_fsm.errors import UsageError
 
 INDEX = Path("tests", "formulas", "tests.index")
 FORMULAS = Path("benchmarks", "formulas")
-MOST_PROPOSITIONS = 8
-"""Beyond, the graph in which everything can happen has more than 65,536 edges."""
+MOST_BITS = 15
+"""A node of the product has a bit for each proposition and for each temporal operator, of which
+there may be 12."""
 
 PAST = "past operators are not supported"
 TERMS = "terms of a first-order theory are not supported"
-PROPOSITIONS = f"more than {MOST_PROPOSITIONS} propositions"
+PRODUCT = f"more than {MOST_BITS} propositions and temporal operators together"
 OPERATORS = "more than 12 different temporal operators"
 SIZE = "larger than the parser reads"
-REASONS = (PAST, TERMS, PROPOSITIONS, OPERATORS, SIZE)
+REASONS = (PAST, TERMS, PRODUCT, OPERATORS, SIZE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,18 +148,16 @@ def decide(text: str, *, finite: bool = False) -> Decision:
     """Whether a formula in BLACK's syntax is satisfiable; raises `NotDecided`."""
     formula = read(text)
     names = tuple(sorted({*atoms(formula)}))
-    if len(names) > MOST_PROPOSITIONS:
-        raise NotDecided(PROPOSITIONS)
+    operators = len(Tableau(formula).promised)
+    if operators > MOST_PROMISES:
+        raise NotDecided(OPERATORS)
+    if len(names) + operators > MOST_BITS:
+        raise NotDecided(PRODUCT)
     graph = everything(names)
     if finite:
         graph = may_end(graph)
-    try:
-        checker = FormulaChecker(graph, Runs.FINITE if finite else Runs.INFINITE)
-        return Decision(formula, names, checker.check(negated(formula)))
-    except UsageError as error:
-        if "temporal operators" not in str(error):
-            raise
-        raise NotDecided(OPERATORS) from error
+    checker = FormulaChecker(graph, Runs.FINITE if finite else Runs.INFINITE)
+    return Decision(formula, names, checker.check(negated(formula)))
 
 
 def listed(folder: Path) -> Iterator[tuple[str, str]]:

@@ -38,7 +38,7 @@ class Sending:
 
 
 @dataclass(frozen=True, slots=True)
-class Deciding:
+class Branching:
     """A choice: where each branch begins, and the node after all of them."""
 
     subject: str
@@ -60,7 +60,7 @@ class Beginning:
     after: int
 
 
-Node = Sending | Deciding | Beginning
+Node = Sending | Branching | Beginning
 
 
 class Head(NamedTuple):
@@ -73,7 +73,7 @@ class Head(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Flow:
+class ProtocolGraph:
     """The graph of a protocol; `start` is where it begins."""
 
     nodes: Mapping[int, Node]
@@ -103,7 +103,7 @@ class Flow:
                         found.add(Head(Kind.RECEIVE, sender, signature.operator, after))
                     else:
                         left.append(after)
-                case Deciding():
+                case Branching():
                     left += one.branches
                 case Beginning(body, roles, repeats, after):
                     left.append(body if role in roles or repeats else after)
@@ -114,11 +114,11 @@ class Flow:
         return (node for node in self.nodes.values() if isinstance(node, Sending))
 
 
-def flow_of(body: Block) -> Flow:
+def flow_of(body: Block) -> ProtocolGraph:
     """The graph of a body without calls."""
     builder = _Builder()
     start = builder.block(body, END, {})
-    return Flow(builder.nodes, start)
+    return ProtocolGraph(builder.nodes, start)
 
 
 def roles_of(block: Block) -> frozenset[str]:
@@ -168,7 +168,7 @@ class _Builder:
                 case GlobalChoice():
                     branches = tuple(self.block(branch, after, bound) for branch in one.branches)
                     number = self._fresh()
-                    decided = Deciding(one.subject, branches, after, one.at)
+                    decided = Branching(one.subject, branches, after, one.at)
                     self.nodes[number], after = decided, number
                 case Recursion():
                     number = self._fresh()

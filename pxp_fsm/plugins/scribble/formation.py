@@ -18,7 +18,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from pxp_fsm.errors import Fault
-from pxp_fsm.plugins.scribble.flow import END, Beginning, Deciding, Flow, Sending, escapes, roles_of
+from pxp_fsm.plugins.scribble.flow import (
+    END,
+    Beginning,
+    Branching,
+    ProtocolGraph,
+    Sending,
+    escapes,
+    roles_of,
+)
 from pxp_fsm.plugins.scribble.syntax import (
     Block,
     GlobalChoice,
@@ -30,7 +38,9 @@ from pxp_fsm.plugins.scribble.syntax import (
 )
 
 
-def faults_of_form(filename: str, body: Block, flow: Flow, roles: frozenset[str]) -> list[Fault]:
+def faults_of_form(
+    filename: str, body: Block, flow: ProtocolGraph, roles: frozenset[str]
+) -> list[Fault]:
     """Every fault of a protocol whose calls are written out; the later checks need the earlier."""
     found = [*_empty(filename, body), *_unreachable(filename, body)]
     return found or _Knowledge(filename, flow).faults(roles)
@@ -88,7 +98,7 @@ class _Knowledge:
     """Who knows of a choice: the subject, and who has received something from one who knows."""
 
     filename: str
-    flow: Flow
+    flow: ProtocolGraph
     found: dict[tuple[object, str], Fault] = field(default_factory=dict)
     known: dict[int, frozenset[str] | None] = field(default_factory=dict)
 
@@ -115,7 +125,7 @@ class _Knowledge:
                     knowing, node = knowing | {receiver}, after
                 case Beginning(body, _, _, _):
                     node = body
-                case Deciding(subject, _, after, at):
+                case Branching(subject, _, after, at):
                     if subject not in knowing:
                         said = f"{subject} decides before it can know which branch was chosen"
                         self.found.setdefault((at, subject), fault_at(self.filename, at, said))
@@ -125,7 +135,7 @@ class _Knowledge:
                     knowing, node = knowing | everywhere, after
         return knowing if node == stop else None
 
-    def _after(self, node: int, one: Deciding) -> frozenset[str] | None:
+    def _after(self, node: int, one: Branching) -> frozenset[str] | None:
         """Who knows after a choice, whatever was chosen; None where no branch comes to its end.
 
         While the branches are looked at, a way that comes back to the choice adds nothing.

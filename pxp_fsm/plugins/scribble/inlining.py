@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pxp_fsm.errors import TableError
 from pxp_fsm.plugins.scribble.syntax import (
     Block,
-    Call,
+    Calling,
     GlobalChoice,
     GlobalProtocol,
     Interaction,
@@ -107,12 +107,12 @@ class _Inliner:
                 if name not in bound:
                     raise self._refuse(one.at, f"continue {name} stands in no rec {name}")
                 return replace(one, name=bound[name])
-            case Call():
+            case Calling():
                 return self._called(one, tuple(map(role, one.roles)), signatures, frames)
 
     def _called(
         self,
-        call: Call,
+        call: Calling,
         roles: tuple[str, ...],
         signatures: Mapping[str, Signature],
         frames: Mapping[_Frame, str],

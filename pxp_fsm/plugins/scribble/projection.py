@@ -20,7 +20,7 @@ from proofs.refinement.partition import Labelled, refined
 from pxp_fsm.automata.automaton import Automaton, Kind
 from pxp_fsm.automata.tables import build_automaton
 from pxp_fsm.errors import Fault
-from pxp_fsm.plugins.scribble.flow import Flow, Head
+from pxp_fsm.plugins.scribble.flow import Head, ProtocolGraph
 from pxp_fsm.plugins.scribble.syntax import Position, fault_at
 
 _SCHEMAS: Mapping[str, Any] = {
@@ -62,7 +62,7 @@ class TagNames:
 class LocalView:
     """What one role does: its positions, the nodes between its actions."""
 
-    flow: Flow
+    flow: ProtocolGraph
     role: str
 
     @cached_property
@@ -188,7 +188,7 @@ def faults_of_roles(filename: str, views: Sequence[LocalView], at: Position) -> 
     return [fault_at(filename, at, problem) for problem in said]
 
 
-def payloads_of(flow: Flow, types: Mapping[str, str], tags: TagNames) -> dict[str, Any]:
+def payloads_of(flow: ProtocolGraph, types: Mapping[str, str], tags: TagNames) -> dict[str, Any]:
     """The JSON Schema of what each tag carries, where all its messages carry the same."""
     found: dict[str, list[Any]] = {}
     for one in flow.messages():

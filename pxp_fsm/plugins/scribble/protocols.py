@@ -16,7 +16,7 @@ from pxp_fsm.automata.serialization import to_toml
 from pxp_fsm.automata.system import System, system_of
 from pxp_fsm.documents import text_of
 from pxp_fsm.errors import TableError, UsageError
-from pxp_fsm.plugins.scribble.flow import Flow, flow_of
+from pxp_fsm.plugins.scribble.flow import ProtocolGraph, flow_of
 from pxp_fsm.plugins.scribble.formation import faults_of_form
 from pxp_fsm.plugins.scribble.inlining import inlined
 from pxp_fsm.plugins.scribble.projection import (
@@ -88,7 +88,7 @@ def projected(module: ScribbleModule, protocol: GlobalProtocol) -> System:
     return system_of(members, parse_channel(CHANNEL))
 
 
-def _acts(flow: Flow, role: str) -> bool:
+def _acts(flow: ProtocolGraph, role: str) -> bool:
     return any(role in (one.sender, one.receiver) for one in flow.messages())
 
 

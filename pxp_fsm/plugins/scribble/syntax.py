@@ -78,7 +78,7 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Calling:
     """`do NAME<arguments>(roles)`."""
 
     name: str
@@ -87,7 +87,7 @@ class Call:
     at: Position
 
 
-Statement = Interaction | GlobalChoice | Recursion | Repeat | Call
+Statement = Interaction | GlobalChoice | Recursion | Repeat | Calling
 Block = tuple[Statement, ...]
 
 
@@ -252,7 +252,7 @@ class _Reader:
                 for one in _of(listed, "argument")
             )
             (path,) = _of(tree, "path")
-            return Call(_dotted(path), arguments, tuple(words), at)
+            return Calling(_dotted(path), arguments, tuple(words), at)
         word = words[0].split()[0]
         said = f"{word} is not supported; messages, choice, rec, continue and do are read"
         raise TableError((fault_at(self._filename, at, said),))
