@@ -198,7 +198,7 @@ def test_tasks_about_networks_end_with_questions_and_a_debrief(
             ann.comes()
             ann.press("I agree")
             ann.press("I have read this")
-            page.get_by_label("I correct it, or give a hint").check()
+            page.get_by_label("I correct it, or write a hint").check()
             ann.press("Send")
             page.get_by_label("4", exact=True).check()
             ann.press("Send")
