@@ -30,6 +30,7 @@ from backends.databases import SessionRecord, SqlBlackboard
 from backends.databases.transfer import import_rows
 from pxp_fsm.automata.automaton import Kind
 from pxp_fsm.automata.tables import builtin
+from pxp_fsm.protocol.decisions import category
 from pxp_fsm.protocol.messages import Answer, Instance, Message
 from pxp_fsm.protocol.relations import Judgement, Outcome, digest
 from pxp_fsm.protocol.rules import Interact
@@ -84,7 +85,7 @@ def messages(
                 judged("AGREE", got.explanation, own.explanation),
             ]
             held = [one.outcome is Outcome.YES for one in asked]
-            found, changed = RULES.functions.category(*held), False
+            found, changed = category(*held), False
             if RULES.depends_on_revision(found, number):
                 asked.append(judged("MATCH", fresh.prediction, own.prediction))
                 if asked[-1].outcome is Outcome.YES:

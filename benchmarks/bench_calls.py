@@ -24,7 +24,7 @@ from pxp_fsm.plugins.drug.relations import canonical_reactants
 from pxp_fsm.plugins.drug.task import PROBLEM
 from pxp_fsm.prompting.framing import unframed
 from pxp_fsm.prompting.model import Capability, ModelRequest, Reply
-from pxp_fsm.protocol.decisions import category, interact_depends_on_change
+from pxp_fsm.protocol.decisions import category
 from pxp_fsm.protocol.rules import Interact
 from pxp_fsm.sessions.agent import Agent
 from pxp_fsm.sessions.session import Session
@@ -87,7 +87,7 @@ def by_formula(session: Session, agrees: dict[tuple[str, str], bool]) -> tuple[i
         kept = same(fresh.prediction, own.prediction)
         literal += kept
         agree = received.explanation == own.explanation or agrees.get(compared[0], False)
-        if kept and interact_depends_on_change(category(match, agree), number, K):
+        if kept and Interact(N, K).depends_on_revision(category(match, agree), number):
             compared.append((fresh.explanation, own.explanation))
         speaker = session.history[number - 1].sender
         needed |= {(speaker, *pair) for pair in compared if pair[0] != pair[1]}

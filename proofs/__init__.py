@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from proofs.check import prove as prove
     from proofs.claims.certificates import certify as certify
     from proofs.claims.system_certificates import certify_system as certify_system
+    from proofs.claims.theorems import amalgamates as amalgamates
     from proofs.core.explore import Model as Model
     from proofs.core.explore import Space as Space
     from proofs.core.explore import Step as Step
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from proofs.monitor import EventMonitor as EventMonitor
     from proofs.requests import NamedProperty as NamedProperty
     from proofs.requests import Request as Request
-    from proofs.sessions.amalgamation import amalgamates as amalgamates
     from proofs.sessions.model import SessionModel as SessionModel
     from proofs.sessions.relational import Theory as Theory
     from proofs.subjects import Checkable as Checkable
@@ -35,11 +35,11 @@ __getattr__, __dir__ = attach(
         "proofs.check": "known_properties prove",
         "proofs.claims.certificates": "certify",
         "proofs.claims.system_certificates": "certify_system",
+        "proofs.claims.theorems": "amalgamates",
         "proofs.core.explore": "Model Space Step Trace explore",
         "proofs.core.results": "Bound Result Status Verdict",
         "proofs.monitor": "EventMonitor",
         "proofs.requests": "NamedProperty Request",
-        "proofs.sessions.amalgamation": "amalgamates",
         "proofs.sessions.model": "SessionModel",
         "proofs.sessions.relational": "Theory",
         "proofs.subjects": "Checkable",

@@ -7,14 +7,12 @@ from dataclasses import replace
 from html import escape
 from typing import NoReturn, overload
 
-from proofs.claims.catalogue import name_of
-from proofs.claims.certificates import Certificate
+from proofs.claims.catalogue import Claim, name_of
 from proofs.claims.system_certificates import SystemCertificate
-from proofs.claims.theorems import THEOREMS, Theorem, unproved
-from proofs.claims.theorems import prove as prove_theorems
-from proofs.core.results import Bound, Result, Status, Verdict, stopped, table
-from proofs.induction.numbers import Unknown
+from proofs.claims.theorems import THEOREMS, proofs_of
+from proofs.core.results import Bound, Result, Status, Verdict, table
 from proofs.requests import NamedProperty, Request
+from proofs.rules.certificates import RulesCertificate
 from proofs.subjects import (
     NAMES,
     PROTOCOLS,
@@ -51,7 +49,7 @@ class Results(Sequence[Result]):
         self._answers = answers
         self._found = list[Result]()
         self._error: Exception | None = None
-        self.certificates: tuple[Certificate | SystemCertificate, ...] = ()
+        self.certificates: tuple[RulesCertificate | SystemCertificate, ...] = ()
 
     def _has(self, count: int | None) -> bool:
         """Compute until there are so many results, or all; whether there are so many."""
@@ -301,10 +299,10 @@ def _check_names(names: Sequence[str]) -> None:
 
 
 def prove(protocol: str, *names: str) -> Results:
-    """Prove claims about `interact`, `pxp` or `pxp(k)` for all n and k, by induction.
+    """Prove claims about `interact`, `pxp` or `pxp(k)` for all n and k, from the tables' rules.
 
     Without `names` these are all of its claims that have a proof. Each is proved from assumptions
-    that suffice; where an induction fails nothing is known, and the result is UNKNOWN.
+    that suffice; where a proof fails nothing is known, and the result is UNKNOWN.
 
     >>> import pxp_fsm as pxp
     >>> print(*pxp.prove("interact", "reject-after-k"))
@@ -312,34 +310,24 @@ def prove(protocol: str, *names: str) -> Results:
 
     Raises `UsageError` for a claim that has no proof.
     """
-    known = {
-        one.name: one
-        for one in THEOREMS.values()
-        if one.subject.name == protocol and one.induction.provable
-    }
-    wanted = [f"{protocol}.{name}" for name in names] or list(known)
-    missing = [name for name in wanted if name not in known]
+    known = {one.name: one for one in THEOREMS.values() if one.protocol == protocol}
+    wanted = [*names] or list(known)
+    missing = [f"{protocol}.{name}" for name in wanted if name not in known]
     if missing or not wanted:
         raise UsageError(
             f"there is no proof of {', '.join(missing) or protocol}; there are: "
-            f"{', '.join(known or THEOREMS)}"
+            f"{', '.join(one.id for one in known.values()) or ', '.join(THEOREMS)}"
         )
-    return Results(_proved(protocol, [known[name] for name in wanted]))
+    return Results(_proved([known[name] for name in wanted]))
 
 
-def _proved(protocol: str, theorems: Sequence[Theorem]) -> Iterator[Result]:
-    try:
-        proofs = prove_theorems(theorems)
-    except Unknown as error:
-        proofs = unproved([theorem.claim for theorem in theorems], error)
-    except Exception as error:  # noqa: BLE001 - whatever a decision function does
-        reason = Unknown(stopped(error).reason)
-        proofs = unproved([theorem.claim for theorem in theorems], reason)
-    for proof in proofs:
+def _proved(claims: Sequence[Claim]) -> Iterator[Result]:
+    for proof in proofs_of(claims):
         verdict = Verdict(Status.HOLDS, bound=Bound(n="all", k="all"))
         if not proof.proved:
-            verdict = Verdict(Status.UNKNOWN, proof.reason)
-        claim, under = proof.theorem.claim, name_of(proof.assumptions)
+            verdict = Verdict(Status.UNKNOWN, proof.obstacle)
+        claim, under = proof.claim, name_of(proof.assumptions)
         yield Result(
-            protocol, claim.name, claim.title, under, verdict, Status.HOLDS, proof.seconds, protocol
-        )
+            claim.protocol, claim.name, claim.title, under, verdict, Status.HOLDS, proof.seconds,
+            claim.protocol,
+        )  # fmt: skip

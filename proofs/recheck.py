@@ -1,12 +1,13 @@
-"""The checker of certificates: `python -m proofs.recheck CERTIFICATE.json TABLE.toml...`.
+"""The checker of certificates: `python -I -S recheck.py CERTIFICATE.json TABLE.toml...`.
 
-It stands alone: this file imports nothing but Python's own library, and shares nothing with what
-writes certificates, so that it also runs by its path: `python -I -S recheck.py FILE TABLE...`.
+It stands alone: this file imports nothing but Python's own library, and nothing of ours. It reads
+the tables with a parser of its own, finds all states anew, and takes nothing from a certificate but
+what is claimed, which comparisons of numbers matter, and lemmas, each of which it has verified by
+adding whole numbers. A lemma that is missing or a comparison that is useless can only make a claim
+WRONG. It knows what is due of INTERACT and PXP: their certificates cannot claim less, or something
+else, under the same names. Of a system the tables of all members are given.
 
-It knows by itself which claims there are and what each means, what a state consists of, and of
-which tables and decision functions they are. From a certificate it takes the states, and what makes
-a claim evident state by state; one in which anything is missing, superfluous or different is
-refused. Of a system the tables of all members are given.
+What it trusts: Python, and that a session does what the table says (the tests compare both).
 """
 
 import hashlib
@@ -14,287 +15,1613 @@ import json
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from itertools import compress, product
+from itertools import compress, count, product
+from math import gcd
 from pathlib import Path
 from typing import Any, NamedTuple
 
 _text = json.JSONEncoder(sort_keys=True).encode
 
-# Part 1: what is proved of INTERACT and PXP for all n and k.
+SIGNS = {"send": "+", "receive": "-", "event": "!"}
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 
-# Values are points: 0 is the initiator m's latest, 1 the responder h's, 2 a new one. A state keeps,
-# for y and e, the pairs of points of which m's and h's relations hold (None: they are no sets).
-# Of message j the rules ask: is it 1, 2, odd, above k, n. AFTER steps through the classes of j - 1.
-# j = 1 is not above k >= 1; any other is above some k and not another, some j <= n is n, another
-# below: both answers where both exist is every j, n and k. PXP(k): a loop never taken can be taken;
-# one taken k times gives way to TERM, possible anyhow. A ranking is 1 less for each sent, never
-# negative: sent <= n; others and k a loop <= 2k + 5 (2 loops and 5 others, or 1 and 6, 0 and 7).
-# PXP compares no point with itself, so relations may be taken for reflexive there.
-FORMAT, MOST, ANEW = 2, 5000, "write it anew with: pxp check --certificates DIR"
-DECISIONS = "4e0e9e33565b335c674d6b5da02547165d498fa3d4716fdd32b82f6cf8ba45e9"
-"""Of the decision functions whose rules are stated here: `proofs.induction.source`, `digest`."""
-AFTER = {"0": "1", "1": "2", "2": "odd", "odd": "even", "even": "odd"}
-BOUNDS = {"interact": [["k >= 1", "n >= 1"]], "pxp": [[]], "pxp(k)": [["k >= 1"]]}
-RANKS = {"interact": {"n": 1, "sent": -1}, "pxp(k)": {"": 5, "k": 2, "sent": -1}}
-REVISED = ["m INIT", "h REVISE", "m REVISE", "h RATIFY", "m RATIFY"]
-RATIFIED, REFUTED = [REVISED[0], *REVISED[3:]], ["m INIT", "h REFUTE", "m REFUTE", "h RATIFY"]
-REPLIES = {"INIT": {"RATIFY", "REFUTE", "REVISE", "REJECT"}, "REJECT": {"REJECT"}}  # or TERM
-REPLIES |= {"RATIFY": {"RATIFY"}, "REVISE": {"RATIFY"}, "REFUTE": {"REFUTE", "REVISE", "REJECT"}}
-EQUALITY = {"reflexive", "symmetric", "transitive"}
-ASSUMED = {"h": "shared"} | {name[0]: name for name in ("deterministic", *EQUALITY)}
-PARTS: tuple[tuple[str, str, list[str], str], ...] = (
-    # subject, assumptions, the sequence that sessions are followed along, claims
-    ("interact", "", [], "terminates never-stuck silent-end reject-after-k"),
-    ("interact", "r", [], "no-revise-at-2"),
-    ("interact", "r", REVISED, "revised-never"),
-    ("interact", "dst", REVISED, "revised-never"),
-    ("interact", "dhs", RATIFIED, "ratified-at-3"),
-    ("interact", "dhrs", [], "strong-once never-ultra"),
-    ("interact", "dhst", REFUTED, "refuted-never"),
-    ("interact", "dhrst", [], "ends-agreed"),
-    ("pxp", "", [], "never-stuck silent-end replies-INIT"),
-    ("pxp", "dhs", [], "replies-RATIFY replies-REJECT"),
-    ("pxp", "dh", [], "replies-REFUTE replies-REVISE"),
-    ("pxp", "dhrst", [], "terminates"),
-    ("pxp(k)", "", [], "never-stuck silent-end self-loops replies-INIT"),
-    ("pxp(k)", "dhs", [], "terminates no-alternation replies-RATIFY replies-REFUTE replies-REVISE "
-     "replies-REJECT"),
-)  # fmt: skip
+# Part 1: expressions, and what is known of whole numbers.
 
-_once = cache(json.loads)  # equal values are one object
+RULE = re.compile(r"[ \t\n]*(?:(\d+)(?!\w)|([^\W\d]\w*(?:\.[^\W\d]\w*)*)|([=!<>]=|[-+*<>(){},])|$)")
+WORDS = {"or", "and", "not", "in", "if", "else", "true", "false"}
+LONGEST_RULE, LONGEST_NAME = 2000, 64
 
 
-def _fits(r: Any, points: Any, given: Any) -> bool:
+class Reader:
+    """Reads one expression: `tree` is ("and", LEFT, RIGHT), ("name", "j"), ("int", 3) and the like.
+
+    Raises ValueError where the text is none.
+    """
+
+    def __init__(self, text: Any) -> None:
+        if not isinstance(text, str) or len(text) > LONGEST_RULE:
+            raise ValueError(f"an expression is a text of at most {LONGEST_RULE} characters")
+        self.words, at = list[tuple[str, str]](), 0
+        while not self.words or self.words[-1][0]:
+            found = RULE.match(text, at)
+            if found is None:
+                raise ValueError(f"this expression cannot be read: {text!r}, from {text[at:]!r}")
+            self.words.append(self._word(*found.groups()))
+            at = found.end()
+        self.words.reverse()
+        self.tree = self._choice()
+        if self.words != [("", "")]:
+            raise ValueError(f"there is more than an expression: {text!r}")
+
+    def _word(self, number: str | None, name: str | None, sign: str | None) -> tuple[str, str]:
+        if number:
+            if len(number) > 18 or not number.isascii() or (number[0] == "0" and number != "0"):
+                raise ValueError(f"this is no whole number of at most 18 digits: {number}")
+            return "int", number
+        if name in WORDS:
+            return "word", str(name)
+        if name:
+            plain = all(len(part) <= LONGEST_NAME and part not in WORDS for part in name.split("."))
+            if not plain or unicodedata.normalize("NFC", name) != name:
+                raise ValueError(f"this is no name: {name}")
+            return "name", name
+        return ("word", sign) if sign else ("", "")
+
+    def _next(self, *words: str) -> str:
+        """The next word, if it is one of these; else ""."""
+        kind, word = self.words[-1]
+        if kind == "word" and word in words:
+            self.words.pop()
+            return word
+        return ""
+
+    def _must(self, kind: str, word: str = "") -> str:
+        found = self.words.pop()
+        if found[0] != kind or word not in ("", found[1]):
+            raise ValueError(f"{word or kind} is missing before {found[1] or 'the end'!r}")
+        return found[1]
+
+    def _choice(self) -> Any:
+        value = self._joined("or")
+        if not self._next("if"):
+            return value
+        condition = self._joined("or")
+        self._must("word", "else")
+        return ("if", condition, value, self._choice())
+
+    def _joined(self, word: str) -> Any:
+        found = self._joined("and") if word == "or" else self._denied()
+        while self._next(word):
+            found = (word, found, self._joined("and") if word == "or" else self._denied())
+        return found
+
+    def _denied(self) -> Any:
+        return ("not", self._denied()) if self._next("not") else self._compared()
+
+    def _compared(self) -> Any:
+        left = self._sum()
+        if sign := self._next("==", "!=", "<=", ">=", "<", ">"):
+            return (sign, left, self._sum())
+        if self._next("in"):
+            return ("in", left, self._members())
+        if self._next("not"):
+            self._must("word", "in")
+            return ("not", ("in", left, self._members()))
+        return left
+
+    def _members(self) -> tuple[str, ...]:
+        self._must("word", "{")
+        found = [self._must("name")]
+        while self._next(","):
+            found.append(self._must("name"))
+        self._must("word", "}")
+        return tuple(found)
+
+    def _sum(self) -> Any:
+        found = self._term()
+        while sign := self._next("+", "-"):
+            found = (sign, found, self._term())
+        return found
+
+    def _term(self) -> Any:
+        if self._next("-"):
+            return ("*", -1, self._term())
+        kind, word = self.words.pop()
+        if kind == "int" and self._next("*"):
+            return ("*", int(word), self._atom(*self.words.pop()))
+        return self._atom(kind, word)
+
+    def _atom(self, kind: str, word: str) -> Any:
+        if kind == "int":
+            return ("int", int(word))
+        if kind == "name":
+            return ("name", word)
+        if word in ("true", "false"):
+            return ("bool", word == "true")
+        if word != "(":
+            raise ValueError(f"a value is missing before {word or 'the end'!r}")
+        found = self._choice()
+        self._must("word", ")")
+        return found
+
+
+@cache
+def parse(text: str) -> Any:
+    """The tree of an expression."""
+    return Reader(text).tree
+
+
+class Linear(NamedTuple):
+    """A sum of names with factors, sorted by name, and a constant; an atom says that it is <= 0."""
+
+    terms: tuple[tuple[str, int], ...]
+    constant: int
+
+    def plus(self, other: "Linear", factor: int = 1) -> "Linear":
+        if not other.terms:
+            return Linear(self.terms, self.constant + factor * other.constant)
+        found = dict(self.terms)
+        for name, times in other.terms:
+            found[name] = found.get(name, 0) + factor * times
+        terms = tuple(sorted((name, times) for name, times in found.items() if times))
+        return Linear(terms, self.constant + factor * other.constant)
+
+    def after(self, values: dict[str, "Linear"]) -> "Linear":
+        """It, with these values in place of names."""
+        found = Linear((), self.constant)
+        for name, times in self.terms:
+            found = found.plus(values.get(name) or Linear(((name, 1),), 0), times)
+        return found
+
+
+def number(value: int) -> Linear:
+    """The form that is a whole number."""
+    return Linear((), value)
+
+
+def variable(name: str) -> Linear:
+    """The form that is a name."""
+    return Linear(((name, 1),), 0)
+
+
+def at_most_0(value: Linear) -> Linear:
+    """The atom, with factors that have no common divisor: whole numbers allow to round."""
+    divisor = gcd(*(times for _, times in value.terms))
+    if divisor < 2:
+        return value
+    terms = tuple((name, times // divisor) for name, times in value.terms)
+    return Linear(terms, -(-value.constant // divisor))
+
+
+def contrary(atom: Linear) -> Linear:
+    """The atom that holds just where the other does not: not a <= 0 is 1 - a <= 0."""
+    return at_most_0(number(1).plus(atom, -1))
+
+
+class Fork(NamedTuple):
+    """A value that depends on an atom (by its number in `Knowledge`)."""
+
+    literal: int
+    yes: Any
+    no: Any
+
+
+class _Undecided(Exception):
+    def __init__(self, literal: int) -> None:
+        self.literal = literal
+
+
+class Knowledge:
+    """Atoms by number, an atom's contrary next to it; what is known is a set of them, as bits.
+
+    Lemmas are sets of atoms that no whole numbers satisfy; `refutes` may be asked for more. All
+    cases are cut by lemmas alone: without one, both sides of a case are gone into.
+    """
+
+    def __init__(self, refutes: Callable[[int, int], bool] | None = None) -> None:
+        self.atoms, self.numbers = list[Linear](), dict[Linear, int]()
+        self.lemmas, self.refutes = dict[int, list[int]](), refutes
+        self.undecided = dict[int, None]()
+        self.known = dict[tuple[int, int], bool | None]()
+
+    def literal(self, atom: Linear) -> int:
+        if atom not in self.numbers:
+            for one in (atom, contrary(atom)):
+                self.numbers[one] = len(self.atoms)
+                self.atoms.append(one)
+        return self.numbers[atom]
+
+    def learn(self, literals: Iterable[int]) -> None:
+        """Add a lemma; whoever calls has made sure of it."""
+        found = {*literals}
+        bits = sum(1 << literal for literal in found)
+        for literal in found:
+            self.lemmas.setdefault(literal, []).append(bits)
+
+    def impossible(self, given: int, literal: int) -> bool:
+        """Whether a lemma, or the search for one, refutes the atom where `given` is known."""
+        both = given | 1 << literal
+        if any(bits & both == bits for bits in self.lemmas.get(literal, ())):
+            return True
+        return self.refutes is not None and self.refutes(given, literal)
+
+    def decided(self, given: int, literal: int) -> bool | None:
+        """Whether an atom holds where `given` is known; None where it is not settled."""
+        if given >> literal & 1 or given >> (literal ^ 1) & 1:
+            return bool(given >> literal & 1)
+        key = given, literal
+        if key not in self.known:
+            self.undecided[literal & -2] = None
+            found = True if self.impossible(given, literal ^ 1) else None
+            self.known[key] = False if not found and self.impossible(given, literal) else found
+        return self.known[key]
+
+    def tree(self, run: Callable[[Callable[[Linear], bool]], Any], given: int = 0) -> Any:
+        """What `run` gives, which asks for atoms: a value, or a `Fork` for each that matters."""
+
+        def decide(atom: Linear) -> bool:
+            if not atom.terms:
+                return atom.constant <= 0
+            literal = self.literal(atom)
+            if given >> literal & 1 or given >> (literal ^ 1) & 1:
+                return bool(given >> literal & 1)
+            raise _Undecided(literal)
+
+        try:
+            return run(decide)
+        except _Undecided as error:
+            literal = error.literal
+        yes, no = (self.tree(run, given | 1 << one) for one in (literal, literal ^ 1))
+        return yes if yes == no and not isinstance(yes, Fork) else Fork(literal, yes, no)
+
+    def walk(self, tree: Any, given: int) -> Iterator[tuple[int, Any]]:
+        """Each value of a tree that is possible, with what is known then."""
+        while isinstance(tree, Fork):
+            holds = self.decided(given, tree.literal)
+            if holds is None:
+                yield from self.walk(tree.yes, given | 1 << tree.literal)
+                given |= 1 << (tree.literal ^ 1)
+            tree = tree.yes if holds else tree.no
+        yield given, tree
+
+    def always(self, tree: Any, given: int) -> bool:
+        return all(value for _, value in self.walk(tree, given))
+
+
+def branch(tree: Any, decide: Callable[[Linear], bool], knowledge: Knowledge) -> Any:
+    """The value of a tree, inside another run."""
+    while isinstance(tree, Fork):
+        tree = tree.yes if decide(knowledge.atoms[tree.literal]) else tree.no
+    return tree
+
+
+def value(  # noqa: PLR0911, PLR0912 - one for each form
+    tree: Any, names: dict[str, Any], members: Any, decide: Callable[[Linear], bool]
+) -> Any:
+    """The value of an expression: a bool, a member (a text) or a `Linear`.
+
+    `names` have values; `members` are the other names there are. Raises ValueError for a name that
+    is neither, and where values are of other types than they must be.
+    """
+    kind = tree[0]
+    if kind == "name":
+        if tree[1] in names:
+            return names[tree[1]]
+        if tree[1] in members:
+            return tree[1]
+        raise ValueError(f"there is no {tree[1]} here")
+    if kind in ("int", "bool"):
+        return number(tree[1]) if kind == "int" else tree[1]
+    if kind == "if":
+        holds = _typed(value(tree[1], names, members, decide), bool)
+        return value(tree[2 if holds else 3], names, members, decide)
+    if kind in ("and", "or"):
+        left = _typed(value(tree[1], names, members, decide), bool)
+        if left is (kind == "or"):
+            return left
+        return _typed(value(tree[2], names, members, decide), bool)
+    if kind == "not":
+        return not _typed(value(tree[1], names, members, decide), bool)
+    if kind == "in":
+        return _typed(value(tree[1], names, members, decide), str) in tree[2]
+    if kind == "*":
+        return number(0).plus(_typed(value(tree[2], names, members, decide), Linear), tree[1])
+    left, right = (value(side, names, members, decide) for side in tree[1:])
+    if kind in "+-":
+        return _typed(left, Linear).plus(_typed(right, Linear), 1 if kind == "+" else -1)
+    if type(left) is not type(right):
+        raise ValueError(f"{kind} compares values of different types")
+    if not isinstance(left, Linear):
+        if kind not in ("==", "!="):
+            raise ValueError(f"{kind} compares whole numbers")
+        return (left == right) is (kind == "==")
+    above, below = left.plus(right, -1), right.plus(left, -1)
+    if kind in ("==", "!="):
+        alike = decide(at_most_0(above)) and decide(at_most_0(below))
+        return alike is (kind == "==")
+    difference = above if kind[0] == "<" else below
+    return decide(at_most_0(difference.plus(number(len(kind) == 1))))
+
+
+def _typed(found: Any, kind: type) -> Any:
+    if not isinstance(found, kind):
+        raise ValueError(f"{found!r} is of another type than it must be")
+    return found
+
+
+# Part 2: relations that are only assumed. Values are points: 0 is the first member's latest, 1 the
+# second's, 2 a new one. A state keeps the pairs of points of which each one's relations hold.
+
+EQUALITY = frozenset("rst")
+
+
+def _fits(r: Any, points: Any, laws: Any) -> bool:
     return (
-        ("reflexive" not in given or all((p, p) in r for p in points))
-        and ("symmetric" not in given or all((b, a) in r for a, b in r))
-        and ("transitive" not in given or all((a, d) in r for a, b in r for c, d in r if b == c))
+        ("r" not in laws or all((p, p) in r for p in points))
+        and ("s" not in laws or all((b, a) in r for a, b in r))
+        and ("t" not in laws or all((a, d) in r for a, b in r for c, d in r if b == c))
     )
 
 
-def _grown(r: Any, points: Any, new: int, given: Any) -> list[Any]:  # with one point more
+def _grown(r: Any, points: Any, new: int, laws: Any) -> list[Any]:
+    """The relations with one point more."""
     fresh = [(new, new), *((p, new) for p in points), *((new, p) for p in points)]
     some = (r | {*compress(fresh, bits)} for bits in product((0, 1), repeat=len(fresh)))
-    return [s for s in some if _fits(s, (*points, new), given)]
+    return [s for s in some if _fits(s, (*points, new), laws)]
 
 
-def _relations(points: int, given: Any) -> list[Any]:
+@cache
+def _relations(points: int, laws: frozenset[str]) -> list[Any]:
     found: list[Any] = [frozenset()]
     for new in range(points):
-        found = [s for r in found for s in _grown(r, range(new), new, given)]
+        found = [s for r in found for s in _grown(r, range(new), new, laws)]
     return found
 
 
 @cache
-def amalgamates(given: frozenset[str]) -> bool:
+def amalgamates(laws: frozenset[str]) -> bool:
     """Whether a new value can be joined with earlier ones of which at most two are kept.
 
     What goes wrong in the joint relation goes wrong for the new value, two earlier ones and two
     kept ones that link them; where nothing is linked, for one earlier value. All are tried.
     """
-    new, linked = 9, "transitive" in given
+    new, linked = 9, "t" in laws
     for kept in range(3):
-        for r in _relations(kept + 1 + linked, given):
+        for r in _relations(kept + 1 + linked, laws):
             known = {(a, b) for a, b in r if a < kept and b < kept}
-            for s in _grown(frozenset(known), range(kept), new, given):
+            for s in _grown(frozenset(known), range(kept), new, laws):
                 links = [(a, d) for x, y in ((r, s), (s, r)) for a, b in x for c, d in y if b == c]
                 whole = {*r, *s, *(links if linked else ())}
                 olds = {(a, b) for a, b in whole if new not in (a, b)}
                 news = {(a, b) for a, b in whole if {a, b} <= {*range(kept), new}}
-                if (olds, news) != (r, s) or not _fits(whole, (*range(kept + 1), new), given):
+                if (olds, news) != (r, s) or not _fits(whole, (*range(kept + 1), new), laws):
                     return False
     return True
 
 
-def _cut(w: Any, *points: int) -> Any:  # relations on some of their points, numbered anew
-    n = {p: i for i, p in enumerate(points)}
-    return _once(_text(w and [sorted([n[a], n[b]] for a, b in r if {a, b} <= {*n}) for r in w]))
+def _cut(relation: Any, *points: int) -> Any:
+    """A relation on some of its points, numbered anew."""
+    place = {point: i for i, point in enumerate(points)}
+    return frozenset((place[a], place[b]) for a, b in relation if a in place and b in place)
 
 
-class Part:
-    """One invariant: the first state, and all that steps from it lead to.
+class Data(NamedTuple):
+    """How many members have a value (0, 1, 2), and how values are related by MATCH and by AGREE.
 
-    `free` is the agent whose relation is forgotten: what is assumed, is assumed of the other's.
+    `lost`: a value was sent of which nothing is known.
     """
 
-    def __init__(self, which: int, initial: str, final: Any, rows: dict[Any, Any]) -> None:
-        self.subject, given, self.along, names = PARTS[which]
-        self.given, self.claims, self.rows = {ASSUMED[x] for x in given}, names.split(), rows
-        self.free = 0 if self.along == REVISED else None
-        self.interact, self.final = self.subject == "interact", {*final}
-        self.laws = (self.given if self.interact else self.given | {"reflexive"}) & EQUALITY
-        fit = _relations(3, self.laws) if "deterministic" in self.given else []
-        pairs = zip(fit, fit, strict=True) if "shared" in self.given else product(fit, fit)
-        worlds: Any = [*pairs] if self.free is None else [({*()}, s) for s in fit]
-        self.worlds = worlds or [None]
-        self.none, self.known = _cut(self.worlds[0]), dict[str, Any]()
-        self.states, self.steps = [self.first(initial)], list[Any]()
-        self.texts = {_text(self.states[0])}
-        for state in self.states:  # grows while it is read
-            new = [(state, *step) for step in self.after(state)] if not state["over"] else []
-            for target in (step[-1] for step in new if step[-1]["over"] != "stuck"):
-                if (target["said"] is not None or not self.along) and len(self.states) < MOST:
-                    self.states += [target] if (text := _text(target)) not in self.texts else []
-                    self.texts.add(text)
-            self.steps += new
-        self.whole, self.stated = len(self.states) < MOST, self._stated()
-
-    def first(self, initial: str) -> Any:
-        numbers = {"sent": "0"} | ({"room": "< n"} if self.interact else {})
-        if self.subject == "pxp(k)":
-            sent = {tag for (_, sign, _), (tag, _) in self.rows.items() if sign == "+"}
-            numbers |= dict.fromkeys(sent - {"INIT", "TERM"}, "0")
-            numbers |= {"others": "0"} if "terminates" in self.claims else {}
-        replied: Any = [] if "strong-once" in self.claims else None
-        state = {"at": [initial] * 2, "last": "", "y": self.none, "e": self.none, "over": ""}
-        return state | {"said": [], "replied": replied, "numbers": numbers}
-
-    def judged(self, data: Any, who: int, second: bool) -> Any:  # like mine?, REVISE?, old, new
-        key = _text([data, who, second])
-        if key not in self.known:
-            found = ([*one, old, new] for one, old, new in self._judged(data, who, second))
-            self.known[key] = [*{_text(one): one for one in found}.values()]
-        return self.known[key]
-
-    def _judged(self, data: Any, who: int, second: bool) -> Any:
-        new = 1 if second and self.interact else 2  # there h's own first value is the fresh one
-        asked = ((1 - who, who), (new, who if self.interact else 1 - who))
-        sure = "reflexive" in self.given and who != self.free
-        free = [[True] if a == b and sure else [True, False] for a, b in asked]
-        for world in (w for w in self.worlds if _cut(w, *range(2 - second)) == data):
-            fixed = world and who != self.free
-            for says in product(*([[p in world[who]] for p in asked] if fixed else free)):
-                yield says, _cut(world, 0, 1), _cut(world, *((0, new) if who else (new, 1)))
-
-    def after(self, state: Any) -> Any:  # for any n and k: tag, whether j > k, y, e, next state
-        sent, who = state["numbers"]["sent"], int(state["numbers"]["sent"] in ("1", "odd"))
-        if sent == "0":
-            values = {_text(_cut(w, 0)): _cut(w, 0) for w in self.worlds}.values()
-            for y, e in product(values, repeat=2):
-                yield from self.sends(state, 0, "INIT", 0, y, e)
-            return
-        yield from () if self.interact else self.sends(state, who, "TERM", 0, None, None)
-        (ys, es), met = (self.judged(state[v], who, sent == "1") for v in "ye"), set[Any]()
-        for (match, y, *y2), (agree, e, *e2), late in product(ys, es, (0, 1)):
-            guard = "REV" if (y and e) != self.interact else "REF"  # changed; PXP: reconciled
-            if match == agree and (match or late or not self.interact):
-                guard = "RAT" if match else "REJ"
-            new = self.interact or guard in ("REF", "REV")
-            if (step := (guard, late, id(y2[new]), id(e2[new]))) not in met:
-                yield from self.sends(state, who, guard, late, y2[new], e2[new])
-            met.add(step)
-
-    def sends(self, state: Any, who: int, row: str, late: int, y: Any, e: Any) -> Any:
-        tag, goes = self.rows.get((state["at"][who], "+", row), ("", ""))
-        _, hears = self.rows.get((state["at"][1 - who], "-", tag), ("", ""))
-        said, replied, loop = state["said"], state["replied"], tag == state["last"]
-        numbers = state["numbers"] | {"sent": AFTER[state["numbers"]["sent"]]}
-        if self.subject == "pxp(k)":
-            numbers |= {tag: "1..k"} if loop else {}
-            if "others" in numbers and not loop:
-                numbers |= {"others": str(int(numbers["others"]) + 1)}
-        said = [*said, f"{'mh'[who]} {tag}"] if said is not None else [None]
-        said = said if said == (self.along or RATIFIED)[: len(said)] else None
-        replied = sorted({*replied, tag}) if who and replied is not None else replied
-        stop = "rejected" if tag == "REJECT" else "ratified" if loop and tag == "RATIFY" else ""
-        for room in ("< n", "= n") if self.interact else ("",):
-            at, over = [hears, goes] if who else [goes, hears], "term" if tag == "TERM" else ""
-            if room and (over := stop or "bound" * (room == "= n")):
-                at = [self.rows.get((x, "!", "CLOSE"), ("", ""))[1] for x in at]
-            new = {"at": at, "said": said, "replied": replied, "over": over, "y": y, "e": e}
-            new |= {"last": "", "y": self.none, "e": self.none} if over else {"last": tag}
-            new["numbers"] = numbers | ({"room": room} if room else {})
-            yield tag, late, y, e, new if hears and "" not in at else {"over": "stuck"}
-
-    def against(self, name: str) -> Any:  # what speaks against a claim: if nothing, it holds
-        steps, over = self.steps, [s for s in self.states if s["over"]]
-        mute = self.final - {at for at, sign, _ in self.rows if sign == "+"}
-        long = [s for s in over if s["over"] != "bound" or s["numbers"]["sent"] not in "12"]
-        strong = [s for s in over if {"RATIFY", "REVISE"} >= {*(s["replied"] or ())}]
-        loops = [([*s["numbers"].values()].count("1..k"), s["numbers"]) for s in self.states]
-        wide = [x for x, n in loops if x > 2 or x + int(n.get("others", 0)) > 7]
-        last, stuck = ([r for r in steps if r[-1]["over"] == x] for x in ("ratified", "stuck"))
-        if name.startswith("replies-"):
-            due = {*REPLIES[name[8:]], "TERM"}
-            return [r for r in steps if r[0]["last"] == name[8:] and r[1] not in due]
-        return {
-            "terminates": wide + stuck + [0] * (self.subject not in RANKS),
-            "never-stuck": stuck,
-            "silent-end": [s for s in over if not mute >= {*s["at"]}],
-            "reject-after-k": [r for r in steps if r[1] == "REJECT" and not r[2]],
-            "no-revise-at-2": [r for r in steps if r[0]["numbers"]["sent"] + r[1] == "1REVISE"],
-            "ends-agreed": [r for r in last if not all([0, 1] in (x or [[]])[0] for x in r[3:5])],
-            "refuted-never": [s for s in self.states if s["said"] == REFUTED],
-            "revised-never": [s for s in self.states if s["said"] == REVISED],
-            "ratified-at-3": [s for s in long if s["said"] == RATIFIED[:2]]
-            + [r for r in steps if r[0]["said"] == RATIFIED[:2] and r[-1]["over"] != "ratified"],
-            "strong-once": [s for s in long if s in strong and s["said"] != RATIFIED],
-            "never-ultra": [s for s in strong if s["replied"] is None or "REVISE" in s["replied"]],
-            "self-loops": [s for s in self.states if {*s["numbers"].values()} & {"> k", "more"}],
-            "no-alternation": [r for r in steps if (r[0]["last"], r[1]) == ("REFUTE", "RATIFY")],
-        }[name]
-
-    def _stated(self) -> dict[str, Any]:
-        """What the certificate must say of this part, apart from its states."""
-        claims = [dict[str, Any](name=f"{self.subject}.{name}") for name in self.claims]
-        for claim, name in zip(claims, self.claims, strict=True):
-            claim["verdict"] = "not inductive" if self.against(name) else "proved"
-            if name == "terminates" and self.subject in RANKS:
-                claim["ranking"] = RANKS[self.subject]
-        found: dict[str, Any] = {"subject": self.subject, "claims": claims, "along": self.along}
-        laws = self.laws if "deterministic" in self.given else EQUALITY  # else only what is equal
-        found |= {"amalgamates": amalgamates(frozenset(laws)), "bounds": BOUNDS[self.subject]}
-        return found | {"assumptions": sorted(self.given), "free": self.free}
+    values: int = 0
+    match: Any = None
+    agree: Any = None
+    lost: bool = False
 
 
-@cache
-def _parts(protocol: str, table: str) -> list[Part]:
-    initial, final, rows = json.loads(table)
-    known = {(at, sign, name): (label, to) for at, sign, name, label, to in rows}
-    mine = [i for i, one in enumerate(PARTS) if one[0].removesuffix("(k)") == protocol]
-    return [Part(which, initial, final, known) for which in mine]
+class Theory:
+    """What is assumed of MATCH and AGREE: d(eterministic), (s)h(ared), r, s, t.
 
-
-def check_protocol(certificate: Any, raw: Any) -> Any:
-    """Each claim, in words, with whether it is right; or False with why all of it is refused.
-
-    `raw` is a table as TOML reads it. Raises LookupError, TypeError or the like where one of the
-    two is something else.
+    Where a relation is not deterministic each answer is free, but for a value and itself where it
+    is reflexive. Raises ValueError where a state would not stand for any number of values.
     """
-    rows, signs = list[Any](), {"send": "+", "receive": "-", "event": "!"}
-    lines = [f"initial {raw['initial']}", *(f"final {s}" for s in raw.get("final", ()))]
-    for row, key in product(raw["rows"], signs):
-        places, tags = ([x] if isinstance(x, str) else x for x in (row["from"], row.get(key, [])))
-        for at, label in product(places, tags):
-            lines.append(f"{at} {row['to']} {row.get('guard', '⊤')} {signs[key]}{label}")
-            rows.append((at, signs[key], row.get("guard", label), label, row["to"]))
-    digest = hashlib.sha256("".join(f"{line}\n" for line in sorted(lines)).encode()).hexdigest()
-    due: dict[str, Any] = {"format": FORMAT, "fingerprint": digest, "decisions": DECISIONS}
-    for key, value in due.items():
-        if _text(certificate[key]) != _text(value):
-            yield False, f"its {key} is {certificate[key]}, not {value}; {ANEW}"
+
+    def __init__(self, given: str, asks_each: bool, itself: bool) -> None:
+        assumed = frozenset(given)
+        if "".join(sorted(assumed)) != given or not assumed <= {*"dhrst"}:
+            raise ValueError(f"these are no assumptions: {given!r}")
+        # Where no value is ever compared with itself, nothing tells a relation from the same
+        # with every pair of a value and itself in it.
+        laws = assumed & EQUALITY if asks_each or itself else (assumed & EQUALITY) | {"r"}
+        if not amalgamates(laws if "d" in assumed else EQUALITY):
+            raise ValueError(f"values do not amalgamate under {given}")
+        self.fit = _relations(3, laws) if "d" in assumed else []
+        self.reflexive, self.shared, self.asks_each = "r" in assumed, "h" in assumed, asks_each
+        alone = dict.fromkeys(_cut(relation, 0) for relation in self.fit)
+        both = zip(alone, alone, strict=True) if self.shared else product(alone, repeat=2)
+        self.judged, self.first = cache(self._judged), [*both] or [None]
+
+    def _judged(
+        self, known: Any, who: int, second: bool, asked: tuple[tuple[str, str], ...]
+    ) -> dict[tuple[bool, ...], dict[Any, None]]:
+        """For each answer to what is asked: what may be known if the own or the new value stays."""
+        new = 1 if second and self.asks_each else 2  # the responder's own first value is fresh
+        point = {"received": 1 - who, "own": who, "new": new}
+        pairs = [(point[a], point[b]) for a, b in asked]
+        if not self.fit:
+            free = [(True,) if a == b and self.reflexive else (True, False) for a, b in pairs]
+            return {says: {(None, None): None} for says in product(*free)}
+        after = (0, new) if who else (new, 1)
+
+        def possible(whose: int, asked: list[Any]) -> dict[tuple[bool, ...], dict[Any, None]]:
+            found = dict[tuple[bool, ...], dict[Any, None]]()
+            for relation in self.fit:
+                if _cut(relation, *range(2 - second)) == known[whose]:
+                    says = tuple(pair in relation for pair in asked)
+                    kept = _cut(relation, 0, 1), _cut(relation, *after)
+                    found.setdefault(says, {})[kept] = None
+            return found
+
+        own = possible(who, pairs)
+        if self.shared:
+            return {says: {((a, a), (b, b)): None for a, b in some} for says, some in own.items()}
+        # What is not shared is related with the fresh value in any way, whatever the other says.
+        others, found = possible(1 - who, [])[()], dict[tuple[bool, ...], dict[Any, None]]()
+        for says, some in own.items():
+            ways = product(some, others) if who == 0 else product(others, some)
+            found[says] = {((a, c), (b, d)): None for (a, b), (c, d) in ways}
+        return found
+
+
+# Part 3: tables with rules, and what sessions of one to three members can do, for all numbers.
+
+TABLE_KEYS = {"format", "name", "title", "source", "note", "peer", "payloads", "initial", "final"}
+TABLE_KEYS |= {"parameters", "registers", "enums", "oracles", "answers", "let", "guards", "each"}
+TABLE_KEYS |= {"states", "rows"}
+ROW_KEYS = {"number", "from", "to", "guard", "send", "receive", "event", "when", "urgent", "carry"}
+ROW_KEYS |= {"partner", "do", "by", "about"}
+RESERVED = {"who", "tag", "kind", "over", "ends", "next", "msg"}
+MOST_NODES = 200_000
+
+
+class Ruled(NamedTuple):
+    """A row with its rules; `number` is its place among the rows of its table."""
+
+    number: int
+    source: str
+    target: str
+    guard: str
+    sign: str
+    label: str
+    partner: str
+    when: Any
+    urgent: bool
+    carry: str
+    by: str
+    updates: tuple[tuple[str, Any], ...]
+
+
+class Rules:
+    """A table with the expressions by which it decides, as TOML reads it.
+
+    Raises ValueError for what it does not know.
+    """
+
+    def __init__(self, raw: Any) -> None:  # noqa: PLR0912, PLR0915 - one for each thing refused
+        if (
+            _text(raw["format"]) != "1"
+            or {*raw} - TABLE_KEYS
+            or any({*row} - ROW_KEYS for row in raw["rows"])
+        ):
+            raise ValueError("a table with unknown keys")
+        self.initial, self.final = raw["initial"], frozenset(raw.get("final", ()))
+        self.enums = {name: tuple(of) for name, of in raw.get("enums", {}).items()}
+        self.parameters = raw.get("parameters", {})
+        self.registers, self.oracles = raw.get("registers", {}), raw.get("oracles", {})
+        for one in (*self.parameters.values(), *self.registers.values(), *self.oracles.values()):
+            known = {"init", "min", "type", "of", "relation", "about"}
+            if {*one} - known or kind_of(one) not in ("int", "bool", "of"):
+                raise ValueError(f"this is not proved about: {one}")
+        self.payloads = raw.get("payloads", {})
+        answers = {"ask": "each"} | raw.get("answers", {})
+        if answers not in ({"ask": "each"}, {"ask": "once"}):
+            raise ValueError(f"answers are asked for each message, or once: {answers}")
+        self.asks_each = answers["ask"] == "each"
+        declared = [*self.parameters, *self.registers, *self.oracles]
+        self.lets = dict[str, Any]()
+        for name, text in raw.get("let", {}).items():
+            declared.append(name)
+            self.lets[name] = self._read(text)
+        if len({*declared}) < len(declared):
+            raise ValueError("a name is declared twice")
+        rules = {name: one for name, one in raw.get("guards", {}).items() if isinstance(one, dict)}
+        whens = {name: one["when"] for name, one in rules.items() if "when" in one}
+        self.guards = {name: None if x == "else" else self._read(x) for name, x in whens.items()}
+        each = raw.get("each", {}).get("message", {})
+        self.rows, numbers = list[Ruled](), count()
+        for row, key in ((row, key) for row in raw["rows"] for key in SIGNS if key in row):
+            places, tags = ([x] if isinstance(x, str) else x for x in (row["from"], row[key]))
+            if ("when" in row and (key == "receive" or "guard" in row)) or (
+                row.get("urgent") and (key != "event" or "when" not in row)
+            ):
+                raise ValueError(f"a row with `when` or `urgent` that cannot have it: {row}")
+            when = self._read(row["when"]) if "when" in row else None
+            texts = (each if key != "event" else {}) | row.get("do", {})
+            updates = tuple((name, self._read(text)) for name, text in texts.items())
+            if any(name not in self.registers for name, _ in updates):
+                raise ValueError("an update of what is no register")
+            rest = (when, row.get("urgent", False), row.get("carry", "new"), row.get("by", "world"))
+            self.rows += [
+                Ruled(next(numbers), at, row["to"], row.get("guard", ""), SIGNS[key], tag,
+                      row.get("partner", ""), *rest, updates)
+                for at in places for tag in tags
+            ]  # fmt: skip
+        self.of_state = {one["name"]: tuple(one.get("guards", ())) for one in raw.get("states", ())}
+        for row in self.rows:
+            if row.guard and row.guard not in self.of_state.get(row.source, ()):
+                self.of_state[row.source] = (*self.of_state.get(row.source, ()), row.guard)
+        self.places = {self.initial, *self.final, *self.of_state}
+        self.places |= {at for row in self.rows for at in (row.source, row.target)}
+        self.leaving = {at: [r for r in self.rows if r.source == at] for at in self.places}
+        kinds = (*self.parameters.values(), *self.registers.values(), *self.oracles.values())
+        self.members = {member for one in kinds for member in one.get("of", ())}
+        self.members |= {m for of in self.enums.values() for m in of}
+        self.members |= {row.label for row in self.rows}
+        told = {
+            at: bool(gs) and all(g in self.guards for g in gs) for at, gs in self.of_state.items()
+        }
+        self.decides = {at for at, all_told in told.items() if all_told}
+        for name, one in self.registers.items():
+            fine = type(one.get("init")) is {"int": int, "bool": bool, "of": str}[kind_of(one)]
+            if not fine or (kind_of(one) == "of" and one["init"] not in one["of"]):
+                raise ValueError(f"register {name} has no value to begin with")
+        if {*self.lets} & (self.members | self.places):
+            raise ValueError("a definition has the name of a member")
+
+    def _read(self, text: Any) -> Any:
+        """An expression, with the definitions of [let] put in."""
+        return substituted(parse(text), self.lets)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of what decides: rows, states, rules, payloads; no prose, and no layout."""
+        kinds = (self.parameters, self.registers, self.oracles)
+        declared = [sorted((x, sorted(_plain(one).items())) for x, one in k.items()) for k in kinds]
+        found = [self.initial, sorted(self.final), sorted(repr(row[1:]) for row in self.rows)]
+        found += [
+            sorted(self.of_state.items()),
+            sorted((g, repr(x)) for g, x in self.guards.items()),
+        ]
+        found += [self.asks_each, declared, _text(self.payloads)]
+        return hashlib.sha256(repr(found).encode()).hexdigest()
+
+
+def _data(row: Ruled) -> str:
+    """What a row that no guard decides does with what is known of values."""
+    return "same" if row.sign == "!" else "plain own" if row.carry == "own" else "plain"
+
+
+def kind_of(one: Any) -> str:
+    """Whether a declared value is an "int", a "bool", or one "of" some members."""
+    if "of" in one and "relation" not in one:
+        return "of"
+    return str(one.get("type", "int" if {"min", "init"} & {*one} else "bool"))
+
+
+def substituted(tree: Any, lets: dict[str, Any]) -> Any:
+    """An expression with definitions put in."""
+    if tree[0] == "name":
+        return lets.get(tree[1], tree)
+    if tree[0] in ("int", "bool"):
+        return tree
+    last = tree[2:] if tree[0] == "in" else ()
+    parts = tree[1:2] if tree[0] == "in" else tree[1:]
+    put = (substituted(one, lets) if isinstance(one, tuple) else one for one in parts)
+    return (tree[0], *put, *last)
+
+
+def names_in(tree: Any) -> set[str]:
+    """The names whose values an expression reads, and members."""
+    if tree[0] == "name":
+        return {tree[1]}
+    parts = tree[1:2] if tree[0] == "in" else tree[1:]
+    return {name for one in parts if isinstance(one, tuple) for name in names_in(one)}
+
+
+class Control(NamedTuple):
+    """All of a state but numbers and relations. `settled` has, of a member that has decided and
+    waits, its row and what that updates.
+
+    `over` is "begin" at first, "end" where all members are at an end, "stuck" where nothing is
+    possible, and "guards" where not exactly one guard was true.
+    """
+
+    at: tuple[str, ...]
+    finite: tuple[Any, ...]
+    chosen: tuple[Any, ...]
+    ghosts: tuple[Any, ...]
+    settled: tuple[Any, ...]
+    over: str
+
+
+class Move(NamedTuple):
+    """A step of `who`: what it does with data, which answers allow it, where it leads.
+
+    `actor` is its name; an event of the outside world is nobody's.
+
+    `says` are the answers of the relations that allow it, None if none are asked; `data` is "same",
+    "first", "lost", or what a decision sends: "new" or "own".
+    """
+
+    who: int
+    actor: str
+    kind: str
+    label: str
+    target: Control
+    values: tuple[tuple[str, Linear], ...]
+    says: frozenset[tuple[bool, ...]] | None
+    data: str
+
+
+class Node(NamedTuple):
+    """A state: `region` are the atoms that are known to hold, as bits."""
+
+    control: Control
+    region: int
+    data: Data
+
+
+class Edge(NamedTuple):
+    """A step, where the atoms `given` hold."""
+
+    source: Node
+    given: int
+    move: Move
+    target: Node
+
+
+class TooMany(ValueError):
+    """There are too many states, or cases of numbers."""
+
+
+class Sessions:
+    """All sessions of some members, as far as atoms and assumptions tell them apart.
+
+    `part` says what is assumed, which ghosts there are, and while what sessions are followed.
+    Nothing of a state is taken from it. `keep` are the atoms that states know of.
+    """
+
+    def __init__(
+        self, members: list[tuple[str, Rules]], part: Any, keep: Iterable[Linear], about: Knowledge
+    ) -> None:
+        self.names, self.tables = [name for name, _ in members], [table for _, table in members]
+        self.everybody, self.about, self.part = range(len(members)), about, part
+        self.most = MOST_NODES
+        if not 1 <= len(members) <= 3 or len({*self.names}) < len(members):
+            raise ValueError("a system has one to three members, each with a name of its own")
+        self.parameters = dict[str, Any]()
+        for table in self.tables:
+            for name, one in table.parameters.items():
+                known = self.parameters.setdefault(name, one)
+                if _plain(known) != _plain(one):
+                    raise ValueError(f"{name} is declared in two ways")
+        self.starts = self.names.index(part["starts"]) if part.get("starts") else None
+        self.theory = self._theory(part.get("relations"))
+        self.members = {*self.names, "NONE", "send", "receive", "event"}
+        self.members |= {x for table in self.tables for x in table.members | table.places}
+        declared = [(i, x, d) for i, t in enumerate(self.tables) for x, d in t.registers.items()]
+        self.finite = [(i, x) for i, x, d in declared if kind_of(d) != "int"]
+        self.ints = [(i, x) for i, x, d in declared if kind_of(d) == "int"]
+        self.chosen = [x for x, d in self.parameters.items() if kind_of(d) != "int"]
+        self.ghosts = {x: d for x, d in part.get("ghosts", {}).items() if kind_of(d) != "int"}
+        self.counts = {x: d for x, d in part.get("ghosts", {}).items() if kind_of(d) == "int"}
+        self.members |= {m for d in self.ghosts.values() for m in d.get("of", ())}
+        self._check_names()
+        self.steps_of = {x: parse(d["step"]) for x, d in part.get("ghosts", {}).items()}
+        self.followed = parse(part["while"]) if part.get("while") else None
+        claims = [claim for claim in part["claims"] if claim["check"] in ("never", "step")]
+        self.stated = [parse(claim[claim["check"]]) for claim in claims]
+        self.forget = self._forget()
+        self.fixed = 0
+        for name, one in self.parameters.items():
+            if "min" in one:
+                self._know(number(_integer(one["min"])).plus(variable(name), -1))
+        for i, table in enumerate(self.tables):
+            for x, one in table.oracles.items():
+                if "min" in one:
+                    measured = variable(f"?{self.names[i]}.{x}")
+                    self._know(number(_integer(one["min"])).plus(measured, -1))
+        # What is measured is another number in each step: no state knows of it.
+        if any(name[0] == "?" for atom in keep for name, _ in atom.terms):
+            raise ValueError("an atom of what is asked anew")
+        self.keep = [about.literal(at_most_0(atom)) for atom in keep]
+        self.offers, self.replies = cache(self._offers), cache(self._replies)
+        self.moves, self.follow = cache(self._moves), cache(self._follow)
+        self.reached, self.enabled = cache(self._reached), cache(self._enabled)
+        self.after, self.rests = cache(self._after), cache(self._rests)
+        self.depends, self.asked = cache(self._depends), cache(self._asked)
+
+    def _check_names(self) -> None:
+        """Raise ValueError where a name could stand for two things, or a ghost is none."""
+        own = {x for t in self.tables for x in (*t.registers, *t.oracles)}
+        seen, ghosts = {*self.parameters}, self.part["ghosts"]
+        clash = seen & own or (own | seen) & (RESERVED | self.members)
+        if clash or {*ghosts} & (seen | RESERVED | self.members):
+            raise ValueError(f"a name stands for two things: {clash or ', '.join(ghosts)}")
+        for name, one in ghosts.items():
+            kinds = {"int": int, "bool": bool, "of": str}
+            keys = [{"init", "step", "type"}, {"init", "step", "of"}]
+            if not NAME.fullmatch(name) or {*one} not in keys:
+                raise ValueError(f"this is no ghost: {name}")
+            if len({*one.get("of", ())}) < len(one.get("of", ())):
+                raise ValueError(f"ghost {name} has a member twice")
+            if type(one["init"]) is not kinds[kind_of(one)] or (
+                "of" in one and one["init"] not in one["of"]
+            ):
+                raise ValueError(f"ghost {name} has no value to begin with")
+        partners = {row.partner for t in self.tables for row in t.rows} - {""}
+        if len(self.names) > 1 and not partners <= {*self.names}:
+            raise ValueError(f"a row names a partner that is no member: {', '.join(partners)}")
+        labels = [(label, _text(one)) for t in self.tables for label, one in t.payloads.items()]
+        if len({label for label, _ in labels}) < len({*labels}):
+            raise ValueError("two tables declare other payloads for one label")
+
+    def _know(self, atom: Linear) -> None:
+        self.fixed |= 1 << self.about.literal(at_most_0(atom))
+
+    def _theory(self, given: str | None) -> Theory | None:
+        if given is None:
+            return None
+        both = {table.asks_each for table in self.tables}
+        if len(self.names) != 2 or self.starts != 0 or len(both) > 1:
+            raise ValueError("relations are between two, the first of whom starts")
+        itself = any(
+            one["of"][0] == one["of"][1]
+            for table in self.tables for one in table.oracles.values() if "relation" in one
+        )  # fmt: skip
+        return Theory(given, both.pop(), itself)
+
+    def _forget(self) -> dict[tuple[int, str], dict[Any, Any]]:
+        """For each finite register, the value that stands for all that nothing tells from it.
+
+        Tests are sets of values; two values that are in the same tests of a register, and of each
+        register that it is copied to, lead to the same steps.
+        """
+        tests: dict[tuple[int, str], set[frozenset[Any]]] = {one: set() for one in self.finite}
+        true = frozenset([True])
+
+        def read(tree: Any, names: Callable[[str], Any], goal: set[frozenset[Any]]) -> None:
+            kind = tree[0]
+            if kind == "name":
+                if names(tree[1]) in tests:
+                    tests[names(tree[1])] |= goal
+            elif kind == "if":
+                read(tree[1], names, {true})
+                read(tree[2], names, goal)
+                read(tree[3], names, goal)
+            elif kind in ("and", "or", "not"):
+                for one in tree[1:]:
+                    read(one, names, {true})
+            elif kind == "in":
+                read(tree[1], names, {frozenset(tree[2])})
+            elif kind in ("==", "!="):
+                for one, other in (tree[1:], tree[:0:-1]):
+                    plain = other[0] == "name" and names(other[1]) not in tests
+                    plain = plain and other[1] in self.members
+                    every = {frozenset([x]) for _, of in self._values() for x in of}
+                    read(one, names, {frozenset([other[1]])} if plain else every)
+            elif kind not in ("int", "bool"):
+                for one in tree[1:]:
+                    if isinstance(one, tuple):
+                        read(one, names, set())
+
+        def globally(name: str) -> Any:
+            who, _, rest = name.removeprefix("next.").partition(".")
+            return (self.names.index(who), rest) if who in self.names else name
+
+        def note() -> None:
+            for tree in (*self.stated, *self.steps_of.values()):
+                read(
+                    tree,
+                    globally,
+                    {true} | {frozenset([x]) for _, of in self._values() for x in of},
+                )
+            for i, table in enumerate(self.tables):
+                own = lambda name, i=i: (i, name)  # noqa: E731
+                for guard in filter(None, table.guards.values()):
+                    read(guard, own, {true})
+                for row in table.rows:
+                    if row.when:
+                        read(row.when, own, {true})
+                    for x, tree in row.updates:
+                        read(tree, own, tests.get((i, x), set()))
+
+        before = -1
+        while before != (before := sum(map(len, tests.values()))):
+            note()
+        found = dict[tuple[int, str], dict[Any, Any]]()
+        for one, of in self._values():
+            first = dict[Any, Any]()
+            alike = {x: frozenset(t for t in tests[one] if x in t) for x in of}
+            found[one] = {x: first.setdefault(alike[x], x) for x in of}
+        return found
+
+    def _values(self) -> Iterator[tuple[tuple[int, str], tuple[Any, ...]]]:
+        for i, x in self.finite:
+            one = self.tables[i].registers[x]
+            yield (i, x), (tuple(one["of"]) if kind_of(one) == "of" else (False, True))
+
+    def _tree(self, tree: Any, names: dict[str, Any]) -> Any:
+        """The value of an expression in each case of the numbers."""
+        return self.about.tree(lambda decide: value(tree, names, self.members, decide))
+
+    # What one member does by itself, in each case of the numbers.
+
+    def _own(self, i: int, finite: tuple[Any, ...], chosen: tuple[Any, ...]) -> dict[str, Any]:
+        found = self._parameters(chosen)
+        found |= {x: variable(f"{self.names[i]}.{x}") for j, x in self.ints if j == i}
+        mine = [x for j, x in self.finite if j == i]
+        return found | dict(zip(mine, finite, strict=True))
+
+    def _parameters(self, chosen: tuple[Any, ...]) -> dict[str, Any]:
+        found: dict[str, Any] = {x: variable(x) for x in self.parameters}
+        return found | dict(zip(self.chosen, chosen, strict=True))
+
+    def _mine(self, i: int, control: Control) -> tuple[Any, ...]:
+        return tuple(v for (j, _), v in zip(self.finite, control.finite, strict=True) if j == i)
+
+    def _offers(self, i: int, at: str, finite: tuple[Any, ...], chosen: tuple[Any, ...]) -> Any:
+        """A tree of what a member offers: whether it is busy with what is urgent, its rows with
+        updates, and its decisions (the row, what is updated, the answers that lead to it)."""
+        table, names = self.tables[i], self._own(i, finite, chosen)
+
+        def run(decide: Callable[[Linear], bool]) -> Any:
+            def holds(tree: Any, known: dict[str, Any]) -> bool:
+                return bool(_typed(value(tree, known, self.members, decide), bool))
+
+            plain = [r for r in table.leaving[at] if not r.guard and r.sign != "-"]
+            able = [r for r in plain if r.when is None or holds(r.when, names)]
+            if urgent := [r for r in able if r.urgent]:
+                return True, [(r, self._updates(i, r, names, decide)) for r in urgent], ()
+            rows = [(r, self._updates(i, r, names, decide)) for r in able if not r.urgent]
+            decisions: dict[Any, set[tuple[bool, ...]]] = {}
+            guards = table.of_state.get(at, ())
+            for says, answers in self._answers(i, at) if guards else ():
+                # Without rules a person or a model decides: for every choice.
+                held, known = [*guards], names | answers
+                if at in table.decides:
+                    told = [(g, tree) for g in guards if (tree := table.guards[g]) is not None]
+                    held = [g for g, tree in told if holds(tree, known)]
+                    held = held or [g for g in guards if table.guards[g] is None]
+                taken: list[Any] = [r for r in table.leaving[at] if r.guard in held]
+                if at in table.decides and len(held) != 1:
+                    taken = []
+                for row in taken or [None]:
+                    new = self._updates(i, row, known, decide) if row else ()
+                    decisions.setdefault((row, new), set()).add(says)
+            return False, rows, [(*one, frozenset(says)) for one, says in decisions.items()]
+
+        return self.about.tree(run)
+
+    def _asked(self, i: int, at: str) -> list[str]:
+        """The oracles that a decision depends on and that the relations settle."""
+        oracles = self.tables[i].oracles if self.theory is not None else {}
+        return [x for x in self.depends(i, at) if "relation" in oracles.get(x, ())]
+
+    def _depends(self, i: int, at: str) -> list[str]:
+        table = self.tables[i]
+        trees = [table.guards.get(g) for g in table.of_state.get(at, ())]
+        trees += [tree for r in table.leaving[at] if r.guard for _, tree in r.updates]
+        used = {name for tree in trees if tree for name in names_in(tree)}
+        return [x for x in table.oracles if x in used]
+
+    def _answers(self, i: int, at: str) -> Iterator[tuple[tuple[bool, ...], dict[str, Any]]]:
+        """All answers of the oracles: those of the relations, and with them all by name."""
+        table, settled = self.tables[i], self.asked(i, at)
+        free, numbers = dict[str, tuple[Any, ...]](), dict[str, Linear]()
+        for x in self.depends(i, at):
+            one = table.oracles[x]
+            if kind_of(one) == "int":
+                numbers[x] = variable(f"?{self.names[i]}.{x}")
+            elif x not in settled:
+                free[x] = tuple(one["of"]) if kind_of(one) == "of" else (False, True)
+        for says in product((True, False), repeat=len(settled)):
+            for some in product(*free.values()):
+                yield (
+                    says,
+                    numbers
+                    | dict(zip(settled, says, strict=True))
+                    | dict(zip(free, some, strict=True)),
+                )
+
+    def _updates(
+        self, i: int, row: Ruled, names: dict[str, Any], decide: Callable[[Linear], bool]
+    ) -> tuple[tuple[str, Any], ...]:
+        """The new values of a member's registers, where they change."""
+        found = list[tuple[str, Any]]()
+        for x, tree in row.updates:
+            new = value(tree, names | {"tag": row.label}, self.members, decide)
+            if (i, x) in self.forget:
+                if new not in self.forget[i, x]:
+                    raise ValueError(f"{x} becomes {new}, which it cannot be")
+                new = self.forget[i, x][new]
+            elif not isinstance(new, Linear):
+                raise ValueError(f"{x} becomes {new}, which is no number")
+            if new != names[x]:
+                found.append((x, new))
+        return tuple(found)
+
+    def _replies(
+        self, j: int, at: str, finite: tuple[Any, ...], chosen: tuple[Any, ...], i: int, label: str
+    ) -> Any:
+        """A tree of the rows by which a member takes a message from i."""
+        table, names = self.tables[j], self._own(j, finite, chosen)
+        sender = self.names[i] if i != j else None  # None: the environment
+
+        def run(decide: Callable[[Linear], bool]) -> Any:
+            rows = [r for r in table.leaving[at] if r.sign == "-" and r.label == label]
+            rows = [r for r in rows if r.partner in ("", sender) or sender is None]
+            return [(r, self._updates(j, r, names, decide)) for r in rows]
+
+        return self.about.tree(run)
+
+    # What all of them do together.
+
+    def _moves(self, control: Control) -> Any:
+        """A tree of the moves that may be possible."""
+
+        def run(decide: Callable[[Linear], bool]) -> list[Move]:
+            offers = [self._offered(control, i, decide) for i in self.everybody]
+            busy = {i for i, (urgent, _, _) in enumerate(offers) if urgent}
+            found, world = list[Move](), dict[str, dict[int, list[Any]]]()
+            for i, (_, rows, decisions) in enumerate(offers):
+                for row, new in rows:
+                    if row.sign == "!" and row.by == "world" and not row.urgent:
+                        world.setdefault(row.label, {}).setdefault(i, []).append((i, row, new))
+                    elif control.over != "begin" or self.starts in (None, i):
+                        for heard in self._heard(control, i, row, busy, decide):
+                            taken = ((i, row, new), *heard)
+                            found.append(self._move(control, taken, None, _data(row), decide))
+                for row, new, says in decisions:
+                    found += self._decided(control, i, row, new, says, busy, decide)
+            if len(self.names) == 1 and not busy:  # the environment sends whatever is taken
+                own = control.at[0], self._mine(0, control), control.chosen
+                rows = self.tables[0].leaving[control.at[0]]
+                for label in sorted({row.label for row in rows if row.sign == "-"}):
+                    for row, new in branch(self.replies(0, *own, 0, label), decide, self.about):
+                        found.append(self._move(control, ((0, row, new),), None, "same", decide))
+            # An event of the outside world reaches all members at once that have a row for it.
+            for some in world.values():
+                for taken in product(*some.values()):
+                    found.append(self._move(control, taken, None, "same", decide))
+            return found
+
+        return self.about.tree(run)
+
+    def _offered(self, control: Control, i: int, decide: Callable[[Linear], bool]) -> Any:
+        """What a member offers: one that has settled a guard, its message alone."""
+        if control.settled[i]:
+            place, new = control.settled[i]
+            return False, [(self.tables[i].rows[place], new)], ()
+        tree = self.offers(i, control.at[i], self._mine(i, control), control.chosen)
+        return branch(tree, decide, self.about)
+
+    def _heard(
+        self, control: Control, i: int, row: Ruled, busy: set[int], decide: Any
+    ) -> list[tuple[Any, ...]]:
+        """The ways in which others take part in a row of i: the member with its row and updates."""
+        if row.sign == "!" or len(self.names) == 1:
+            return [()]
+        found = list[tuple[Any, ...]]()
+        for j in self.everybody:
+            able = j != i and j not in busy and not control.settled[j]
+            if able and row.partner in ("", self.names[j]):
+                own = control.at[j], self._mine(j, control), control.chosen
+                rows = branch(self.replies(j, *own, i, row.label), decide, self.about)
+                found += [((j, *one),) for one in rows]
+        return found
+
+    def _decided(
+        self, control: Control, i: int, row: Any, new: Any, says: Any, busy: set[int], decide: Any
+    ) -> Iterator[Move]:
+        """What comes of a decision. Where its message cannot be sent at once it is settled: the
+        member can do nothing else. Of two members there is nobody else who could change that.
+        """
+        if row is None:
+            over = control._replace(over="guards")
+            yield Move(i, self.names[i], "error", "guards", over, (), says, "same")
             return
-    parts, protocol = certificate["parts"], str(certificate["protocol"])
-    known = _parts(protocol, json.dumps([raw["initial"], sorted(raw.get("final", ())), rows]))
-    due |= {"protocol": protocol, "parts": [part.stated for part in known]}
-    rest = [{key: x for key, x in part.items() if key != "states"} for part in parts]
-    if not known or _text(due) != _text(certificate | {"parts": rest}):
-        yield False, f"what it says of {protocol} is not what there is to say; {ANEW}"
+        ways = self._heard(control, i, row, busy, decide)
+        for heard in ways:
+            data = "same" if row.sign == "!" else row.carry
+            yield self._move(control, ((i, row, new), *heard), says, data, decide)
+        waits = any(j != i and row.partner in ("", self.names[j]) for j in busy)
+        if ways or waits:  # who is busy with what is urgent is waited for
+            return
+        over = control._replace(over="stuck")
+        if len(self.names) > 2:
+            settled = [*control.settled]
+            settled[i] = (row.number, new)
+            over = control._replace(settled=tuple(settled), over="")
+        yield Move(i, self.names[i], "choose", row.label, over, (), says, "same")
+
+    def _move(
+        self, control: Control, taken: Any, says: Any, data: str, decide: Callable[[Linear], bool]
+    ) -> Move:
+        """The move in which members take rows, the first of them its own."""
+        i, row, _ = taken[0]
+        settled = [*control.settled]
+        at, finite = [*control.at], dict(zip(self.finite, control.finite, strict=True))
+        values = dict[str, Linear]()
+        for j, one, new in taken:
+            at[j], settled[j] = one.target, ()
+            for x, now in new:
+                if (j, x) in finite:
+                    finite[j, x] = now
+                else:
+                    values[f"{self.names[j]}.{x}"] = now
+        kind = {"+": "send", "-": "receive", "!": "event"}[row.sign]
+        who = "NONE" if kind == "event" and row.by == "world" else self.names[i]
+        names = self._all(control) | {"who": who, "tag": row.label, "kind": kind}
+        ghosts = list[Any]()
+        for x, tree in self.steps_of.items():
+            new = value(tree, names, self.members, decide)
+            if x in self.ghosts:
+                one = self.ghosts[x]
+                if new not in (one["of"] if kind_of(one) == "of" else (False, True)):
+                    raise ValueError(f"{x} becomes {new}, which it cannot be")
+                ghosts.append(new)
+            elif _typed(new, Linear) != variable(x):
+                values[x] = new
+        over = "" if any(settled) else self._over(at)
+        now = tuple(at), tuple(finite.values()), control.chosen, tuple(ghosts)
+        target = Control(*now, tuple(settled), over)
+        return Move(i, who, kind, row.label, target, tuple(sorted(values.items())), says, data)
+
+    def _over(self, at: Iterable[str]) -> str:
+        ended = all(one in table.final for one, table in zip(at, self.tables, strict=True))
+        return "end" if ended else ""
+
+    def _all(self, control: Control) -> dict[str, Any]:
+        """The values of all names in claims and ghosts."""
+        found: dict[str, Any] = {x: variable(x) for x in (*self.parameters, *self.counts)}
+        found |= dict(zip(self.chosen, control.chosen, strict=True))
+        found |= dict(zip(self.ghosts, control.ghosts, strict=True))
+        found["over"] = control.over == "end"
+        for i, name in enumerate(self.names):
+            found[f"{name}.at"] = control.at[i]
+            found[f"{name}.over"] = control.at[i] in self.tables[i].final
+        for (i, x), now in zip(self.finite, control.finite, strict=True):
+            found[f"{self.names[i]}.{x}"] = now
+        return found | {n: variable(n) for n in (f"{self.names[i]}.{x}" for i, x in self.ints)}
+
+    def _follow(self, data: Data, who: int, at: str, says: Any, sent: str) -> tuple[Data, ...]:
+        """What may be known of values after a move; nothing where its answers are impossible."""
+        theory = self.theory
+        if theory is None or (sent == "same" and says is None):
+            return (data,)
+        if says is None:
+            if not data.values:
+                pairs = product(theory.first, repeat=2)
+                return tuple(Data(1, match, agree) for match, agree in pairs)
+            unchanged = sent == "plain own" and data.values > who
+            return (data if unchanged else Data(2, lost=True),)
+        asked = self.asked(who, at)
+        if not asked and data.lost:
+            return (data,)
+        if data.lost or data.values <= (not who):
+            raise ValueError("a relation is asked for of a value of which nothing is known")
+        oracles, second = self.tables[who].oracles, data.values == 1
+        which = {
+            name: [x for x in asked if oracles[x]["relation"] == name]
+            for name in ("MATCH", "AGREE")
+        }
+        match, agree = (
+            theory.judged(known, who, second, tuple(tuple(oracles[x]["of"]) for x in which[name]))
+            for name, known in (("MATCH", data.match), ("AGREE", data.agree))
+        )
+        found = dict[Data, None]()
+        place = {x: n for n, x in enumerate(asked)}
+        for answers in says:
+            y = match.get(tuple(answers[place[x]] for x in which["MATCH"]), {})
+            e = agree.get(tuple(answers[place[x]] for x in which["AGREE"]), {})
+            if sent == "same" and y and e:
+                found[data] = None
+            elif sent != "same":
+                if len(y) * len(e) > self.most:
+                    raise TooMany(f"there are more than {self.most:,} states of what is related")
+                for one, other in product(y, e):
+                    found[Data(2, one[sent == "new"], other[sent == "new"])] = None
+        return tuple(found)
+
+    def _after(self, values: tuple[tuple[str, Linear], ...]) -> list[tuple[int, int | None]]:
+        """For each atom that is kept, the one that must hold before, or whether it holds anyway."""
+        found, new = list[tuple[int, int | None]](), dict(values)
+        for literal in self.keep:
+            before = at_most_0(self.about.atoms[literal].after(new))
+            known = self.about.literal(before) if before.terms else None
+            found.append((literal ^ (known is None and before.constant > 0), known))
+        return found
+
+    def _reached(self, given: int, values: tuple[tuple[str, Linear], ...]) -> tuple[int, ...]:
+        """Which of the atoms that are kept may hold after an update: each possible set of them."""
+        found = [(given, given & self.fixed)]
+        for literal, before in self.after(values):
+            grown = list[tuple[int, int]]()
+            for known, region in found:
+                if before is None:
+                    grown.append((known, region | 1 << literal))
+                    continue
+                holds = self.about.decided(known, before)
+                for side in (0, 1):
+                    if holds is not bool(side):
+                        both = known | 1 << (before ^ side)
+                        grown.append((both, region | 1 << (literal ^ side)))
+            found = grown
+            if len(found) > self.most:
+                raise TooMany(f"there are more than {self.most:,} cases of numbers")
+        return tuple(dict.fromkeys(region for _, region in found))
+
+    def _first(self) -> Iterator[Node]:
+        values = {f"{self.names[i]}.{x}": self.tables[i].registers[x]["init"] for i, x in self.ints}
+        values |= {x: _integer(one["init"]) for x, one in self.counts.items()}
+        zero = tuple(sorted((x, number(init)) for x, init in values.items()))
+        at = tuple(table.initial for table in self.tables)
+        init = [self.forget[i, x][self.tables[i].registers[x]["init"]] for i, x in self.finite]
+        ghosts = tuple(one["init"] for one in self.ghosts.values())
+        ways = (self.parameters[x].get("of", (False, True)) for x in self.chosen)
+        for chosen in product(*ways):
+            over = self._over(at) or "begin"
+            nothing = ((),) * len(self.names)
+            control = Control(at, tuple(init), chosen, ghosts, nothing, over)
+            tree: Any = ("bool", True)
+            for text in self.part["assume"]:
+                tree = ("and", tree, parse(text))
+            cases = self.about.walk(self._tree(tree, self._parameters(chosen)), self.fixed)
+            for given in [given for given, fine in cases if fine]:
+                self.fixed |= given  # parameters stay as they are
+                yield from (Node(control, region, Data()) for region in self.reached(given, zero))
+
+    def _enabled(self, control: Control, region: int) -> list[tuple[int, list[Move]]]:
+        return [*self.about.walk(self.moves(control), region)]
+
+    def explore(self, edges: bool = False) -> None:
+        """Find all nodes; and all edges, if asked for."""
+        self.edges = list[Edge]()
+        self.taken = dict[tuple[Control, int, Move], None]()
+        self.nodes = dict.fromkeys(self._first())
+        if not self.nodes:
+            raise ValueError("no parameters are as is assumed, so whatever is claimed is empty")
+        left = [*self.nodes]
+        for node in left:  # grows while it is read
+            control, region, data = node
+            if self.rests(control):
+                continue
+            for given, moves in self.enabled(control, region):
+                ways = (
+                    (m, self.follow(data, m.who, control.at[m.who], m.says, m.data)) for m in moves
+                )
+                able = [(move, datas) for move, datas in ways if datas]
+                if not able and control.over != "end":
+                    over = control._replace(over="stuck")
+                    able = [(Move(0, "NONE", "none", "", over, (), None, "same"), (data,))]
+                for move, datas in able:
+                    self.taken[control, given, move] = None
+                    afters = (Data(),) if self.rests(move.target) else datas
+                    for now, after in product(self.reached(given, move.values), afters):
+                        target = Node(move.target, now, after)
+                        if target not in self.nodes:
+                            self.nodes[target] = None
+                            left.append(target)
+                        if edges:
+                            self.edges.append(Edge(node, given, move, target))
+            if len(left) > self.most:
+                raise TooMany(f"there are more than {self.most:,} states")
+
+    def _rests(self, control: Control) -> bool:
+        """Whether nothing comes after, or nothing that is followed; then data do not matter."""
+        if control.over in ("stuck", "guards"):
+            return True
+        if not any(t.leaving[at] for t, at in zip(self.tables, control.at, strict=True)):
+            return control.over == "end"
+        if self.followed is None:
+            return False
+        return not _typed(self._tree(self.followed, self._all(control)), bool)
+
+    # Claims: what speaks against one. If nothing does, it holds.
+
+    def against(self, claim: Any) -> Any:
+        """A node or move at which a claim does not hold, or None."""
+        kind = claim["check"]
+        if kind in ("never", "step"):
+            tree = parse(claim[kind])
+            return self._never(tree) if kind == "never" else self._step(tree)
+        if self.followed is not None:
+            raise ValueError(f"not all sessions are followed, so nothing is known of {kind}")
+        if kind == "terminates":
+            return self._endless(claim["ranks"])
+        over = {"never-stuck": "stuck", "one-guard": "guards"}[kind]
+        return next((node for node in self.nodes if node.control.over == over), None)
+
+    def _never(self, tree: Any) -> Any:
+        trees = dict[Control, Any]()
+        for control, region in dict.fromkeys((node.control, node.region) for node in self.nodes):
+            if control not in trees:
+                trees[control] = self._tree(tree, self._all(control))
+            for _, bad in self.about.walk(trees[control], region):
+                if _typed(bad, bool):
+                    return control, self.shown(region)
+        return None
+
+    def _step(self, tree: Any) -> Any:
+        trees = dict[tuple[Control, Move], Any]()
+        for control, given, move in self.taken:
+            if move.kind in ("none", "error", "choose"):
+                continue
+            if (control, move) not in trees:
+                names = self._all(control)
+                after = self._all(move.target) | dict(move.values)
+                names |= {f"next.{x}": now for x, now in after.items()}
+                names |= {"who": move.actor, "kind": move.kind}
+                names["tag"] = move.label if move.kind != "event" else "NONE"
+                names["ends"] = move.target.over == "end"
+                trees[control, move] = self._tree(tree, names)
+            for _, good in self.about.walk(trees[control, move], given):
+                if not _typed(good, bool):
+                    return control, self.shown(given), move
+        return None
+
+    def lasting(self) -> list[Edge]:
+        """The edges within strongly connected components: all others are taken once at most."""
+        numbers = {node: place for place, node in enumerate(self.nodes)}
+        ends = [(numbers[edge.source], numbers[edge.target]) for edge in self.edges]
+        part = components(len(numbers), ends)
+        pairs = zip(self.edges, ends, strict=True)
+        return [edge for edge, (one, other) in pairs if part[one] == part[other]]
+
+    def _endless(self, ranks: Any) -> Any:
+        """A step that may be taken for ever.
+
+        Where no rank rises before one falls that is at least 0, each falls finitely often, the
+        first ones first; and steps on which none falls must make no cycle.
+        """
+        stuck = next((n for n in self.nodes if n.control.over in ("stuck", "guards")), None)
+        if stuck is not None:
+            return stuck
+        forms = list[Linear]()
+        for rank in ranks:
+            form = number(_integer(rank.get("", 0)))
+            for name, factor in rank.items():
+                form = form.plus(variable(name), _integer(factor)) if name else form
+            forms.append(form)
+        numbers = {node: place for place, node in enumerate(self.nodes)}
+        changes, flat = cache(self.changes), list[tuple[int, int]]()
+        for edge in self.lasting():
+            change = changes((*forms,), edge.given, edge.move.values)
+            if change == "rises":
+                return edge
+            if change == "same":
+                flat.append((numbers[edge.source], numbers[edge.target]))
+        part = components(len(numbers), flat)
+        cycle = next((one for one, other in flat if part[one] == part[other]), None)
+        return None if cycle is None else [*numbers][cycle]
+
+    def changes(self, forms: tuple[Linear, ...], given: int, values: Any) -> str:
+        """What a step does with ranks: "falls", "same", or "rises" where it may."""
+        for form in forms:
+            difference = form.after(dict(values)).plus(form, -1)
+            if self._sure(difference.plus(number(1)), given) and self._sure(
+                number(0).plus(form, -1), given
+            ):
+                return "falls"
+            if not self._sure(difference, given):
+                return "rises"
+        return "same"
+
+    def _sure(self, atom: Linear, given: int) -> bool:
+        return self.about.always(self.about.tree(lambda decide: decide(at_most_0(atom))), given)
+
+    def shown(self, given: int) -> str:
+        atoms = (self.about.atoms[n] for n in range(len(self.about.atoms)) if given >> n & 1)
+        return " and ".join(map(_written, atoms))
+
+
+def _written(atom: Linear) -> str:
+    left = " + ".join(f"{f}*{x}" if f != 1 else x for x, f in atom.terms)
+    return f"{left} <= {-atom.constant}"
+
+
+def _plain(one: Any) -> Any:
+    """What a declaration means, however it says so."""
+    found = {x: v for x, v in one.items() if x not in ("about", "type")} | {"kind": kind_of(one)}
+    return found | ({"of": sorted(one["of"])} if found["kind"] == "of" else {})
+
+
+def _integer(found: Any) -> int:
+    if type(found) is not int:
+        raise ValueError(f"{found!r} is no whole number")
+    return found
+
+
+def components(size: int, edges: list[tuple[int, int]]) -> list[int]:
+    """For each vertex a number of its strongly connected component (Tarjan, without recursion)."""
+    out: list[list[int]] = [[] for _ in range(size)]
+    for one, other in edges:
+        out[one].append(other)
+    index, low, part = [0] * len(out), [0] * len(out), [-1] * len(out)
+    stack, count = list[int](), 0
+    for root in range(len(out)):
+        if index[root]:
+            continue
+        count += 1
+        index[root] = low[root] = count
+        stack.append(root)
+        work = [(root, iter(out[root]))]
+        while work:
+            vertex, left = work[-1]
+            for other in left:
+                if not index[other]:
+                    count += 1
+                    index[other] = low[other] = count
+                    stack.append(other)
+                    work.append((other, iter(out[other])))
+                    break
+                if part[other] < 0:
+                    low[vertex] = min(low[vertex], index[other])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[vertex])
+                if low[vertex] == index[vertex]:
+                    while True:
+                        other = stack.pop()
+                        part[other] = vertex
+                        if other == vertex:
+                            break
+    return part
+
+
+# Part 4: what is due of INTERACT, PXP and PXP(k): under which assumptions each claim is proved for
+# all parameters, and what it says. Sources and titles: `pxp list claims`.
+
+FORMAT, ANEW = 1, "write it anew with: pxp check --certificate FILE"
+
+
+def followed(*tags: str) -> Any:
+    """A ghost that follows sessions, from s0 on, while they begin with these tags; else "off"."""
+    step = "off"
+    for place, tag in reversed([*enumerate(tags)]):
+        step = f"s{place + 1} if watch == s{place} and tag == {tag} else ({step})"
+    of = ["off", *(f"s{place}" for place in range(len(tags) + 1))]
+    return {"watch": {"of": of, "init": "s0", "step": f"watch if kind == event else ({step})"}}
+
+
+def _seen(init: bool, step: str) -> Any:
+    return {"type": "bool", "init": init, "step": step}
+
+
+_SENT = {"sent": {"type": "int", "init": 0, "step": "sent if kind == event else sent + 1"}}
+_LAST = {"last_tag": {"of": ["NONE", "INIT", "RATIFY", "REFUTE", "REVISE", "REJECT", "TERM"],
+                      "init": "NONE", "step": "tag"}}  # fmt: skip
+_STRONG = _seen(True, "strong and (kind == event or who == m or tag in {INIT, RATIFY, REVISE})")
+_SOME = _seen(False, "some or (kind != event and who == h and tag in {RATIFY, REVISE})")
+_REVISED = _seen(False, "revised or (kind != event and who == h and tag == REVISE)")
+REPLIES = {"INIT": "RATIFY, REFUTE, REVISE, REJECT", "RATIFY": "RATIFY", "REVISE": "RATIFY",
+           "REFUTE": "REFUTE, REVISE, REJECT", "REJECT": "REJECT"}  # fmt: skip
+"""How PXP answers each tag, TERM aside (arXiv 2301.01819, Proposition 5)."""
+
+NEVER_STUCK, ONE_GUARD = ("never-stuck", "never-stuck", ""), ("one-guard", "one-guard", "")
+SILENT_END = ("silent-end", "step", "(not m.over and not h.over) or kind == event")
+_LOOPS = ("ratified", "refuted", "revised", "rejected")
+SELF_LOOPS = " or ".join(f"{name}.{register} > k" for name in "mh" for register in _LOOPS)
+
+
+def _replies(*tags: str) -> list[tuple[str, str, str]]:
+    said = "last_tag != {0} or tag in {{{1}, TERM}}"
+    return [(f"replies-{tag}", "step", said.format(tag, REPLIES[tag])) for tag in tags]
+
+
+def _due(
+    relations: str,
+    claims: Iterable[tuple[str, str, str]],
+    ghosts: Any = None,
+    along: str = "",
+    assume: Iterable[str] = (),
+) -> Any:
+    """A part of what is due: all that it says but atoms, lemmas and ranks."""
+    stated: list[dict[str, str]] = [
+        {"name": name, "check": check} | ({check: text} if text else {})
+        for name, check, text in claims
+    ]
+    rest = {"ghosts": ghosts or {}, "while": along, "claims": stated}
+    return {"relations": relations, "starts": "m", "assume": [*assume]} | rest
+
+
+_ON = "watch != off"
+_REVISING = followed("INIT", "REVISE", "REVISE", "RATIFY", "RATIFY")
+DUE: dict[str, list[Any]] = {
+    "interact": [
+        _due("", [
+            ("terminates", "terminates", ""), NEVER_STUCK, ONE_GUARD, SILENT_END,
+            ("at-most-n", "never", "sent > n"),
+            ("reject-after-k", "step", "tag != REJECT or sent + 1 > k"),
+        ], _SENT),
+        _due("r", [("no-revise-at-2", "never", "watch == s2")], followed("INIT", "REVISE"), _ON),
+        _due("r", [("revised-never", "never", "watch == s5")], _REVISING, _ON),
+        _due("dst", [("revised-never", "never", "watch == s5")], _REVISING, _ON),
+        _due("dhs", [("ratified-at-3", "step",
+                      "(watch != s2 or tag == RATIFY) and (watch != s3 or kind == event)")],
+             followed("INIT", "RATIFY", "RATIFY"), _ON, ["n >= 3"]),
+        _due("dhrs", [("strong-once", "never", "over and strong and some and watch != s3")],
+             {"strong": _STRONG, "some": _SOME} | followed("INIT", "RATIFY", "RATIFY"), "strong",
+             ["n >= 3"]),
+        _due("dhrs", [("never-ultra", "never", "over and strong and revised")],
+             {"strong": _STRONG, "revised": _REVISED}, "strong"),
+        _due("dhst", [("refuted-never", "never", "watch == s4")],
+             followed("INIT", "REFUTE", "REFUTE", "RATIFY"), _ON),
+    ],
+    "pxp": [
+        _due("", [NEVER_STUCK, ONE_GUARD, SILENT_END, *_replies("INIT")], _LAST),
+        _due("dhs", _replies("RATIFY", "REJECT"), _LAST),
+        _due("dh", _replies("REFUTE", "REVISE"), _LAST),
+    ],
+    "pxp(k)": [
+        _due("", [NEVER_STUCK, ONE_GUARD, SILENT_END, ("self-loops", "never", SELF_LOOPS),
+                  *_replies("INIT")], _LAST),
+        _due("dhs", [
+            ("terminates", "terminates", ""),
+            ("no-alternation", "step", "last_tag != REFUTE or tag != RATIFY"),
+            *_replies("RATIFY", "REJECT"),
+        ], _LAST),
+        _due("dhs", [("within-2k-and-5", "never", "sent > 2*k + 5")], _SENT),
+        _due("dh", _replies("REFUTE", "REVISE"), _LAST),
+    ],
+}  # fmt: skip
+"""The parts of each protocol's certificate, in order."""
+
+DIGESTS = {
+    "interact": "6f8f68db637f2d8d1998b1180d7286e2b28acad4c1f5c67de58a7a5bbbd503ac",
+    "pxp": "99e3dc94bbfec2b0e5b26eedcb07ebd4e9d5b9dfd8634a5cdb208d70d6cf0ebf",
+    "pxp(k)": "04857bf2655c3cc96d6e891c9c1e267a2746a079d7d05ad2497dfba38cc6cd5e",
+}
+"""The tables that these are, by `Rules.digest`."""
+
+
+# Part 5: certificates of what is so for all numbers.
+
+PART_KEYS = {"relations", "starts", "assume", "ghosts", "while", "claims"}
+CLAIM = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+CLAIM_KEYS = {"never": {"never"}, "step": {"step"}, "terminates": {"ranks"}}
+CLAIM_KEYS |= {"never-stuck": set(), "one-guard": set()}
+
+
+def lemma(listed: Any, about: Knowledge) -> list[int]:
+    """The atoms of a lemma: [TERMS, CONSTANT] with a factor each, whose sum is a constant above 0,
+    though no atom is. Raises ValueError where it is none.
+    """
+    total, atoms = number(0), list[Linear]()
+    for (terms, constant), factor in listed:
+        atom = _atom(terms, constant)
+        if _integer(factor) <= 0 or atom in atoms:
+            raise ValueError(f"a factor that is not positive, or an atom twice: {listed}")
+        atoms.append(atom)
+        total = total.plus(atom, factor)
+    if total.terms or total.constant <= 0:
+        raise ValueError(f"this is no contradiction: {listed}")
+    return [about.literal(atom) for atom in atoms]
+
+
+def _atom(terms: Any, constant: Any) -> Linear:
+    """An atom as a certificate has it: sorted, with factors that have no common divisor."""
+    found = Linear(tuple((name, _integer(factor)) for name, factor in terms), _integer(constant))
+    plain = number(found.constant)
+    for name, factor in found.terms:
+        plain = plain.plus(variable(name), factor)
+    if not found.terms or at_most_0(plain) != found or not all(type(x) is str for x, _ in terms):
+        raise ValueError(f"this is no atom: {[terms, constant]}")
+    return found
+
+
+def sessions_of(members: list[tuple[str, Rules]], part: Any) -> Sessions:
+    """All sessions of a part, with nothing but its own lemmas.
+
+    Raises ValueError for a part that is none.
+    """
+    if {*part} != PART_KEYS | {"atoms", "lemmas"}:
+        raise ValueError(f"a part with other keys than {', '.join(sorted(PART_KEYS))}")
+    kinds = {"starts": str, "while": str, "assume": list, "ghosts": dict, "claims": list}
+    kinds |= {"atoms": list, "lemmas": list}
+    kinds |= {"relations": str} if part["relations"] is not None else {}
+    if any(type(part[key]) is not kind for key, kind in kinds.items()):
+        raise ValueError("a part with values of other types than they must be")
+    about, seen = Knowledge(), set[frozenset[int]]()
+    for one in part["lemmas"]:
+        found = frozenset(lemma(one, about))
+        if found in seen:
+            raise ValueError(f"a lemma is there twice: {one}")
+        seen.add(found)
+        about.learn(found)
+    atoms = [_atom(*one) for one in part["atoms"]]
+    literals = [about.literal(atom) & -2 for atom in atoms]
+    if len({*literals}) < len(literals):
+        raise ValueError("an atom is there twice, or with its contrary")
+    sessions = Sessions(members, part, atoms, about)
+    sessions.explore("terminates" in [claim["check"] for claim in part["claims"]])
+    return sessions
+
+
+def given(part: Any) -> Iterator[str]:
+    """What a part assumes, in words: all of it."""
+    if part["relations"] is not None:
+        yield f"relations {part['relations'] or 'noisy'}"
+    if part["starts"]:
+        yield f"{part['starts']} starts"
+    yield from (f"where {_line(text)}" for text in part["assume"])
+    if part["while"]:
+        yield f"while {_line(part['while'])}"
+    for name, one in part["ghosts"].items():
+        yield f"with {name} = {one['init']} and then {_line(one['step'])}"
+
+
+def _line(text: str) -> str:
+    """An expression on one line: nothing that is printed can look like a line of ours."""
+    return " ".join(text.split())
+
+
+def check_rules(certificate: Any, *raw: Any) -> Iterator[tuple[bool, str]]:
+    """Each claim with whether it holds; or False with why all of it is refused.
+
+    `raw` are the tables as TOML reads them, each once, in any order. Raises ValueError, LookupError
+    or the like where something is wrong, or it is no certificate.
+    """
+    keys, protocol = {"format", "members", "parts"}, certificate.get("protocol")
+    if _text(certificate["format"]) != _text(FORMAT) or {*certificate} - {"protocol"} != keys:
+        yield False, f"its format is another; {ANEW}"
         return
-    for part, states in zip(known, (one["states"] for one in parts), strict=True):
-        listed = sorted(map(_text, states)) if isinstance(states, list) else None
-        sound, given = part.whole and listed == sorted(part.texts), " ".join(sorted(part.given))
-        for claim in part.stated["claims"]:
-            yield sound, f"{claim['name']} {claim['verdict']} {given}".rstrip()
+    tables = {table.digest: table for table in map(Rules, raw)}
+    members = [(name, digest) for name, digest in certificate["members"]]
+    if {digest for _, digest in members} != {*tables} or len(tables) < len(raw):
+        yield False, f"the tables that are given are not those of its members; {ANEW}"
+        return
+    if not all(NAME.fullmatch(name) for name, _ in members):
+        raise ValueError("a member without a name")
+    both, told = [(name, tables[digest]) for name, digest in members], set[tuple[str, str]]()
+    if "protocol" in certificate:
+        stated = [_stated(part) for part in certificate["parts"]]
+        if members != [("m", DIGESTS[protocol]), ("h", DIGESTS[protocol])]:
+            yield False, f"its tables are not those of {protocol}; {ANEW}"
+            return
+        if _text(stated) != _text(DUE[protocol]):
+            yield False, f"what it says of {protocol} is not what is due; {ANEW}"
+            return
+    if not certificate["parts"] or not all(part["claims"] for part in certificate["parts"]):
+        raise ValueError("nothing is claimed")
+    for part in certificate["parts"]:
+        for claim in part["claims"]:
+            key = claim["name"], _text([part["relations"], part["assume"]])
+            if not CLAIM.fullmatch(claim["name"]) or key in told:
+                raise ValueError(f"a claim without a name, or twice: {claim['name']}")
+            if {*claim} != {"name", "check"} | CLAIM_KEYS[claim["check"]]:
+                raise ValueError(f"a claim with unknown keys: {claim['name']}")
+            told.add(key)
+        sessions = sessions_of(both, part)
+        for claim in part["claims"]:
+            said = f"{claim['name']}: {claim['check']} {_line(claim.get(claim['check'], ''))}"
+            yield sessions.against(claim) is None, ", ".join([said.rstrip(), *given(part)])
 
 
-# Part 2: what can happen in a system: what a channel does with messages, when a guard is settled.
+def _stated(part: Any) -> Any:
+    """What a part says: all but its evidence."""
+    evidence = ("atoms", "lemmas")
+    found = {key: one for key, one in part.items() if key not in evidence}
+    claims = [{key: x for key, x in one.items() if key != "ranks"} for one in part["claims"]]
+    return found | {"claims": claims}
 
-SIGNS = {"send": "+", "receive": "-", "event": "!"}
+
+# Part 6: what can happen in a system: what a channel does with messages, when a guard is settled.
+
 FAULTS = ("lossy", "duplicating", "reordering")
-NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 
 
 class Row(NamedTuple):
@@ -328,6 +1655,9 @@ class Table:
             *(f"final {s}" for s in self.final),
             *map(str, self.rows),
         ]
+        for tag, schema in raw.get("payloads", {}).items():
+            said = json.dumps(schema, sort_keys=True, ensure_ascii=False)
+            lines.append(f"payload {tag} {said}")
         text = "".join(f"{line}\n" for line in sorted(lines))
         self.fingerprint = hashlib.sha256(text.encode()).hexdigest()
         self.states = {self.initial, *self.final, *(s for row in self.rows for s in row[:2])}
@@ -521,7 +1851,7 @@ def _holding(state: State, link: int, tags: tuple[str, ...]) -> State:
     return state._replace(buffers=(*state.buffers[:link], tags, *state.buffers[link + 1 :]))
 
 
-# Part 3: what holds of a system.
+# Part 7: what holds of a system.
 
 SYSTEM_FORMAT = 1
 STANDARD = (
@@ -866,7 +2196,7 @@ def _system(certificate: Any, tables: list[Table]) -> System:
     return System([name for name, _ in members], [found[one] for _, one in members], channel)
 
 
-# Part 4: files.
+# Part 8: files.
 
 
 def table(text: str) -> Any:
@@ -888,10 +2218,10 @@ def read(text: str) -> Any:
 def check(certificate: Any, *tables: Any) -> Iterator[tuple[bool, str]]:
     """Each claim, in words, with whether its verdict is right; or False with why all is refused.
 
-    `tables` are the protocol's, or those of a system's members, as TOML reads them. Raises
-    ValueError, LookupError or the like where evidence is wrong, or it is no certificate.
+    `tables` are those of the members as TOML reads them. Raises ValueError, LookupError or the like
+    where evidence is wrong, or it is no certificate.
     """
-    which: Any = check_system if "members" in certificate else check_protocol
+    which: Any = check_system if "states" in certificate else check_rules
     return which(certificate, *tables)  # type: ignore[no-any-return]
 
 
@@ -904,6 +2234,8 @@ def main(certificate: Any, *tables: str) -> bool:
 
 
 if __name__ == "__main__":
+    if __spec__ is not None:  # as a module it would run the package around it first
+        sys.exit(f"run it by its path: python -I -S {__file__} CERTIFICATE.json TABLE.toml...")
     try:
         first, *others = (Path(name).read_text("utf-8") for name in sys.argv[1:])
         sys.exit(not main(read(first), *others))

@@ -90,6 +90,13 @@ class Request:
         name="channel",
         metavar="CHANNEL",
     )
+    parameters: tuple[str, ...] = option(
+        "Let the rules of the TABLEs decide and count, with these parameters (n=4,k=2); without "
+        "them, whoever decides; repeatable.",
+        (),
+        name="with",
+        metavar="NAME=VALUE",
+    )
     limit: int | None = option(
         "Explore at most so many states of a system; beyond, the verdict is UNKNOWN.",
         None,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from proofs.claims.catalogue import CLAIMS, NAMED, Claim, assumptions_of
-from proofs.claims.certificates import Certificate, certify, shipped_proofs
+from proofs.claims.certificates import certify, shipped_proofs
 from proofs.claims.checking import Bounds, ClaimChecker, Substitutes
 from proofs.claims.system_certificates import (
     OTHERS,
@@ -17,10 +18,9 @@ from proofs.claims.system_certificates import (
     certify_system,
     uncertified,
 )
-from proofs.claims.theorems import Proof, unproved
+from proofs.claims.theorems import Proof, proofs_of
 from proofs.core.limits import UNLIMITED, Effort, half_of_memory
-from proofs.core.results import Result, Status, Verdict, stopped
-from proofs.induction.numbers import Unknown
+from proofs.core.results import Result, Status, Verdict
 from proofs.logic import Formula, Runs, parse
 from proofs.logic.fairness import demand
 from proofs.logic.formulas import atoms
@@ -28,6 +28,7 @@ from proofs.logic.sessions import check as check_sessions
 from proofs.logic.sessions import is_of_sessions
 from proofs.logic.termination import TERMINATION
 from proofs.requests import NamedProperty, Request
+from proofs.rules.certificates import RulesCertificate, name_of_claim, prove_system
 from proofs.sessions.explicit import check_explicit
 from proofs.sessions.running import check_running
 from proofs.systems import (
@@ -55,7 +56,7 @@ from pxp_fsm.automata.tables import BUILTIN, load_automaton
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 
-Answer = Result | Certificate | SystemCertificate
+Answer = Result | SystemCertificate | RulesCertificate
 """What comes of a request: results, and the certificates that were made on the way."""
 
 
@@ -118,11 +119,17 @@ class SystemSubjects:
 
         With `certificate` what holds is in the certificate that comes last, or UNKNOWN.
         """
-        found = self._results(request)
+        _, properties = _system(request)
+        if any(one.claim for one in properties) and not request.formulas:
+            return _proved_from_rules(request)
+        found = self.checked(request)
         return found if request.certificate is None else _certified(request, found)
 
-    def _results(self, request: Request) -> Iterator[Result]:
+    def checked(self, request: Request) -> Iterator[Result]:
+        """What is checked of the tables, with free guards."""
         system, properties = _system(request)
+        if request.parameters:
+            system = system.with_parameters(parameters_in(request.parameters))
         unbounded = UNBOUNDED in request.channels
         channels = [text for text in dict.fromkeys(request.channels) if text != UNBOUNDED]
         if unbounded:
@@ -156,6 +163,7 @@ def is_about_system(request: Request) -> bool:
     return bool(
         len([one for one in request.subjects if not PROTOCOLS.accepts(one)]) > 2
         or request.channels
+        or request.parameters
         or request.formulas
         or request.termination
         or request.fair
@@ -190,6 +198,38 @@ def _system(request: Request) -> tuple[System, tuple[Property, ...]]:
         return whole[0], request.properties
     own = read_system(whole[0]).properties if whole else ()
     return System.load(*subjects), (*own, *request.properties)
+
+
+def parameters_in(texts: Iterable[str]) -> dict[str, object]:
+    """The parameters that texts like "n=4,k=2" give: numbers, true or false, and names.
+
+    Raises `UsageError` for a text that gives none.
+    """
+    found = dict[str, object]()
+    for text in ",".join(texts).split(","):
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not name or not equals or not value:
+            said = f"{quoted(text)} is no parameter; write NAME=VALUE, as in n=4,k=2"
+            raise UsageError(said, "parameters")
+        number = re.fullmatch(r"-?[0-9]{1,18}", value)
+        found[name] = int(value) if number else {"true": True, "false": False}.get(value, value)
+    return found
+
+
+def _proved_from_rules(request: Request) -> Iterator[Answer]:
+    """What is checked of the tables, then what is proved for all values of parameters.
+
+    With `certificate` only what is proved is asked for; the certificate comes last.
+    """
+    system, properties = _system(request)
+    wanted = [one for one in properties if one.claim and request.wants(name_of_claim(one))]
+    others = tuple(name for name in request.names if name not in map(name_of_claim, wanted))
+    if request.certificate is None and (others or not request.names):
+        yield from SYSTEMS.checked(replace(request, names=others))
+    results, certificate = prove_system(system, wanted)
+    yield from results
+    if certificate is not None and request.certificate is not None:
+        yield certificate
 
 
 def _effort(request: Request) -> Effort:
@@ -255,7 +295,9 @@ def _bounded(
     parsed = asked | {one.formula: parse(one.formula) for one in demanded}
     for text, formula in parsed.items():
         _check_about_tables(text, formula)
-    expected = {one.check: Status(one.expected) for one in properties if one.check}
+    expected = {
+        one.check: Status(one.expected) for one in properties if one.check and not one.claim
+    }
     _check_names(tuple(expected), TITLES, "a system", "")
     if everything or request.names:
         for result in standard(over, request.names, effort, reduction):
@@ -483,35 +525,39 @@ def _of_table(table: str, request: Request, bounds: Bounds) -> Iterator[Answer]:
             yield from standard([system], names, _effort(request))
         claims = _claims(PROVED_OF[table], request)
         proofs = list[Proof]()
-        if any(claim.induction for claim in claims):
-            found = _proved(table, claims, anew=bool(request.certificates))
-            if isinstance(found, Certificate):
-                yield found
-            proofs += found.proofs if isinstance(found, Certificate) else found
+        for protocol, rules in protocols:
+            own = [one for one in claims if one.protocol == protocol and one.proved_by]
+            for found in (
+                _proved(protocol, rules, own, anew=bool(request.certificates)) if own else ()
+            ):
+                if isinstance(found, Proof):
+                    proofs.append(found)
+                else:
+                    yield found
         yield from _explored(claims, request, bounds, proofs)
     for text in request.formulas:
         for name, rules in protocols:
             yield _formula(name, rules, text, request.relations or _UNSTATED, request)
 
 
-def _proved(table: str, claims: Sequence[Claim], *, anew: bool) -> Certificate | Sequence[Proof]:
+def _proved(
+    protocol: str, rules: Rules, claims: Sequence[Claim], *, anew: bool
+) -> Iterator[RulesCertificate | Proof]:
     """What is proved for all n and k: what comes with the package where it is of what runs."""
-    rules = Interact() if table == "interact" else Pxp()
     shipped = None if anew else shipped_proofs(rules)
-    if shipped is not None:
-        return shipped
-    try:
-        return certify(table)
-    except Unknown as error:
-        return unproved(claims, error)
-    except Exception as error:  # noqa: BLE001 - whatever a decision function does
-        return unproved(claims, Unknown(stopped(error).reason))
+    if anew:
+        found = certify(protocol)
+        yield from found.proofs
+        if found.certificate is not None:
+            yield found.certificate
+    else:
+        yield from proofs_of(claims) if shipped is None else shipped
 
 
 def _of_rules(rules: Rules, request: Request) -> Iterator[Answer]:
     """The claims about the sessions of `rules`, or what is asked of them.
 
-    What a certificate proves of the same table and functions is said of all n and k.
+    What a certificate proves of the same table is said of all n and k.
     """
     _refuse_with_rules(request)
     relations = request.relations or _UNSTATED
@@ -525,7 +571,7 @@ def _of_rules(rules: Rules, request: Request) -> Iterator[Answer]:
     if request.names or not request.formulas:
         tables = {} if rules.table is None else {rules.name: rules.table}
         bounds = Bounds(rules.n or defaults.N, rules.k or defaults.K)
-        instead = Substitutes(tables, rules.functions)
+        instead = Substitutes(tables)
         checker = ClaimChecker(bounds, instead=instead, proofs=shipped_proofs(rules) or ())
         for claim in _claims((protocol,), request):
             yield _checked(checker, claim, relations)
@@ -638,6 +684,7 @@ def _refuse_with_rules(request: Request) -> None:
         "n": request.n != defaults.N,
         "k": request.k != defaults.K,
         "channels": bool(request.channels),
+        "parameters": bool(request.parameters),
         "limit": request.limit is not None,
         "memory": request.memory is not None,
         "reduction": request.reduction is not None,

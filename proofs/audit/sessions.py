@@ -32,7 +32,7 @@ from proofs.languages import Language, ProtocolReading, Word, started
 from proofs.languages.protocols import TWO_WAY
 from proofs.languages.published_code import ROUNDS, K, PublishedCode, published_started
 from proofs.sessions.model import AGENTS
-from pxp_fsm.protocol.decisions import Guard
+from pxp_fsm.protocol.decisions import Guard, category
 from pxp_fsm.protocol.intelligibility import DEFINITIONS, ONE_WAY
 from pxp_fsm.protocol.messages import Answer, Message, Tag
 from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
@@ -306,7 +306,7 @@ def _tagged(
     rules: Rules, number: int, tag: str, judged: list[JudgedAnswer]
 ) -> Iterator[AuditFinding]:
     match, agree, *rest = (bool(one.held) for one in judged)
-    found = rules.functions.category(match, agree)
+    found = category(match, agree)
     revises = False
     if rules.depends_on_revision(found, number) and rest:
         revises = all(rest) if not rules.asks_each_time else not all(rest)

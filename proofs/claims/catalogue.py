@@ -4,7 +4,8 @@ Sources: arXiv 2410.20600 (sections 2 to 4), arXiv 2301.01819 as cited there; so
 claim whose expected verdict is FAILS is as much a result as one that HOLDS: its counterexample is.
 
 A claim is checked in two ways. Sessions are explored, for which `Claim.check` gives the verdict;
-and where a claim is proved for all n and k, `Claim.induction` says how (`proofs.claims.theorems`).
+and where a claim is proved for all n and k, `Claim.proved_by` says by what
+(`proofs.claims.theorems`).
 """
 
 from __future__ import annotations
@@ -15,11 +16,15 @@ from itertools import product
 from types import MappingProxyType
 
 from proofs.claims import predicates
-from proofs.claims.predicates import STATEMENTS, Check, every_row_taken, some_agent_can_send
+from proofs.claims.predicates import (
+    RATIFIED,
+    REPLIES,
+    STATEMENTS,
+    Check,
+    every_row_taken,
+    some_agent_can_send,
+)
 from proofs.core.results import Result, Status, Verdict
-from proofs.induction import obligations as must
-from proofs.induction.invariants import NOTHING, KeptPast
-from proofs.induction.obligations import RATIFIED, REPLIES, Ranking
 from proofs.sessions.model import session
 from pxp_fsm.automata.actions import Say
 from pxp_fsm.errors import UsageError, unknown_name
@@ -70,25 +75,13 @@ def assumptions_of(name: str) -> frozenset[Assumption]:
 
 
 @dataclass(frozen=True)
-class Induction:
-    """How a claim is proved for all n and k: what must be so of an invariant.
-
-    It is tried under each set of `Claim.tried`. Where not `provable`, trying shows where it fails.
-    """
-
-    check: must.Check
-    keep: KeptPast = NOTHING
-    ranking: Ranking = ()
-    provable: bool = True
-
-
-@dataclass(frozen=True)
 class Claim:
     """A claim about every session of a protocol (`interact`, `pxp` or `pxp(k)`).
 
     `expected` maps names of sets of assumptions to the verdict that is expected under them. An
     `exact` claim is not about the n and k that sessions are explored for; one that does not
-    `explore` is decided from the model by itself.
+    `explore` is decided from the model by itself. `proved_by` are the names in `proofs.recheck.DUE`
+    of what together says it of the tables' rules, where it is proved for all n and k.
     """
 
     name: str
@@ -98,7 +91,7 @@ class Claim:
     expected: Mapping[str, Status] = field(default_factory=dict)
     exact: bool = False
     explores: bool = True
-    induction: Induction | None = None
+    proved_by: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
@@ -110,11 +103,6 @@ class Claim:
         """The smallest sets of assumptions under which it is expected to hold."""
         sets = [assumptions_of(n) for n, status in self.expected.items() if status is Status.HOLDS]
         return tuple(dict.fromkeys(one for one in sets if not any(two < one for two in sets)))
-
-    @property
-    def tried(self) -> tuple[frozenset[Assumption], ...]:
-        """The sets under which its induction is tried: those that suffice, or all assumptions."""
-        return self.suffices or (EQUIVALENCE,)
 
     @property
     def needs(self) -> frozenset[Assumption]:
@@ -192,7 +180,7 @@ def _always(protocol: str) -> Iterator[Claim]:
         protocol,
         predicates.no_deadlock,
         given(NOISY),
-        induction=Induction(must.no_node(must.deadlock)),
+        proved_by=("never-stuck", "one-guard"),
     )
     yield Claim(
         "silent-end",
@@ -200,19 +188,18 @@ def _always(protocol: str) -> Iterator[Claim]:
         protocol,
         predicates.nothing_after_the_end,
         given(NOISY),
-        induction=Induction(must.no_node(must.speaks_after)),
+        proved_by=("silent-end",),
     )
 
 
 def _interact() -> Iterator[Claim]:
-    rank = (("n", 1), ("sent", -1))
     yield Claim(
         "terminates",
         "every session ends within n messages",
         "interact",
         predicates.ends_within_n,
         given(NOISY),
-        induction=Induction(must.ranked(rank), ranking=rank),
+        proved_by=("terminates", "at-most-n"),
     )
     yield from _always("interact")
     yield Claim(
@@ -221,7 +208,7 @@ def _interact() -> Iterator[Claim]:
         "interact",
         predicates.reject_only_after_k,
         given(NOISY),
-        induction=Induction(must.no_edge(must.rejects_early)),
+        proved_by=("reject-after-k",),
     )
     yield Claim(
         "no-revise-at-2",
@@ -229,7 +216,7 @@ def _interact() -> Iterator[Claim]:
         "interact",
         predicates.no_revise_at_two,
         given(REFLEXIVE),
-        induction=Induction(must.no_edge(must.revises_second)),
+        proved_by=("no-revise-at-2",),
     )
     yield Claim(
         "revised-never",
@@ -238,7 +225,7 @@ def _interact() -> Iterator[Claim]:
         predicates.impossible(*REVISED),
         given(REFLEXIVE, LIKE - {Assumption.SHARED} | {Assumption.TRANSITIVE}),
         explores=False,
-        induction=Induction(must.tags_are(REVISED), KeptPast(along=REVISED, free=0)),
+        proved_by=("revised-never",),
     )
     yield Claim(
         "ratified-at-3",
@@ -246,16 +233,15 @@ def _interact() -> Iterator[Claim]:
         "interact",
         predicates.ratify_answered,
         given(LIKE),
-        induction=Induction(must.unanswered, KeptPast(along=RATIFIED)),
+        proved_by=("ratified-at-3",),
     )
-    kept = KeptPast(replied=True)
     yield Claim(
         "strong-once",
         f"the responder h is Strong only in {_tags(RATIFIED)} (n >= 3)",
         "interact",
         predicates.strong_once,
         given(TOLERANCE),
-        induction=Induction(must.no_node(must.strong_otherwise), kept),
+        proved_by=("strong-once",),
     )
     yield Claim(
         "never-ultra",
@@ -263,7 +249,7 @@ def _interact() -> Iterator[Claim]:
         "interact",
         predicates.never_ultra_strong,
         given(TOLERANCE),
-        induction=Induction(must.no_node(must.ultra_strong), kept),
+        proved_by=("never-ultra",),
     )
     yield Claim(
         "refuted-never",
@@ -272,7 +258,7 @@ def _interact() -> Iterator[Claim]:
         predicates.impossible(*REFUTED),
         given(LIKE | {Assumption.TRANSITIVE}),
         explores=False,
-        induction=Induction(must.tags_are(REFUTED), KeptPast(along=REFUTED)),
+        proved_by=("refuted-never",),
     )
     yield Claim(
         "ends-agreed",
@@ -280,7 +266,6 @@ def _interact() -> Iterator[Claim]:
         "interact",
         predicates.final_agreement,
         given(),
-        induction=Induction(must.no_node(must.disagree), KeptPast(data=True), provable=False),
     )
     for n, k in predicates.SEQUENCES:
         yield Claim(
@@ -296,9 +281,9 @@ def _interact() -> Iterator[Claim]:
         yield Claim(name, title, "interact", check, given(NOISY), exact=True, explores=False)
 
 
-def _functions_and_rows() -> Iterator[Claim]:
-    """What the decision functions and the rows are by themselves."""
-    for name, title, protocol, wrong in predicates.ON_FUNCTIONS:
+def _rules_and_rows() -> Iterator[Claim]:
+    """What the rules and the rows are by themselves."""
+    for name, title, protocol, wrong in predicates.ON_RULES:
         check = predicates.decides(*wrong)
         yield Claim(name, title, protocol, check, given(NOISY), exact=True, explores=False)
     yield Claim(
@@ -341,7 +326,7 @@ def _replies(protocol: str) -> Iterator[Claim]:
             protocol,
             predicates.replies_to(tag),
             given(needed) if protocol == "pxp" else _held("equivalence", name_of(needed and LIKE)),
-            induction=Induction(must.replies_beyond(tag)),
+            proved_by=(f"replies-{tag}",),
         )
 
 
@@ -354,17 +339,15 @@ def _pxp() -> Iterator[Claim]:
         "pxp",
         predicates.every_session_ends,
         given(),
-        induction=Induction(must.endless, provable=False),
     )
     yield from _always("pxp(k)")
-    rank = (("", 5), ("k", 2), ("sent", -1))
     yield Claim(
         "terminates",
         "every session ends within 2k + 5 messages, TERM included",
         "pxp(k)",
         predicates.ends_within_2k_plus_5,
         given(LIKE),
-        induction=Induction(must.ranked(rank), KeptPast(others=True), rank),
+        proved_by=("terminates", "within-2k-and-5"),
     )
     yield Claim(
         "self-loops",
@@ -372,7 +355,7 @@ def _pxp() -> Iterator[Claim]:
         "pxp(k)",
         predicates.loops_at_most_k,
         _held("equivalence", "tolerance", "noisy"),
-        induction=Induction(must.no_node(must.loops_on)),
+        proved_by=("self-loops",),
     )
     yield Claim(
         "no-alternation",
@@ -380,7 +363,7 @@ def _pxp() -> Iterator[Claim]:
         "pxp(k)",
         predicates.never_alternates(Tag.REFUTE, Tag.RATIFY),
         _held("equivalence", "tolerance", name_of(LIKE)) | {"noisy": Status.FAILS},
-        induction=Induction(must.no_edge(must.answers(Tag.REFUTE, Tag.RATIFY))),
+        proved_by=("no-alternation",),
     )
     yield from _replies("pxp(k)")
 
@@ -396,7 +379,7 @@ def find(name: str) -> tuple[Claim, ...]:
     return found
 
 
-CLAIMS: tuple[Claim, ...] = (*_functions_and_rows(), *_interact(), *_pxp())
+CLAIMS: tuple[Claim, ...] = (*_rules_and_rows(), *_interact(), *_pxp())
 
 
 # Where the claims are from: [A] is arXiv 2301.01819 as the others cite it, [B] arXiv 2410.20600,

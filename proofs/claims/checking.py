@@ -10,24 +10,20 @@ from proofs.claims.catalogue import Claim, assumptions_of
 from proofs.claims.theorems import Proof
 from proofs.core.explore import Space, TooLarge, Trace, explore
 from proofs.core.results import Bound, Result, Status, Verdict, stopped
-from proofs.induction.numbers import Unknown
 from proofs.sessions.model import SessionModel, SessionState
 from proofs.sessions.relational import Theory
 from proofs.sessions.replay import ReplayPoint, replay
 from pxp_fsm import defaults
 from pxp_fsm.automata.automaton import Automaton
-from pxp_fsm.protocol import decisions
-from pxp_fsm.protocol.interfaces import Decisions
 from pxp_fsm.protocol.messages import Message
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 
 
 @dataclass(frozen=True)
 class Substitutes:
-    """What is checked in place of what is built in: tables by name (both agents'), functions."""
+    """What is checked in place of what is built in: tables by name, both agents'."""
 
     tables: Mapping[str, Automaton] = field(default_factory=dict)
-    functions: Decisions = decisions
 
 
 AS_BUILT = Substitutes()
@@ -42,17 +38,15 @@ class Bounds:
 
     def rules(self, protocol: str, instead: Substitutes = AS_BUILT) -> Rules:
         """The rules of `interact`, `pxp` or `pxp(k)` with these bounds."""
-        functions = instead.functions
         if protocol == "interact":
-            return Interact(self.n, self.k, instead.tables.get("interact"), functions)
-        k, table = self.k if protocol == "pxp(k)" else None, instead.tables.get("pxp")
-        return Pxp(k, functions.concluded, None, table, functions)
+            return Interact(self.n, self.k, instead.tables.get("interact"))
+        return Pxp(self.k if protocol == "pxp(k)" else None, table=instead.tables.get("pxp"))
 
 
 class ClaimChecker:
     """Checks claims; each model is explored once.
 
-    `instead` names other tables and decision functions to check: what would be so of them. What
+    `instead` names other tables to check: what would be so of them. What
     `proofs` establish for all n and k is not explored for some of them.
     """
 
@@ -68,7 +62,7 @@ class ClaimChecker:
         self._limit = limit
         self._proofs: dict[str, list[Proof]] = {}
         for proof in proofs:
-            self._proofs.setdefault(proof.theorem.name, []).append(proof)
+            self._proofs.setdefault(proof.claim.id, []).append(proof)
         self._spaces: dict[tuple[str, str], Space[SessionState]] = {}
 
     def model(self, protocol: str, assumptions: str) -> SessionModel:
@@ -102,9 +96,9 @@ class ClaimChecker:
                 messages = replay(model, plain(verdict.trace))
             proofs = self._proofs.get(claim.id, ())
             verdict = settled(self._bounded(claim, verdict), proofs, assumptions)
-        except (TooLarge, Unknown) as error:
+        except TooLarge as error:
             verdict = Verdict(Status.UNKNOWN, str(error))
-        except Exception as error:  # noqa: BLE001 - whatever a decision function does
+        except Exception as error:  # noqa: BLE001 - whatever a function of the user does
             verdict = stopped(error)
         seconds = time.perf_counter() - started
         return claim.result(assumptions, verdict, seconds, model.name, messages)
@@ -136,14 +130,14 @@ def _for_all(claim: Claim) -> Verdict:
 def settled(verdict: Verdict, proofs: Iterable[Proof], assumptions: str) -> Verdict:
     """A bounded `verdict`, after proofs were tried from no more than `assumptions`, in vain.
 
-    Nothing is known beyond the bound then, which is UNKNOWN: an induction that fails is no
+    Nothing is known beyond the bound then, which is UNKNOWN: a proof that fails is no
     counterexample.
     """
     assumed = assumptions_of(assumptions)
     tried = [proof for proof in proofs if proof.assumptions <= assumed]
     if verdict.status is not Status.HOLDS_UP_TO or verdict.bound is None or not tried:
         return verdict
-    return Verdict(Status.UNKNOWN, tried[0].reason, bound=verdict.bound)
+    return Verdict(Status.UNKNOWN, tried[0].obstacle, bound=verdict.bound)
 
 
 def plain(trace: Trace[SessionState] | Trace[ReplayPoint[SessionState]]) -> Trace[SessionState]:

@@ -1,45 +1,69 @@
-"""Predicates of claims: on explored sessions, and on the decision functions themselves.
+"""Predicates of claims: on explored sessions, and on the rules of the tables themselves.
 
-Each gives a verdict; on sessions, with its trace. Everything else that is claimed follows from what
-the decision functions do in sessions. Each of them is set against the sentence of the paper that it
-stands for, case by case, for all n, k and j: the finite arguments all of them, the numbers as
-symbols (`proofs.induction.numbers`). Sources: arXiv 2410.20600, Procedures 1 and 2; arXiv
-2301.01819 as cited there.
+Each gives a verdict; on sessions, with its trace. Each rule is set against the sentence of the
+paper that it stands for, written once more here, in all cases of all n, k and j. Sources: arXiv
+2410.20600, Procedures 1 and 2; arXiv 2301.01819 as cited there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import cache, partial
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from proofs import recheck
 from proofs.core.explore import Space, Step, explore
 from proofs.core.properties import always, complete_words, each_step, never_deadlocks, terminates
 from proofs.core.results import Status, Verdict
-from proofs.induction.exact import exact
-from proofs.induction.numbers import NumberCase, Numbers
-from proofs.induction.obligations import REPLIES
-from proofs.sessions.model import AGENTS, SessionModel, SessionState, speaker_of, tag_of
+from proofs.sessions.model import (
+    AGENTS,
+    SessionModel,
+    SessionState,
+    session,
+    speaker_of,
+    tag_of,
+)
 from proofs.sessions.replay import PrefixModel
 from proofs.systems import Composition, system_of
 from pxp_fsm.automata.actions import Say
-from pxp_fsm.automata.automaton import Kind, Transition, happening
+from pxp_fsm.automata.arithmetic import Case, Linear, cases, value_in, whole_numbers
+from pxp_fsm.automata.automaton import Automaton, Kind, Transition, happening
+from pxp_fsm.automata.expressions import (
+    INT,
+    TRUE,
+    Disjunction,
+    Expression,
+    Negated,
+    Value,
+    enumeration,
+    parse_expression,
+    str_of,
+)
+from pxp_fsm.automata.rules import witness
+from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import NotEnabled, UsageError
-from pxp_fsm.protocol.decisions import Category, Guard
+from pxp_fsm.protocol.decisions import concluded, initiator_speaks
 from pxp_fsm.protocol.intelligibility import DEFINITIONS, ONE_WAY, STRONG, ULTRA_STRONG, two_way
-from pxp_fsm.protocol.interfaces import Decisions
 from pxp_fsm.protocol.messages import Answer, Message, Tag
 from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
-from pxp_fsm.protocol.rules import Interact
+from pxp_fsm.protocol.rules import AGREE, LIMITED, MATCH, Interact, Rules
 from pxp_fsm.sessions.policy import CLOSE
 
 TAGS = tuple(map(str, Tag))
 BOOLEANS = (False, True)
 
+REPLIES = {tag: frozenset(said.split(", ")) for tag, said in recheck.REPLIES.items()}
+"""PXP's replies under equivalence, TERM aside (arXiv 2301.01819, Prop. 5; REFUTE's are ours)."""
+
+RATIFIED = session(Tag.INIT, Tag.RATIFY, Tag.RATIFY)
+"""The session that is ratified at once."""
+
 Wrong = Iterator[str]
-"""The cases in which a function is not what it should be, in words."""
+"""The cases in which rules are not what the papers say, in words."""
 
 
 def verdict(found: Wrong) -> Verdict:
@@ -48,182 +72,211 @@ def verdict(found: Wrong) -> Verdict:
     return Verdict(Status.HOLDS) if first is None else Verdict(Status.FAILS, first)
 
 
-def _differing(
-    what: str, names: Sequence[str], found: Callable[..., object], due: Callable[..., object]
-) -> Wrong:
-    """Where two pure functions of the numbers with these names differ."""
+def _differing(table: Automaton, what: str, found: Expression, written: str) -> Wrong:
+    """Where an expression of a table and a sentence of a paper are not worth the same.
 
-    def both(case: NumberCase) -> tuple[object, object]:
-        symbols = tuple(map(case.named, names))
-        return found(*symbols), due(*symbols)
+    All cases are looked at, those of numbers by what is compared in them.
+    """
+    rules, kept = table.rules, dict(table.rules.types) | {"tag": _TAG}
+    members = {member for one in kept.values() for member in one.members}
+    due = parse_expression(written, kept, members)
 
-    for case, (one, other) in Numbers().cases((), both, {}):
-        if one != other or type(one) is not type(other):
-            where = " where " + " and ".join(map(str, case)) if case else ""
-            yield f"{what}{where}: {one}, not {other}"
+    def both(case: Case) -> bool:
+        one, other = value_in(found, case), value_in(due, case)
+        if isinstance(one, Linear) and isinstance(other, Linear):
+            return case.holds(one.plus(other, -1)) and case.holds(other.plus(one, -1))
+        return one == other
 
-
-def categories(functions: Decisions) -> Wrong:
-    """A is both, B is MATCH alone, C is AGREE alone, D is neither."""
-    due = {(1, 1): Category.A, (1, 0): Category.B, (0, 1): Category.C, (0, 0): Category.D}
-    for (match, agree), category in due.items():
-        found = functions.category(bool(match), bool(agree))
-        if found is not category:
-            yield f"MATCH {bool(match)}, AGREE {bool(agree)}: {found}, not {category}"
+    for case, alike in cases(both, rules.bounds):
+        if not alike:
+            where = witness(rules, case) or "some values"
+            yield f"{what} at {where} is not {written}"
 
 
-def interact_guards(functions: Decisions) -> Wrong:
+_TAG = enumeration(("INIT", "RATIFY", "REFUTE", "REVISE", "REJECT", "TERM"))
+
+
+def _guards(table: Automaton, written: Mapping[str, str]) -> Wrong:
+    """Where a guard of a table is not what a paper says; one that is else is left by the others."""
+    if table.rules.whens.keys() != written.keys():
+        yield f"the guards are {', '.join(table.rules.whens)}"
+        return
+    for guard, said in written.items():
+        when = table.rules.whens[guard]
+        others = [one for name, one in table.rules.whens.items() if name != guard and one]
+        found = Negated(Disjunction(tuple(others))) if when is None else when
+        yield from _differing(table, guard, found, said)
+
+
+def interact_guards(rules: Rules) -> Wrong:
     """RATIFY in A; REJECT in D at j > k; else REVISE if one's answer changed, REFUTE if not."""
-
-    def due(found: Category, changed: bool, j: int, k: int) -> Guard:
-        if found is Category.A:
-            return Guard.RAT
-        if found is Category.D and k + 1 <= j:
-            return Guard.REJ
-        return {True: Guard.REV, False: Guard.REF}[changed]
-
-    for found, changed in product(Category, BOOLEANS):
-        yield from _differing(
-            f"{found}, {'' if changed else 'un'}changed",
-            "jk",
-            partial(functions.interact_guard, found, changed),
-            partial(due, found, changed),
-        )
+    early = "not (match and agree) and (match or agree or j + 1 <= k)"
+    yield from _guards(
+        rules.ruled,
+        {
+            "RAT": "match and agree",
+            "REJ": "not match and not agree and j + 1 > k",
+            "REV": f"{early} and not (same_y and same_e)",
+            "REF": f"{early} and same_y and same_e",
+        },
+    )
 
 
-def interact_questions(functions: Decisions) -> Wrong:
-    """Changed is asked for exactly where the guard depends on it."""
-
-    def depends(found: Category, j: int, k: int) -> bool:
-        guards = {functions.interact_guard(found, changed, j, k) for changed in BOOLEANS}
-        return len(guards) == 2
-
-    for found in Category:
-        asks = partial(functions.interact_depends_on_change, found)
-        yield from _differing(f"{found}, asking", "jk", asks, partial(depends, found))
-
-
-def pxp_guards(functions: Decisions) -> Wrong:
+def pxp_guards(rules: Rules) -> Wrong:
     """RATIFY in A; REJECT in D; else REVISE if learning reconciles the two, REFUTE if not."""
-    for found, reconciled in product(Category, BOOLEANS):
-        by = {Category.A: Guard.RAT, Category.D: Guard.REJ}
-        due = by.get(found, Guard.REV if reconciled else Guard.REF)
-        guard = functions.pxp_guard(found, reconciled)
-        if guard is not due:
-            yield f"{found}, {'' if reconciled else 'not '}reconciled: {guard}, not {due}"
-
-
-def pxp_questions(functions: Decisions) -> Wrong:
-    """An agent learns exactly where its guard depends on what it learns."""
-    for found in Category:
-        both = {functions.pxp_guard(found, reconciled) for reconciled in BOOLEANS}
-        learns = functions.pxp_depends_on_learning(found)
-        if learns is not (len(both) == 2):
-            yield f"{found}: an agent learns: {learns}"
-
-
-def turns(functions: Decisions) -> Wrong:
-    """The initiator has message 1, and the two alternate."""
-    first = functions.initiator_speaks(1)
-    if first is not True:
-        yield f"message 1 is the initiator's: {first}"
-    yield from _differing(
-        "whose turn it is next",
-        "j",
-        lambda j: functions.initiator_speaks(j + 1),
-        lambda j: not functions.initiator_speaks(j),
+    yield from _guards(
+        rules.ruled,
+        {
+            "RAT": "match and agree",
+            "REJ": "not match and not agree",
+            "REV": "match != agree and same_y and same_e",
+            "REF": "match != agree and not (same_y and same_e)",
+        },
     )
 
 
-def stop(functions: Decisions) -> Wrong:
+def compared(rules: Rules) -> Wrong:
+    """MATCH and AGREE compare what was received with one's own; then, INTERACT the new pair with
+    one's own, PXP with the one received. A guard asks for no more than it depends on."""
+    new = "own" if isinstance(rules, Interact) else "received"
+    written = [(MATCH, ("received", "own")), (AGREE, ("received", "own"))]
+    written += [(MATCH, ("new", new)), (AGREE, ("new", new))]
+    found = [(oracle.relation, oracle.roles) for oracle in rules.ruled.rules.oracles]
+    if found != written:
+        yield f"{found} are compared, not {written}"
+    asked = rules.ruled.rules
+    state = next(iter(asked.deciding))
+    names = [oracle.name for oracle in asked.oracles]
+    for numbers in _numbers(rules):
+        for size in range(len(names)):
+            for answers in product(BOOLEANS, repeat=size):
+                known = {**numbers, **dict(zip(names[:size], answers, strict=True))}
+                due = len(asked.possible(state, known)) > 1
+                if isinstance(asked.next_question(state, known), str) is due:
+                    yield f"{'more' if due else 'nothing more'} is to be asked at {known}"
+
+
+def _numbers(rules: Rules) -> list[dict[str, Value]]:
+    """Values of parameters and registers, one for each case that the guards tell apart."""
+    table = rules.ruled.rules
+    whens = [when for when in table.whens.values() if when is not None]
+    found = dict[tuple[tuple[str, Value], ...], None]()
+    for case, _ in cases(lambda case: [value_in(when, case) for when in whens], table.bounds):
+        numbers = whole_numbers(case.atoms, table.stored)
+        if numbers is not None:
+            kept = {one.name: one.initial for one in table.registers} | numbers
+            found[tuple((name, kept[name]) for name in table.stored)] = None
+    return [dict(one) for one in found]
+
+
+def stop(rules: Rules) -> Wrong:
     """Stop is a REJECT, or a RATIFY that answers a RATIFY; Done is Stop, or j > n after j + 1."""
-    for tag, previous in product(TAGS, repeat=2):
-        found = functions.stops(tag, previous)
-        if found is not (tag == "REJECT" or (tag, previous) == ("RATIFY", "RATIFY")):
-            yield f"{previous}, {tag} stops a session: {found}"
-    for stopped in BOOLEANS:
-        yield from _differing(
-            f"done, {'' if stopped else 'not '}stopped",
-            ("sent", "n"),
-            partial(functions.done, stopped=stopped),
-            partial(lambda stopped, sent, n: stopped or not sent + 1 <= n, stopped),
-        )
+    table = rules.ruled
+    updates = {"j": "j + 1", "last": "tag"}
+    updates["stop"] = "tag == REJECT or (tag == RATIFY and last == RATIFY)"
+    if any(one.initial not in (0, "NONE", False) for one in table.rules.registers):
+        yield "something has been counted before the first message"
+    for name, said in updates.items():
+        if name not in table.rules.on_message:
+            yield f"nothing is remembered as {name}"
+            return
+        yield from _differing(table, name, table.rules.on_message[name], said)
+    closing = [row for row in table.transitions if row.urgent and row.when is not None]
+    for row in closing:
+        yield from _differing(table, row.action, row.when or TRUE, "stop or j >= n")
+    if {row.source for row in closing} != {"WAIT", "DECIDE"}:
+        yield "a session is not closed wherever one waits or decides"
 
 
-def loops(functions: Decisions) -> Wrong:
+def turns(_rules: Rules) -> Wrong:
+    """The initiator has message 1, and the two alternate."""
+    speakers = [initiator_speaks(number) for number in range(1, 101)]
+    if speakers != [True, False] * 50:
+        yield "the two do not alternate, the initiator first"
+
+
+def loops(_rules: Rules) -> Wrong:
     """PXP(k): a self-loop is a tag that answers itself, and k of them are enough."""
-    for received, answer in product(TAGS, repeat=2):
-        due = received == answer and answer not in ("INIT", "TERM")
-        found = functions.repeats(received, answer)
-        if found is not due:
-            yield f"{answer} in answer to {received} is a self-loop: {found}"
-    yield from _differing(
-        "one more is too many",
-        ("taken", "k"),
-        functions.exhausted,
-        lambda taken, k: not taken + 1 <= k,
-    )
-    unbounded = functions.exhausted(10**6, None)
-    if unbounded is not False:
-        yield f"without k one more is too many: {unbounded}"
+    yield from limits(builtin(LIMITED))
 
 
-def policy(functions: Decisions) -> Wrong:
+def limits(table: Automaton) -> Wrong:
+    """Where a table of PXP(k) counts otherwise, or its guards are not PXP's as far as k allows."""
+    used = dict[str, str]()
+    for guard, (tag, name) in _COUNTED.items():
+        again = f"last == {tag} and tag == {tag}"
+        written = f"{name} + 1 if {again} else {name}"
+        yield from _differing(table, name, table.rules.on_message[name], written)
+        used[guard] = f"last == {tag} and {name} >= k"
+    yield from _differing(table, "last", table.rules.on_message["last"], "tag")
+    if any(one.initial not in (0, "NONE") for one in table.rules.registers):
+        yield "something has been counted before the first message"
+    for guard, found in table.rules.whens.items():
+        if found is not None:
+            plain = str_of(builtin("pxp").rules.whens[guard] or _pxp_else(), expanded=True)
+            yield from _differing(table, guard, found, f"({plain}) and not ({used[guard]})")
+
+
+def _pxp_else() -> Expression:
+    others = (one for one in builtin("pxp").rules.whens.values() if one is not None)
+    return Negated(Disjunction(tuple(others)))
+
+
+_COUNTED = {
+    "RAT": ("RATIFY", "ratified"),
+    "REF": ("REFUTE", "refuted"),
+    "REV": ("REVISE", "revised"),
+    "REJ": ("REJECT", "rejected"),
+}
+"""By which register PXP(k) counts the self-loop of each guard's tag."""
+
+
+def policy(_rules: Rules) -> Wrong:
     """By default TERM answers a RATIFY or a REJECT that one has oneself answered in kind."""
     for received, own in product((*TAGS, ""), repeat=2):
         due = (received, own) in (("RATIFY", "RATIFY"), ("REJECT", "REJECT"))
-        found = functions.concluded(received, own)
+        found = concluded(received, own)
         if found is not due:
             yield f"TERM in answer to {received}, having said {own or 'nothing'}: {found}"
 
 
-def bounds(functions: Decisions) -> Wrong:
+def bounds(rules: Rules) -> Wrong:
     """Exactly the whole numbers n >= 1 and k >= 1 are taken."""
-
-    def taken(check: Callable[..., None], *given: object) -> bool:
-        try:
-            check(*given)
-        except UsageError:
-            return False
-        return True
-
-    accepts = partial(taken, functions.check_bounds)
-    yield from _differing("taking n and k", "nk", accepts, lambda n, k: n >= 1 and k >= 1)
-    yield from _differing(
-        "taking k",
-        "k",
-        lambda k: taken(functions.check_bound, k, "k"),
-        lambda k: k >= 1,
-    )
-    for odd in (True, 1.5, 2.0, "2"):
-        if taken(functions.check_bound, odd, "k"):
-            yield f"{odd!r} is taken for a whole number"
+    declared = [(one.name, one.type, one.minimum) for one in rules.ruled.rules.parameters]
+    if declared != [("n", INT, 1), ("k", INT, 1)]:
+        yield f"the parameters are {declared}"
+    for value in (1, 2, 10**30, 0, -1, True, 1.5, 2.0, "2", Fraction(2), Decimal(2)):
+        due = type(value) is int and value >= 1
+        for name in ("n", "k"):
+            given: Any = {"n": 3, "k": 3, name: value}
+            try:
+                Interact(**given)
+            except UsageError:
+                found = False
+            else:
+                found = True
+            if found is not due:
+                yield f"{name} = {value!r} is {'taken' if found else 'refused'}"
 
 
-ON_FUNCTIONS: tuple[tuple[str, str, str, tuple[Callable[[Decisions], Wrong], ...]], ...] = (
+ON_RULES: tuple[tuple[str, str, str, tuple[Callable[[Rules], Wrong], ...]], ...] = (
     (
         "decides-as-written",
         "category and guard are those of Procedure 2, for all n and k",
         "interact",
-        (
-            categories,
-            interact_guards,
-        ),
+        (interact_guards,),
     ),
     (
         "asks-what-matters",
         "whether the answer changed is asked exactly where the guard depends on it",
         "interact",
-        (interact_questions,),
+        (compared,),
     ),
     (
         "stops-as-written",
         "the two take turns, and Stop and Done are those of Procedure 1, for all n",
         "interact",
-        (
-            turns,
-            stop,
-        ),
+        (turns, stop),
     ),
     (
         "takes-all-bounds",
@@ -235,25 +288,19 @@ ON_FUNCTIONS: tuple[tuple[str, str, str, tuple[Callable[[Decisions], Wrong], ...
         "decides-as-written",
         "category and guard are those of PXP",
         "pxp",
-        (
-            categories,
-            pxp_guards,
-        ),
+        (pxp_guards,),
     ),
     (
         "asks-what-matters",
         "an agent learns exactly where its guard depends on what it learns",
         "pxp",
-        (pxp_questions,),
+        (compared,),
     ),
     (
         "hangs-up-when-concluded",
         "by default TERM answers a RATIFY or REJECT that one has said before",
         "pxp",
-        (
-            turns,
-            policy,
-        ),
+        (turns, policy),
     ),
     (
         "counts-self-loops",
@@ -367,7 +414,7 @@ def sequences(n: int, k: int) -> Check:
     """The number of complete tag sequences at (n, k): whether the papers were read right."""
 
     def check(model: SessionModel, _space: Space[SessionState]) -> Verdict:
-        rules = Interact(n, k, model.rules.table, model.rules.functions)
+        rules = Interact(n, k, model.rules.table)
         small = replace(model, rules=rules)
         found = len(complete_words(explore(small, limit=10_000)))
         expected = SEQUENCES[n, k].get(model.theory.assumptions)
@@ -422,13 +469,11 @@ def never_alternates(one: str, other: str) -> Check:
     return check
 
 
-def decides(*wrong: Callable[[Decisions], Wrong]) -> Check:
-    """The decision functions are, for all n, k and j, what the papers write."""
+def decides(*wrong: Callable[[Rules], Wrong]) -> Check:
+    """The rules of the table are, for all n, k and j, what the papers write."""
 
     def check(model: SessionModel, _space: Space[SessionState]) -> Verdict:
-        functions = exact(model.rules.functions)
-        found = (case for one in wrong for case in one(functions))
-        return verdict(found)
+        return verdict(case for one in wrong for case in one(model.rules))
 
     return check
 
@@ -436,7 +481,7 @@ def decides(*wrong: Callable[[Decisions], Wrong]) -> Check:
 def loops_at_most_k(model: SessionModel, space: Space[SessionState]) -> Verdict:
     """No self-loop of PXP(k) is taken more than k times."""
     k = model.rules.k or 0
-    return always(space, lambda s: all(taken <= k for _, taken in s.loops))
+    return always(space, lambda s: all(one <= k for one in s.counted if type(one) is int))
 
 
 _READ = (Tag.RATIFY, Tag.REFUTE, Tag.REVISE, Tag.REJECT)

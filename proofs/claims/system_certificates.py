@@ -109,7 +109,7 @@ def certify_system(
         system, found = system.over(Channel(k)), found | {"channel": "fifo", "k": k}
     states = States(system, effort or Effort())
     found["members"] = [
-        {"name": member.name, "fingerprint": member.automaton.fingerprint}
+        {"name": member.name, "fingerprint": member.automaton.without_rules().fingerprint}
         for member in system.members
     ]
     if unbounded:
@@ -326,7 +326,10 @@ def _is_full(system: System, place: int, where: str, buffers: tuple[tuple[str, .
 
 def _refusal(certificate: SystemCertificate) -> str:
     """Why the independent checker refuses a certificate; "" where it accepts."""
-    tables = {one.automaton.fingerprint: one.automaton for one in certificate.system.members}
+    tables = {
+        one.automaton.without_rules().fingerprint: one.automaton
+        for one in certificate.system.members
+    }
     try:
         read = recheck.check_system(json.loads(certificate.text()), *map(document, tables.values()))
         return "; ".join(text for fine, text in read if not fine)

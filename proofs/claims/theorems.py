@@ -1,167 +1,125 @@
-"""Theorems: the claims of the catalogue that are proved for all n and k, with their proofs.
+"""Theorems: the claims of the catalogue that are proved for all n and k, from the tables' rules.
 
-A claim is a condition on the nodes and moves of an inductive invariant
-(`proofs.induction.invariants`), or a ranking function. `prove` gives a `Proof` each; one that is
-not proved says where the induction fails, which is no counterexample: the exploration of sessions
-has those.
+What each says in the language of rules, and under which assumptions it is proved, stands in
+`proofs.recheck.DUE`, which the independent checker demands; here is what helps to find the proofs.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from proofs.claims.catalogue import CLAIMS, Claim, Induction
-from proofs.induction.invariants import (
-    INTERACT,
-    PXP,
-    PXP_K,
-    Invariant,
-    KeptPast,
-    SymbolicProtocol,
-    invariant_of,
-)
-from proofs.induction.numbers import Numbers, Unknown
-from proofs.induction.obligations import RATIFIED, Obstacle
-from proofs.sessions.relational import Theory
-from pxp_fsm.automata.actions import Say
+from proofs import recheck
+from proofs.claims.catalogue import CLAIMS, Claim
+from proofs.rules.prover import PartProof, prove
 from pxp_fsm.automata.automaton import Automaton
-from pxp_fsm.protocol import decisions
-from pxp_fsm.protocol.interfaces import Decisions
+from pxp_fsm.automata.tables import builtin
 from pxp_fsm.protocol.relations import Assumption
 
-Tables = tuple[Automaton, Automaton]
+TABLES = {"interact": "interact", "pxp": "pxp", "pxp(k)": "pxp_k"}
+"""The built-in table of each protocol that something is proved of."""
 
-SUBJECTS = {subject.name: subject for subject in (INTERACT, PXP, PXP_K)}
-WATCHED = (RATIFIED,)
-"""The sequences that claims about whole sessions speak of."""
+ASSUMED = {
+    "d": Assumption.DETERMINISTIC,
+    "h": Assumption.SHARED,
+    "r": Assumption.REFLEXIVE,
+    "s": Assumption.SYMMETRIC,
+    "t": Assumption.TRANSITIVE,
+}
+"""The assumptions by their letters in the language of rules."""
 
-
-@dataclass(frozen=True)
-class Theorem:
-    """A claim of the catalogue that is proved by induction, and how."""
-
-    claim: Claim
-    induction: Induction
-
-    @property
-    def name(self) -> str:
-        """The claim's name with its protocol's."""
-        return self.claim.id
-
-    @property
-    def subject(self) -> SymbolicProtocol:
-        """What it is about."""
-        return SUBJECTS[self.claim.protocol]
+_LOOPS = ("m.ratified", "m.refuted", "m.revised", "m.rejected")
+_HINTS = {
+    "at-most-n": ["m.j == sent"],
+    "reject-after-k": ["m.j == sent"],
+    # Two self-loops are taken at most, and at most five messages take none.
+    "within-2k-and-5": [
+        *(f"{loop} <= {bound}" for loop in _LOOPS for bound in ("0", "k")),
+        *(f"sent == {' + '.join(_LOOPS)} + {others}" for others in range(8)),
+    ],
+}
+"""Comparisons that states have to know of, by the name of a claim; they need not be believed."""
 
 
 @dataclass(frozen=True)
 class Proof:
-    """What came of a theorem: proved under `assumptions`, or what stands against it.
+    """What came of a claim: proved under `assumptions`, or what stands against it.
 
-    That is where the induction fails, or why none was tried.
+    That is where its proof fails, or why none was tried; `states` were looked at.
     """
 
-    theorem: Theorem
+    claim: Claim
     assumptions: frozenset[Assumption]
-    obstacle: Obstacle | Unknown | None
-    nodes: int
-    moves: int
-    seconds: float
+    obstacle: str = ""
+    states: int = 0
+    seconds: float = 0.0
 
     @property
     def proved(self) -> bool:
-        return self.obstacle is None
-
-    @property
-    def reason(self) -> str:
-        """What stands against it, in words."""
-        return f"{'induction step: ' * isinstance(self.obstacle, Obstacle)}{self.obstacle or ''}"
+        return not self.obstacle
 
 
-THEOREMS = {
-    claim.id: Theorem(claim, claim.induction) for claim in CLAIMS if claim.induction is not None
-}
-"""Every claim for all n and k, by protocol and name, each with assumptions that suffice."""
+THEOREMS = {claim.id: claim for claim in CLAIMS if claim.proved_by}
+"""Every claim that is proved for all n and k, by protocol and name."""
 
 
-@dataclass(frozen=True)
-class ProofPart:
-    """One invariant under one set of assumptions, with what was proved from it."""
-
-    invariant: Invariant
-    assumptions: frozenset[Assumption]
-    proofs: tuple[Proof, ...]
+def assumed_by(part: Any) -> frozenset[Assumption]:
+    """What a part of a certificate assumes of MATCH and AGREE."""
+    return frozenset(ASSUMED[letter] for letter in part["relations"])
 
 
-def prove_parts(
-    theorems: Iterable[Theorem] = tuple(THEOREMS.values()),
-    assumptions: frozenset[Assumption] | None = None,
-    tables: Tables | None = None,
-    numbers: Numbers | None = None,
-    functions: Decisions = decisions,
-) -> list[ProofPart]:
-    """Prove `theorems`, each under what its claim needs or all under `assumptions`.
+def amalgamates(assumptions: frozenset[Assumption]) -> bool:
+    """Whether a new value can be joined with any earlier ones, so that two suffice to be kept.
 
-    `tables` are the two agents', by default each protocol's own; `functions` are the decision
-    functions. Claims about one protocol under the same assumptions are read off one invariant.
-    Raises `Unknown` where Z3 gives up, or the functions are beyond what is proved about.
+    Where relations are not deterministic they are no sets of pairs; equality is joined then.
+
+    >>> amalgamates(frozenset(Assumption))
+    True
     """
-    numbers = numbers or Numbers()
-    groups: dict[tuple[str, tuple[Assumption, ...], tuple[Say, ...], int | None], list[Theorem]]
-    groups = {}
-    for theorem in theorems:
-        for assumed in theorem.claim.tried if assumptions is None else (assumptions,):
-            keep = theorem.induction.keep
-            key = theorem.subject.name, tuple(sorted(assumed)), keep.along, keep.free
-            groups.setdefault(key, []).append(theorem)
-    parts = []
-    for (_, names, _, _), group in groups.items():
-        started, assumed = time.perf_counter(), frozenset(names)
-        invariant = invariant_of(
-            group[0].subject, Theory(assumed), _kept(group), tables, numbers, functions
-        )
-        size = len(invariant.nodes), sum(map(len, invariant.nodes.values()))
-        proofs = []
-        for theorem in group:
-            obstacle = theorem.induction.check(invariant)
-            now = time.perf_counter()
-            proofs.append(Proof(theorem, assumed, obstacle, *size, now - started))
-            started = now
-        parts.append(ProofPart(invariant, assumed, tuple(proofs)))
-    return parts
+    letters = frozenset(letter for letter, one in ASSUMED.items() if one in assumptions)
+    return recheck.amalgamates(letters & recheck.EQUALITY if "d" in letters else recheck.EQUALITY)
 
 
-def prove(
-    theorems: Iterable[Theorem] = tuple(THEOREMS.values()),
-    assumptions: frozenset[Assumption] | None = None,
-    tables: Tables | None = None,
-    numbers: Numbers | None = None,
-    functions: Decisions = decisions,
-) -> list[Proof]:
-    """The proofs of `prove_parts`, without the invariants."""
-    parts = prove_parts(theorems, assumptions, tables, numbers, functions)
-    return [proof for part in parts for proof in part.proofs]
+def prove_protocol(
+    protocol: str, automaton: Automaton | None = None, names: Iterable[str] = ()
+) -> list[PartProof]:
+    """The proofs of what is due of `interact`, `pxp` or `pxp(k)`, part by part.
+
+    Both agents have the table `automaton`, by default the protocol's own. With `names` only those
+    claims of `proofs.recheck.DUE` are tried.
+    """
+    table, wanted = automaton or builtin(TABLES[protocol]), frozenset(names)
+    found = list[PartProof]()
+    for part in recheck.DUE[protocol]:
+        claims = [one for one in part["claims"] if not wanted or one["name"] in wanted]
+        hints = [hint for one in claims for hint in _HINTS.get(one["name"], ())]
+        if claims:
+            found.append(prove({"m": table, "h": table}, {**part, "claims": claims}, hints))
+    return found
 
 
-def unproved(claims: Iterable[Claim], reason: Unknown) -> list[Proof]:
-    """What came of `claims` where nothing could be proved at all, for this reason."""
-    return [
-        Proof(THEOREMS[claim.id], assumed, reason, 0, 0, 0.0)
-        for claim in claims
-        if claim.id in THEOREMS
-        for assumed in claim.tried
-    ]
+def proofs_of(claims: Iterable[Claim], automaton: Automaton | None = None) -> list[Proof]:
+    """What comes of claims that can be proved, under each set of assumptions that suffices."""
+    found, claims = list[Proof](), [claim for claim in claims if claim.proved_by]
+    for protocol in dict.fromkeys(claim.protocol for claim in claims):
+        own = [one for one in claims if one.protocol == protocol]
+        names = [name for claim in own for name in claim.proved_by]
+        found += read_off(own, prove_protocol(protocol, automaton, names))
+    return found
 
 
-def _kept(theorems: list[Theorem]) -> KeptPast:
-    keeps = [theorem.induction.keep for theorem in theorems]
-    return KeptPast(
-        WATCHED,
-        any(keep.replied for keep in keeps),
-        any(keep.data for keep in keeps),
-        any(keep.others for keep in keeps),
-        keeps[0].along,
-        keeps[0].free,
-    )
+def read_off(claims: Iterable[Claim], parts: Sequence[PartProof]) -> list[Proof]:
+    """What parts prove of claims: one is proved where all that it says is."""
+    found = list[Proof]()
+    for claim in claims:
+        for assumed in dict.fromkeys(assumed_by(part.evidence) for part in parts):
+            own = [part for part in parts if assumed_by(part.evidence) == assumed]
+            known = {name for part in own for name in (*part.proved, *part.obstacles)}
+            if known.issuperset(claim.proved_by):
+                obstacles = (part.obstacles.get(name) for part in own for name in claim.proved_by)
+                obstacle = next(filter(None, obstacles), "")
+                states = sum(part.nodes for part in own)
+                seconds = sum(part.seconds for part in own) / len(known)
+                found.append(Proof(claim, assumed, obstacle, states, seconds))
+    return found

@@ -10,7 +10,7 @@ one order, the responder's text first, which for the relations in question is th
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import NamedTuple
 
@@ -19,9 +19,11 @@ from proofs.languages.language import Language, Word, of_automaton
 from proofs.languages.protocols import ENDLESS, automaton_of
 from proofs.sessions.model import AGENTS, SessionModel, SessionState, speaker_of, tag_of
 from proofs.sessions.relational import Theory
+from pxp_fsm.automata.automaton import Automaton
+from pxp_fsm.automata.expressions import parse_expression
+from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import UsageError
-from pxp_fsm.protocol import decisions
-from pxp_fsm.protocol.interfaces import Decisions
+from pxp_fsm.protocol.decisions import check_bound
 from pxp_fsm.protocol.messages import Tag
 from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
 from pxp_fsm.protocol.rules import Ending, Interact
@@ -30,29 +32,13 @@ ROUNDS, K = 5, 3
 """Rounds in the commands that its README gives, and k, which it fixes."""
 
 
-class NeverStops:
-    """The decision functions, but that no tags stop a session: the code's own rule does that."""
-
-    category = staticmethod(decisions.category)
-    interact_depends_on_change = staticmethod(decisions.interact_depends_on_change)
-    interact_guard = staticmethod(decisions.interact_guard)
-    pxp_depends_on_learning = staticmethod(decisions.pxp_depends_on_learning)
-    pxp_guard = staticmethod(decisions.pxp_guard)
-    initiator_speaks = staticmethod(decisions.initiator_speaks)
-    done = staticmethod(decisions.done)
-    repeats = staticmethod(decisions.repeats)
-    exhausted = staticmethod(decisions.exhausted)
-    concluded = staticmethod(decisions.concluded)
-    check_bounds = staticmethod(decisions.check_bounds)
-    check_bound = staticmethod(decisions.check_bound)
-
-    @staticmethod
-    def stops(tag: str, previous: str) -> bool:
-        """Never."""
-        return False
-
-
-_FUNCTIONS: Decisions = NeverStops()
+@cache
+def _never_stopping() -> Automaton:
+    """INTERACT's table, but that no tags stop a session: the code's own rule does that."""
+    table = builtin("interact")
+    bound = parse_expression("j >= n", table.rules.types)
+    rows = (replace(row, when=bound) if row.urgent else row for row in table.transitions)
+    return replace(table, transitions=tuple(rows))
 
 
 class CodeState(NamedTuple):
@@ -76,11 +62,9 @@ class PublishedCode:
     assumptions: frozenset[Assumption] = field(default=NOISY)
 
     def __post_init__(self) -> None:
-        decisions.check_bound(self.k, "k is the message after which REJECT is allowed,")
+        check_bound(self.k, "k is the message after which REJECT is allowed,")
         if self.rounds is not None:
-            decisions.check_bound(
-                self.rounds + 1, "rounds are counted from 0: with the first, they are"
-            )
+            check_bound(self.rounds + 1, "rounds are counted from 0: with the first, they are")
         if self.assumptions not in (EQUIVALENCE, TOLERANCE, NOISY):
             raise UsageError("the published code is known for equivalence, tolerance and noisy")
 
@@ -140,7 +124,7 @@ class PublishedCode:
 
     @cached_property
     def _sessions(self) -> SessionModel:
-        rules = Interact(ENDLESS, self.k, functions=_FUNCTIONS)
+        rules = Interact(ENDLESS, self.k, _never_stopping())
         theory = Theory(self.assumptions)
         return SessionModel(rules, theory, observes=False, keeps_unchanged=True)
 

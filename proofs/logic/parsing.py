@@ -121,7 +121,7 @@ GRAMMAR = r"""
 
 UNARY.2: /(A|E)?[GFXN]\b|[AE]\b/
 BINARY.2: /[URWM]\b/
-COMPARED.3: /[A-Za-z_][A-Za-z0-9_@.:?]*\s*(<=|>=|!=|<|>|=)\s*[0-9]+/
+COMPARED.3: /[A-Za-z0-9_][A-Za-z0-9_@.:?]*\s*(<=|>=|!=|<|>|=)\s*([0-9]+|[A-Za-z_][A-Za-z0-9_]*)/
 NAME: /[A-Za-z0-9_][A-Za-z0-9_@.:?]*/
 QUOTED: /"[^"\n]+"/
 %ignore /\s+/
@@ -269,7 +269,7 @@ def _formula(tree: Tree[Token] | Token) -> Formula:  # noqa: PLR0911, PLR0912 - 
 def _compared(text: str) -> str:
     name = "".join(text.split())
     number = re.split("[<>=]", name)[-1]
-    if len(number) > _DIGITS:
+    if number.isdigit() and len(number) > _DIGITS:
         raise UsageError(f"a number in a formula has at most {_DIGITS} digits, not {len(number)}")
     return name
 

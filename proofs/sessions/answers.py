@@ -9,6 +9,7 @@ from proofs.core.explore import TooLarge
 from proofs.sessions.model import SessionModel, SessionState, tag_of
 from pxp_fsm.automata.actions import Say
 from pxp_fsm.errors import Refused
+from pxp_fsm.protocol.decisions import category
 
 MOST = 20_000
 """The states of the model that may be possible after a message."""
@@ -70,7 +71,6 @@ def answers_after(model: SessionModel, said: Sequence[Say]) -> tuple[Answers, ..
         for y, e in model.judgements(one):
             found = replies.setdefault((y.same, e.same), {})
             found.update(dict.fromkeys(map(tag_of, model.after(one, y, e))))
-    category = model.rules.functions.category
     return tuple(
         Answers(match, agree, str(category(match, agree)), tuple(filter(None, sorted(found))))
         for match in (True, False)

@@ -26,8 +26,9 @@ from proofs.sessions.relational import (
 )
 from pxp_fsm.automata.actions import Blocked, Say
 from pxp_fsm.automata.automaton import DECIDE, Automaton, happening, one_hot, sending
+from pxp_fsm.automata.rules import Values
 from pxp_fsm.errors import PXPError
-from pxp_fsm.protocol.decisions import Guard
+from pxp_fsm.protocol.decisions import Guard, initiator_speaks
 from pxp_fsm.protocol.messages import Tag
 from pxp_fsm.protocol.rules import Pxp, Rules
 from pxp_fsm.sessions.policy import CLOSE
@@ -63,8 +64,8 @@ class SessionState(NamedTuple):
     """A session after `sent` messages.
 
     `at` are the two machines' states, `tags` the latest tag of each agent, `history` what each has
-    sent, `loops` how often each self-loop was taken (PXP(k)); `over` says how it ended ("" while it
-    has not, "stuck" where the tables do not allow what the rules demand).
+    sent, `counted` the registers of PXP(k); `over` says how it ended ("" while it has not, "stuck"
+    where the tables do not allow what the rules demand).
     """
 
     sent: int
@@ -73,7 +74,7 @@ class SessionState(NamedTuple):
     predictions: Structure
     explanations: Structure
     history: tuple[SentSoFar, SentSoFar]
-    loops: Loops = ()
+    counted: Values = ()
     over: str = ""
 
 
@@ -85,19 +86,18 @@ class Taken(NamedTuple):
 
 
 class SessionMove(NamedTuple):
-    """A step without its data and loops: the action, and the state after it.
+    """A step without its data and registers: the action, and the state after it.
 
-    `loop` is the tag whose self-loop it takes, where these are counted.
+    `tag` is what is sent.
     """
 
     action: Say | Blocked
     after: SessionState
-    loop: str = ""
+    tag: str = ""
 
 
-Loops = tuple[tuple[str, int], ...]
-Moved = tuple[SessionMove, Loops, Data, tuple[bool, ...]]
-"""A move, the loops and data that it leads to, and the answers behind it."""
+Moved = tuple[SessionMove, Values, Data, tuple[bool, ...]]
+"""A move, the registers and data that it leads to, and the answers behind it."""
 
 Pair = tuple[str, str]
 
@@ -158,7 +158,8 @@ class SessionModel:
 
     def initial(self) -> Iterable[SessionState]:
         start = (self.both[0].initial, self.both[1].initial)
-        yield SessionState(0, start, ("", ""), EMPTY, EMPTY, (SentSoFar(), SentSoFar()))
+        first = self.rules.first if isinstance(self.rules, Pxp) else ()
+        yield SessionState(0, start, ("", ""), EMPTY, EMPTY, (SentSoFar(), SentSoFar()), first)
 
     def successors(self, state: SessionState) -> Iterable[Step[SessionState]]:
         return () if state.over else self._steps(state, self._moves(state))
@@ -176,7 +177,7 @@ class SessionModel:
         """
         guard, answers, _ = self._judgements.derived(state.sent + 1, y, e)
         data = state.predictions, state.explanations
-        return _step(self._move(state, guard), state.loops, data, answers)
+        return _step(self._move(state, guard), state.counted, data, answers)
 
     def guard(self, number: int, y: Said, e: Said) -> Guard:
         """The guard of INTERACT at a message; where `answering` leads depends on nothing else."""
@@ -202,14 +203,14 @@ class SessionModel:
         return Judgements(self.rules, self.theory, self.keeps_unchanged)
 
     def _steps(self, state: SessionState, moves: Iterable[Moved]) -> Iterable[Step[SessionState]]:
-        """Each step once; a message that cannot be sent changes neither loops nor data."""
+        """Each step once; a message that cannot be sent changes neither registers nor data."""
         found: dict[tuple[int, Data], Step[SessionState]] = {}
-        kept = state.loops, (state.predictions, state.explanations)
-        for move, looped, carried, facts in moves:
-            loops, data = kept if isinstance(move.action, Blocked) else (looped, carried)
+        kept = state.counted, (state.predictions, state.explanations)
+        for move, registers, carried, facts in moves:
+            counted, data = kept if isinstance(move.action, Blocked) else (registers, carried)
             key = (id(move), data)
             if key not in found:
-                found[key] = _step(move, loops, data, facts)
+                found[key] = _step(move, counted, data, facts)
         return found.values()
 
     def _moves(self, state: SessionState) -> Iterator[Moved]:
@@ -218,7 +219,7 @@ class SessionModel:
         if number == 1:
             init = self._move(state, Tag.INIT)
             for pair in product(*(self.theory.extensions(EMPTY),) * 2):
-                yield init, _looped(state.loops, init.loop), pair, ()
+                yield init, self._counted(state, init), pair, ()
             return
         if isinstance(self.rules, Pxp):
             yield from self._terms(state, data)
@@ -228,36 +229,42 @@ class SessionModel:
 
     def _answers(self, state: SessionState, outcomes: Iterable[GuardOutcome]) -> Iterator[Moved]:
         """What an agent does whose guards are settled: its row, or TERM for one loop too many."""
-        moves = dict[Guard, tuple[SessionMove, Loops | None]]()
+        moves = dict[Guard, tuple[SessionMove, Values | None]]()
         for guard, data, answers in outcomes:
             if guard not in moves:
                 move = self._move(state, guard)
-                forbidden = self._forbidden(state.loops, move.loop)
-                moves[guard] = move, None if forbidden else _looped(state.loops, move.loop)
-            move, loops = moves[guard]
-            if loops is None:
+                forbidden = self._forbidden(state, move)
+                moves[guard] = move, None if forbidden else self._counted(state, move)
+            move, counted = moves[guard]
+            if counted is None:
                 yield from self._terms(state, data, answers)
             else:
-                yield move, loops, data, answers
+                yield move, counted, data, answers
 
     def _terms(
         self, state: SessionState, data: Data, answers: tuple[bool, ...] = ()
     ) -> Iterator[Moved]:
         """Hanging up, which row 8 allows whoever must answer; `data` is what is sent."""
         term = self._move(state, Tag.TERM)
-        loops = _looped(state.loops, term.loop)
+        counted = self._counted(state, term)
         if state.sent > 1:
-            yield term, loops, data, answers
+            yield term, counted, data, answers
             return
         for pair in product(self.theory.extensions(data[0]), self.theory.extensions(data[1])):
-            yield term, loops, pair, answers
+            yield term, counted, pair, answers
 
-    def _forbidden(self, loops: Loops, tag: str) -> bool:
-        """Whether PXP(k) forbids the self-loop on `tag`, if it is one."""
-        return bool(tag) and self.rules.functions.exhausted(dict(loops).get(tag, 0), self.rules.k)
+    def _forbidden(self, state: SessionState, move: SessionMove) -> bool:
+        """Whether PXP(k) forbids one more self-loop, so that TERM is sent instead."""
+        return isinstance(self.rules, Pxp) and self.rules.forbids(state.counted, move.tag)
+
+    def _counted(self, state: SessionState, move: SessionMove) -> Values:
+        """The registers of PXP(k) after a move."""
+        if not isinstance(self.rules, Pxp):
+            return ()
+        return self.rules.remembers(state.counted, move.tag)
 
     def _speaker(self, state: SessionState) -> int:
-        return 0 if self.rules.functions.initiator_speaks(state.sent + 1) else 1
+        return 0 if initiator_speaks(state.sent + 1) else 1
 
     def _move(self, state: SessionState, said: Guard | Tag) -> SessionMove:
         """The move where a guard is true, or a tag is sent without one; equal ones are one object.
@@ -281,10 +288,10 @@ class SessionModel:
         """The speaker takes its row, the peer receives, and the rules may close."""
         speaker = 0 if said is Tag.INIT else self._speaker(state)
         received = state.tags[1 - speaker]
-        loop = self._loop(speaker, state.at[speaker], received, said)
+        sent = self._tag(speaker, state.at[speaker], said)
         taken = self._exchange(speaker, state.at, said)
         if isinstance(taken.action, Blocked):
-            return SessionMove(taken.action, state._replace(over="stuck"), loop)
+            return SessionMove(taken.action, state._replace(over="stuck"), sent)
         tag = taken.action.tag
         following = SessionState(  # `_replace` takes ten times as long
             self._count(state.sent + 1),
@@ -293,18 +300,17 @@ class SessionModel:
             state.predictions,
             state.explanations,
             self._observed(state, speaker, tag),
-            state.loops,
+            state.counted,
             state.over,
         )
-        return SessionMove(taken.action, self._close(following, tag, received), loop)
+        return SessionMove(taken.action, self._close(following, tag, received), sent)
 
-    def _loop(self, speaker: int, at: str, received: str, said: Guard | Tag) -> str:
-        """The tag whose self-loop is taken, where PXP(k) counts it; "" for none."""
+    def _tag(self, speaker: int, at: str, said: Guard | Tag) -> str:
+        """The tag that is sent, where PXP(k) counts it; "" for none."""
         if not isinstance(self.rules, Pxp) or self.rules.k is None:
             return ""
         rows = (row for row in self.both[speaker].leaving(at) if row.guard == said)
-        tag = said.value if isinstance(said, Tag) else next((row.label for row in rows), "")
-        return tag if tag and self.rules.functions.repeats(received, tag) else ""
+        return said.value if isinstance(said, Tag) else next((row.label for row in rows), "")
 
     @cached_property
     def _exchange(self) -> Callable[[int, tuple[str, str], Guard | Tag], Taken]:
@@ -341,14 +347,13 @@ class SessionModel:
     def _close(self, state: SessionState, tag: str, previous: str) -> SessionState:
         if isinstance(self.rules, Pxp):
             return state._replace(over="term") if tag == Tag.TERM else state
-        stopped = self.rules.functions.stops(tag, previous or Tag.INIT)
-        if not self.rules.functions.done(state.sent, self.rules.n, stopped):
+        ending = self.rules.ending_after(state.sent, tag, previous)
+        if ending is None:
             return state
         after = self._closing(state.at)
-        if after is None:
-            return state._replace(over="stuck")
-        why = "bound" if not stopped else "rejected" if tag == Tag.REJECT else "ratified"
-        return state._replace(at=after, over=why)
+        return (
+            state._replace(over="stuck") if after is None else state._replace(at=after, over=ending)
+        )
 
     @cached_property
     def _closing(self) -> Callable[[tuple[str, str]], tuple[str, str] | None]:
@@ -365,19 +370,10 @@ class SessionModel:
 
 
 def _step(
-    move: SessionMove, loops: Loops, data: Data, facts: tuple[bool, ...]
+    move: SessionMove, counted: Values, data: Data, facts: tuple[bool, ...]
 ) -> Step[SessionState]:
     action, (sent, at, tags, _, _, history, _, over), _ = move
-    return Step(action, SessionState(sent, at, tags, *data, history, loops, over), facts)
-
-
-def _looped(loops: Loops, tag: str) -> Loops:
-    """The loops once that on `tag` is taken; "" is none."""
-    if not tag:
-        return loops
-    taken = dict(loops)
-    taken[tag] = taken.get(tag, 0) + 1
-    return tuple(sorted(taken.items()))
+    return Step(action, SessionState(sent, at, tags, *data, history, counted, over), facts)
 
 
 def _put(pair: tuple[T, T], agent: int, value: T) -> tuple[T, T]:

@@ -21,7 +21,7 @@ import asyncio
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count, pairwise
+from itertools import count
 from typing import Generic, NamedTuple, TypeVar
 
 from proofs.core.explore import Model, Step, Trace
@@ -30,7 +30,7 @@ from proofs.sessions.model import AGENTS, SessionModel, SessionState, tag_of
 from proofs.sessions.relational import RelationOutcome, Structure
 from pxp_fsm.automata.actions import Blocked, Say
 from pxp_fsm.errors import PXPError
-from pxp_fsm.protocol.interfaces import Decisions
+from pxp_fsm.protocol.decisions import category
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question, Tag
 from pxp_fsm.protocol.relations import (
     EQUIVALENCE,
@@ -41,7 +41,7 @@ from pxp_fsm.protocol.relations import (
     Outcome,
     digest,
 )
-from pxp_fsm.protocol.rules import Interact, Pxp, Rules
+from pxp_fsm.protocol.rules import Pxp, Rules
 from pxp_fsm.sessions.agent import Agent
 from pxp_fsm.sessions.events import Event
 from pxp_fsm.sessions.session import Session
@@ -275,38 +275,19 @@ class ScriptedSession:
     def _tag(self, step: Step[SessionState]) -> str:
         """What the decision functions make of the answers that are the facts of `step`."""
         match, agree, *revision = step.facts
-        found, number = self._functions.category(match, agree), len(self.history) + 1
-        if isinstance(self._rules, Interact):
-            asked = self._functions.interact_depends_on_change(found, number, self._rules.k)
-            changed = asked and not all(revision)
-            guard = self._functions.interact_guard(found, changed, number, self._rules.k)
-        else:
-            asked = self._functions.pxp_depends_on_learning(found)
-            guard = self._functions.pxp_guard(found, asked and all(revision))
-        if bool(asked) != bool(revision):
+        found, number = category(match, agree), len(self.history) + 1
+        asked = self._rules.depends_on_revision(found, number)
+        guard = self._rules.guard(found, asked and self._rules.revises(all(revision)), number)
+        if asked != bool(revision):
             return f"{guard} without the questions on which it depends"
         sender = self.history[-1].receiver
         rows = self._rules.automaton.leaving(self._session.states[sender])
         tag = next((row.label for row in rows if row.guard == guard), "")
-        tags = [message.tag for message in self.history]
-        loops = list(pairwise(tags)).count((tag, tag))
-        if self._learns and self._functions.repeats(tags[-1], tag):
-            return Tag.TERM if self._functions.exhausted(loops, self._rules.k) else tag
-        return tag
+        return Tag.TERM if tag and self._rules.says_term(self.history, tag) else tag
 
     def _ending(self) -> str:
         """How the session should have ended after its latest message, "" if it should not."""
-        tags = ["", *(message.tag for message in self.history)]
-        if not isinstance(self._rules, Interact):
-            return "term" if tags[-1] == Tag.TERM else ""
-        stopped = self._functions.stops(tags[-1], tags[-2])
-        if not self._functions.done(len(tags) - 1, self._rules.n, stopped):
-            return ""
-        return ("rejected" if tags[-1] == Tag.REJECT else "ratified") if stopped else "bound"
-
-    @property
-    def _functions(self) -> Decisions:
-        return self._rules.functions
+        return (self.history and self._rules.ending(self.history)) or ""
 
     def _fresh(
         self, received: Answer, own: Answer, y: RelationOutcome, e: RelationOutcome, *, second: bool

@@ -114,8 +114,8 @@ class PartialOrder:
             match known[name]:
                 case AllEnded():
                     self._ended = True
-                case AtState(place, state):
-                    self._states.add((place, state))
+                case AtState(place, states):
+                    self._states.update((place, state) for state in states)
                 case Empty(link) | Full(link) | Has(link):
                     self._links.add(composition.encoding.links.index(link))
         self._alone = [self._acts_alone(place) for place in range(len(composition.encoding.fields))]

@@ -1,6 +1,7 @@
 """What formulas can say of a system: where members are, what is on its way, what just happened.
 
-Of a state: `hub@IDLE` (or by its number, `1@IDLE`), `ended` (every member is in an end state), and
+Of a state: `hub@IDLE` (or by its number, `1@IDLE`), `ended` (every member is in an end state), of
+parameters and registers that it was given `hub.tries<=most` and `hub.late` (or `1.late`), and
 of the buffer from hub to left `hub:left@empty`, `hub:left@full`, `hub:left@has.TASK`. Of the step
 that led to it: `hub.TASK` (hub sent TASK; `1.TASK` too), `hub:left.TASK` (to left), `hub:READY`
 (by a row with that guard; `1:READY` too), `left?TASK` (left received TASK), `hub:left?TASK` (from
@@ -11,15 +12,19 @@ vocabulary of the system; what it means is a value of one of the types here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
+from functools import partial
+from operator import itemgetter
 from typing import NamedTuple
 
 from proofs.core.explore import Step
 from proofs.logic.formulas import And, Atom, Formula, Not, Or, Truth
 from proofs.systems.product import Action, Composition, Move
 from pxp_fsm.automata.actions import Choose, Decide, Deliver, Exchange, External, Send
-from pxp_fsm.automata.automaton import Kind
+from pxp_fsm.automata.automaton import Automaton, Kind
+from pxp_fsm.automata.expressions import Value
 
 Holds = Callable[[int], bool]
 """Whether a proposition holds in a state."""
@@ -32,10 +37,10 @@ class AllEnded:
 
 @dataclass(frozen=True, slots=True)
 class AtState:
-    """A member is in a state."""
+    """A member is in one of these states: the one of that name, or those with such registers."""
 
     place: int
-    state: str
+    states: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +135,9 @@ def test_of(composition: Composition, proposition: OfState) -> Holds:
     match proposition:
         case AllEnded():
             return composition.ended
-        case AtState(place, name):
+        case AtState(place, names):
             own = composition.encoding.fields[place]
-            numbers = {n for n in range(own.mask + 1) if _is_at(composition, place, n, name)}
+            numbers = {n for n in range(own.mask + 1) if _is_at(composition, place, n, names)}
             return lambda state: own.of(state) in numbers
     number = composition.encoding.links.index(proposition.link)
     field, contents = composition.encoding.buffers[number], composition.encoding.contents[number]
@@ -146,10 +151,10 @@ def test_of(composition: Composition, proposition: OfState) -> Holds:
             return lambda state: tag in contents.known[field.of(state)]
 
 
-def _is_at(composition: Composition, place: int, number: int, name: str) -> bool:
+def _is_at(composition: Composition, place: int, number: int, names: Set[str]) -> bool:
     return (
         number < composition.encoding.sizes[place]
-        and composition.encoding.state_name(place, number) == name
+        and composition.encoding.state_name(place, number) in names
     )
 
 
@@ -158,7 +163,7 @@ def bits_of(composition: Composition, proposition: OfState) -> int:
     match proposition:
         case AllEnded():
             return sum(field.bits for field in composition.encoding.fields)
-        case AtState(place, _):
+        case AtState(place):
             return composition.encoding.fields[place].bits
         case Empty(link) | Full(link) | Has(link, _):
             return composition.encoding.buffers[composition.encoding.links.index(link)].bits
@@ -238,13 +243,65 @@ def _of_states(composition: Composition) -> Iterator[tuple[str, OfState]]:
     for place, member in enumerate(composition.system.members):
         for state in member.automaton.states:
             for subject in (member.name, str(place + 1)):
-                yield f"{subject}@{state.name}", AtState(place, state.name)
+                yield f"{subject}@{state.name}", AtState(place, frozenset({state.name}))
+        for name, states in _of_values(member.automaton):
+            for subject in (member.name, str(place + 1)):
+                yield f"{subject}{name}", AtState(place, frozenset(states))
     for link in composition.encoding.links:
         name = composition.encoding.link_name(link)
         yield from ((f"{name}@empty", Empty(link)), (f"{name}@full", Full(link)))
         yield from (
             (f"{name}@has.{tag}", Has(link, tag)) for tag in composition.encoding.tags(link)
         )
+
+
+def _of_values(automaton: Automaton) -> Iterator[tuple[str, list[str]]]:
+    """What can be said of the values in the states of an unfolded table, and where it is true.
+
+    Numbers are compared with all numbers that a register has, and with the parameters.
+    """
+    held = {state.name: dict(state.values) for state in automaton.states if state.base}
+    for base in dict.fromkeys(state.base for state in automaton.states if state.base):
+        yield f"@{base}", [state.name for state in automaton.states if state.base == base]
+    names = dict.fromkeys(name for values in held.values() for name in values)
+    for name in names:
+        found = {values[name] for values in held.values()}
+        numbers = [value for value in found if type(value) is int]
+        if not numbers:
+            for value in found:
+                label = f".{name}" if value is True else f".{name}={value}"
+                if value is not False:
+                    yield label, [at for at, values in held.items() if values[name] == value]
+            continue
+        others: dict[str, Callable[[Mapping[str, Value]], Value]] = {
+            str(number): partial(_constant, number)
+            for number in range(min(0, *numbers, 0), max(numbers) + 2)
+        }
+        others |= {other: itemgetter(other) for other in names if other != name}
+        for sign, compared in _SIGNS.items():
+            for other, read in others.items():
+                yield (
+                    f".{name}{sign}{other}",
+                    [
+                        at
+                        for at, values in held.items()
+                        if type(read(values)) is int and compared(values[name], read(values))
+                    ],
+                )
+
+
+def _constant(number: int, _values: object) -> int:
+    return number
+
+
+_SIGNS = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "<": operator.lt,
+    ">": operator.gt,
+    "=": operator.eq,
+    "!=": operator.ne,
+}
 
 
 def _of_steps(composition: Composition) -> Iterator[tuple[str, OfStep]]:

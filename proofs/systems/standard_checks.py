@@ -109,7 +109,17 @@ class StandardChecks:
     def _kind_of(self, place: int, row: Transition) -> tuple[object, ...]:
         """What a row shares with those that are it by another name, where symmetry is used."""
         partner = self._alike[self._system.places[row.partner]] if row.partner else ""
-        return (self._alike[place], row.source, row.kind, row.label, row.target, partner)
+        source, target = (self._written[place].get(at, at) for at in (row.source, row.target))
+        return (self._alike[place], source, row.kind, row.label, target, partner)
+
+    @cached_property
+    def _written(self) -> tuple[dict[str, str], ...]:
+        """By member, the states of an unfolded table as the table is written: a row is taken where
+        it is taken with some registers."""
+        return tuple(
+            {state.name: state.base for state in member.automaton.states if state.base}
+            for member in self._system.members
+        )
 
     @cached_property
     def _alike(self) -> tuple[int, ...]:
@@ -263,7 +273,8 @@ class StandardChecks:
         return ended and any(row.kind is Kind.SEND for row in rows)
 
     def _row_in_words(self, place: int, row: Transition) -> str:
-        return f"row {row.row} of {self._system.members[place].name} ({row.source} {row.action})"
+        source = self._written[place].get(row.source, row.source)
+        return f"row {row.row} of {self._system.members[place].name} ({source} {row.action})"
 
 
 def _receives(move: Move, place: int) -> bool:

@@ -94,20 +94,22 @@ class _Row:
     factors: dict[Atom, int]
 
 
-def refute(atoms: Iterable[Atom]) -> dict[Atom, int] | None:
+def refute(atoms: Iterable[Atom], most: int = _MOST_ROWS) -> dict[Atom, int] | None:
     """Positive factors by which the sum of some `atoms` is a constant above 0; else None.
 
     Then no numbers satisfy them all. None says that rational numbers do, or that the elimination
-    was given up; whole numbers may be missing all the same.
+    was given up with more than `most` rows; whole numbers may be missing all the same.
     """
-    eliminated = _eliminate(atoms)
+    eliminated = _eliminate(atoms, most)
     if not isinstance(eliminated, dict):
         return None
     divisor = gcd(*eliminated.values())
     return {one: factor // divisor for one, factor in eliminated.items()}
 
 
-def _eliminate(atoms: Iterable[Atom]) -> dict[Atom, int] | list[tuple[str, list[_Row]]] | None:
+def _eliminate(
+    atoms: Iterable[Atom], most: int = _MOST_ROWS
+) -> dict[Atom, int] | list[tuple[str, list[_Row]]] | None:
     """The factors of a contradiction; or the names in the order of elimination, each with the rows
     that bound it; None where there were too many.
 
@@ -129,9 +131,9 @@ def _eliminate(atoms: Iterable[Atom]) -> dict[Atom, int] | list[tuple[str, list[
         below = [row for row in rows if row.terms.get(name, 0) < 0]
         done.append((name, above + below))
         rows = [row for row in rows if name not in row.terms]
-        rows += [_without(name, one, other) for one in above for other in below]
-        if len(rows) > _MOST_ROWS:
+        if len(rows) + len(above) * len(below) > most:
             return None
+        rows += [_without(name, one, other) for one in above for other in below]
 
 
 def _products(rows: Iterable[_Row], name: str) -> int:

@@ -16,9 +16,9 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-from pxp_fsm.automata.expressions import Expression
+from pxp_fsm.automata.expressions import Expression, Value
 from pxp_fsm.automata.rules import Rules, meaning_of
-from pxp_fsm.errors import Fault, GuardError, NotEnabled, TableError, UsageError
+from pxp_fsm.errors import Fault, GuardError, NotEnabled, TableError
 
 Valuation = Mapping[str, bool]
 """The truth of every guard that a state declares: exactly one is true."""
@@ -70,11 +70,17 @@ def happening(name: str) -> Trigger:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A state; where guards leave it, exactly one of `guards` is true when it must decide."""
+    """A state; where guards leave it, exactly one of `guards` is true when it must decide.
+
+    In an unfolded table (`unfolding`) `base` is the state of the table as it is written, and
+    `values` what parameters and registers hold here.
+    """
 
     name: str
     about: str = ""
     guards: tuple[str, ...] = ()
+    base: str = ""
+    values: tuple[tuple[str, Value], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,17 +296,22 @@ class Automaton:
         rows = tuple(replace(t, partner=names.get(t.partner, t.partner)) for t in self.transitions)
         return replace(self, transitions=rows)
 
-    def refuse_rules(self) -> None:
-        """Raise `UsageError` where rules of the table decide: systems do not carry them out yet.
+    @property
+    def counts(self) -> bool:
+        """Whether which rows may be taken depends on parameters or registers."""
+        rules = self.rules
+        ruled = (row.when is not None for row in self.transitions)
+        return bool(rules.parameters or rules.registers) or any(ruled)
 
-        A table that was checked or run as if it had none would be another one.
-        """
-        if self.rules or any(row.when is not None for row in self.transitions):
-            raise UsageError(
-                f"table {self.name} decides by rules (when, do, parameters, registers), which "
-                f"neither checks nor sessions of systems carry out yet; leave them out, or use "
-                f"Automaton.rules by itself"
-            )
+    def without_rules(self) -> Automaton:
+        """The same states and rows, whoever decides: guards are free, and so are events."""
+        if not self.rules and not any(row.when for row in self.transitions):
+            return self
+        rows = (
+            Transition(t.row, t.source, t.target, t.guard, t.kind, t.label, t.partner)
+            for t in self.transitions
+        )
+        return replace(self, transitions=tuple(rows), rules=Rules())
 
     @cached_property
     def fingerprint(self) -> str:

@@ -11,7 +11,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from itertools import combinations
 from types import MappingProxyType
 from typing import Any, Literal, Protocol
 
@@ -23,7 +22,6 @@ from pxp_fsm.automata.arithmetic import (
     atom,
     cases,
     linear,
-    refute,
     value_in,
     whole_numbers,
 )
@@ -42,6 +40,7 @@ from pxp_fsm.automata.expressions import (
     compiled_choice,
     compiled_update,
     enumeration,
+    evaluate,
     name_problem,
     names_in,
     parse_expression,
@@ -218,9 +217,9 @@ class Rules:
         """The oracle to ask next in `state`, or the guard that is true whatever the others say.
 
         `known` are the values of the parameters, the registers and the oracles that have answered.
-        Asked is the first oracle of the table, of those that are open, on which the decision still
-        depends: with which some answers to the others give one guard, and with another answer, a
-        second guard.
+        Nothing is asked once all answers that are left would give the same guard. Until then it is
+        the first oracle that is met when the guards are evaluated in the order of the state, each
+        from left to right and no further than needed.
         """
         return self._next_question(state, tuple(known.items()))
 
@@ -229,22 +228,31 @@ class Rules:
         return lru_cache(maxsize=1024)(self._found_question)
 
     def _found_question(self, state: str, known: tuple[tuple[str, Value], ...]) -> Oracle | str:
-        choices, rest = self._choices(self.deciding[state])
         values = dict(known)
+        guards = self.possible(state, values)
+        if len(guards) == 1:
+            return guards[0]
+        choices, _ = self._choices(self.deciding[state])
+        try:
+            for _, when in choices:
+                evaluate(when, values)
+        except KeyError as missing:
+            oracle = next((one for one in self.oracles if one.name == missing.args[0]), None)
+            if oracle is not None:
+                return oracle
+        missing_names = ", ".join(name for name in self.stored if name not in values)
+        raise GuardError(f"what is decided in state {state} depends on {missing_names}; set it")
+
+    def possible(self, state: str, known: Mapping[str, Value]) -> tuple[str, ...]:
+        """The guards that may be true in `state`, of what is not `known` whatever it is."""
+        choices, rest = self._choices(self.deciding[state])
 
         def chosen(case: Case) -> str:
-            names = (guard for guard, when in choices if value_in(when, case, values) is True)
+            names = (guard for guard, when in choices if value_in(when, case, known) is True)
             return next(names, rest)
 
-        found = list(cases(chosen, self.bounds))
-        if len({guard for _, guard in found}) == 1:
-            return found[0][1]
-        different = [(one, other) for (one, a), (other, b) in combinations(found, 2) if a != b]
-        for oracle in self.oracles:
-            if any(_differ_by(oracle.name, one, other) for one, other in different):
-                return oracle
-        missing = ", ".join(name for name in self.stored if name not in values)
-        raise GuardError(f"what is decided in state {state} depends on {missing}; give a value")
+        found = {guard for _, guard in cases(chosen, self.bounds)}
+        return tuple(guard for guard in self.deciding[state] if guard in found)
 
     def when(self, row: RuledRow, values: Values) -> bool:
         """Whether an unguarded row may be taken; `values` are those of `stored`, or of `names`."""
@@ -301,7 +309,7 @@ class Rules:
     def meaning(self) -> list[str]:
         """What the rules mean, one line each, with definitions replaced by what they mean.
 
-        The order of oracles counts, for it is that in which they are asked.
+        The orders of oracles and of a state's guards count: by them it is asked.
         """
         lines = [f"asks {self.asks}"] if self.oracles and self.asks != "each" else []
         for one in self._declared:
@@ -313,6 +321,7 @@ class Rules:
             elif isinstance(one, Oracle):
                 more = f" {self.oracles.index(one)} {one.relation} {' '.join(one.roles)}"
             lines.append(f"{kind} {one.name}: {one.type}{bound}{more}".rstrip())
+        lines += [f"decides {state}: {' '.join(some)}" for state, some in self.deciding.items()]
         lines += [
             f"guard {name}: {ELSE if when is None else str_of(when, expanded=True)}"
             for name, when in self.whens.items()
@@ -331,24 +340,6 @@ def meaning_of(row: RuledRow) -> str:
     found += "".join(f" {name} = {str_of(one, expanded=True)}" for name, one in row.do)
     found += "" if row.carry == "new" else f" carry {row.carry}"
     return found + ("" if row.by == "world" else f" by {row.by}")
-
-
-def _differ_by(name: str, one: Case, other: Case) -> bool:
-    """Whether values of all names but `name` belong to both cases, which exclude each other.
-
-    Then they can be told apart by `name` alone: as a number it may have another value in each.
-    """
-    alike = (
-        one.values.get(each, value) == value for each, value in other.values.items() if each != name
-    )
-    return (
-        all(alike) and refute([*one.atoms, *(_renamed(each, name) for each in other.atoms)]) is None
-    )
-
-
-def _renamed(form: Atom, name: str) -> Atom:
-    terms = ((f"{each}'" if each == name else each, times) for each, times in form.terms)
-    return Linear(tuple(sorted(terms)), form.constant)
 
 
 def value_problem(value: object, type_: Type, minimum: int | None = None) -> str | None:

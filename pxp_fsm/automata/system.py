@@ -5,17 +5,20 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, groupby, pairwise
 from pathlib import Path
+from types import MappingProxyType
 
 from pxp_fsm.automata.automaton import Automaton, Kind, Transition
 from pxp_fsm.automata.channels import SYNCHRONOUS, Channel, parse_channel
+from pxp_fsm.automata.rules import Parameter
 from pxp_fsm.automata.soundness import UNRECEIVED, check_peers
 from pxp_fsm.automata.system_files import SystemFile, in_table, is_system_file, read_system
 from pxp_fsm.automata.tables import load_automaton, table_called
+from pxp_fsm.automata.unfolding import unfolded
 from pxp_fsm.documents import located, text_of
 from pxp_fsm.errors import Fault, TableError, UsageError
 
@@ -99,6 +102,39 @@ class System:
         given = parse_channel(channel) if isinstance(channel, str) else channel
         return replace(self, channel=given)
 
+    def with_parameters(self, given: Mapping[str, object]) -> System:
+        """The system whose members decide and count by their rules, with these parameters.
+
+        The registers are in the states (`unfolding.unfolded`). Without parameters rules are not
+        looked at: whoever decides, all that can happen is more than what the rules allow.
+
+        >>> import pxp_fsm as pxp
+        >>> system = pxp.System.load("m=interact", "h=interact")
+        >>> [len(one.automaton.states) for one in system.with_parameters({"n": 2, "k": 1}).members]
+        [20, 20]
+
+        Raises `UsageError` for a parameter that no table has, and as `unfolded` does.
+        """
+        known = {one.name for each in self.members for one in each.automaton.rules.parameters}
+        unknown = [name for name in given if name not in known]
+        if unknown:
+            there = ", ".join(sorted(known)) or "none"
+            said = f"no table of {self.name} has a parameter {unknown[0]}; there are: {there}"
+            raise UsageError(said, "parameters")
+        members = (
+            replace(one, automaton=unfolded(one.automaton, _of(one.automaton, given)))
+            for one in self.members
+        )
+        return replace(self, members=tuple(members))
+
+    def by_rules(self, given: Mapping[str, object] = MappingProxyType({})) -> System:
+        """The system as a session runs it: `with_parameters`, or itself where no table counts.
+
+        Guards by themselves are decided by the members, who may be asked to follow the rules.
+        """
+        counts = any(one.automaton.counts for one in self.members)
+        return self.with_parameters(given) if counts or given else self
+
     def __post_init__(self) -> None:
         if not isinstance(self.members, tuple) or not all(
             isinstance(member, Member) for member in self.members
@@ -107,13 +143,14 @@ class System:
                 "a system is made of tables by System.load: System.load(client, server), or "
                 'System.load("author.toml", "hub=hub.toml")'
             )
-        for member in self.members:
-            member.automaton.refuse_rules()
+        if any(one.automaton.states[0].base for one in self.members):
+            return  # unfolded: what the rules never let a member send need not be received
         if self.free_names:
             for left, right in pairwise(self.members):
                 check_peers(left.automaton, right.automaton)
             return
-        found = _once(_problems_of_names(self)) or _once(_problems_of_rows(self))
+        found = _once(_problems_of_names(self)) or _once(_problems_of_parameters(self))
+        found = found or _once(_problems_of_rows(self))
         found = found or tuple(_problems_of_links(self))
         if found:
             raise TableError(found)
@@ -268,6 +305,11 @@ class System:
         return self.members[receiver].automaton.receives(state, tag, self.members[sender].name)
 
 
+def _of(automaton: Automaton, given: Mapping[str, object]) -> dict[str, object]:
+    names = {one.name for one in automaton.rules.parameters}
+    return {name: value for name, value in given.items() if name in names}
+
+
 _OPPOSITE = {Kind.SEND: Kind.RECEIVE, Kind.RECEIVE: Kind.SEND}
 
 
@@ -354,6 +396,20 @@ def _problems_of_names(system: System) -> Iterator[Fault]:
         else:
             continue
         yield Fault(("members", place, "name"), said)
+
+
+def _problems_of_parameters(system: System) -> Iterator[Fault]:
+    """Parameters that two tables declare in two ways: they are one, for all members."""
+    declared = dict[str, tuple[str, Parameter]]()
+    for place, member in enumerate(system.members):
+        for one in member.automaton.rules.parameters:
+            first, other = declared.setdefault(one.name, (member.automaton.name, one))
+            if other != one:
+                said = (
+                    f"{first} and {member.automaton.name} declare the parameter {one.name} in two "
+                    f"ways; it is one for all members: declare it alike, or call one otherwise"
+                )
+                yield Fault(("members", place, "table"), said, "other-parameter", one.name)
 
 
 def _problems_of_rows(system: System) -> Iterator[Fault]:

@@ -108,13 +108,14 @@ def _is_small(path: Path) -> bool:
         return False
 
 
-BUILTIN = ("interact", "pxp", "pxp_hang_up")
+BUILTIN = ("interact", "pxp", "pxp_hang_up", "pxp_k")
 """The protocols' automata that come with the package."""
 
 VALIDATED = {
-    "interact": "4fb901ad2789c2e189fefd93f19cbc49971306e01bd3c382b35d779966686ca3",
-    "pxp": "2cbbc8cb45ad3590a595db824965cd16d7600ad500b90652b99cb3c931806952",
-    "pxp_hang_up": "4ac43ed086f217e8026e45afbf60a7510053313ed6bfc613b5aef7e455930d7c",
+    "interact": "7e48b824a15430fcc3d174e6f947ce488661f2b0d9b96d35372b28dbbc412ab4",
+    "pxp": "96d4ec6c2af86a768357ff6fc31371b43243dcfe1b66cb6d22d6253525487af0",
+    "pxp_hang_up": "18eed1dcbc270bb915a3b6d2db283768093bca9d7d973e11bdcab7ff0b142346",
+    "pxp_k": "371a8ba129a980b9960158b94a93f2c22544ecbd366cab5009645becdb278ce2",
 }
 """SHA-256 (hex) of the files that come with the package and were found to be without a fault.
 
@@ -202,18 +203,20 @@ def build_automaton(
     final: Iterable[str] = (),
     initial: str | None = None,
     states: Mapping[str, str] = MappingProxyType({}),
-    guards: Mapping[str, str] = MappingProxyType({}),
+    guards: Mapping[str, str | Mapping[str, str]] = MappingProxyType({}),
     title: str = "",
     note: str = "",
     peer: str = "",
     payloads: Mapping[str, Any] = MappingProxyType({}),
+    **rules: Mapping[str, Any],
 ) -> Automaton:
     """An automaton from rows in Python, checked as a file is.
 
     A row has the keys of a file's: `from`, `to`, one of `send`, `receive` and `event`, and where
     they apply `guard`, `partner` and `number`. The states are those of the rows, in their order;
     `initial` is the first of them unless it is named. `states` and `guards` say what they mean,
-    `payloads` which JSON Schema fits what a tag carries.
+    `payloads` which JSON Schema fits what a tag carries. `rules` are the sections of a file by
+    which a table decides and counts: `parameters`, `registers`, `oracles`, `let`, `each`.
 
     >>> import pxp_fsm as pxp
     >>> pxp.build_automaton(
@@ -254,6 +257,7 @@ def build_automaton(
         "guards": dict.fromkeys(used, "") | dict(guards),
         "note": note,
         "payloads": dict(payloads),
+        **rules,
     }
     if peer:
         raw["peer"] = peer

@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from proofs.check import answer
-from proofs.claims.certificates import Certificate
 from proofs.claims.system_certificates import SystemCertificate
 from proofs.core.results import table
+from proofs.rules.certificates import RulesCertificate
 from pxp_fsm.cli.options import check as options
 from pxp_fsm.cli.presentation import results
 from pxp_fsm.cli.presentation.text import printable
@@ -52,12 +52,14 @@ def tables(request: options.CheckTables) -> int:
 
 
 def _written(
-    certificates: Iterable[Certificate | SystemCertificate], request: options.CheckTables
+    certificates: Iterable[RulesCertificate | SystemCertificate],
+    request: options.CheckTables,
 ) -> Iterator[Path]:
     """Write the certificates to where they are wanted; gives the files."""
     for one in certificates:
-        if isinstance(one, SystemCertificate) and request.certificate is not None:
+        if isinstance(one, RulesCertificate) and one.filename:
+            if request.certificates is not None:
+                request.certificates.mkdir(parents=True, exist_ok=True)
+                yield one.write(request.certificates)
+        elif request.certificate is not None:
             yield one.write(request.certificate)
-        elif isinstance(one, Certificate) and request.certificates is not None:
-            request.certificates.mkdir(parents=True, exist_ok=True)
-            yield one.write(request.certificates)

@@ -122,6 +122,8 @@ def _machine() -> Iterator[DoctorLine]:
     remark = "" if tried else "pxp-fsm is tried on Linux alone; see README, Platforms"
     yield DoctorLine("base", "pxp-fsm", "", f"{__version__} in {HOME}")
     yield DoctorLine("base", "Python", "", platform.python_version())
+    checker = str(HOME / "proofs" / "recheck.py")
+    yield DoctorLine("base", "recheck", "python -I -S PATH checks certificates", checker)
     yield DoctorLine("base", "platform", "", platform.platform(), remark)
 
 

@@ -56,8 +56,9 @@ This archive was written by pxp-fsm {version}. Check it with
 
 manifest.json lists every file with its SHA-256, each run with its mark, and the versions that made
 it. For each run there are: the recorded sessions (sessions.jsonl; pxp import reads them), the plan,
-the prompts, the automaton, its certificate (python -m proofs.recheck certificate.json
-automaton.toml), what is known of the data, and Table 1. report/ has the page, tables and figures.
+the prompts, the automaton, its certificate (python -I -S PATH certificate.json
+automaton.toml; pxp doctor says the path of the checker), what is known of the data, and Table 1.
+report/ has the page, tables and figures.
 """
 
 
@@ -135,7 +136,8 @@ def _files_of(board: SqlBlackboard, record: RunRecord, place: Path) -> Iterator[
     yield "plan.json", as_json(json.loads(record.plan))
     yield TABLE, table1(board, record.run)
     rules = plan.rules()
-    table = resources.files("pxp_fsm.automata").joinpath("data", f"{rules.automaton.name}.toml")
+    proved = certificates.proved_table(rules) or rules.automaton
+    table = resources.files("pxp_fsm.automata").joinpath("data", f"{proved.name}.toml")
     yield "automaton.toml", table.read_bytes()
     for session in board.sessions(record.run, limit=1):
         found = certificates.coverage(rules, session.assumptions)
@@ -349,7 +351,8 @@ def _check_certificate(
             said = f"its automaton {session.automaton} is not the one of this version"
             checked.unknown.append(IntegrityProblem(where, f"certificate: {said}"))
             return
-        draft = place / f"{rules.name}-{rules.automaton.fingerprint[:12]}.json"
+        proved = certificates.proved_table(rules) or rules.automaton
+        draft = place / certificates.filename_of(proved)
         draft.write_bytes(certificate)
         found = certificates.coverage(rules, session.assumptions, [place])
         if found is None:

@@ -56,7 +56,7 @@ from pxp_fsm.sessions.agent import Members
 from pxp_fsm.sessions.events import Event, Faults
 from pxp_fsm.sessions.learning import Keep
 from pxp_fsm.sessions.pending import Chance, EventSource
-from pxp_fsm.sessions.session import Session
+from pxp_fsm.sessions.session import Session, refuse_counting
 from pxp_fsm.tasks.task import MACHINE, DataRow, DataSet, Task
 
 _PARTS = 256
@@ -466,6 +466,7 @@ class SystemOpening:
     ) -> None:
         self.file = file
         self.system: System = system_in(file)
+        refuse_counting(self.system)
         self.respondents = dict(respondents)
         self.sessions = sessions
         self.seed = seed

@@ -1,23 +1,31 @@
-"""The rules of the two protocols for sessions: table, decision functions, stop rule.
+"""The two protocols as sessions follow them: their tables decide, by rules, and say when to stop.
 
 Sources: arXiv 2410.20600, Procedures 1-3 (INTERACT); arXiv 2301.01819 as cited there (PXP).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import pairwise
+from functools import lru_cache, reduce
 from typing import NamedTuple
 
 from pxp_fsm import defaults
-from pxp_fsm.automata.automaton import Automaton
+from pxp_fsm.automata.automaton import Automaton, Kind
+from pxp_fsm.automata.expressions import Value, names_in, str_of
+from pxp_fsm.automata.rules import Rules as TableRules
+from pxp_fsm.automata.rules import Values
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import UsageError
-from pxp_fsm.protocol import decisions
-from pxp_fsm.protocol.decisions import GUARDS, Category, Guard
-from pxp_fsm.protocol.interfaces import Decisions
+from pxp_fsm.protocol.decisions import (
+    GUARDS,
+    Category,
+    Guard,
+    check_bound,
+    check_bounds,
+    concluded,
+)
 from pxp_fsm.protocol.messages import Message, Tag
 
 TermPolicy = Callable[[str, str], bool]
@@ -37,6 +45,9 @@ class Role(StrEnum):
 
 
 MATCH, AGREE = "MATCH", "AGREE"
+COUNTER = "j"
+"""The register that counts the messages so far."""
+
 CATEGORY = (Role.RECEIVED, Role.OWN)
 """What MATCH and AGREE compare for the category of a received pair."""
 
@@ -79,9 +90,10 @@ FAULTS = (Ending.NO_ANSWER, Ending.LATE, Ending.BROKEN)
 class Interact:
     """INTERACT: at most `n` messages, REJECT only after message `k`.
 
-    The papers' experiments use n = 10; their code k = 3. `table` and `functions` are put in place
-    of the protocol's own table and decision functions: variants of INTERACT, with its tags and
-    guards. Raises `UsageError` for n < 1 or k < 1, and for the table of another protocol.
+    The papers' experiments use n = 10; their code k = 3. `table` is put in place of the protocol's
+    own: a variant of INTERACT, with its tags and guards; one without rules decides by INTERACT's.
+    Raises `UsageError` for n or k that is no `int` of at least 1, and for the table of another
+    protocol.
 
     >>> import pxp_fsm as pxp
     >>> pxp.Interact(n=10, k=3).name
@@ -91,11 +103,10 @@ class Interact:
     n: int = defaults.N
     k: int = defaults.K
     table: Automaton | None = field(default=None, repr=False, hash=False)
-    functions: Decisions = field(default=decisions, repr=False)
 
     def __post_init__(self) -> None:
-        self.functions.check_bounds(self.n, self.k)
-        _check_table(self.table, "Interact")
+        check_bounds(self.n, self.k)
+        _check_table(self, "Interact")
 
     @property
     def name(self) -> str:
@@ -106,30 +117,35 @@ class Interact:
         return self.table or builtin("interact")
 
     @property
+    def ruled(self) -> Automaton:
+        """The table whose rules decide: one's own, or INTERACT's where that has none."""
+        return _ruled(self.table, "interact")
+
+    @property
     def asks_each_time(self) -> bool:
-        """INTERACT asks its respondent anew for each message, having learned from each."""
-        return True
+        """Whether the respondent is asked anew for each message, having learned from each."""
+        return self.ruled.rules.asks == "each"
 
     def depends_on_revision(self, found: Category, number: int) -> bool:
         """Whether the guard depends on Changed in this category, at this message."""
-        return self.functions.interact_depends_on_change(found, number, self.k)
+        return _depends_on_revision(self, found, number)
 
     @property
     def revision(self) -> tuple[Role, Role]:
         """What is compared for Changed: the fresh answer with one's previous one."""
-        return Role.NEW, Role.OWN
+        return _revision(self.ruled.rules)
 
     def revises(self, holds: bool) -> bool:
         """Changed: the pairs of `revision` do not match, or do not agree."""
         return not holds
 
-    def carries(self, _guard: str | None) -> Role:
-        """Which pair a message carries: the fresh one, always."""
-        return Role.NEW
+    def carries(self, guard: str | None) -> Role:
+        """Which pair a message under `guard` carries."""
+        return _carried(self.ruled, guard)
 
     def guard(self, found: Category, revises: bool, number: int) -> Guard:
         """The guard that is true at message `number`."""
-        return self.functions.interact_guard(found, revises, number, self.k)
+        return _decided(self, found, holds=not revises, number=number)
 
     def allowed(self, number: int) -> tuple[Guard, ...]:
         """The guards that some outcome of MATCH, AGREE and revision makes true at a message."""
@@ -145,14 +161,31 @@ class Interact:
 
     def ending(self, history: Sequence[Message]) -> Ending | None:
         """Why the schedule closes the session after `history`, or None if it goes on."""
-        tag = history[-1].tag
-        previous = history[-2].tag if len(history) > 1 else Tag.INIT
-        stopped = self.functions.stops(tag, previous)
-        if not self.functions.done(len(history), self.n, stopped):
+        previous = history[-2].tag if len(history) > 1 else ""
+        return self.ending_after(len(history), history[-1].tag, previous)
+
+    def ending_after(self, sent: int, tag: str, previous: str) -> Ending | None:
+        """The same after `sent` messages, the last two with these tags; "" is no message."""
+        if not self.closes(sent, tag, previous):
             return None
-        if not stopped:
-            return Ending.BOUND
-        return Ending.REJECTED if tag == Tag.REJECT else Ending.RATIFIED
+        if tag == Tag.REJECT:
+            return Ending.REJECTED
+        stopped = tag == Tag.RATIFY and (previous == Tag.RATIFY or sent < self.n)
+        return Ending.RATIFIED if stopped else Ending.BOUND
+
+    def closes(self, sent: int, tag: str, previous: str) -> bool:
+        """Whether the session is over after `sent` messages, the last with `tag`.
+
+        `previous` is the tag before it, "" where there is none. Both agents see the same messages,
+        so both close, by the urgent row of the table.
+        """
+        table, rules = self.ruled, self.ruled.rules
+        stored = tuple(_stored(self, sent - 1 if previous else sent).values())
+        for label in filter(None, (previous, tag)):
+            rows = [row for row in table.transitions if row.kind is Kind.RECEIVE]
+            row = next((row for row in rows if row.label == label), rows[0])
+            stored = (*stored[: len(rules.parameters)], *rules.step(row, stored))
+        return any(rules.when(row, stored) for row in table.transitions if row.urgent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +193,9 @@ class Pxp:
     """PXP, unbounded, or PXP(k): each self-loop on a tag is taken at most `k` times.
 
     `term` decides when an agent answers with TERM; `hang_up`, off by default, when one sends TERM
-    right after its own message (tag sent, tag that it answered). `table` and `functions` are put in
-    place of the protocol's own: variants of PXP, with its tags and guards. Raises `UsageError` for
-    k < 1, and for the table of another protocol.
+    right after its own message (tag sent, tag that it answered). `table` is as in `Interact`.
+    Raises `UsageError` for a k that is no `int` of at least 1, and for the table of another
+    protocol.
 
     >>> import pxp_fsm as pxp
     >>> pxp.Pxp(k=2).name
@@ -170,16 +203,14 @@ class Pxp:
     """
 
     k: int | None = None
-    term: TermPolicy = decisions.concluded
+    term: TermPolicy = concluded
     hang_up: TermPolicy | None = None
     table: Automaton | None = field(default=None, repr=False, hash=False)
-    functions: Decisions = field(default=decisions, repr=False)
 
     def __post_init__(self) -> None:
         if self.k is not None:
-            meaning = "PXP(k) takes each self-loop at most k times, and k is"
-            self.functions.check_bound(self.k, meaning)
-        _check_table(self.table, "Pxp")
+            check_bound(self.k, "PXP(k) takes each self-loop at most k times, and k is")
+        _check_table(self, "Pxp")
 
     @property
     def name(self) -> str:
@@ -195,30 +226,35 @@ class Pxp:
         return self.table or builtin("pxp_hang_up" if self.hang_up else "pxp")
 
     @property
-    def asks_each_time(self) -> bool:
-        """PXP asks its respondent once, and again after it has learned."""
-        return False
+    def ruled(self) -> Automaton:
+        """The table whose rules decide: one's own, or PXP's where that has none."""
+        return _ruled(self.table, "pxp")
 
-    def depends_on_revision(self, found: Category, _number: int) -> bool:
+    @property
+    def asks_each_time(self) -> bool:
+        """Whether the respondent is asked for each message: PXP asks again when it has learned."""
+        return self.ruled.rules.asks == "each"
+
+    def depends_on_revision(self, found: Category, number: int) -> bool:
         """Whether the agent LEARNs before it decides."""
-        return self.functions.pxp_depends_on_learning(found)
+        return _depends_on_revision(self, found, number)
 
     @property
     def revision(self) -> tuple[Role, Role]:
         """What is compared for g': one's new pair, after learning, with the received one."""
-        return Role.NEW, Role.RECEIVED
+        return _revision(self.ruled.rules)
 
     def revises(self, holds: bool) -> bool:
         """g': the pairs of `revision` match and agree."""
         return holds
 
     def carries(self, guard: str | None) -> Role:
-        """Which pair a message carries: the new one after learning, else one's own."""
-        return Role.NEW if guard in (Guard.REF, Guard.REV) else Role.OWN
+        """Which pair a message under `guard` carries."""
+        return _carried(self.ruled, guard)
 
-    def guard(self, found: Category, revises: bool, _number: int) -> Guard:
+    def guard(self, found: Category, revises: bool, number: int) -> Guard:
         """The guard that is true."""
-        return self.functions.pxp_guard(found, revises)
+        return _decided(self, found, holds=revises, number=number)
 
     def allowed(self, number: int) -> tuple[Guard, ...]:
         """The guards that some outcome of MATCH, AGREE and revision makes true at a message."""
@@ -233,14 +269,24 @@ class Pxp:
         received = history[-1].tag
         if answer is None:
             return self.term(received, history[-2].tag if len(history) > 1 else "")
-        if not self.functions.repeats(received, answer):
+        if self.k is None:
             return False
-        return self.functions.exhausted(self._loops(history, answer), self.k)
+        return self.forbids(
+            reduce(self.remembers, (one.tag for one in history), self.first), answer
+        )
 
-    def _loops(self, history: Sequence[Message], tag: str) -> int:
-        """How often `tag` has answered itself in `history`."""
-        tags = [message.tag for message in history]
-        return sum(self.functions.repeats(a, b) for a, b in pairwise(tags) if b == tag)
+    @property
+    def first(self) -> Values:
+        """What an agent remembers for PXP(k) before the first message; nothing without k."""
+        return () if self.k is None else builtin(LIMITED).rules.initial
+
+    def remembers(self, registers: Values, tag: str) -> Values:
+        """What it remembers after a message with `tag`, sent or received."""
+        return () if self.k is None else _counted(self.k, registers, tag)
+
+    def forbids(self, registers: Values, tag: str) -> bool:
+        """Whether PXP(k) sends TERM in place of `tag`, which has answered itself k times."""
+        return self.k is not None and tag in _forbidden(self.k, registers)
 
     def hangs_up(self, history: Sequence[Message]) -> bool:
         """Whether the sender of the latest message hangs up right after it."""
@@ -255,6 +301,30 @@ class Pxp:
 
 Rules = Interact | Pxp
 """The protocol that a session follows."""
+
+LIMITED = "pxp_k"
+"""The table of PXP(k): PXP's, in which a guard FULL sends TERM where a tag has been used up."""
+
+
+@lru_cache(maxsize=4096)
+def _counted(k: int, registers: Values, tag: str) -> Values:
+    """The registers of PXP(k) after a message: both agents count each, sent or received."""
+    table = builtin(LIMITED)
+    rows = (row for row in table.transitions if row.kind is Kind.RECEIVE and row.label == tag)
+    row = next(rows, None)
+    return registers if row is None else table.rules.step(row, (k, *registers))
+
+
+@lru_cache(maxsize=4096)
+def _forbidden(k: int, registers: Values) -> frozenset[str]:
+    """The tags whose guards are false now, whatever MATCH and AGREE say: FULL holds instead."""
+    table = builtin(LIMITED)
+    state = next(iter(table.rules.deciding))
+    known = dict(zip(table.rules.stored, (k, *registers), strict=True))
+    possible = table.rules.possible(state, known)
+    return frozenset(
+        row.label for row in table.leaving(state) if row.guard and row.guard not in possible
+    ) - {Tag.TERM}
 
 
 def derive(
@@ -271,29 +341,127 @@ def derive(
     >>> derive(Interact(), 3, [True, False, False])
     <Guard.REV: 'REV'>
     """
-    if len(answers) < 2:
-        return Comparison((MATCH, AGREE)[len(answers)], *CATEGORY)
-    match, agree, *revision = answers
-    found, changes = rules.functions.category(match, agree), False
-    if revises and rules.depends_on_revision(found, number):
-        if all(revision) and len(revision) < 2:
-            return Comparison((MATCH, AGREE)[len(revision)], *rules.revision)
-        changes = rules.revises(all(revision))
-    return rules.guard(found, changes, number)
+    table = rules.ruled.rules
+    state, known = next(iter(table.deciding)), _stored(rules, number)
+    left = list(answers)
+    while True:
+        question = table.next_question(state, known)
+        if isinstance(question, str):
+            return Guard(question)
+        first, second = map(Role, question.roles)
+        if not revises and Role.NEW in question.roles:  # the new pair is one's own
+            known[question.name] = Role.OWN in question.roles
+        elif left:
+            known[question.name] = left.pop(0)
+        else:
+            return Comparison(question.relation, first, second)
 
 
-def _check_table(table: Automaton | None, protocol: str) -> None:
-    """Raise `UsageError` where `table` is of a protocol that sessions do not follow."""
+def _ruled(table: Automaton | None, protocol: str) -> Automaton:
+    return table if table is not None and table.rules.deciding else builtin(protocol)
+
+
+def _stored(rules: Rules, number: int) -> dict[str, Value]:
+    """Parameters and registers before message `number`; of the registers only j, the messages so
+    far, is what it will be: guards read no other one (`_check_table`)."""
+    table, bounds = rules.ruled.rules, {"n": rules.n, "k": rules.k}
+    found: dict[str, Value] = {one.name: bounds[one.name] or 0 for one in table.parameters}
+    for register in table.registers:
+        found[register.name] = number - 1 if register.name == COUNTER else register.initial
+    return found
+
+
+def _answers(rules: Rules, found: Category, holds: bool) -> dict[str, Value]:
+    """What the oracles say in a category; those about a new pair, whether it `holds`."""
+    match, agree = found in (Category.A, Category.B), found in (Category.A, Category.C)
+    return {
+        oracle.name: holds
+        if Role.NEW in oracle.roles
+        else (match if oracle.relation == MATCH else agree)
+        for oracle in rules.ruled.rules.oracles
+    }
+
+
+def _decided(rules: Rules, found: Category, *, holds: bool, number: int) -> Guard:
+    table = rules.ruled.rules
+    values = {**_stored(rules, number), **_answers(rules, found, holds)}
+    return Guard(table.decide(next(iter(table.deciding)), tuple(values.values())))
+
+
+def _depends_on_revision(rules: Rules, found: Category, number: int) -> bool:
+    table = rules.ruled.rules
+    known = _stored(rules, number)
+    roles = {oracle.name: oracle.roles for oracle in table.oracles}
+    for name, answer in _answers(rules, found, holds=True).items():
+        if Role.NEW not in roles[name]:
+            known[name] = answer
+    return not isinstance(table.next_question(next(iter(table.deciding)), known), str)
+
+
+def _revision(table: TableRules) -> tuple[Role, Role]:
+    """The roles that the oracles about a new pair compare."""
+    roles = next(oracle.roles for oracle in table.oracles if Role.NEW in oracle.roles)
+    first, second = map(Role, roles)
+    return first, second
+
+
+def _carried(table: Automaton, guard: str | None) -> Role:
+    rows = (row for row in table.transitions if row.kind is Kind.SEND and row.guard == guard)
+    return Role(next((row.carry for row in rows), Role.NEW))
+
+
+def _check_table(rules: Rules, protocol: str) -> None:
+    """Raise `UsageError` where the table is of a protocol that sessions of two do not follow."""
+    table = rules.table
     if table is None:
         return
     tags = {transition.label for transition in table.transitions}
-    if set(table.guards) <= set(GUARDS) and Tag.INIT in tags:
-        return
-    raise UsageError(
-        f"{table.name} is a protocol of its own, and {protocol}(table=...) takes only a variant of "
-        f"its own table: guards out of {', '.join(GUARDS)}, and the tag INIT. Run another protocol "
-        f"as pxp.Session(system, members) with a pxp.System, or from a file with pxp run"
+    if not set(table.guards) <= set(GUARDS) or Tag.INIT not in tags:
+        problem = f"guards out of {', '.join(GUARDS)}, and the tag INIT"
+    else:
+        problem = _rules_problem(table.rules)
+    if problem:
+        raise UsageError(
+            f"{table.name} is a protocol of its own, and {protocol}(table=...) takes only a "
+            f"variant of its own table: {problem}. Run another protocol as "
+            f"pxp.Session(system, members) with a pxp.System, or from a file with pxp run"
+        )
+
+
+def _rules_problem(table: TableRules) -> str:
+    """What a variant's rules may read, where they read more; else ""."""
+    if not table.deciding:
+        return ""
+    if any(one.name not in ("n", "k") for one in table.parameters):
+        return "the parameters n and k"
+    if any(not oracle.relation for oracle in table.oracles):
+        return "oracles that are relations"
+    registers = {register.name for register in table.registers}
+    read = {name for when in table.whens.values() if when for name in names_in(when)}
+    if read & registers - {COUNTER}:
+        return f"guards that read of the registers {COUNTER} alone, the messages so far"
+    if not _remembers_two(table, registers):
+        return "registers that follow from the last two tags, and from the number of messages"
+    return ""
+
+
+def _remembers_two(table: TableRules, registers: Set[str]) -> bool:
+    """Whether registers hold what the last two tags and the number of messages say.
+
+    One that reads only the tag and the counter knows the last message; one that reads such ones,
+    the last two.
+    """
+    reads = {
+        name: names_in(table.on_message[name]) & registers - {COUNTER}
+        for name in registers - {COUNTER}
+        if name in table.on_message
+    }
+    last = {name for name, read in reads.items() if not read}
+    counts = table.on_message.get(COUNTER)
+    counted = COUNTER not in registers or (
+        counts is not None and str_of(counts) == f"{COUNTER} + 1"
     )
+    return counted and all(read <= last for read in reads.values())
 
 
 def _possible(rules: Rules, number: int) -> tuple[Guard, ...]:

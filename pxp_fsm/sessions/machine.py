@@ -46,11 +46,11 @@ class Machine:
     >>> machine.decide({"RAT": True, "REF": False, "REV": False, "REJ": False}).action
     '+RATIFY'
 
-    It starts in `state`, or else in the table's initial one; `UsageError` where there is no such.
+    It moves as it is told, and evaluates no rules: a session does. It starts in `state`, or else in
+    the initial one of the table; `UsageError` where there is no such.
     """
 
     def __init__(self, automaton: Automaton, state: str | None = None) -> None:
-        automaton.refuse_rules()
         names = [item.name for item in automaton.states]
         self.automaton = automaton
         if state is not None:

@@ -38,6 +38,7 @@ from pxp_fsm.automata.automaton import Transition
 from pxp_fsm.automata.channels import Channel
 from pxp_fsm.automata.system import System
 from pxp_fsm.errors import Refused, UsageError, WrongType, quoted
+from pxp_fsm.protocol.decisions import category, initiator_speaks
 from pxp_fsm.protocol.messages import (
     NOTHING,
     Instance,
@@ -302,7 +303,7 @@ class Schedule:
 
     def due(self, history: Sequence[Message]) -> str:
         """Who sends the next message; an agent that hangs up speaks twice."""
-        begins = self.rules.functions.initiator_speaks(len(history) + 1)
+        begins = initiator_speaks(len(history) + 1)
         if self.rules.hangs_up(history):
             begins = not begins
         return self.names[0 if begins else 1]
@@ -386,7 +387,7 @@ class Schedule:
             first.setdefault(judgement.relation, judgement.outcome is Outcome.YES)
         if MATCH not in first or AGREE not in first:
             return ""
-        return str(self.rules.functions.category(first[MATCH], first[AGREE]))
+        return str(category(first[MATCH], first[AGREE]))
 
     def happened(self, event: Event, moved: Moved) -> None:
         """Whose turn it is follows from the messages."""

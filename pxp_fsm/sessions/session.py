@@ -157,6 +157,7 @@ class Session:
         faults: Faults | None = None,
         events: Mapping[str, EventSource] = MappingProxyType({}),
         follow: Followed = (),
+        parameters: Mapping[str, object] = MappingProxyType({}),
         earlier: Mapping[str, tuple[Episode, ...]] = MappingProxyType({}),
         update_context: ContextFunction | None = None,
         limit: int = defaults.LIMIT,
@@ -176,7 +177,11 @@ class Session:
         self.faults = faults or Faults()
         if isinstance(subject, System):
             _check_unused("a system", earlier=earlier, update_context=update_context)
-            self.system = subject if channel is None else subject.over(channel)
+            if blackboard is not None and policy is None:
+                refuse_counting(subject)
+            # A policy of one's own says itself what follows from the rules, as Schedule does.
+            ruled = subject.by_rules(parameters) if policy is None or parameters else subject
+            self.system = ruled if channel is None else ruled.over(channel)
             free = Free(self.system, seed=seed, faults=faults, events=events, follow=follow)
             self.policy = policy or free
             self.members = _actors(self.system, members, some=bool(free.follow))
@@ -188,6 +193,7 @@ class Session:
                 events=events,
                 follow=follow,
                 policy=policy,
+                parameters=parameters,
             )
             if instance is None:
                 raise UsageError("a session of two agents is about an instance: instance=...")
@@ -583,6 +589,17 @@ def _actors(system: System, members: object, *, some: bool) -> dict[str, Actor]:
             f"for each of {names}"
         )
     return {name: as_actor(name, members[name]) for name in system.places if name in members}
+
+
+def refuse_counting(system: System) -> None:
+    """Raise `UsageError` where a table counts: what it has counted is not stored."""
+    tables = [member.automaton for member in system.members]
+    counting = next((one for one in tables if one.counts or one.states[0].base), None)
+    if counting is not None:
+        raise UsageError(
+            f"table {counting.name} counts by its rules, and a session that does is not stored; "
+            f"run it without a blackboard: pxp.Session(system, members, parameters=...)"
+        )
 
 
 def _check_unused(subject: str, **options: object) -> None:

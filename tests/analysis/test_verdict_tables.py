@@ -292,7 +292,7 @@ def test_a_formula_that_some_sessions_do_not_know_is_monitored_in_the_others(
     path = tmp_path / "other.sqlite"
     path.write_bytes(Path(database).read_bytes())
     with SqlBlackboard(str(path)) as board:
-        system = pxp.System.load(*(f"{one}=interact" for one in "ab"))
+        system = pxp.System.load(*(f"{one}=pxp" for one in "ab"))
         quiet = pxp.Actor(lambda _turn: None)
         pxp.Session(system, {"a": quiet, "b": quiet}, name="lab/3", blackboard=board).run_sync()
     lines = told("monitor", "lab", "F asks@OVER", "--database", str(path), code=4).splitlines()

@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 
 import pxp_fsm as pxp
+from backends.databases import SqlBlackboard
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.expressions import Value, enumeration
 from pxp_fsm.automata.rules import Oracle, Rules
 from pxp_fsm.automata.serialization import to_json, to_toml
 from pxp_fsm.automata.tables import parse_automaton
 from pxp_fsm.errors import TableError, UsageError
-from tests.command_line import pxp as command
 
+EXAMPLES = Path(__file__).parents[2] / "examples" / "with_rules"
 TABLE = """
 format = 1
 name = "courier"
@@ -83,7 +84,7 @@ def test_what_a_table_declares() -> None:
     assert rules.initial == (0, 0, "NOTHING", "")
     assert rules.oracles[1] == Oracle("offer", rules.types["tries"], 0)
     assert rules.deciding == {"ASKED": ("YES", "NO", "LATER")}
-    assert not pxp.load_automaton("interact").rules.parameters
+    assert [one.name for one in pxp.load_automaton("interact").rules.parameters] == ["n", "k"]
     assert not Rules()
 
 
@@ -311,15 +312,21 @@ def test_the_column_is_that_of_the_word_in_the_file(quotes: str) -> None:
     assert f"line 14, column {line.index('mst') + 1}: " in str(refused.value)
 
 
-def test_what_does_not_carry_out_rules_refuses_them(tmp_path: Path) -> None:
-    """Checked or run without its rules, the table would be another one."""
-    refused = pytest.raises(UsageError, match=r"table courier decides by rules .* carry out yet")
-    with refused:
-        pxp.System.load(courier())
-    with refused:
-        pxp.Machine(courier())
-    with refused:
-        list(pxp.check(courier()))
-    (tmp_path / "courier.toml").write_text(TABLE, "utf-8")
-    done = command("check", "courier.toml", cwd=tmp_path)
-    assert (done.returncode, "table courier decides by rules" in done.stderr) == (2, True)
+def test_a_session_carries_out_what_a_table_counts_or_refuses_it() -> None:
+    """Run without its rules, the table would be another one."""
+    system = pxp.System.load(str(EXAMPLES / "polls.toml"))
+    actors: dict[str, Any] = dict.fromkeys(system.places, lambda turn: None)
+    with pytest.raises(UsageError, match="the parameter most has no value; give one"):
+        pxp.Session(system, actors)
+    session = pxp.Session(system, actors, parameters={"most": 2})
+    names = [state.name for state in session.system.members[0].automaton.states]
+    assert any("polls=2" in name for name in names)
+    assert not any("polls=3" in name for name in names)
+    with pytest.raises(UsageError, match=r"no table of .* has a parameter least"):
+        pxp.Session(system, actors, parameters={"least": 2})
+    with SqlBlackboard(":memory:") as board:
+        for one in (system, system.with_parameters({"most": 2})):
+            with pytest.raises(UsageError, match="a session that does is not stored"):
+                pxp.Session(one, actors, blackboard=board, parameters={"most": 2})
+    with pytest.raises(UsageError, match="parameters has no effect in a session of interact"):
+        pxp.Session(pxp.Interact(), actors, parameters={"n": 2})

@@ -125,7 +125,7 @@ def test_the_system_in_a_file_is_that_of_its_tables_and_channel(tmp_path: Path) 
         (
             'formula = "F ended"',
             'expected = "FAILS"',
-            "write exactly one of formula and check",
+            "write exactly one of formula, check, never and step",
         ),
         ("[[properties]]", '[events]\nX = "soon"\n[[properties]]', "write after:SECONDS or chance"),
         ("[[properties]]", '[events]\nX = "chance:2"\n[[properties]]', "2 is no probability"),

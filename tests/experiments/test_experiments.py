@@ -130,22 +130,22 @@ def test_what_an_experiment_means_is_its_fingerprint(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "fingerprint"),
     [
-        (BASE, "270ea6eca8f3da0e2930ab5ae057bf777f23b16667179942fb9e9c60bbb44b09"),
+        (BASE, "347cb016f36537c508ccbee14630192fdb2c925d0df5c9674411387fdd94d0de"),
         (
             BASE + 'protocol = "pxp"\nk = "unbounded"\nseed = 7\norder = "sampled"\nmemo = false\n'
             "timeout = 9\n",
-            "681c71d0f198e6a72e92d02c726a12441b928aafa0edb4c58163b64a32db0bc7",
+            "d7cb05679b764a3e6d39d91918055ddae152c8de4c27672a6e7ca51df74f044d",
         ),
         (
             'format = 1\ntask = "animals"\nn = 4\nk = 2\nrepetitions = 5\ntimeout = 0.5\n'
             '[agents]\nhuman = "terminal"\nscope = "run"\nvotes = 3\n'
             '[learning]\nkeep = "better"\ngate = "context"\ncarry = false\n',
-            "bcf6e730dd8b36d6f5dc6975b14b86a6f50dcbd0858cbdb7dc14a25895015b04",
+            "53adfaccc1c6a9e5a39d90a88da3be7170c5fa838aed934c90730f67ab0c8eeb",
         ),
         (
             'format = 1\ntask = "animals"\nprotocol = "pxp"\n'
             '[agents]\nmachine = "openai:m"\njudge = "openai:j"\n',
-            "374740a645531ef377abe8b96ad7ed0293eec7ea86ce9ea39c8516521c88b7fd",
+            "7e92e07680d11acf580d7b69dcc1253f6770f8fba3b951ba6dff29b64e0f0cc3",
         ),
     ],
 )

@@ -30,6 +30,7 @@ from pxp_fsm.errors import (
     WrongType,
     quoted,
 )
+from pxp_fsm.protocol.decisions import category
 from pxp_fsm.protocol.interfaces import Learner, Respondent, Reviewer
 from pxp_fsm.protocol.messages import (
     Answer,
@@ -663,7 +664,7 @@ class Session:
         if message is not None:
             speaks_first = message.sender == first.name
         else:
-            speaks_first = self.rules.functions.initiator_speaks(len(self.history) + 1)
+            speaks_first = len(self.history) % 2 == 0
             if self.rules.hangs_up(self.history):
                 speaks_first = not speaks_first
         return (first, second) if speaks_first else (second, first)
@@ -731,4 +732,4 @@ def _category(rules: Rules, judgements: Sequence[Judgement]) -> str:
         first.setdefault(judgement.relation, judgement.outcome is Outcome.YES)
     if MATCH not in first or AGREE not in first:
         return ""
-    return str(rules.functions.category(first[MATCH], first[AGREE]))
+    return str(category(first[MATCH], first[AGREE]))

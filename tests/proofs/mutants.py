@@ -1,32 +1,44 @@
-"""Every single change of a table and of the decision functions, as something to check.
+"""Every single change of a table, of its rows and of its rules, as something to check.
 
 A table is changed as its file would be: the changed file goes through the loader, which may refuse
-it. The decision functions are changed as syntax trees of our own source, one place at a time.
+it. Rules are changed as the syntax trees that sessions compile, one place at a time.
 """
 
 from __future__ import annotations
 
-import ast
-import copy
-import hashlib
-import inspect
 import json
-import linecache
 import tomllib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from importlib import resources
 from itertools import product
-from types import ModuleType
-from typing import Any, cast
+from typing import Any
 
 from proofs.claims.checking import Substitutes
 from pxp_fsm.automata.automaton import Automaton
-from pxp_fsm.automata.tables import parse_automaton
+from pxp_fsm.automata.expressions import (
+    BOOL,
+    FALSE,
+    INT,
+    TRUE,
+    Compare,
+    Conditional,
+    Conjunction,
+    Constant,
+    Disjunction,
+    Expression,
+    Let,
+    Membership,
+    Multiple,
+    Name,
+    Negated,
+    Sum,
+    Type,
+    enumeration,
+    str_of,
+)
+from pxp_fsm.automata.tables import builtin, parse_automaton
 from pxp_fsm.errors import TableError
-from pxp_fsm.protocol import decisions
-from pxp_fsm.protocol.decisions import Category, Guard
-from pxp_fsm.protocol.interfaces import Decisions
 from pxp_fsm.protocol.messages import Tag
 
 ACTIONS = ("send", "receive", "event")
@@ -44,7 +56,7 @@ class Mutant:
 
 # Tables.
 
-Row = dict[str, str]
+Row = dict[str, Any]
 
 
 def table_mutants(name: str, step: int = 1) -> Iterator[Mutant]:
@@ -73,8 +85,8 @@ def _split(written: dict[str, Any]) -> Iterator[Row]:
     (action,) = (key for key in ACTIONS if key in written)
     lists = [[x] if isinstance(x, str) else x for x in (written["from"], written[action])]
     for source, label in product(*lists):
-        guard = {"guard": written["guard"]} if "guard" in written else {}
-        yield {"from": source, "to": written["to"], **guard, action: label}
+        rest = {key: one for key, one in written.items() if key not in ("number", "from", action)}
+        yield {"from": source, **rest, action: label}
 
 
 def _shown(row: Row) -> str:
@@ -152,70 +164,124 @@ def _other_changes(raw: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "add guard OTHER", {**raw, "guards": {**raw["guards"], "OTHER": ""}}
 
 
-# Decision functions.
-
-SOURCE = inspect.getsource(decisions)
-ENUMS = {"Category": Category, "Guard": Guard, "Tag": Tag}
-OPERATORS: tuple[tuple[type[ast.cmpop], ...], ...] = (
-    (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE),
-    (ast.Is, ast.IsNot),
-    (ast.In, ast.NotIn),
-)
-ARITHMETIC: dict[type[ast.operator], tuple[type[ast.operator], ...]] = {
-    ast.Add: (ast.Sub,),
-    ast.Sub: (ast.Add,),
-    ast.Mod: (ast.FloorDiv, ast.Mult),
-}
+# Rules.
 
 
-def decision_mutants() -> Iterator[Mutant]:
-    """Every single change of a decision function, each once."""
-    for function in _functions():
-        seen = {ast.dump(function)}
-        texts = [n for n in ast.walk(function) if isinstance(n, ast.JoinedStr)]
-        said = {id(part) for text in texts for part in ast.walk(text)}
-        for number, node in enumerate(ast.walk(function)):
-            for changed in _changes(node, function) if id(node) not in said else ():
-                mutant = copy.deepcopy(function)
-                (place,) = (n for i, n in enumerate(ast.walk(mutant)) if i == number)
-                mutant = _put(mutant, place, changed)
-                if ast.dump(mutant) in seen:
-                    continue
-                seen.add(ast.dump(mutant))
-                before, after = difference(ast.unparse(function), ast.unparse(mutant))
-                change = f"{function.name}: {before} becomes {after}"
-                yield Mutant("decisions", change, Substitutes(functions=_compiled(mutant)))
+def rule_mutants(name: str, step: int = 1) -> Iterator[Mutant]:
+    """Every single change of an expression by which a built-in table decides, counts or closes."""
+    text = resources.files("pxp_fsm.automata").joinpath("data", f"{name}.toml").read_text("utf-8")
+    raw, table = tomllib.loads(text), builtin(name)
+    found = [*_rule_changes(raw, table)][::step]
+    seen = {table.fingerprint}
+    for change, changed in found:
+        try:
+            automaton = _read(changed)
+        except TableError as error:
+            yield Mutant(f"{name} rules", change, None, str(error).splitlines()[0])
+            continue
+        if automaton.fingerprint not in seen:
+            seen.add(automaton.fingerprint)
+            yield Mutant(f"{name} rules", change, Substitutes({name: automaton}))
 
 
-def _functions() -> Iterator[ast.FunctionDef]:
-    """The decision functions, without their docstrings and annotations."""
-    for node in ast.parse(SOURCE).body:
-        if isinstance(node, ast.FunctionDef):
-            node.body, node.returns = node.body[1:], None
-            for argument in node.args.args:
-                argument.annotation = None
-            yield node
+def _rule_changes(raw: dict[str, Any], table: Automaton) -> Iterator[tuple[str, dict[str, Any]]]:
+    rules = table.rules
+    for guard, when in rules.whens.items():
+        for new in _texts(when, rules.types) if when is not None else ():
+            guards = {**raw["guards"], guard: {**raw["guards"][guard], "when": new}}
+            yield f"{guard} when {new}", {**raw, "guards": guards}
+    for register, update in rules.on_message.items():
+        for new in _texts(update, rules.types):
+            each = {"message": {**raw["each"]["message"], register: new}}
+            yield f"message {register} = {new}", {**raw, "each": each}
+    for index, row in enumerate(raw["rows"]):
+        if "when" in row:
+            when = next(one.when for one in table.transitions if one.when is not None)
+            for new in _texts(when, rules.types):
+                rows = [*raw["rows"][:index], {**row, "when": new}, *raw["rows"][index + 1 :]]
+                yield f"{_shown_rule(row)} when {new}", {**raw, "rows": rows}
+    for one in rules.registers:
+        if one.type == INT:
+            declared = {**raw["registers"][one.name], "init": 1}
+            registers = {**raw["registers"], one.name: declared}
+            yield f"{one.name} begins with 1", {**raw, "registers": registers}
 
 
-def _compiled(function: ast.FunctionDef) -> Decisions:
-    """The decision functions with `function` in place of the one of its name."""
-    module = ModuleType(decisions.__name__)
-    vars(module).update({k: v for k, v in vars(decisions).items() if not k.startswith("__")})
-    # what calls the function must call the changed one, so all of them are made anew
-    whole = [f if f.name != function.name else function for f in _functions()]
-    text = ast.unparse(ast.Module(cast("list[ast.stmt]", whole), []))
-    name = f"<mutant {hashlib.sha256(text.encode()).hexdigest()[:12]}>"
-    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-    exec(compile(text, name, "exec"), vars(module))  # noqa: S102 - our own source, changed
-    return cast(Decisions, module)
+def _shown_rule(row: dict[str, Any]) -> str:
+    return f"!{row['event']}"
 
 
-def _put(tree: ast.FunctionDef, place: ast.AST, new: ast.AST | None) -> ast.FunctionDef:
-    class Put(ast.NodeTransformer):
-        def visit(self, node: ast.AST) -> Any:
-            return (new or ast.Pass()) if node is place else self.generic_visit(node)
+def _texts(expression: Expression, types: Mapping[str, Type]) -> Iterator[str]:
+    """The texts of an expression with one place changed, each once."""
+    known = dict(types) | {"tag": enumeration([*map(str, Tag)])}
+    whole = str_of(expression, expanded=True)
+    for changed in _changed(_expanded(expression), known):
+        if (text := str_of(changed)) != whole:
+            yield text
 
-    return cast(ast.FunctionDef, Put().visit(tree))
+
+def _expanded(expression: Expression) -> Expression:
+    """The expression without names of [let]."""
+    if isinstance(expression, Let):
+        return _expanded(expression.value)
+    return _with_parts(expression, [*map(_expanded, _parts(expression))])
+
+
+def _parts(expression: Expression) -> tuple[Expression, ...]:
+    match expression:
+        case Conjunction(parts) | Disjunction(parts) | Sum(parts):
+            return parts
+        case Negated(of) | Membership(of) | Multiple(_, of):
+            return (of,)
+        case Compare(_, left, right):
+            return (left, right)
+        case Conditional(test, then, otherwise):
+            return (test, then, otherwise)
+    return ()
+
+
+def _with_parts(expression: Expression, parts: list[Expression]) -> Expression:
+    match expression:
+        case Conjunction() | Disjunction() | Sum():
+            return replace(expression, parts=tuple(parts))
+        case Negated() | Membership() | Multiple():
+            return replace(expression, of=parts[0])
+        case Compare():
+            return replace(expression, left=parts[0], right=parts[1])
+        case Conditional():
+            return replace(expression, test=parts[0], then=parts[1], otherwise=parts[2])
+    return expression
+
+
+def _changed(expression: Expression, types: Mapping[str, Type]) -> Iterator[Expression]:
+    """The expression with itself or one of its parts changed."""
+    yield from _replacements(expression, types)
+    parts = [*_parts(expression)]
+    for place, part in enumerate(parts):
+        for other in _changed(part, types):
+            yield _with_parts(expression, [*parts[:place], other, *parts[place + 1 :]])
+
+
+def _replacements(expression: Expression, types: Mapping[str, Type]) -> Iterator[Expression]:
+    if expression.type == BOOL and not isinstance(expression, Constant):
+        yield from (TRUE, FALSE)
+        yield expression.of if isinstance(expression, Negated) else Negated(expression)
+    match expression:
+        case Conjunction(parts) | Disjunction(parts):
+            other = Disjunction if isinstance(expression, Conjunction) else Conjunction
+            yield other(parts)
+            yield from parts
+        case Compare(operator, left, right):
+            signs = ("==", "!=", "<=", ">=", "<", ">") if left.type == INT else ("==", "!=")
+            yield from (Compare(sign, left, right) for sign in signs if sign != operator)  # type: ignore[arg-type]
+        case Conditional(test, then, otherwise, type_):
+            yield from (Conditional(test, otherwise, then, type_), then, otherwise)
+        case Constant(value, type_) if type_ == INT:
+            yield from (Constant(int(value) + 1, INT), Constant(abs(int(value) - 1), INT))
+        case Constant(value, type_) if type_.members:
+            yield from (Constant(str(tag), enumeration([tag])) for tag in Tag if tag != value)
+        case Name(name, type_):
+            yield from (Name(x, one) for x, one in types.items() if one == type_ and x != name)
 
 
 def difference(old: str, new: str) -> tuple[str, str]:
@@ -230,48 +296,3 @@ def difference(old: str, new: str) -> tuple[str, str]:
         for part in (before, after)
     )
     return first, second
-
-
-def _changes(  # noqa: PLR0912 - a branch for each kind of change
-    node: ast.AST, function: ast.FunctionDef
-) -> Iterator[ast.AST | None]:
-    """What may stand in place of `node`; None for a statement that is left out."""
-    if isinstance(node, ast.stmt) and node is not function:
-        yield None
-    match node:
-        case ast.Compare(left, [operator], [right]):
-            for group in OPERATORS:
-                if isinstance(operator, group):
-                    yield from (ast.Compare(left, [o()], [right]) for o in group)
-        case ast.BoolOp(operator, values):
-            yield ast.BoolOp(ast.And() if isinstance(operator, ast.Or) else ast.Or(), values)
-            yield from values
-        case ast.BinOp(left, ast.BitOr(), right):
-            yield from (left, right)
-        case ast.BinOp(left, operator, right):
-            yield from (ast.BinOp(left, o(), right) for o in ARITHMETIC[type(operator)])
-        case ast.IfExp(test, body, orelse):
-            yield from (ast.IfExp(test, orelse, body), body, orelse)
-        case ast.UnaryOp(ast.Not(), operand):
-            yield operand
-        case ast.Tuple(elements):
-            for left_out in elements:
-                yield ast.Tuple([one for one in elements if one is not left_out], ast.Load())
-        case ast.Attribute(ast.Name(name), member) if name in ENUMS:
-            others = (one.name for one in ENUMS[name] if one.name != member)
-            yield from (ast.Attribute(ast.Name(name, ast.Load()), o, ast.Load()) for o in others)
-        case ast.Constant(value) if type(value) is int:
-            yield from (ast.Constant(value + 1), ast.Constant(value - 1))
-        case ast.Name(name, ast.Load()):
-            given = [argument.arg for argument in function.args.args]
-            if name in given:
-                yield from (ast.Name(other, ast.Load()) for other in given if other != name)
-    if isinstance(node, ast.Compare | ast.BoolOp) or _is_test(node, function):
-        yield ast.UnaryOp(ast.Not(), cast(ast.expr, node))
-        yield from (ast.Constant(True), ast.Constant(False))
-
-
-def _is_test(node: ast.AST, function: ast.FunctionDef) -> bool:
-    tests = (n.test for n in ast.walk(function) if isinstance(n, ast.If | ast.IfExp))
-    operands = (v for n in ast.walk(function) if isinstance(n, ast.BoolOp) for v in n.values)
-    return any(node is one for one in (*tests, *operands))

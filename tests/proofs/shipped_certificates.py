@@ -8,15 +8,14 @@ from importlib import resources
 from typing import Any
 
 from proofs import recheck
-from proofs.claims.certificates import PROTOCOLS, SHIPPED
+from proofs.claims.certificates import SHIPPED
+from proofs.claims.theorems import TABLES as NAMES
 
-FILES = {protocol: next(SHIPPED.glob(f"{protocol}-*.json")) for protocol in PROTOCOLS}
+FILES = {protocol: next(SHIPPED.glob(f"{name}-*.json")) for protocol, name in NAMES.items()}
 DOCUMENTS = {protocol: json.loads(path.read_text("utf-8")) for protocol, path in FILES.items()}
+DATA = resources.files("pxp_fsm.automata").joinpath("data")
 TABLES = {
-    protocol: resources.files("pxp_fsm.automata")
-    .joinpath("data", f"{protocol}.toml")
-    .read_text("utf-8")
-    for protocol in PROTOCOLS
+    protocol: DATA.joinpath(f"{name}.toml").read_text("utf-8") for protocol, name in NAMES.items()
 }
 
 
@@ -24,7 +23,7 @@ def accepts(document: Any, table: str) -> bool:
     """Whether the checker accepts; a document that it cannot read at all is not accepted."""
     try:
         return recheck.main(document, table)
-    except (KeyError, ValueError, TypeError, IndexError, AttributeError):
+    except (KeyError, ValueError, TypeError, IndexError, AttributeError, RecursionError):
         return False
 
 

@@ -1,25 +1,19 @@
-"""The bundled certificates are about the tables and functions that run."""
+"""The bundled certificates are about the tables that run."""
 
 from __future__ import annotations
 
-import functools
 import json
 from dataclasses import replace
-from importlib import resources
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 import pytest
 
-from proofs import recheck
 from proofs.claims.catalogue import LIKE
-from proofs.claims.certificates import PROTOCOLS, certify, coverage
-from proofs.induction.source import read
+from proofs.claims.certificates import certify, coverage, filename_of, proved_table
+from proofs.claims.theorems import TABLES as PROTOCOLS
 from pxp_fsm.automata.automaton import Kind
-from pxp_fsm.automata.tables import builtin
-from pxp_fsm.protocol import decisions
-from pxp_fsm.protocol.interfaces import Decisions
+from pxp_fsm.automata.serialization import to_toml
+from pxp_fsm.automata.tables import builtin, parse_automaton
 from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 from tests.proofs.shipped_certificates import FILES
@@ -32,25 +26,12 @@ SHARED = frozenset({Assumption.DETERMINISTIC, Assumption.SHARED})
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_what_is_shipped_is_what_is_proved_now(protocol: str) -> None:
-    """Where a table or a decision function is changed on purpose, `pxp check --certificates`
-    writes the certificates anew."""
-    certificate = certify(protocol)
-    assert FILES[protocol].name == certificate.filename
-    assert FILES[protocol].read_text("utf-8") == certificate.text()
-
-
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_the_independent_checker_accepts_what_is_shipped_for_this_table_alone(
-    protocol: str,
-) -> None:
-    document = json.loads(FILES[protocol].read_text("utf-8"))
-    table = (
-        resources.files("pxp_fsm.automata").joinpath("data", f"{protocol}.toml").read_text("utf-8")
-    )
-    assert recheck.main(document, table)
-    changed = table.replace('guard = "REF", send = "REFUTE"', 'guard = "REF", send = "REVISE"')
-    assert changed != table
-    assert not recheck.main(document, changed)
+    """Where a table is changed on purpose, `pxp check --certificates` writes them anew."""
+    found = certify(protocol)
+    assert found.certificate is not None
+    assert all(proof.proved for proof in found.proofs)
+    assert FILES[protocol].name == found.certificate.filename
+    assert FILES[protocol].read_text("utf-8") == found.certificate.text()
 
 
 @pytest.mark.parametrize(
@@ -76,7 +57,7 @@ def test_a_session_is_covered_by_what_is_proved_under_its_assumptions(
 ) -> None:
     found = coverage(rules, assumptions)
     assert found is not None
-    assert found.path == FILES[rules.name]
+    assert found.path == FILES["pxp(k)" if rules == Pxp(2) else rules.name]
     assert set(found.claims) == set(claims)
 
 
@@ -86,50 +67,70 @@ def test_a_changed_table_has_no_certificate_until_one_is_written(tmp_path: Path)
     changed = replace(table, transitions=rows)
     rules = Interact(table=changed)
     assert coverage(rules, EQUIVALENCE) is None
-    certify("interact", changed).write(tmp_path)
+    certificate = certify("interact", changed).certificate
+    assert certificate is not None
+    certificate.write(tmp_path)
     found = coverage(rules, EQUIVALENCE, [tmp_path])
     assert found is not None
     assert "never-stuck" not in found.claims
+    assert "no-revise-at-2" in found.claims
 
 
-def test_changed_decision_functions_have_no_certificate() -> None:
-    functions = SimpleNamespace(**vars(decisions))
-    assert coverage(Interact(functions=cast(Decisions, functions)), EQUIVALENCE) is not None
-    functions.done = done_but_at_one_bound
-    other = cast(Decisions, functions)
-    assert read(other).digest != read(decisions).digest
-    assert coverage(Interact(functions=other), EQUIVALENCE) is None
-    functions.done = functools.cache(decisions.done)
-    assert coverage(Interact(functions=other), EQUIVALENCE) is None
+def test_a_changed_rule_is_another_table(tmp_path: Path) -> None:
+    """The patient agent of the variants, which rejects after message 2k: proved anew."""
+    text = to_toml(builtin("interact"))
+    assert "j + 1 > k" in text
+    patient = parse_automaton(text.replace("j + 1 > k", "j + 1 > 2*k"))
+    rules = Interact(table=patient)
+    assert coverage(rules, EQUIVALENCE) is None
+    found = certify("interact", patient)
+    assert found.certificate is not None
+    assert all(proof.proved for proof in found.proofs)  # 2k is above k
+    found.certificate.write(tmp_path)
+    assert coverage(rules, NOISY, [tmp_path]) is not None
+    hasty = parse_automaton(text.replace("j + 1 > k", "j + 2 > k"))
+    unproved = {proof.claim.name for proof in certify("interact", hasty).proofs if proof.obstacle}
+    assert unproved == {"reject-after-k"}
 
 
-def done_but_at_one_bound(sent: int, n: int, stopped: bool) -> bool:
-    """It differs from what is proved for one n alone, larger than any that is ever tried."""
-    return stopped or (sent + 1 > n and n != 1_000_003)
-
-
-@pytest.mark.parametrize("key", ["claims", "states", "parts", "verdict", "assumptions"])
+@pytest.mark.parametrize("key", ["claims", "parts", "relations", "members", "protocol"])
 def test_a_forged_certificate_in_a_folder_of_the_user_is_not_believed(
     tmp_path: Path, key: str
 ) -> None:
-    document = json.loads(FILES["pxp"].read_text("utf-8"))
-    (tmp_path / FILES["pxp"].name).write_text(json.dumps(document), "utf-8")
+    document = json.loads(FILES["pxp(k)"].read_text("utf-8"))
+    path = tmp_path / FILES["pxp(k)"].name
+    path.write_text(json.dumps(document), "utf-8")
     rules = Pxp(2)
     assert coverage(rules, NOISY, [tmp_path]) is not None
-    strong = document["parts"][-1]
+    strong = document["parts"][1]
     match key:
         case "claims":
             document["parts"][0]["claims"] += strong["claims"]
-        case "states":
-            strong["states"].pop()
         case "parts":
-            document["parts"] = [strong | {"assumptions": []}]
-        case "verdict":
-            strong["claims"][0]["verdict"] = "not inductive"
-        case "assumptions":
-            strong["assumptions"] = []
-    (tmp_path / FILES["pxp"].name).write_text(json.dumps(document), "utf-8")
+            document["parts"] = [strong | {"relations": ""}]
+        case "relations":
+            strong["relations"] = ""
+        case "members":
+            document["members"].reverse()
+        case "protocol":
+            document["protocol"] = "pxp"
+    path.write_text(json.dumps(document), "utf-8")
     assert coverage(rules, NOISY, [tmp_path]) is None
+
+
+def test_a_claim_under_a_due_name_that_says_less_covers_nothing(tmp_path: Path) -> None:
+    """A certificate that names no protocol may say what it likes: what is due is compared."""
+    document = json.loads(FILES["pxp"].read_text("utf-8"))
+    del document["protocol"]
+    path = tmp_path / FILES["pxp"].name
+    for part in document["parts"]:
+        for claim in part["claims"]:
+            if claim["name"] == "silent-end":
+                claim["step"] = "true"
+    path.write_text(json.dumps(document), "utf-8")
+    found = coverage(Pxp(), NOISY, [tmp_path])
+    assert found is not None
+    assert set(found.claims) == {"never-stuck", "replies-INIT"}
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "[" * 100_000, '{"format": 1}'])
@@ -138,12 +139,15 @@ def test_a_file_that_is_no_certificate_is_none(tmp_path: Path, text: str) -> Non
     assert coverage(Interact(), EQUIVALENCE, [tmp_path]) is None
 
 
-def test_a_damaged_certificate_is_none(tmp_path: Path) -> None:
-    document = json.loads(FILES["interact"].read_text("utf-8"))
-    document["parts"] = [{"subject": "interact"}]
-    (tmp_path / FILES["interact"].name).write_text(json.dumps(document), "utf-8")
-    assert coverage(Interact(), EQUIVALENCE, [tmp_path]) is None
-
-
 def test_rules_that_hang_up_have_a_table_without_certificate() -> None:
-    assert coverage(Pxp(hang_up=lambda _sent, _answered: False), EQUIVALENCE) is None
+    for k in (None, 2):
+        rules = Pxp(k, hang_up=lambda _sent, _answered: False)
+        assert coverage(rules, EQUIVALENCE) is None
+
+
+def test_a_table_without_rules_of_its_own_is_not_what_is_proved() -> None:
+    """It decides by INTERACT's rules, but nothing has been proved of its rows."""
+    rules = Interact(table=builtin("interact").without_rules())
+    assert proved_table(rules) is None
+    assert coverage(rules, EQUIVALENCE) is None
+    assert filename_of(builtin("interact")) == FILES["interact"].name

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from itertools import product
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from proofs.core.explore import Model, S, TooLarge, explore
+from proofs.sessions import model
 from proofs.sessions.explicit import PackedSessions, Values
 from proofs.sessions.model import SessionModel, SessionState
 from proofs.sessions.relational import Theory
@@ -22,6 +22,7 @@ from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol import decisions
 from pxp_fsm.protocol.relations import Assumption
 from pxp_fsm.protocol.rules import Interact, Pxp
+from tests.changed_tables import STOP, changed
 from tests.oracles.model_checkers import C_COMPILER, needs_spin
 from tests.oracles.packed_sweep import reach
 from tests.oracles.spin_sessions import OPTIONS, promela
@@ -177,23 +178,33 @@ def test_two_ratifications_may_end_in_different_pairs() -> None:
     assert reached.find(lambda state: state.sent == 2 and state.tags[1] == "RATIFY", differ) is None
 
 
-REAL_GUARD, REAL_STOPS = decisions.interact_guard, decisions.stops
-MUTANTS: dict[str, Callable[..., object]] = {
-    "category": lambda match, agree: decisions.Category.A if match else decisions.Category.D,
-    "interact_guard": lambda found, changed, number, k: REAL_GUARD(found, changed, number, k + 1),
-    "interact_depends_on_change": lambda found, number, k: found is decisions.Category.B,
-    "stops": lambda tag, previous: REAL_STOPS(tag, tag),
-    "done": lambda sent, n, stopped: stopped or sent > n,
-    "initiator_speaks": lambda number: number < 3 or number % 2 == 1,
+MUTANTS = {
+    "a category": ("match and agree", "match"),
+    "from when on it is rejected": ("j + 1 > k", "j + 1 > k + 1"),
+    "where it is asked what changed": (
+        "not (match and agree) and not rejects and changed",
+        "match and not agree and changed",
+    ),
+    "the stop": (STOP, "tag in {REJECT, RATIFY}"),
+    "the bound": ("j >= n", "j > n"),
 }
 
 
 @pytest.mark.parametrize("name", MUTANTS)
 @pytest.mark.parametrize("fast", [False, True])
-def test_a_changed_decision_is_noticed(
-    name: str, fast: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(decisions, name, MUTANTS[name])
+def test_a_changed_rule_is_noticed(name: str, fast: bool) -> None:
+    rules = Interact(10, 4, changed("interact", MUTANTS[name]))
+    reached = reach(PackedSessions(rules, 3), compiled=fast)
+    assert (reached.states, reached.transitions) != PINNED[3]
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_a_changed_turn_is_noticed(fast: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def begins(number: int) -> bool:
+        return number < 3 or number % 2 == 1
+
+    monkeypatch.setattr(decisions, "initiator_speaks", begins)
+    monkeypatch.setattr(model, "initiator_speaks", begins)
     reached = reach(PackedSessions(Interact(10, 4), 3), compiled=fast)
     assert (reached.states, reached.transitions) != PINNED[3]
 

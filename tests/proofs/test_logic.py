@@ -288,7 +288,7 @@ def test_a_formula_and_its_negation_never_both_hold_unless_there_is_no_run() -> 
         ("\u0430 U b", "at character 1", "CYRILLIC SMALL LETTER A"),
         ("p \u200b q", "at character 3", "ZERO WIDTH SPACE"),
         ("number == 3", "at character 8", "write = for =="),
-        ("number > q", "at character 8", "with a whole number"),
+        ("number > -q", "at character 8", "with a whole number"),
         ("number>=3=4", "at character 10", "the end"),
         ("p U & q", "at character 5", "a comparison (number>=3)"),
     ],

@@ -159,7 +159,7 @@ def test_the_command_checks_a_certificate_with_the_tables_in_any_order(tmp_path:
         table = load_automaton(EXAMPLES / "own_protocol" / f"{name}.toml")
         (tmp_path / f"{name}.toml").write_text(to_toml(table), "utf-8")
         files.append(str(tmp_path / f"{name}.toml"))
-    command = [sys.executable, "-m", "proofs.recheck", str(path)]
+    command = [sys.executable, "-I", "-S", recheck.__file__, str(path)]
     done = subprocess.run([*command, *files], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[1] == "ok    no-deadlock HOLDS"

@@ -38,8 +38,8 @@ def test_a_bound_says_how_far_it_reaches(bound: Bound, words: str) -> None:
 
 
 def test_a_verdict_says_bound_reason_trace_and_cycle() -> None:
-    unknown = Verdict(Status.UNKNOWN, "induction step: X", bound=Bound(5, 1))
-    assert str(unknown) == "UNKNOWN induction step: X; holds up to n = 5, k = 1"
+    unknown = Verdict(Status.UNKNOWN, "not proved: X", bound=Bound(5, 1))
+    assert str(unknown) == "UNKNOWN not proved: X; holds up to n = 5, k = 1"
     assert str(Verdict(Status.HOLDS_UP_TO, "4 words", bound=Bound(k=1))) == (
         "HOLDS UP TO k = 1; 4 words"
     )

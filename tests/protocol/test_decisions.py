@@ -1,4 +1,4 @@
-"""The decision functions against the papers' procedures, transcribed here line by line.
+"""What is decided against the papers' procedures, transcribed here line by line.
 
 arXiv 2410.20600: Procedure 1 (INTERACT) and Procedure 2 (AGENT); arXiv 2301.01819 as cited there.
 """
@@ -6,21 +6,22 @@ arXiv 2410.20600: Procedure 1 (INTERACT) and Procedure 2 (AGENT); arXiv 2301.018
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
 from importlib import resources
 from itertools import pairwise, product
-from types import SimpleNamespace
-from typing import cast
+from typing import Any
 
+import numpy as np
 import pytest
 
 from pxp_fsm.automata.automaton import Automaton, happening
 from pxp_fsm.automata.tables import builtin, parse_automaton
 from pxp_fsm.errors import UsageError
-from pxp_fsm.protocol import decisions
-from pxp_fsm.protocol.decisions import Category, Guard
-from pxp_fsm.protocol.interfaces import Decisions
+from pxp_fsm.protocol.decisions import Category, Guard, category, concluded, initiator_speaks
 from pxp_fsm.protocol.messages import Answer, Message
 from pxp_fsm.protocol.rules import Ending, Interact, Pxp, derive
+from tests.oracles import decisions
 from tests.proofs.text_tables import table
 
 TAG = {Guard.RAT: "RATIFY", Guard.REF: "REFUTE", Guard.REV: "REVISE", Guard.REJ: "REJECT"}
@@ -47,7 +48,7 @@ def test_interact_guards_are_procedure_2() -> None:
     cases = 0
     for match, agree, changed in product((True, False), repeat=3):
         for j, k in product(range(2, 13), range(1, 13)):
-            found = decisions.category(match, agree)
+            found = category(match, agree)
             expected = procedure_2(match, agree, changed, j, k)
             assert TAG[decisions.interact_guard(found, changed, j, k)] == expected
             assert TAG[Interact(12, k).guard(found, changed, j)] == expected
@@ -63,7 +64,7 @@ def test_interact_guards_are_procedure_2() -> None:
     [(True, True, "A"), (True, False, "B"), (False, True, "C"), (False, False, "D")],
 )
 def test_categories(match: bool, agree: bool, name: str) -> None:
-    assert decisions.category(match, agree) == name
+    assert category(match, agree) == name
 
 
 def test_pxp_guards_are_as_cited() -> None:
@@ -149,14 +150,14 @@ def test_the_bound_is_reached_at_n_and_no_earlier(n: int) -> None:
 
 
 def test_the_initiator_has_the_odd_messages() -> None:
-    assert [j for j in range(1, 13) if decisions.initiator_speaks(j)] == [1, 3, 5, 7, 9, 11]
+    assert [j for j in range(1, 13) if initiator_speaks(j)] == [1, 3, 5, 7, 9, 11]
 
 
 def test_pxp_says_term_where_it_has_answered_in_kind() -> None:
     """By default: a RATIFY or a REJECT came that one has oneself sent before it."""
     for received, own in product(("INIT", *ANSWERS), repeat=2):
         expected = received == own and received in ("RATIFY", "REJECT")
-        assert decisions.concluded(received, own) is expected
+        assert concluded(received, own) is expected
         assert Pxp().says_term(messages(["INIT", own, received])) is expected
     assert not Pxp().says_term(messages(["INIT"]))
 
@@ -228,20 +229,6 @@ def test_a_tag_that_answers_itself_is_a_self_loop_but_for_the_first_and_the_last
     assert loops == {(tag, tag) for tag in (*ANSWERS, "OTHER")}
 
 
-def test_variants_of_the_functions_are_told_what_came_first() -> None:
-    """PXP(1) where only REVISE after REFUTE counts: neither order may be taken for the other."""
-
-    def repeats(received: str, answer: str) -> bool:
-        return (received, answer) == ("REFUTE", "REVISE")
-
-    functions = cast(Decisions, SimpleNamespace(**vars(decisions) | {"repeats": repeats}))
-    rules = Pxp(1, functions=functions)
-    once = messages(["INIT", "REFUTE", "REVISE", "REFUTE"])
-    assert rules.says_term(once, "REVISE")
-    assert not rules.says_term(once[:2], "REVISE")
-    assert not rules.says_term(once[:3], "REFUTE")
-
-
 def test_the_policy_for_term_is_told_both_latest_tags() -> None:
     told: list[tuple[str, str]] = []
 
@@ -255,23 +242,28 @@ def test_the_policy_for_term_is_told_both_latest_tags() -> None:
     assert told == [("INIT", ""), ("REFUTE", "INIT"), ("REVISE", "REFUTE")]
 
 
-@pytest.mark.parametrize("make", [Interact, Pxp])
-def test_variants_of_the_functions_may_tell_categories_b_and_c_apart(
-    make: type[Interact] | type[Pxp],
-) -> None:
+def test_variants_of_the_rules_may_tell_categories_b_and_c_apart() -> None:
     """The protocols' own do not: B is that the predictions match, C that the explanations do."""
-
-    def guard(found: Category, *_: object) -> Guard:
-        return {"A": Guard.RAT, "B": Guard.REF, "C": Guard.REV, "D": Guard.REJ}[found]
-
-    def never(*_: object) -> bool:
-        return False
-
-    own: dict[str, object] = {"interact_guard": guard, "pxp_guard": guard}
-    own |= dict.fromkeys(("interact_depends_on_change", "pxp_depends_on_learning"), never)
-    rules = make(functions=cast(Decisions, SimpleNamespace(**vars(decisions) | own)))
-    found = [derive(rules, 2, [match, agree]) for match, agree in product((True, False), repeat=2)]
-    assert found == [Guard.RAT, Guard.REF, Guard.REV, Guard.REJ]
+    changes = {
+        "interact": {
+            'when = "else"': 'when = "match and not agree"',
+            '"not (match and agree) and not rejects and changed"': '"agree and not match"',
+            'when = "rejects"': 'when = "else"',
+        },
+        "pxp": {
+            'when = "else"': 'when = "match and not agree"',
+            '"match != agree and same_y and same_e"': '"agree and not match"',
+        },
+    }
+    for make, name in ((Interact, "interact"), (Pxp, "pxp")):
+        text = resources.files("pxp_fsm.automata").joinpath("data", f"{name}.toml").read_text()
+        for old, new in changes[name].items():
+            assert old in text
+            text = text.replace(old, new)
+        rules = make(table=parse_automaton(text))
+        answers = product((True, False), repeat=2)
+        found = [derive(rules, 2, [match, agree]) for match, agree in answers]
+        assert found == [Guard.RAT, Guard.REF, Guard.REV, Guard.REJ]
 
 
 @pytest.mark.parametrize("rules", [Interact(9, 3), Pxp(), Pxp(2)])
@@ -294,16 +286,19 @@ def test_a_bound_that_is_refused_is_called_by_its_name(n: int, k: int, meaning: 
         Interact(n, k)
 
 
-def test_the_end_is_a_question_about_the_two_latest_tags() -> None:
-    told: list[tuple[str, str]] = []
-
-    def stops(tag: str, previous: str) -> bool:
-        told.append((tag, previous))
-        return False
-
-    functions = cast(Decisions, SimpleNamespace(**vars(decisions) | {"stops": stops}))
-    said = messages(["INIT", "REFUTE", "RATIFY"])
-    for length in (1, 2, 3):
-        assert Interact(9, 3, functions=functions).ending(said[:length]) is None
-    assert told == [("INIT", "INIT"), ("REFUTE", "INIT"), ("RATIFY", "REFUTE")]
+def test_two_ratifies_in_a_row_are_an_end() -> None:
     assert Interact().ending(messages(["RATIFY", "RATIFY"])) is Ending.RATIFIED
+    assert Interact().ending(messages(["RATIFY"])) is None
+
+
+class Number(int):
+    """An int that could compare as it likes."""
+
+
+@pytest.mark.parametrize(
+    "value", [True, 2.0, 2.5, "2", Fraction(2), Decimal(2), np.int64(2), Number(2)]
+)
+def test_a_bound_is_exactly_an_int(value: Any) -> None:
+    for make in (lambda: Interact(value, 3), lambda: Interact(3, value), lambda: Pxp(value)):
+        with pytest.raises(UsageError, match="a whole number"):
+            make()

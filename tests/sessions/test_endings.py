@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -14,11 +13,11 @@ from pxp_fsm.automata.automaton import Valuation
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import NoAnswer, Refused, UsageError
 from pxp_fsm.protocol import decisions
-from pxp_fsm.protocol.interfaces import Decisions
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question
 from pxp_fsm.protocol.relations import LEARN, Outcome
 from pxp_fsm.protocol.rules import Ending, Interact, Pxp, Rules
 from pxp_fsm.protocol.situation import Situation
+from pxp_fsm.sessions import policy
 from pxp_fsm.sessions.session import FAILED, Session
 from tests.sessions.agents import (
     Asked,
@@ -250,15 +249,17 @@ def test_what_was_learned_is_learned_again_by_who_learned_it() -> None:
     assert [one.learned for one in again] == [one.learned for one in pupils]
 
 
-def test_the_turn_is_a_question_about_the_number_of_the_message() -> None:
+def test_the_turn_is_a_question_about_the_number_of_the_message(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     numbers: list[int] = []
 
-    def initiator_speaks(number: int) -> bool:
+    def begins(number: int) -> bool:
         numbers.append(number)
         return decisions.initiator_speaks(number)
 
-    functions = SimpleNamespace(**vars(decisions) | {"initiator_speaks": initiator_speaks})
-    made = run(agent(), agent(), Interact(functions=cast(Decisions, functions)))
+    monkeypatch.setattr(policy, "initiator_speaks", begins)
+    made = run(agent(), agent(), Interact())
     assert numbers == [message.number for message in made.history] == [1, 2, 3]
 
 

@@ -16,11 +16,11 @@ from pxp_fsm.errors import Halted, NotEnabled
 from pxp_fsm.plugins.conformance.endpoints import Run
 from pxp_fsm.plugins.conformance.mealy import Answer, Mealy
 from pxp_fsm.plugins.conformance.testing import Output, ProgramFault
-from pxp_fsm.protocol.decisions import GUARDS
+from pxp_fsm.protocol.decisions import GUARDS, category, initiator_speaks
 from pxp_fsm.protocol.messages import Answer as Said
 from pxp_fsm.protocol.messages import Instance, Message, Question, Tag
 from pxp_fsm.protocol.relations import NOISY, Assumption, Outcome
-from pxp_fsm.protocol.rules import Ending, Interact
+from pxp_fsm.protocol.rules import Interact
 from pxp_fsm.protocol.situation import Situation
 from pxp_fsm.sessions.agent import Agent
 from pxp_fsm.sessions.events import Event
@@ -99,7 +99,7 @@ def counted(rules: Interact, *, initiator: bool) -> Mealy[Given, Answer]:
 def _step(rules: Interact, at: _At, given: Given, initiator: bool) -> tuple[Answer, _At]:
     number = at.sent + 1
     table = rules.automaton
-    my_turn = rules.functions.initiator_speaks(number) is initiator
+    my_turn = initiator_speaks(number) is initiator
     if at.over or my_turn is isinstance(given, Reception):
         return None, at
     if isinstance(given, Reception):
@@ -114,11 +114,10 @@ def _step(rules: Interact, at: _At, given: Given, initiator: bool) -> tuple[Answ
     if row is None or taken is None:
         return None, at
     mine, theirs = (taken, row) if isinstance(given, Reception) else (row, taken)
-    stopped = rules.functions.stops(row.label, at.latest)
-    over = rules.functions.done(number, rules.n, stopped)
-    ending = f", {_why(row.label, stopped)}" if over else ""
+    over = rules.ending_after(number, row.label, at.latest)
+    ending = f", {over.value}" if over else ""
     sign = "-" if isinstance(given, Reception) else "+"
-    after = _At(mine.target, theirs.target, number, row.label, over)
+    after = _At(mine.target, theirs.target, number, row.label, over is not None)
     return f"{sign}{row.label}{ending}", after
 
 
@@ -126,17 +125,11 @@ def _decided(rules: Interact, table: Automaton, at: _At, given: JudgedInput) -> 
     try:
         if at.sent == 0:
             return table.step(at.mine, sending(Tag.INIT))
-        found = rules.functions.category(given.match, given.agree)
+        found = category(given.match, given.agree)
         guard = rules.guard(found, given.changed, at.sent + 1)
         return table.step(at.mine, DECIDE, one_hot(guard, tuple(GUARDS)))
     except NotEnabled:
         return None
-
-
-def _why(tag: str, stopped: bool) -> str:
-    if not stopped:
-        return Ending.BOUND.value
-    return (Ending.REJECTED if tag == Tag.REJECT else Ending.RATIFIED).value
 
 
 @dataclass

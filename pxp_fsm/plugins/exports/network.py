@@ -352,11 +352,11 @@ class _Building:
                         for at, final in zip(self.at, self.composition.finals, strict=True)
                     )
                 )
-            case AtState(place, state):
+            case AtState(place, states):
                 numbers = (
                     number
                     for number in range(self.composition.encoding.sizes[place])
-                    if self.composition.encoding.state_name(place, number) == state
+                    if self.composition.encoding.state_name(place, number) in states
                 )
                 return Some(tuple(Is(self.at[place], number) for number in numbers))
             case _:

@@ -9,6 +9,7 @@ other tools pass over.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,7 +18,7 @@ from xml.parsers import expat
 from xml.sax.saxutils import quoteattr
 
 from pxp_fsm.automata.automaton import Automaton, Kind, State, Transition
-from pxp_fsm.automata.serialization import rows
+from pxp_fsm.automata.serialization import document, rows
 from pxp_fsm.automata.tables import automaton_from
 from pxp_fsm.errors import Fault, Place, TableError, quoted
 
@@ -28,6 +29,9 @@ DECIDE = "pxp-decide"
 CHOOSE = "pxp-choose"
 """`pxp-choose.TAG` is the event that somebody chooses to send TAG."""
 
+RULES = ("parameters", "registers", "enums", "oracles", "answers", "let", "each", "guards", "rows")
+"""The sections of a table by which it decides and counts."""
+
 PEER = "parent"
 """To whom a row without a partner sends; a send without a target would go to the machine itself."""
 
@@ -36,7 +40,6 @@ _UNWRITABLE = re.compile("[\\\\\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uff
 
 def to_scxml(automaton: Automaton) -> str:
     """`automaton` as an SCXML document."""
-    automaton.refuse_rules()
     about = {
         "name": automaton.name,
         "initial": automaton.initial,
@@ -45,6 +48,7 @@ def to_scxml(automaton: Automaton) -> str:
         "pxp:source": _prose(automaton.source),
         "pxp:note": _prose(automaton.note),
         "pxp:peer": automaton.peer,
+        "pxp:rules": _rules(automaton),
     }
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
@@ -56,6 +60,14 @@ def to_scxml(automaton: Automaton) -> str:
     for state in automaton.states:
         lines += _state(automaton, state, places)
     return "\n".join([*lines, "</scxml>", ""])
+
+
+def _rules(automaton: Automaton) -> str:
+    """What the table decides and counts by, as JSON; SCXML has no place for it. "" of none."""
+    if automaton == automaton.without_rules():
+        return ""
+    written = document(automaton)
+    return json.dumps({key: written[key] for key in RULES if key in written})
 
 
 def unescaped(text: str) -> str:
@@ -211,7 +223,17 @@ class _Reading:
         if self.faults:
             self.faults.sort(key=lambda one: (one.line or 0, one.message))
             raise TableError(self.faults)
-        return automaton_from(raw, self._located)
+        plain, rules = automaton_from(raw, self._located), _ours(root, "rules")
+        if not rules:
+            return plain
+        try:
+            ruled = automaton_from({**raw, **_sections(rules)}, self._located)
+        except ValueError as error:
+            raise _refused(self.filename, root.line, f"pxp:rules is no JSON: {error}") from None
+        if ruled.without_rules().fingerprint != plain.fingerprint:
+            said = "pxp:rules are the rules of other rows; take the attribute out, or write it anew"
+            raise _refused(self.filename, root.line, said)
+        return ruled
 
     def _located(self, faults: list[Fault]) -> list[Fault]:
         return [replace(one, file=self.filename, line=self._line(one.path)) for one in faults]
@@ -353,6 +375,13 @@ class _Row:
     line: int
     number: int | None
     place: int | None
+
+
+def _sections(rules: str) -> dict[str, Any]:
+    found = json.loads(rules)
+    if not isinstance(found, dict):
+        raise ValueError("it is no object")
+    return {key: found[key] for key in RULES if key in found}
 
 
 def _ordered(found: list[_Row]) -> list[_Row]:

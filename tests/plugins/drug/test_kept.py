@@ -16,7 +16,9 @@ from backends.databases import SqlBlackboard
 from backends.databases.verify import verify
 from backends.models.scripts import read_script
 from backends.models.settings import Settings
-from proofs.claims.certificates import coverage
+from proofs import recheck
+from proofs.claims.certificates import coverage, filename_of
+from pxp_fsm.automata.tables import builtin
 from pxp_fsm.cli.main import main
 from pxp_fsm.errors import DataError, UsageError
 from pxp_fsm.experiments import accuracy, files, runs, statistics
@@ -36,14 +38,14 @@ MODEL = "openai:chemist@http://localhost:8765/v1"
 PLAN = Plan("drug", instances="paracetamol,lidocaine", seed=3)
 ASKING = Plan("drug", instances="paracetamol,lidocaine", seed=3, machine=MODEL, judge=MODEL)
 MARKS = {
-    "drug-1": "eea30e61bc8c6fcfcce12b7d7999d3d6c51d6edcac014d78548baf14e953cc9f",
-    "drug-2": "d846239b9c72cbb2e5216370b594d286a1e57816f3e396f046968c99b662e31f",
-    "drug-3": "7b6519994217e987e7d8e46f84aa67e9cebc2820d63ef2e1239e86b15a8a6a22",
-    "drug-4": "27bf218f6b1322208dd1d5bb31a70ba7201cc06cf89fd3235188e5c2b3384768",
-    EXPERIMENT: "87f0f66dc1fac3343a8da6ab4de372536bf1aa62082128636bcc2b35f44f3ebe",
-    "lan-1": "ac6e708fe91fa463f676420204a60aa2838cdcc9ec9ddd8c834c2a9b855ac9ec",
+    "drug-1": "b7a91175952d53b134445c01b6664ab612da678cc843a8b260b4eadecdb79e69",
+    "drug-2": "cddadc04ad2acf46a34bcf9551f23cb904b46642985a153745750a61f68ab4ce",
+    "drug-3": "466ce6d8a8bda60724d7418fadf28454224d1c044c6f5b83b3e3aee47d3314a6",
+    "drug-4": "1e205301d71072c03408df6ae7dbc0588b6d1d00a064e84c7fd1338c1cb57dd0",
+    EXPERIMENT: "34e2c6543058235ccbb5ec397f4be92d6b6d687f73e5d887aee5236634cd3992",
+    "lan-1": "a9a5ec100fb2ba2347b6c18fd8c068bc709a463d0358b243288f525130059e45",
 }
-FINGERPRINT = "30586d0296e81415a3bfd2964923ffc193912bc6eaa23ff6e702be45a73bbf25"
+FINGERPRINT = "fc7d7058c659136a4f1bad04426602ab7aa59020a90c22719925f20d2c02d870"
 FEW = ("--sessions", "drug-1/1/1", "--no-test-set")
 LAST = "Les fleurs sont par la pluie bercées, les herbes par le vent courbées."
 RHYMED = "Rain rocks the flowers to and fro, wind bends the grasses, bowing low."
@@ -205,26 +207,26 @@ def test_a_network_is_loaded_replayed_run_edited_and_saved(
 def test_an_earlier_certificate_is_refused_with_what_to_do_and_one_made_anew_is_named(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It tied itself to what the decision functions do with small numbers only."""
+    """It was about functions of Python code."""
     certificate = folder / "pxp-d794fbf2247c.json"
     with resources.as_file(resources.files("pxp_fsm.automata") / "data" / "pxp.toml") as table:
         done = subprocess.run(
-            [sys.executable, "-m", "proofs.recheck", certificate, table],
+            [sys.executable, "-I", "-S", recheck.__file__, certificate, table],
             capture_output=True, text=True, check=False, cwd=ROOT,
         )  # fmt: skip
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.splitlines() == [
-        "WRONG its format is 1, not 2; write it anew with: pxp check --certificates DIR"
+        "WRONG its format is another; write it anew with: pxp check --certificate FILE"
     ]
     assumed = ["deterministic", "reflexive", "shared", "symmetric"]
     assert coverage(Pxp(), assumed, [folder]) is None
-    pxp(capsys, "check", "pxp", "--property", "pxp.never-stuck", "--certificates", str(folder))
+    pxp(capsys, "check", "pxp", "--property", "never-stuck", "--certificates", str(folder))
     found = coverage(Pxp(3), assumed, [folder])
     assert found is not None
-    assert found.path == certificate
+    assert found.path == folder / filename_of(builtin("pxp_k"))
     printed = pxp(capsys, "run", "drug", "-v", "--instances", "1", "--protocol", "pxp").splitlines()
     first = next(i for i, line in enumerate(printed) if line.startswith("Certificate: "))
-    assert printed[first].endswith("pxp-d794fbf2247c.json (table pxp d794fbf2247c)")
+    assert printed[first].endswith(f"{filename_of(builtin('pxp_k'))} (table pxp 9718d010705c)")
     assert printed[first + 1 : first + 3] == [
         "Assumed of MATCH and AGREE: deterministic, reflexive, shared, symmetric",
         f"Proved of these sessions: {', '.join(found.claims)}",

@@ -203,19 +203,43 @@ def test_half_of_a_surrogate_pair_is_not_for_toml() -> None:
         to_toml(table)
 
 
-def test_a_table_with_rules_is_not_written_without_them() -> None:
-    table = parse_automaton(
-        """
-        format = 1
-        name = "gate"
-        title = "A gate"
-        initial = "SHUT"
-        final = ["OPEN"]
-        states = [{ name = "SHUT" }, { name = "OPEN" }]
-        rows = [{ from = "SHUT", to = "OPEN", event = "GO", when = "ready" }]
-        [parameters]
-        ready = { type = "bool" }
-        """
-    )
-    with pytest.raises(UsageError, match="table gate decides by rules"):
-        to_scxml(table)
+GATE = """
+format = 1
+name = "gate"
+title = "A gate"
+initial = "SHUT"
+final = ["OPEN"]
+states = [{ name = "SHUT" }, { name = "OPEN" }]
+rows = [
+  { from = "SHUT", to = "OPEN", event = "GO", when = "ready and tries >= 2", by = "clock" },
+  { from = "SHUT", to = "SHUT", event = "TRY", do = { tries = "tries + 1" } },
+]
+[parameters]
+ready = { type = "bool" }
+[registers]
+tries = { init = 0, min = 0 }
+"""
+
+
+@pytest.mark.parametrize("name", [*BUILTIN, "gate"])
+def test_a_table_with_rules_is_read_back_with_them(name: str) -> None:
+    table = parse_automaton(GATE) if name == "gate" else builtin(name)
+    read = from_scxml(to_scxml(table))
+    assert read.fingerprint == table.fingerprint
+    assert read.rules.meaning == table.rules.meaning
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('pxp:outside="GO"', 'pxp:outside="GONE"', "pxp:rules are the rules of other rows"),
+        ('{"parameters"', '["parameters"', "pxp:rules is no JSON"),
+        ("tries &gt;= 2", "tries &gt;= least", "unknown name 'least'"),
+    ],
+)
+def test_rules_that_do_not_fit_the_rows_are_refused(old: str, new: str, said: str) -> None:
+    text = to_scxml(parse_automaton(GATE))
+    assert old in text
+    with pytest.raises(TableError) as refused:
+        from_scxml(text.replace(old, new))
+    assert said in str(refused.value)

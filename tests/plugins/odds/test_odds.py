@@ -19,8 +19,9 @@ from pxp_fsm.plugins.odds.floats import floats, many
 from pxp_fsm.plugins.odds.functions import placed, sensitivity
 from pxp_fsm.plugins.odds.limit import limit
 from pxp_fsm.plugins.odds.results import OUTCOMES
-from pxp_fsm.protocol.decisions import Category, interact_guard
+from pxp_fsm.protocol.decisions import Category
 from pxp_fsm.protocol.rules import Ending, Interact
+from tests.oracles.decisions import interact_guard
 from tests.plugins.odds.session_odds import (
     H,
     M,

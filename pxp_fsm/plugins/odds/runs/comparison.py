@@ -16,9 +16,7 @@ from pxp_fsm.plugins.odds.runs.estimates import SENT, Counts, Estimates, Share
 from pxp_fsm.plugins.odds.runs.fit import Fit, FittedRow
 from pxp_fsm.plugins.odds.runs.parameters import ROLES
 from pxp_fsm.plugins.odds.runs.published import ExplainedColumn
-from pxp_fsm.protocol import decisions
-from pxp_fsm.protocol.messages import Tag
-from pxp_fsm.protocol.rules import Ending
+from pxp_fsm.protocol.rules import Ending, Interact
 
 _SHOWN = tuple(name for name in OUTCOMES if name != "endless")
 
@@ -37,11 +35,9 @@ def _result(tags: tuple[str, ...]) -> Conclusion:
     sent = [SentSoFar(), SentSoFar()]
     for place, tag in enumerate(tags):
         sent[place % 2] = sent[place % 2].and_then(tag)
-    stopped = decisions.stops(tags[-1], tags[-2] if len(tags) > 1 else Tag.INIT)
-    why = Ending.BOUND
-    if stopped:
-        why = Ending.REJECTED if tags[-1] == Tag.REJECT else Ending.RATIFIED
-    return Conclusion(why, (classes(sent[0]), classes(sent[1])))
+    longer = Interact(n=len(tags) + 1)  # the tags alone stop it, or else the bound did
+    why = longer.ending_after(len(tags), tags[-1], tags[-2] if len(tags) > 1 else "")
+    return Conclusion(why or Ending.BOUND, (classes(sent[0]), classes(sent[1])))
 
 
 def estimate_sheets(answered: OddsAnswer | None, found: Estimates, fit: Fit) -> Iterator[Sheet]:

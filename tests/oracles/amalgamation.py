@@ -1,4 +1,4 @@
-"""Amalgamation: why the model of sessions is that of any number of values.
+"""Amalgamation, decided by Z3: why the model of sessions is that of any number of values.
 
 A state keeps the relation on the latest two values. A step adds a value c that is related to these
 two in any way that the assumptions allow, whatever values came earlier. That is no more than
@@ -8,7 +8,7 @@ that satisfies the assumptions, and is B's on B and C's on C. It is the union of
 relation is transitive, with b related to c, or c to b, as soon as some a in A links them.
 
 Z3 decides this for B of any size: without functions, and with universal axioms, the question is in
-the effectively propositional fragment. `proofs.recheck` tries all B that could go wrong instead.
+the effectively propositional fragment. `proofs.recheck` tries all B that could go wrong.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
-from proofs.induction.numbers import Unknown
 from pxp_fsm.protocol.relations import Assumption
 
 KEPT = 2
@@ -30,8 +29,7 @@ def amalgamates(assumptions: frozenset[Assumption]) -> bool:
     """Whether a new value can be joined with any earlier ones, under these assumptions.
 
     Both agents' relations, shared or not, are joined each by itself. Where relations are not
-    deterministic they are no sets of pairs; it is then equality that is joined. Raises `Unknown`
-    where Z3 gives up.
+    deterministic they are no sets of pairs; it is then equality that is joined.
     """
     given = assumptions if Assumption.DETERMINISTIC in assumptions else _EQUALITY
     return all(_joined(kept, given) for kept in range(KEPT + 1))
@@ -78,7 +76,7 @@ def _joined(kept: int, given: frozenset[Assumption]) -> bool:
     solver.add(*known, z3.Or(*wrong))
     answer = solver.check()
     if answer == z3.unknown:
-        raise Unknown(f"Z3 gave up on joining values under {', '.join(sorted(given))}")
+        raise AssertionError(f"Z3 gave up on joining values under {', '.join(sorted(given))}")
     return bool(answer == z3.unsat)
 
 

@@ -1,1 +1,0 @@
-"""Proofs for all n and k."""

@@ -1,0 +1,1 @@
+"""Proofs for all parameters, from the rules in tables."""

@@ -1,0 +1,167 @@
+"""Certificates of what is proved for all parameters, with all that a recheck needs.
+
+A certificate is a JSON document of a few kilobytes. It names the tables of the members by digests
+of what decides in them; each of its parts has claims under the same assumptions, with the
+comparisons of numbers that matter, lemmas and ranks. `proofs.recheck` finds all states anew from
+the tables, and is asked before a certificate is made.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from proofs import recheck
+from proofs.core.results import Result, Status, Verdict
+from proofs.rules.prover import PartProof, prove
+from proofs.systems import System
+from pxp_fsm.artifacts import atomic_path
+from pxp_fsm.automata.automaton import Automaton
+from pxp_fsm.automata.serialization import document
+from pxp_fsm.automata.system_files import Property
+
+TITLES = {
+    "terminates": "every session ends",
+    "never-stuck": "until all have ended, something can happen",
+    "one-guard": "wherever rules decide, exactly one guard is true",
+}
+"""What can be proved of every system with rules, beside `never` and `step`."""
+
+
+@dataclass(frozen=True, repr=False)
+class RulesCertificate:
+    """What is proved of a system for all values of its parameters.
+
+    `filename` is that of the certificate of a protocol of two.
+    """
+
+    document: Mapping[str, Any]
+    filename: str = ""
+
+    def __repr__(self) -> str:
+        members = ", ".join(name for name, _ in self.document["members"])
+        return f"<RulesCertificate of {members}: {', '.join(self.claims)}>"
+
+    @property
+    def claims(self) -> tuple[str, ...]:
+        """The names of the claims."""
+        parts = self.document["parts"]
+        return tuple(claim["name"] for part in parts for claim in part["claims"])
+
+    def text(self) -> str:
+        """The certificate as it is written: a line a part."""
+        rest = dict(self.document)
+        parts = ",\n".join(f" {_json(part)}" for part in rest.pop("parts"))
+        return f'{_json(rest)[:-1]}, "parts": [\n{parts}\n]}}\n'
+
+    def write(self, path: str | Path) -> Path:
+        """Write the certificate into a file, or one of a protocol into a folder; gives the file."""
+        path = Path(path) / self.filename if Path(path).is_dir() else Path(path)
+        with atomic_path(path) as draft:
+            draft.write_text(self.text(), "utf-8")
+        return path
+
+
+def name_of_claim(one: Property) -> str:
+    """The name of the claim of a property."""
+    return str(one.claim["claims"][0]["name"])
+
+
+def prove_system(
+    system: System, properties: Iterable[Property]
+) -> tuple[list[Result], RulesCertificate | None]:
+    """What is proved of a system over synchronous channels for all values of its parameters.
+
+    There is one result for each of the `properties` that has a claim, and the certificate of those
+    that hold. What is not proved is UNKNOWN: that a proof fails is no counterexample.
+    """
+    asked = [one for one in properties if one.claim]
+    members = {member.name: member.automaton for member in system.members}
+    if not system.channel.synchronous:
+        reason = f"rules are proved over synchronous channels, not {system.channel.name}"
+        return [_result(system, one, reason) for one in asked], None
+    groups = dict[str, list[Property]]()
+    for one in asked:
+        groups.setdefault(_json({**one.claim, "claims": []}), []).append(one)
+    found, proofs = dict[int, Result](), list[PartProof]()
+    for group in groups.values():
+        claims = [dict(one.claim["claims"][0]) for one in group]
+        proof = prove(members, {**group[0].claim, "claims": claims})
+        proofs.append(proof)
+        for one in group:
+            obstacle = proof.obstacles.get(one.claim["claims"][0]["name"], "")
+            found[id(one)] = _result(system, one, obstacle)
+    return [found[id(one)] for one in asked], certificate_of(members, proofs)
+
+
+def _result(system: System, one: Property, obstacle: str) -> Result:
+    """HOLDS for all, or UNKNOWN."""
+    claim = one.claim["claims"][0]
+    assumed = list(recheck.given(one.claim))
+    verdict = Verdict(Status.UNKNOWN, obstacle)
+    if not obstacle:
+        tables = [member.automaton.rules for member in system.members]
+        numbers = dict.fromkeys(one.name for rules in tables for one in rules.parameters)
+        verdict = Verdict(Status.HOLDS, f"for all {' and '.join(numbers)}" if numbers else "")
+    title = one.about or TITLES.get(claim["check"], f"{claim['check']} {claim.get(claim['check'])}")
+    expected = Status(one.expected)
+    under = ", ".join([_decided_by(system), system.channel.name, *assumed])
+    return Result(system.name, claim["name"], title, under, verdict, expected, 0.0, system.name)
+
+
+def _decided_by(system: System) -> str:
+    """What decides in the members, in words: rules, or whoever is asked."""
+    states = {
+        (table.name, state.name): state.name in table.rules.deciding
+        for table in (member.automaton for member in system.members)
+        for state in table.states
+        if state.guards
+    }
+    if all(states.values()):
+        return "by rules"
+    return "by rules, whoever decides" if any(states.values()) else "whoever decides"
+
+
+def certificate_of(
+    members: Mapping[str, Automaton], proofs: Sequence[PartProof], protocol: str = ""
+) -> RulesCertificate | None:
+    """The certificate of what is proved of a system; None where nothing is.
+
+    Of a `protocol` it says all that the checker demands.
+
+    Raises `AssertionError` where the checker does not agree: the prover is wrong then.
+    """
+    evidence = [proof.evidence for proof in proofs if proof.proved]
+    if not evidence:
+        return None
+    tables = {digest_of(one): one for one in members.values()}
+    digests = [[name, digest_of(one)] for name, one in members.items()]
+    named = {"protocol": protocol} if protocol else {}
+    certificate = RulesCertificate(
+        {"format": recheck.FORMAT, **named, "members": digests, "parts": evidence}
+    )
+    refused = _refusal(json.loads(certificate.text()), tables.values())
+    if refused:
+        raise AssertionError(f"the checker refuses what was proved: {refused}")
+    return certificate
+
+
+def digest_of(automaton: Automaton) -> str:
+    """The digest of what decides in a table, as the checker has it."""
+    return recheck.Rules(document(automaton)).digest
+
+
+def _refusal(certificate: Any, tables: Iterable[Automaton]) -> str:
+    """Why the checker refuses a certificate; "" where it accepts."""
+    try:
+        read = recheck.check_rules(certificate, *map(document, tables))
+        return "; ".join(text for fine, text in read if not fine)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def _json(data: object) -> str:
+    return json.dumps(data, ensure_ascii=False)
