@@ -128,8 +128,9 @@ class SystemSubjects:
     def checked(self, request: Request) -> Iterator[Result]:
         """What is checked of the tables, with free guards."""
         system, properties = _system(request)
-        if request.parameters:
-            system = system.with_parameters(parameters_in(request.parameters))
+        given = _given(request)
+        if given:
+            system = system.with_parameters(given)
         unbounded = UNBOUNDED in request.channels
         channels = [text for text in dict.fromkeys(request.channels) if text != UNBOUNDED]
         if unbounded:
@@ -198,6 +199,19 @@ def _system(request: Request) -> tuple[System, tuple[Property, ...]]:
         return whole[0], request.properties
     own = read_system(whole[0]).properties if whole else ()
     return System.load(*subjects), (*own, *request.properties)
+
+
+def _given(request: Request) -> dict[str, object]:
+    """The parameters of the request; without a certificate, those of the system file before them.
+
+    A certificate is of every decision, whatever the rules say.
+    """
+    found = dict[str, object]()
+    if request.certificate is None:
+        for one in request.subjects:
+            if is_system_file(one):
+                found |= read_system(one).parameters
+    return found | (parameters_in(request.parameters) if request.parameters else {})
 
 
 def parameters_in(texts: Iterable[str]) -> dict[str, object]:

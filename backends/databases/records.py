@@ -260,6 +260,7 @@ def check_same(stored: SessionRecord, now: SessionRecord) -> None:
         ("protocol", stored.protocol, now.protocol),
         ("bounds n and k", (stored.n, stored.k), (now.n, now.k)),
         ("instance", stored.instance, now.instance),
+        ("system" if now.members else "table", stored.automaton, now.automaton),
         ("table", stored.fingerprint, now.fingerprint),
         ("channel", stored.channel, now.channel),
         ("faults", stored.faults, now.faults),

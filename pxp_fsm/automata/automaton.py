@@ -121,13 +121,22 @@ class Transition:
         return _written(self.kind, self.label, self.partner)
 
 
+@dataclass(frozen=True, slots=True)
+class Unfolding:
+    """What an automaton is unfolded from: a table with rules, and the values of its parameters."""
+
+    table: Automaton
+    parameters: tuple[tuple[str, Value], ...]
+
+
 @dataclass(frozen=True, repr=False)
 class Automaton:
     """A validated automaton table: read by `load_automaton`, or built by `build_automaton`.
 
     `peer` names the automaton at the other end of a channel (by default this very one);
     `note` is shown wherever the automaton is shown. `payloads` gives the JSON Schema of what a tag
-    carries, in a system whose messages are no `Answer`s. `rules` are what it decides and counts by.
+    carries, in a system whose messages are no `Answer`s. `rules` are what it decides and counts by;
+    where its registers are in its states it has none, and `unfolding` is what it was made from.
     Without `final` states it goes on for ever. `findings` are the faults of a table that can be
     meant as it stands (see `pxp_fsm.automata.soundness`), each with its place and remedy.
 
@@ -150,6 +159,7 @@ class Automaton:
     payloads: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     rules: Rules = field(default_factory=Rules)
     findings: tuple[Fault, ...] = field(default=(), compare=False)
+    unfolding: Unfolding | None = None
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)  # equal tables mean the same
@@ -294,7 +304,10 @@ class Automaton:
         if twice:
             raise TableError((f"two partners of {self.name} cannot both be {twice[0]}",))
         rows = tuple(replace(t, partner=names.get(t.partner, t.partner)) for t in self.transitions)
-        return replace(self, transitions=rows)
+        made = self.unfolding
+        if made is not None:
+            made = replace(made, table=made.table.with_partners(names))
+        return replace(self, transitions=rows, unfolding=made)
 
     @property
     def counts(self) -> bool:

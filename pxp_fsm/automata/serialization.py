@@ -15,6 +15,7 @@ from typing import Any
 from pxp_fsm.automata.automaton import Automaton, Kind, State, Transition
 from pxp_fsm.automata.expressions import ID, INT, Expression, str_of
 from pxp_fsm.automata.rules import ELSE, Declared, Oracle, Register, Rules
+from pxp_fsm.automata.unfolding import GIVEN
 from pxp_fsm.errors import UsageError
 
 KEYS = {Kind.SEND: "send", Kind.RECEIVE: "receive", Kind.EVENT: "event"}
@@ -94,8 +95,17 @@ def to_json(automaton: Automaton) -> str:
 
 
 def canonical_json(automaton: Automaton) -> str:
-    """`automaton` as one line of JSON, the same for the same table."""
-    return json.dumps(document(automaton), separators=(",", ":"))
+    """`automaton` as one line of JSON, the same for the same table, as sessions store it.
+
+    One that was unfolded is written as the table that it was made from, with the parameters that
+    were `given`: what registers hold follows from them.
+    """
+    made = automaton.unfolding
+    if made is None:
+        found = document(automaton)
+    else:
+        found = {**document(made.table), GIVEN: dict(made.parameters)}
+    return json.dumps(found, separators=(",", ":"))
 
 
 def to_toml(automaton: Automaton) -> str:

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from pxp_fsm.automata.automaton import Automaton, Kind, Transition
 from pxp_fsm.automata.channels import SYNCHRONOUS, Channel, parse_channel
-from pxp_fsm.automata.rules import Parameter
+from pxp_fsm.automata.rules import Parameter, value_problem
 from pxp_fsm.automata.soundness import UNRECEIVED, check_peers
 from pxp_fsm.automata.system_files import SystemFile, in_table, is_system_file, read_system
 from pxp_fsm.automata.tables import load_automaton, table_called
@@ -143,7 +143,7 @@ class System:
                 "a system is made of tables by System.load: System.load(client, server), or "
                 'System.load("author.toml", "hub=hub.toml")'
             )
-        if any(one.automaton.states[0].base for one in self.members):
+        if any(one.automaton.unfolding for one in self.members):
             return  # unfolded: what the rules never let a member send need not be received
         if self.free_names:
             for left, right in pairwise(self.members):
@@ -261,8 +261,15 @@ class System:
         return tuple(dict.fromkeys(labels))
 
     def event_problem(self, label: str) -> str | None:
-        """Why nobody can raise the event `label`; None where some member has it."""
-        if label in self.events:
+        """Why nobody can raise the event `label`; None where some member has it.
+
+        It may have it in its table alone, where the parameters let it never happen.
+        """
+        made = (one.automaton.unfolding for one in self.members)
+        written = (row for one in made if one is not None for row in one.table.transitions)
+        if label in self.events or any(
+            (row.kind, row.guard, row.label) == (Kind.EVENT, None, label) for row in written
+        ):
             return None
         there = ", ".join(self.events) or "none"
         return f"no member has an event {label!r} from outside; there are: {there}"
@@ -326,9 +333,41 @@ def system_in(file: SystemFile, channel: Channel | None = None) -> System:
         raise TableError(file.located(error.faults)) from None
     problems = {label: system.event_problem(label) for label in file.events}
     faults = [Fault(("events", label), said) for label, said in problems.items() if said]
+    faults += _problems_of_given(system, file.parameters)
     if faults:
         raise TableError(file.located(faults))
     return replace(system, located_findings=tuple(file.located(system.findings)))
+
+
+def running_system(file: SystemFile) -> System:
+    """The system of a file as it runs: by the rules of its tables, with the file's parameters.
+
+    Raises `TableError` with file and line where a parameter is missing, and as `system_in` does.
+    """
+    system = system_in(file)
+    needed = {one.name for each in system.members for one in each.automaton.rules.parameters}
+    missing = sorted(needed - file.parameters.keys())
+    if missing:
+        said = (
+            f"the tables count with the parameter {missing[0]}; add it: "
+            f"[parameters], {missing[0]} = ..."
+        )
+        raise TableError(file.located([Fault(("parameters",), said)]))
+    return system.by_rules(file.parameters)
+
+
+def _problems_of_given(system: System, given: Mapping[str, object]) -> Iterator[Fault]:
+    """Parameters that no table has, or that do not fit."""
+    known = {one.name: one for each in system.members for one in each.automaton.rules.parameters}
+    for name, value in given.items():
+        if name not in known:
+            there = ", ".join(sorted(known)) or "none"
+            said = f"no table of the system has a parameter {name}; there are: {there}"
+            yield Fault(("parameters", name), said)
+            continue
+        problem = value_problem(value, known[name].type, known[name].minimum)
+        if problem is not None:
+            yield Fault(("parameters", name), f"{name} {problem}")
 
 
 def _located(fault: Fault, files: Sequence[Path | None]) -> Iterator[Fault]:

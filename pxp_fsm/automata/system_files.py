@@ -182,6 +182,9 @@ class SystemFile:
         least=2,
         problem="a system has two members or more; add another [[members]]",
     )
+    parameters: Mapping[str, int | bool | str] = option(
+        "By name: the parameters with which the tables count in a run of the system.", {}
+    )
     events: Mapping[Symbol, str] = option(
         "Who raises an event from outside, by its label: after:SECONDS is a timer; chance:P "
         "happens with the probability P before each action. An event that is left out is raised by "

@@ -24,8 +24,9 @@ from pxp_fsm.automata.automaton import Automaton, Kind, State, Transition
 from pxp_fsm.automata.rules import RuleReader
 from pxp_fsm.automata.soundness import UNRECEIVED, faults_of, findings_of
 from pxp_fsm.automata.table_files import TABLE
+from pxp_fsm.automata.unfolding import GIVEN, unfolded
 from pxp_fsm.documents import located, read, text_of
-from pxp_fsm.errors import Fault, TableError, format_path, quoted
+from pxp_fsm.errors import Fault, TableError, UsageError, format_path, quoted
 
 _MOST, _LARGEST = 200, 1_000_000
 """Files of a folder that are looked into, and the bytes of a file that may be a table."""
@@ -304,14 +305,23 @@ def automaton_from(
 def stored_automaton(text: str) -> Automaton:
     """The automaton that a session was stored with, as JSON, sound or not; sessions are alike.
 
-    Raises `TableError` where it is none in its form.
+    Where it says which parameters were `given`, it counts with them (`unfolding.unfolded`). Raises
+    `TableError` where it is none in its form.
     """
     raw = read(text, "table.json", error=TableError)
+    given = raw.pop(GIVEN, None)
     found = list(TABLE.read(raw)[1])
     if not found:
         automaton, found = _build(raw)
-        if not found:
+        if not found and given is None:
             return automaton
+    if not found:
+        try:
+            if not isinstance(given, dict):
+                raise UsageError("it is a mapping of parameters to their values")
+            return unfolded(automaton, given)
+        except UsageError as error:
+            found = [Fault((GIVEN,), str(error))]
     raise TableError(found)
 
 

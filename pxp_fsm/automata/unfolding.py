@@ -11,13 +11,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from pxp_fsm.automata.automaton import Automaton, Kind, State, Transition
+from pxp_fsm.automata.automaton import Automaton, Kind, State, Transition, Unfolding
 from pxp_fsm.automata.expressions import Value, names_in
 from pxp_fsm.automata.rules import Rules, Values
 from pxp_fsm.errors import UsageError
 
 MOST_STATES = 10_000
 """States of a table, its registers included, beyond which it is not unfolded."""
+
+GIVEN = "given"
+"""The key under which a stored table has the parameters with which it is unfolded."""
 
 _Place = tuple[str, Values]
 """A state of the table, and what the registers hold in it."""
@@ -66,7 +69,7 @@ def unfolded(automaton: Automaton, parameters: Mapping[str, object]) -> Automato
             decided.setdefault(row.source, {})[row.guard] = None
     about = {state.name: state.about for state in automaton.states}
     own = {row.label: "it happens by itself" for row in automaton.transitions if _is_own(row)}
-    held = zip((one.name for one in rules.parameters), given, strict=True)
+    held = [*zip((one.name for one in rules.parameters), given, strict=True)]
     told = ", ".join(f"{name}={_shown(value)}" for name, value in held)
     return replace(
         automaton,
@@ -86,6 +89,7 @@ def unfolded(automaton: Automaton, parameters: Mapping[str, object]) -> Automato
         guards=MappingProxyType({**own, **automaton.guards}),
         transitions=tuple(rows),
         rules=Rules(),
+        unfolding=Unfolding(automaton, tuple(held)),
     )
 
 

@@ -21,7 +21,7 @@ from backends.people import has_terminal
 from proofs.export.traces import actions_of
 from pxp_fsm.analysis.monitoring import LiveMonitors, Monitors, foregone, monitored
 from pxp_fsm.automata.actions import SystemAction
-from pxp_fsm.automata.system import System, system_in
+from pxp_fsm.automata.system import System, running_system
 from pxp_fsm.automata.system_files import MCP, TERMINAL, SystemFile, is_system_file, read_system
 from pxp_fsm.cli.options import sessions as options
 from pxp_fsm.cli.presentation import runs as printed
@@ -527,7 +527,7 @@ def _system(request: options.RunTask, source: RunOrigin) -> tuple[Begun, SystemS
     _where(request)
     file = read_system(request.plan["task"])
     follow = () if source.trace is None else _trace(source.trace)
-    system, monitors = system_in(file), Monitors(request.monitors)
+    system, monitors = running_system(file), Monitors(request.monitors)
     monitors.of(system)
     given = members.respondents(
         file, request.respondents, some=bool(follow), settings=request.models.settings

@@ -27,7 +27,7 @@ from pxp_fsm import __version__, defaults
 from pxp_fsm.automata.actions import ActionRecord, SystemAction, action_of, record_of
 from pxp_fsm.automata.channels import parse_channel
 from pxp_fsm.automata.serialization import document
-from pxp_fsm.automata.system import System, system_in
+from pxp_fsm.automata.system import System, running_system
 from pxp_fsm.automata.system_files import (
     MCP,
     TERMINAL,
@@ -56,7 +56,7 @@ from pxp_fsm.sessions.agent import Members
 from pxp_fsm.sessions.events import Event, Faults
 from pxp_fsm.sessions.learning import Keep
 from pxp_fsm.sessions.pending import Chance, EventSource
-from pxp_fsm.sessions.session import Session, refuse_counting
+from pxp_fsm.sessions.session import Session
 from pxp_fsm.tasks.task import MACHINE, DataRow, DataSet, Task
 
 _PARTS = 256
@@ -465,8 +465,7 @@ class SystemOpening:
         settings: Settings | None = None,
     ) -> None:
         self.file = file
-        self.system: System = system_in(file)
-        refuse_counting(self.system)
+        self.system = running_system(file)
         self.respondents = dict(respondents)
         self.sessions = sessions
         self.seed = seed
@@ -551,7 +550,8 @@ class SystemOpening:
 
     def meaning(self) -> dict[str, Any]:
         """Everything that the run depends on, as it is stored with it."""
-        return {
+        counting = {"parameters": dict(self.file.parameters)} if self.file.parameters else {}
+        return counting | {
             "system": self.file.name,
             "fingerprint": self.system.fingerprint,
             "respondents": self.respondents,
@@ -586,6 +586,7 @@ class SystemOpening:
             for one in self.file.members
         ]
         file = {key: getattr(self.file, key) for key in ("path", "name", "title", "about", "limit")}
+        file |= {"parameters": dict(self.file.parameters)}
         file |= {"events": dict(self.file.events), "faults": dict(self.file.faults)}
         return json.dumps(
             {

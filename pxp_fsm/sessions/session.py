@@ -83,7 +83,8 @@ class Session:
     default the system's own, or `sync`). After `limit` events the session is over (INTERACT has a
     bound of its own).
 
-    For a system: `policy` says who acts next, in place of `Free`. `seed` and `faults` determine
+    For a system: `parameters` are those with which its tables count; what their registers hold is
+    in the states. `policy` says who acts next, in place of `Free`. `seed` and `faults` determine
     what the channel does, and the order of what is ready at once. `events` says who raises the
     events from outside (`EventSource`). `follow` is a trace whose actions happen first; a member
     without a function of its own does as it says.
@@ -177,8 +178,6 @@ class Session:
         self.faults = faults or Faults()
         if isinstance(subject, System):
             _check_unused("a system", earlier=earlier, update_context=update_context)
-            if blackboard is not None and policy is None:
-                refuse_counting(subject)
             # A policy of one's own says itself what follows from the rules, as Schedule does.
             ruled = subject.by_rules(parameters) if policy is None or parameters else subject
             self.system = ruled if channel is None else ruled.over(channel)
@@ -589,17 +588,6 @@ def _actors(system: System, members: object, *, some: bool) -> dict[str, Actor]:
             f"for each of {names}"
         )
     return {name: as_actor(name, members[name]) for name in system.places if name in members}
-
-
-def refuse_counting(system: System) -> None:
-    """Raise `UsageError` where a table counts: what it has counted is not stored."""
-    tables = [member.automaton for member in system.members]
-    counting = next((one for one in tables if one.counts or one.states[0].base), None)
-    if counting is not None:
-        raise UsageError(
-            f"table {counting.name} counts by its rules, and a session that does is not stored; "
-            f"run it without a blackboard: pxp.Session(system, members, parameters=...)"
-        )
 
 
 def _check_unused(subject: str, **options: object) -> None:

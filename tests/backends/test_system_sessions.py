@@ -159,7 +159,11 @@ def test_the_traceback_of_a_members_own_code_is_in_the_record(empty: SqlBlackboa
 
     system = pxp.System.load("m=interact", "h=interact", channel="fifo:1")
     session = pxp.Session(
-        system, {"m": broken, "h": lambda _turn: None}, name="lab/1", blackboard=empty
+        system,
+        {"m": broken, "h": lambda _turn: None},
+        name="lab/1",
+        blackboard=empty,
+        parameters={"n": 10, "k": 3},
     )
     with pytest.raises(ZeroDivisionError):
         session.run_sync()
@@ -181,7 +185,8 @@ def test_who_has_no_answer_leaves_the_cause_and_no_traceback(empty: SqlBlackboar
 
     system = pxp.System.load("m=interact", "h=interact")
     members = {"m": nothing, "h": lambda _turn: None}
-    pxp.Session(system, members, name="lab/1", blackboard=empty).run_sync()
+    bounds = {"n": 10, "k": 3}
+    pxp.Session(system, members, name="lab/1", blackboard=empty, parameters=bounds).run_sync()
     stored = empty.session("lab/1").record
     assert (stored.ending, stored.cause) == ("no answer", "m: nothing comes to mind")
     assert empty.closing("lab/1") == ()

@@ -71,7 +71,13 @@ def _system_session(board: SqlBlackboard) -> None:
         return pxp.Intent(guard) if guard else None
 
     session = pxp.Session(
-        system, {"m": choose, "h": choose}, instance="x", name=SYSTEM, blackboard=board, seed=3
+        system,
+        {"m": choose, "h": choose},
+        instance="x",
+        name=SYSTEM,
+        blackboard=board,
+        seed=3,
+        parameters={"n": 10, "k": 3},
     )
 
     async def begin() -> None:

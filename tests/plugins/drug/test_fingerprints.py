@@ -15,23 +15,23 @@ BASE = 'format = 1\ntask = "drug"\ninstances = 3\n'
 @pytest.mark.parametrize(
     ("text", "fingerprint"),
     [
-        (BASE, "96754b15339bac9cd3e59dd1a41e9b3188d207dd47a4c5d12e0fbbe1434fe895"),
+        (BASE, "23e10a803444eaf1ccb7b7fcb7f1acf70bb940df85790ad0d4ab40f86dc8eb50"),
         (
             BASE + 'protocol = "pxp"\nk = "unbounded"\nseed = 7\norder = "sampled"\nmemo = false\n'
             "timeout = 9\n",
-            "be9ff155c98a3cadfc9b97a0e6ece22d19c0a93680c0bf2b192b1d5a1cc18107",
+            "4535ad142f8d78e326003bd17b8169e2a550861c4e01e5e1450618ecf93520ae",
         ),
         (
             'format = 1\ntask = "rad"\nn = 4\nk = 2\nrepetitions = 5\ntimeout = 0.5\n'
             '[agents]\nhuman = "terminal"\nscope = "run"\nvotes = 3\n'
             '[learning]\nkeep = "better"\ngate = "context"\ncarry = false\n',
-            "e89a90d862b8b3b2fd53b9e48d0dd16f38659768763f057d8c5c1d14239a8d19",
+            "8eef803bc33aa687fd8d4bd587e0ffb85be21d0d143fb884f497c86a6422ad3b",
         ),
         (
             'format = 1\ntask = "drug"\nprotocol = "pxp"\n'
             '[agents]\nmachine = "openai:m"\njudge = "openai:j"\npreset = "B-drug"\n',
             # all bundled rows, of which two have changed: another experiment since then
-            "91100a65f94fd66507d62d782c3c4efa86bdf3248d9a4910f280ab464de007e3",
+            "ec181f60972880a1ea36d7d8ce43d350ad37a3746b01b268d444f5a37ea08f9c",
         ),
     ],
 )
