@@ -466,6 +466,15 @@ class SystemOpening:
     ) -> None:
         self.file = file
         self.system = running_system(file)
+        # Who answers for a member reads the states that it will be in, registers included.
+        tables = [member.automaton for member in self.system.members]
+        self.running = replace(
+            file,
+            members=tuple(
+                replace(line, automaton=table)
+                for line, table in zip(file.members, tables, strict=True)
+            ),
+        )
         self.respondents = dict(respondents)
         self.sessions = sessions
         self.seed = seed
@@ -610,7 +619,7 @@ class SystemOpening:
         around = self._around
         assert around is not None  # noqa: S101 - `begin` comes first
         file = self.file
-        whom = (file, self.respondents, around.model, self.seed, slot.position, around.desk)
+        whom = (self.running, self.respondents, around.model, self.seed, slot.position, around.desk)
         async with members.members(*whom) as actors:
             yield Session(
                 self.system,

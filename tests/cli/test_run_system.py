@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from backends.databases import SqlBlackboard
 from backends.databases.verify import verify
 from pxp_fsm.automata.system_files import is_system_file
 from pxp_fsm.cli.main import commands
@@ -270,3 +271,114 @@ def test_the_examples_are_as_their_files_expect(file: Path) -> None:
     if is_system_file(file):
         done = CliRunner().invoke(commands, ["check", str(file)])
         assert done.exit_code == 0, done.output
+
+
+COUNTING = """
+format = 1
+name = "retries"
+channel = "lossy:1"
+[parameters]
+most = 3
+[[members]]
+name = "client"
+table = "client.toml"
+respondent = "random"
+[[members]]
+name = "server"
+table = "server.toml"
+respondent = "random"
+[events]
+TIMEOUT = "chance:1"
+LAST_TIMEOUT = "chance:1"
+[[properties]]
+formula = "G client.tries <= 3"
+[[properties]]
+check = "no-orphan-message"
+expected = "FAILS"
+[[properties]]
+check = "nothing-sent-after-the-end"
+expected = "FAILS"
+"""
+
+COUNTING_CLIENT = """
+format = 1
+name = "client"
+title = "A client with retries"
+peer = "server"
+initial = "START"
+final = ["DONE", "GAVE_UP"]
+states = [{ name = "START" }, { name = "WAITING" }, { name = "DONE" }, { name = "GAVE_UP" }]
+rows = [
+  { from = "START", to = "WAITING", send = "REQUEST" },
+  { from = "WAITING", to = "DONE", receive = "REPLY" },
+  { from = "WAITING", to = "START", event = "TIMEOUT", when = "tries < most", do = { tries = "tries + 1" } },
+  { from = "WAITING", to = "GAVE_UP", event = "LAST_TIMEOUT", when = "tries >= most" },
+]
+[parameters]
+most = { min = 0 }
+[registers]
+tries = { init = 0, min = 0 }
+"""  # noqa: E501 - a row a line
+
+COUNTING_SERVER = """
+format = 1
+name = "server"
+title = "A server"
+peer = "client"
+initial = "IDLE"
+final = ["IDLE", "BUSY"]
+states = [{ name = "IDLE" }, { name = "BUSY" }]
+rows = [
+  { from = ["IDLE", "BUSY"], to = "BUSY", receive = "REQUEST" },
+  { from = "BUSY", to = "IDLE", send = "REPLY" },
+]
+"""
+
+
+def counting(folder: Path, text: str = COUNTING) -> Path:
+    """A system whose client counts, with the parameters of its file."""
+    (folder / "client.toml").write_text(COUNTING_CLIENT, "utf-8")
+    (folder / "server.toml").write_text(COUNTING_SERVER, "utf-8")
+    (folder / "retries.toml").write_text(text, "utf-8")
+    return folder / "retries.toml"
+
+
+def test_a_system_runs_with_the_parameters_of_its_file(tmp_path: Path) -> None:
+    path = counting(tmp_path)
+    _, said = run(tmp_path, path, "--repetitions", 8)
+    assert "G client.tries <= 3 holds" in said and "Session retries-1/1/8" in said
+    database = tmp_path / "runs/blackboard.sqlite"
+    assert not verify(str(database)).problems
+    with SqlBlackboard(f"sqlite:///{database}") as board:
+        ends = {board.session(one.session).states["client"] for one in board.sessions()}
+    assert len(ends) > 1 and all(re.fullmatch(r"(DONE|GAVE_UP)\[tries=[0-3]\]", one) for one in ends)
+    counting(tmp_path, COUNTING.replace("most = 3", "most = 1").replace("<= 3", "<= 1"))
+    code, said = run(tmp_path, path, "retries-1")
+    assert code == 2 and "its parameters was" in said
+
+
+def test_a_check_of_a_system_file_is_of_its_parameters(tmp_path: Path) -> None:
+    path = counting(tmp_path)
+    for most, expected in (("most = 3", 0), ("most = 4", 1)):
+        counting(tmp_path, COUNTING.replace("most = 3", most))
+        done = CliRunner().invoke(commands, ["check", str(path)])
+        assert done.exit_code == expected, done.output
+    done = CliRunner().invoke(commands, ["check", str(path), "--with", "most=2"])
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        ("", r"the tables count with the parameter most; add it: \[parameters\], most = ..."),
+        ("[parameters]\nmost = -1\n", r"retries.toml, line 6: .*most is at least 0"),
+        ("[parameters]\nmost = 2.5\n", r"retries.toml, line 6: parameters.most: "),
+        ("[parameters]\nmore = 2\nmost = 1\n", r"retries.toml, line 6: .*no table .* parameter more"),
+    ],
+)
+def test_parameters_of_a_file_that_do_not_fit_are_refused(
+    tmp_path: Path, given: str, fault: str
+) -> None:
+    path = counting(tmp_path, COUNTING.replace("[parameters]\nmost = 3\n", given))
+    code, said = run(tmp_path, path)
+    assert code == 2 and re.search(fault, said), said

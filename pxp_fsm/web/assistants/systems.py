@@ -48,7 +48,7 @@ class SystemAssistants:
         self.run = run
         self._host = host
         self._opening = run.opening
-        self._lines: Mapping[str, MemberLine] = {one.name: one for one in run.opening.file.members}
+        self._lines: Mapping[str, MemberLine] = {one.name: one for one in run.opening.running.members}
         self._sessions: dict[str, Session] = {}
         run.on_begin = self._begun
 
@@ -68,7 +68,7 @@ class SystemAssistants:
     def tables(self, _member: str) -> Mapping[str, Automaton]:
         """The tables of all members, by their names; a second one of a name by its member's."""
         found: dict[str, Automaton] = {}
-        for one in self._opening.file.members:
+        for one in self._opening.running.members:
             if found.setdefault(one.automaton.name, one.automaton) != one.automaton:
                 found[one.name] = one.automaton
         return found
