@@ -38,6 +38,7 @@ EXTRAS = {
     "mcp": ("assistants in sessions: pxp serve --mcp", ("fastapi", "mcp", "uvicorn", "websockets")),
     "openai": ("models at OpenAI and at servers of its protocol", ("openai",)),
     "lan": ("distances between networks: pxp compare, run TASK, lan history", ("numpy",)),
+    "languages": ("explanations of published counts", ("z3-solver",)),
     "odds": (
         "pxp odds with floats, --free, --from and --published",
         ("numpy", "python-flint", "scipy"),
@@ -60,6 +61,7 @@ MODULES = {
     "pillow": "PIL",
     "scikit-image": "skimage",
     "python-flint": "flint",
+    "z3-solver": "z3",
     "opentelemetry-api": "opentelemetry",
     "opentelemetry-sdk": "opentelemetry.sdk",
     "inspect-ai": "inspect_ai",

@@ -2,8 +2,8 @@
 
 A column of Table 1 says how many of its sessions are in each class, and the text of the papers says
 some more of them. The sequences of a protocol fall into finitely many kinds by that: each kind is a
-language, and Z3 finds how many sessions of each make up the column with the fewest that need a
-noisy judge.
+language, and Z3 (the extra `languages`) finds how many sessions of each make up the column with the
+fewest that need a noisy judge.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from proofs.languages import SYMBOLS, Language, ProtocolReading, class_language, sequences
 from proofs.languages.language import of_automaton
 from proofs.languages.published_code import PublishedCode, published_sequences
+from pxp_fsm.errors import require_extra
 from pxp_fsm.experiments.statistics import SESSIONS, Published, points, ratified
 from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE
 from pxp_fsm.protocol.rules import Interact
@@ -113,6 +114,7 @@ def _told(column: Published) -> list[tuple[Language, int]]:
 
 def _least(every: Language, better: Language, wanted: Sequence[tuple[Language, int]]) -> int | None:
     """The fewest of twenty sequences outside `better` with which the counts are had."""
+    require_extra("languages", "explaining counts", {"z3": "Z3"})
     import z3
 
     kinds = kinds_of(every, (*(language for language, _ in wanted), better))
