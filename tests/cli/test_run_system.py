@@ -351,7 +351,9 @@ def test_a_system_runs_with_the_parameters_of_its_file(tmp_path: Path) -> None:
     assert not verify(str(database)).problems
     with SqlBlackboard(f"sqlite:///{database}") as board:
         ends = {board.session(one.session).states["client"] for one in board.sessions()}
-    assert len(ends) > 1 and all(re.fullmatch(r"(DONE|GAVE_UP)\[tries=[0-3]\]", one) for one in ends)
+    assert len(ends) > 1 and all(
+        re.fullmatch(r"(DONE|GAVE_UP)\[tries=[0-3]\]", one) for one in ends
+    )
     counting(tmp_path, COUNTING.replace("most = 3", "most = 1").replace("<= 3", "<= 1"))
     code, said = run(tmp_path, path, "retries-1")
     assert code == 2 and "its parameters was" in said
@@ -373,7 +375,10 @@ def test_a_check_of_a_system_file_is_of_its_parameters(tmp_path: Path) -> None:
         ("", r"the tables count with the parameter most; add it: \[parameters\], most = ..."),
         ("[parameters]\nmost = -1\n", r"retries.toml, line 6: .*most is at least 0"),
         ("[parameters]\nmost = 2.5\n", r"retries.toml, line 6: parameters.most: "),
-        ("[parameters]\nmore = 2\nmost = 1\n", r"retries.toml, line 6: .*no table .* parameter more"),
+        (
+            "[parameters]\nmore = 2\nmost = 1\n",
+            r"retries.toml, line 6: .*no table .* parameter more",
+        ),
     ],
 )
 def test_parameters_of_a_file_that_do_not_fit_are_refused(

@@ -1,4 +1,4 @@
-"""The decision functions of networks of LLM agents: guards and counters. Written once.
+"""What networks of LLM agents decide and count, by the rules of their two tables.
 
 A running agent and a running update call these functions with what was found; the proofs call the
 same functions with everything that could be. Source: EasyLAN (Pan, Yu, Li, Shi), sections 3 and 4.
@@ -6,16 +6,31 @@ same functions with everything that could be. Source: EasyLAN (Pan, Yu, Li, Shi)
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from pxp_fsm.automata.expressions import Value
+from pxp_fsm.automata.rules import Values
+from pxp_fsm.automata.tables import builtin
 
 AGENT, PIPELINE = "lan_agent", "lan_pipeline"
 """The names of the two tables."""
+
+_ANY: dict[str, Value] = {"found": "usable", "reason": "", "weakness": "", "returned": 0}
+_ANY |= dict.fromkeys(("returns", "iterations", "retries", "most_iterations", "most_retries"), 0)
 
 CAUSES: dict[str, tuple[str, ...]] = {
     "REASON_MADE": ("NO_AGENT", "WRONGLY_ACTIVE", "POOR"),
     "WEAKNESS_MADE": ("NOT_ACTIVATED", "LACKS_KNOWLEDGE", "NEEDS_STRUCTURE", "NEEDS_INPUTS"),
 }
 """The causes of an error among which a step decides, by the state that follows it."""
+
+
+def _decided(name: str, state: str, known: Mapping[str, Value]) -> str:
+    """The guard that is true in `state` of a table; what is not `known` is of no account there."""
+    rules = builtin(name).rules
+    values = (known.get(one, _ANY.get(one, False)) for one in rules.names)
+    return rules.decide(state, tuple(values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +46,25 @@ class Inputs:
 
 def gate_guard(inputs: Inputs) -> str:
     """The guard that is true in GATE: a required predecessor wins over *Enabled*."""
-    if inputs.blocked:
-        return "BLOCKED"
-    return "ASK" if inputs.enabled else "ALWAYS"
+    return _decided(AGENT, "GATE", {"blocked": inputs.blocked, "enabled": inputs.enabled})
 
 
-def reply_guard(usable: bool, tries_left: bool, meaning: str) -> str:
-    """The guard that is true after a module's reply: its `meaning` only if it is of the form."""
-    if usable:
-        return meaning
-    return "AGAIN" if tries_left else "LOST"
+def reply_guard(
+    state: str, *, usable: bool, active: bool = False, returned: int = 0, returns: int
+) -> str:
+    """The guard that is true after a module's reply, in CONTROLLED or EXECUTED.
+
+    `usable`: it is of the form; `active`: it says so. `returned` of at most `returns` replies were
+    sent back.
+    """
+    known = {"usable": usable, "active": active, "returned": returned, "returns": returns}
+    return _decided(AGENT, state, known)
+
+
+def returned_after(returned: int, label: str) -> int:
+    """How many replies of the module that is asked were sent back, after a row with `label`."""
+    (after,) = _stepped(AGENT, label, (0, returned))
+    return after
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,41 +87,6 @@ class Facts:
     cause: str = ""
 
 
-def pipeline_guard(state: str, facts: Facts) -> str:
-    """The guard that is true in a state of the pipeline that decides."""
-    if state == "HAND_OVER":
-        return "ATTENDED" if facts.attended else "ALONE"
-    if not facts.fresh:
-        return "STALE"
-    if state == "JUDGE":
-        return _judged(facts)
-    passed = _passes(state, facts)
-    if passed:
-        return passed
-    if state == "WEIGH" and facts.attended:
-        return "REGRESSES"
-    return "AGAIN" if facts.retries_left else "STUCK"
-
-
-def _judged(facts: Facts) -> str:
-    if facts.satisfied:
-        return "SATISFIED"
-    return "MORE" if facts.iterations_left else "EXHAUSTED"
-
-
-def _passes(state: str, facts: Facts) -> str:
-    """The guard by which the pipeline goes on from `state`; empty where it cannot."""
-    if state == "VALIDATE":
-        return "VALID" if facts.valid else ""
-    if state == "WEIGH":
-        return "CLEAN" if facts.clean else ""
-    if state == "COMMIT":
-        return "FRESH"
-    if not facts.complete:
-        return ""
-    return facts.cause if state in CAUSES else "READY"
-
-
 @dataclass(frozen=True, slots=True)
 class Counters:
     """How many iterations an example has had, and how many retries the present iteration."""
@@ -106,22 +95,42 @@ class Counters:
     retries: int = 0
 
 
-def counted(counters: Counters, label: str) -> Counters:
-    """The counters after a row with `label`.
+def pipeline_guard(state: str, facts: Facts, counters: Counters, most: Counters) -> str:
+    """The guard that is true in a state of the pipeline that decides.
 
-    That a step is agreed on resets nothing: otherwise a copy that is never valid would be made
-    again for ever. Only a new iteration has new retries, and only a word from outside (an example,
-    the developer) has new iterations. An iteration that an edit of the network ends is not counted.
+    `most` are the largest `counters`; those that `facts` speaks of are not looked at.
     """
-    if label in ("EXAMPLE", "RESUME"):
-        return Counters()
-    if label == "BEGIN":
-        return Counters(counters.iterations + 1, 0)
-    if label == "RESTART":
-        return Counters(max(counters.iterations - 1, 0), counters.retries)
-    if label == "REPEAT":
-        return Counters(counters.iterations, counters.retries + 1)
-    return counters
+    found = "usable"
+    if state == "WEIGH" and not facts.clean:
+        found = "costly" if facts.attended else "unusable"
+    elif not (facts.valid if state == "VALIDATE" else facts.complete or state == "WEIGH"):
+        found = "unusable"
+    known = {
+        "fresh": facts.fresh,
+        "satisfied": facts.satisfied,
+        "attended": facts.attended,
+        "found": found,
+        "iterations": counters.iterations,
+        "retries": counters.retries,
+        "most_iterations": most.iterations,
+        "most_retries": most.retries,
+    }
+    if facts.cause:
+        known |= {"reason": facts.cause.lower(), "weakness": facts.cause.lower()}
+    return _decided(PIPELINE, state, known)
+
+
+def counted(counters: Counters, label: str) -> Counters:
+    """The counters after a row with `label`."""
+    return Counters(*_stepped(PIPELINE, label, (0, 0, counters.iterations, counters.retries)))
+
+
+def _stepped(name: str, label: str, stored: Values) -> tuple[int, ...]:
+    """The registers of a table after a row with `label`; all that have it count alike."""
+    table = builtin(name)
+    row = next(row for row in table.transitions if row.label == label)
+    asked: Values = () if row.guard is None else (False,) * len(table.rules.oracles)
+    return tuple(int(one) for one in table.rules.step(row, (*stored, *asked)))
 
 
 def is_beginning(label: str) -> bool:

@@ -109,7 +109,14 @@ class NetworkAgent:
         open_tries = (False, True) if self.tries is None else (place.tries < self.tries,)
         for left, meaning in product(open_tries, MEANINGS[place.at]):
             usable = place.usable or "usable" in self.without
-            yield reply_guard(usable, left or "tries_left" in self.without, meaning), left
+            guard = reply_guard(
+                place.at,
+                usable=usable,
+                active=meaning == "ON",
+                returned=0 if left or "tries_left" in self.without else 1,
+                returns=1,
+            )
+            yield guard, left
 
     def _moved(self, place: AgentState, row: Transition) -> AgentState:
         tries = place.tries
@@ -224,7 +231,8 @@ class Pipeline:
         """The row of the one guard that is true, for each answer that is still open."""
         guards = self.table.guards_of(place.at)
         for facts in self._facts(place):
-            guard = pipeline_guard(place.at, facts)
+            spent = Counters(int(not facts.iterations_left), int(not facts.retries_left))
+            guard = pipeline_guard(place.at, facts, spent, Counters(1, 1))
             try:
                 row = self.table.step(place.at, DECIDE, one_hot(guard, guards))
             except NotEnabled:  # a table that lacks the row is stuck there

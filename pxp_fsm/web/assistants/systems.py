@@ -48,7 +48,9 @@ class SystemAssistants:
         self.run = run
         self._host = host
         self._opening = run.opening
-        self._lines: Mapping[str, MemberLine] = {one.name: one for one in run.opening.running.members}
+        self._lines: Mapping[str, MemberLine] = {
+            one.name: one for one in run.opening.running.members
+        }
         self._sessions: dict[str, Session] = {}
         run.on_begin = self._begun
 

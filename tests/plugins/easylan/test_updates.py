@@ -10,6 +10,7 @@ import pytest
 
 from proofs.core.explore import Step, Trace, explore
 from proofs.core.results import Status
+from proofs.rules.prover import prove
 from proofs.systems.results import compare_machine
 from pxp_fsm.automata.automaton import DECIDE, one_hot
 from pxp_fsm.automata.tables import builtin
@@ -18,9 +19,14 @@ from pxp_fsm.plugins.easylan.decisions import (
     AGENT,
     CAUSES,
     PIPELINE,
+    Counters,
     Facts,
+    Inputs,
     counted,
+    gate_guard,
     pipeline_guard,
+    reply_guard,
+    returned_after,
 )
 from pxp_fsm.plugins.easylan.proofs import (
     CLAIMS,
@@ -34,6 +40,7 @@ from pxp_fsm.plugins.easylan.proofs import (
     models,
     replayed,
 )
+from tests.oracles import lan_decisions
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: f"{claim.table}.{claim.name}")
@@ -113,10 +120,59 @@ def test_in_every_case_exactly_one_guard_of_the_state_is_true() -> None:
         for truths in product((False, True), repeat=len(flags)):
             for cause in CAUSES.get(state.name, ("",)):
                 facts = Facts(**dict(zip(flags, truths, strict=True)), cause=cause)
-                guard = pipeline_guard(state.name, facts)
+                spent = Counters(int(not facts.iterations_left), int(not facts.retries_left))
+                guard = pipeline_guard(state.name, facts, spent, Counters(1, 1))
+                assert guard == lan_decisions.pipeline_guard(state.name, facts)
                 table.step(state.name, DECIDE, one_hot(guard, state.guards))
                 cases += 1
     assert cases == 2**8 * (7 + 3 + 4)
+
+
+def test_the_pipeline_counts_as_the_paper_has_it() -> None:
+    labels = {row.label for row in builtin(PIPELINE).transitions}
+    for label, iterations, retries in product(sorted(labels), range(4), range(4)):
+        counters = Counters(iterations, retries)
+        assert counted(counters, label) == lan_decisions.counted(counters, label), label
+
+
+def test_rows_of_one_label_count_alike() -> None:
+    for name in (AGENT, PIPELINE):
+        counting = dict[str, object]()
+        for row in builtin(name).transitions:
+            assert counting.setdefault(row.label, row.do) == row.do
+
+
+def test_an_agent_decides_as_the_paper_has_it() -> None:
+    for blocked, enabled in product((False, True), repeat=2):
+        inputs = Inputs(blocked, enabled)
+        assert gate_guard(inputs) == lan_decisions.gate_guard(inputs)
+    truths = product((False, True), (False, True), range(4), range(4))
+    for usable, active, returned, returns in truths:
+        for state, meaning in (("CONTROLLED", "ON" if active else "OFF"), ("EXECUTED", "DONE")):
+            expected = lan_decisions.reply_guard(usable, returned < returns, meaning)
+            assert expected == reply_guard(
+                state, usable=usable, active=active, returned=returned, returns=returns
+            )
+    assert [returned_after(2, label) for label in ("RETURN", "ACTIVATE", "REPLY")] == [3, 0, 2]
+
+
+def proved(name: str, *checks: str) -> tuple[str, ...]:
+    """Which of these checks are proved of a table by itself, for all bounds."""
+    claims = [{"name": one, "check": one} for one in checks]
+    given = {"relations": None, "starts": "", "assume": [], "ghosts": {}, "while": ""}
+    return prove({"agent": builtin(name)}, {**given, "claims": claims}).proved
+
+
+def test_an_agent_comes_to_its_end_whatever_its_bound_and_its_answers() -> None:
+    claims = ("one-guard", "never-stuck", "terminates")
+    assert proved(AGENT, *claims) == claims
+
+
+@pytest.mark.deep
+def test_an_update_is_never_stuck_whatever_its_bounds_and_its_answers() -> None:
+    """It need not end: the developer may edit the network for ever."""
+    claims = ("one-guard", "never-stuck")
+    assert proved(PIPELINE, *claims, "terminates") == claims
 
 
 def test_each_cause_has_one_row_and_it_is_the_papers_strategy() -> None:

@@ -16,7 +16,7 @@ from functools import cache, cached_property, partial
 from pxp_fsm.automata.system import Member, System
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import DataError, NoAnswer, PXPError, UsageError, quoted
-from pxp_fsm.plugins.easylan.decisions import AGENT, Inputs, gate_guard, reply_guard
+from pxp_fsm.plugins.easylan.decisions import AGENT, Inputs, gate_guard, reply_guard, returned_after
 from pxp_fsm.plugins.easylan.model.network import (
     AgentInput,
     LanAgent,
@@ -329,6 +329,7 @@ class _AgentTurn:
     failure: NoAnswer | None = None
     _asking: Module = Module.CONTROL
     _attempts: Attempts[ModuleOutput] | None = None
+    _returned: int = 0
 
     async def happens(self, state: str) -> str:
         """The inputs come; a module replies, or has no answer."""
@@ -371,14 +372,18 @@ class _AgentTurn:
         """The guard that is true: of the inputs, or of a module's reply."""
         if turn.state == "GATE":
             return gate_guard(Inputs(self.blocked, self.agent.control.enabled))
-        said, left = self.said.get(self._asking), self._attempts
-        meaning = "DONE"
-        if self._asking is Module.CONTROL:
-            meaning = "ON" if said is not None and said.value else "OFF"
-        return reply_guard(said is not None, left is not None and left.left > 0, meaning)
+        said = self.said.get(self._asking)
+        return reply_guard(
+            turn.state,
+            usable=said is not None,
+            active=said is not None and bool(said.value),
+            returned=self._returned,
+            returns=self.runner.asker.attempts - 1,
+        )
 
     def took(self, event: Event) -> None:
         """Tell what a row of its table means for the run."""
+        self._returned = returned_after(self._returned, event.label)
         match event.label:
             case "ACTIVATE" | "FORWARD":
                 self.guard, self._attempts = event.guard, None

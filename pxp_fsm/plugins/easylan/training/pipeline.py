@@ -18,6 +18,7 @@ from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import DataError, NoAnswer, UsageError, quoted
 from pxp_fsm.plugins.easylan.decisions import (
     PIPELINE,
+    Counters,
     Facts,
     counted,
     is_beginning,
@@ -823,7 +824,8 @@ class Trainer:
         if turn.state == "VALIDATE":
             await self._interruptible(self._do.apply())
         self._looked_at = self._facts(turn.state)
-        return pipeline_guard(turn.state, self._looked_at)
+        most = Counters(self._limits.iterations, self._limits.retries)
+        return pipeline_guard(turn.state, self._looked_at, self.progress.counters, most)
 
     def _take(self, event: Event) -> None:
         """What a row does at once: nothing can come between its guard and this."""
