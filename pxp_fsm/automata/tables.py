@@ -316,12 +316,12 @@ def stored_automaton(text: str) -> Automaton:
         if not found and given is None:
             return automaton
     if not found:
-        try:
-            if not isinstance(given, dict):
-                raise UsageError("it is a mapping of parameters to their values")
-            return unfolded(automaton, given)
-        except UsageError as error:
-            found = [Fault((GIVEN,), str(error))]
+        found = [Fault((GIVEN,), "it is a mapping of parameters to their values")]
+        if isinstance(given, dict):
+            try:
+                return unfolded(automaton, given)
+            except UsageError as error:
+                found = [Fault((GIVEN,), str(error))]
     raise TableError(found)
 
 

@@ -27,7 +27,7 @@ from pxp_fsm import __version__, defaults
 from pxp_fsm.automata.actions import ActionRecord, SystemAction, action_of, record_of
 from pxp_fsm.automata.channels import parse_channel
 from pxp_fsm.automata.serialization import document
-from pxp_fsm.automata.system import System, running_system
+from pxp_fsm.automata.system import running_system
 from pxp_fsm.automata.system_files import (
     MCP,
     TERMINAL,

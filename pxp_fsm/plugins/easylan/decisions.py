@@ -105,7 +105,7 @@ def pipeline_guard(state: str, facts: Facts, counters: Counters, most: Counters)
         found = "costly" if facts.attended else "unusable"
     elif not (facts.valid if state == "VALIDATE" else facts.complete or state == "WEIGH"):
         found = "unusable"
-    known = {
+    known: dict[str, Value] = {
         "fresh": facts.fresh,
         "satisfied": facts.satisfied,
         "attended": facts.attended,

@@ -159,8 +159,8 @@ def test_an_agent_decides_as_the_paper_has_it() -> None:
 def proved(name: str, *checks: str) -> tuple[str, ...]:
     """Which of these checks are proved of a table by itself, for all bounds."""
     claims = [{"name": one, "check": one} for one in checks]
-    given = {"relations": None, "starts": "", "assume": [], "ghosts": {}, "while": ""}
-    return prove({"agent": builtin(name)}, {**given, "claims": claims}).proved
+    part: dict[str, Any] = {"relations": None, "starts": "", "assume": [], "ghosts": {}}
+    return prove({"agent": builtin(name)}, {**part, "while": "", "claims": claims}).proved
 
 
 def test_an_agent_comes_to_its_end_whatever_its_bound_and_its_answers() -> None:
