@@ -17,8 +17,12 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
+from functools import cache
+from importlib import resources
 from itertools import compress
 
+from pxp_fsm.automata.automaton import Automaton
+from pxp_fsm.automata.tables import parse_automaton
 from pxp_fsm.errors import NoAnswer, PXPError, Refused, UsageError, quoted
 from pxp_fsm.protocol.interfaces import CopyableLearner, Learner, Likelihood, Respondent
 from pxp_fsm.protocol.messages import Answer, Episode, Instance, Message, Question
@@ -134,12 +138,26 @@ class Gate:
                 "learn",
             )
 
-    def accepts(self, weighing: Weighing) -> bool:
-        """Whether a lesson of this weight is kept."""
-        before, after = weighing.before or 0, weighing.after or 0
-        if self.keep is Keep.LIKELIHOOD:
-            return after >= before and (weighing.rise or 0.0) > 0
-        return after > before or (after == before and self.keep is Keep.EQUAL)
+    def weigh(self, weighing: Weighing) -> bool:
+        """Whether a lesson of this weight is kept, by the rules of `gate_table`.
+
+        From then on that is what a lesson must measure up to.
+        """
+        table, right = gate_table(), weighing.after or 0
+        likelier = (weighing.rise or 0.0) > 0
+        values = (self.keep.value, weighing.before or 0, right, likelier)
+        guard = table.rules.decide("WEIGH", values)
+        row = next(row for row in table.leaving("WEIGH") if row.guard == guard)
+        (standing,) = table.rules.step(row, values)
+        self.standing = int(standing)
+        return guard == "KEEP"
+
+
+@cache
+def gate_table() -> Automaton:
+    """The table of the gate, `learn_gate.toml`: what it keeps is proved of it for any data."""
+    text = resources.files("pxp_fsm.sessions").joinpath("learn_gate.toml").read_text("utf-8")
+    return parse_automaton(text, "learn_gate.toml")
 
 
 class Lessons:
@@ -212,15 +230,13 @@ class Lessons:
             kept = fresh == before or before is None
             if gate.gated is Gated.CONTEXT or not kept:
                 weighing = await self._weigh(respondent, taught, shown, match, ask)
-                kept = gate.accepts(weighing)
+                kept = gate.weigh(weighing)
         self._conclude(received, kept)
         answer = fresh if kept else before
         if answer is None:  # the first answer of all stands in for one that was given before
             answer = await ask(respondent, self.shown(question))
         if kept or gate.gated is Gated.REVISION:
             teach(respondent, received)
-        if weighing.after is not None:
-            gate.standing = weighing.after if kept else weighing.before
         outcome = Outcome.YES if kept else Outcome.NO
         pair = digest(received.answer.prediction), digest(received.answer.explanation)
         seconds = time.perf_counter() - started

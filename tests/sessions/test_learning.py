@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import product
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from proofs.rules.prover import prove
+from pxp_fsm.automata.automaton import Automaton
+from pxp_fsm.automata.serialization import canonical_json
+from pxp_fsm.automata.tables import parse_automaton
 from pxp_fsm.errors import NoAnswer, Refused, UsageError
 from pxp_fsm.protocol.messages import Answer, Episode, Instance, Message, Question
 from pxp_fsm.protocol.relations import LEARN, Outcome
 from pxp_fsm.protocol.rules import Ending, Interact, Pxp
 from pxp_fsm.sessions.agent import Agent
 from pxp_fsm.sessions.events import Event
-from pxp_fsm.sessions.learning import Gate, Gated, Keep
+from pxp_fsm.sessions.learning import Gate, Gated, Keep, Weighing, gate_table
 from pxp_fsm.sessions.session import Session
 from tests.sessions.agents import EXACT, ListBoard, now
 
@@ -362,3 +368,42 @@ def test_who_does_not_say_how_likely_answers_are_is_not_weighed_by_likelihood() 
     with pytest.raises(UsageError, match=r"pupil does not say how likely .* keep better or equal"):
         gate.check(Pupil())
     gate.check(Rated(1.0))
+
+
+@pytest.mark.parametrize("keep", [Keep.BETTER, Keep.EQUAL, Keep.LIKELIHOOD])
+def test_a_gate_keeps_what_its_table_says(keep: Keep) -> None:
+    for before, after, rise in product(range(4), range(4), (-0.5, 0.0, 0.5)):
+        gate = Gate(keep, rows=ROWS)
+        expected = {
+            Keep.BETTER: after > before,
+            Keep.EQUAL: after >= before,
+            Keep.LIKELIHOOD: after >= before and rise > 0,
+        }
+        assert gate.weigh(Weighing(before, after, 4, 0, rise)) is expected[keep]
+        assert gate.standing == (after if expected[keep] else before)
+
+
+def _proved_of_gates(table: Automaton) -> tuple[str, ...]:
+    """What is proved of a gate for any validation set and any lessons."""
+    claims = [
+        {"name": "one-guard", "check": "one-guard"},
+        {
+            "name": "never-falls",
+            "check": "step",
+            "step": "next.gate.standing >= gate.standing",
+        },
+        {
+            "name": "never-keeps",
+            "check": "step",
+            "step": "keep != never or next.gate.standing == gate.standing",
+        },
+    ]
+    part: dict[str, Any] = {"relations": None, "starts": "", "assume": [], "ghosts": {}}
+    return prove({"gate": table}, {**part, "while": "", "claims": claims}).proved
+
+
+def test_what_is_right_never_falls_whatever_is_kept_and_learned() -> None:
+    assert _proved_of_gates(gate_table()) == ("one-guard", "never-falls", "never-keeps")
+    text = canonical_json(gate_table()).replace("right >= standing", "right + 1 >= standing")
+    assert text != canonical_json(gate_table())
+    assert _proved_of_gates(parse_automaton(text, "gate.json")) == ("one-guard", "never-keeps")
