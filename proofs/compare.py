@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from proofs.check import Results
 from proofs.core.explore import TooLarge
@@ -88,12 +88,26 @@ def _compared(
             title,
             name,
             TITLES[name],
-            ", ".join(f"{pattern} hidden" for pattern in hidden) or "nothing hidden",
+            ", ".join([*_decided(subjects), *_told(hidden)]),
             verdict,
             Status.HOLDS if name in required else None,
             time.perf_counter() - started,
             title,
         )
+
+
+def _told(hidden: Sequence[str]) -> Sequence[str]:
+    return [f"{pattern} hidden" for pattern in hidden] or ["nothing hidden"]
+
+
+def _decided(subjects: Sequence[System | Automaton]) -> Sequence[str]:
+    """That rules are not looked at, where a table has some: every choice is compared."""
+    tables = [
+        table
+        for one in subjects
+        for table in ([one] if isinstance(one, Automaton) else [m.automaton for m in one.members])
+    ]
+    return ["whoever decides"] if any(table != table.without_rules() for table in tables) else []
 
 
 def _name(subject: System | Automaton) -> str:

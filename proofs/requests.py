@@ -124,7 +124,8 @@ class Request:
     )
     certificate: Path | None = option(
         "Write a certificate of what holds of the TABLEs over one channel into this file; what "
-        "holds and cannot be certified is then unknown.",
+        "holds and cannot be certified is then unknown. Of what is proved from rules FILE.smt2 or "
+        "FILE.v has the conditions on numbers, for an SMT solver or Coq.",
         None,
         metavar="FILE",
     )

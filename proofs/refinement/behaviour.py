@@ -72,7 +72,6 @@ def behaviour_of(subject: Automaton | System, effort: Effort) -> ActionGraph:
 
 def _of_table(table: Automaton) -> ActionGraph:
     """A row is an edge with its action; which guard was true is the agent's own matter."""
-    table.refuse_rules()
     names = [table.initial, *(one.name for one in table.states if one.name != table.initial)]
     numbers = {name: number for number, name in enumerate(names)}
     rows = [row for name in names for row in table.leaving(name)]

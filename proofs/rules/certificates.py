@@ -16,6 +16,7 @@ from typing import Any
 
 from proofs import recheck
 from proofs.core.results import Result, Status, Verdict
+from proofs.rules import conditions
 from proofs.rules.prover import PartProof, prove
 from proofs.systems import System
 from pxp_fsm.artifacts import atomic_path
@@ -58,10 +59,14 @@ class RulesCertificate:
         return f'{_json(rest)[:-1]}, "parts": [\n{parts}\n]}}\n'
 
     def write(self, path: str | Path) -> Path:
-        """Write the certificate into a file, or one of a protocol into a folder; gives the file."""
+        """Write the certificate into a file, or one of a protocol into a folder; gives the file.
+
+        Into a file that ends in .smt2 or .v, its conditions on numbers for an SMT solver or Coq.
+        """
         path = Path(path) / self.filename if Path(path).is_dir() else Path(path)
+        form = conditions.FORMATS.get(path.suffix)
         with atomic_path(path) as draft:
-            draft.write_text(self.text(), "utf-8")
+            draft.write_text(self.text() if form is None else form(self.document), "utf-8")
         return path
 
 

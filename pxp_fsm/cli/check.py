@@ -12,9 +12,11 @@ from proofs.check import answer
 from proofs.claims.system_certificates import SystemCertificate
 from proofs.core.results import table
 from proofs.rules.certificates import RulesCertificate
+from proofs.rules.conditions import FORMATS
 from pxp_fsm.cli.options import check as options
 from pxp_fsm.cli.presentation import results
 from pxp_fsm.cli.presentation.text import printable
+from pxp_fsm.errors import UsageError
 
 _FORMATS = {".xml": results.as_junit, ".sarif": results.as_sarif}
 """What is written of results to a file with this ending; another path is a folder of traces."""
@@ -62,4 +64,10 @@ def _written(
                 request.certificates.mkdir(parents=True, exist_ok=True)
                 yield one.write(request.certificates)
         elif request.certificate is not None:
+            if isinstance(one, SystemCertificate) and request.certificate.suffix in FORMATS:
+                raise UsageError(
+                    "only a proof for all parameters has conditions on numbers; write the "
+                    "certificate of what was explored to a file .json",
+                    "certificate",
+                )
             yield one.write(request.certificate)

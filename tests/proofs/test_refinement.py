@@ -280,3 +280,14 @@ def test_random_systems_are_bisimilar_to_themselves_and_their_traces_run(seed: i
     other = random_system(random.Random(seed + 1), guards=0.3)
     for found in pxp.compare(system, other):
         assert found.status in (Status.HOLDS, Status.FAILS), found
+
+
+def test_rules_are_looked_at_where_parameters_are_given() -> None:
+    """Without them every choice is compared, and the result says so."""
+    system = pxp.System.load("m=interact", "h=interact")
+    first, second = (system.with_parameters({"n": n, "k": 1}) for n in (2, 3))
+    free, *_ = pxp.compare(system, system, "trace-inclusion")
+    assert free.assumptions == "whoever decides, nothing hidden"
+    same, other = (pxp.compare(first, one, "trace-inclusion")[0] for one in (first, second))
+    assert (same.assumptions, same.status.value) == ("nothing hidden", "HOLDS")
+    assert other.status.value == "FAILS"
