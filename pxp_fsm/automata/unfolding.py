@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from types import MappingProxyType
 
 from pxp_fsm.automata.automaton import Automaton, Kind, State, Transition, Unfolding
@@ -40,8 +41,13 @@ def unfolded(automaton: Automaton, parameters: Mapping[str, object]) -> Automato
     Raises `UsageError` for parameters that do not fit, where more than `MOST_STATES` states can be
     reached, and where a register is given what an oracle has said: that is any value.
     """
+    return _unfolded(automaton, automaton.rules.arguments(parameters))
+
+
+@lru_cache(maxsize=64)
+def _unfolded(automaton: Automaton, given: Values) -> Automaton:
+    """The same for values that were checked: each has the type that its parameter declares."""
     rules = automaton.rules
-    given = rules.arguments(parameters)
     start = (automaton.initial, rules.initial)
     names, rows, left = {start: _name(rules, start)}, list[Transition](), [start]
     for place in left:

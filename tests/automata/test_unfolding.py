@@ -191,3 +191,12 @@ def test_two_tables_declare_a_parameter_alike() -> None:
         TableError, match="client and server declare the parameter most in two ways"
     ):
         System.load(parse_automaton(RETRY), parse_automaton(other))
+
+
+def test_what_is_refused_is_refused_again_after_what_is_equal_to_it() -> None:
+    """True equals 1, and is no number: what was unfolded before is not found by it."""
+    table = pxp.load_automaton("interact")
+    assert unfolded(table, {"n": 1, "k": 1}) is unfolded(table, {"k": 1, "n": 1})
+    for wrong in (True, 1.0):
+        with pytest.raises(UsageError, match="is a whole number"):
+            unfolded(table, {"n": wrong, "k": 1})
