@@ -67,7 +67,7 @@ MODULES: Mapping[str, tuple[ModuleType, ...]] = {
         "logic.termination",
     ),
     "sessions": _rooms(
-        *("sessions.amalgamation", "sessions.answers", "sessions.explicit", "sessions.model"),
+        *("sessions.answers", "sessions.explicit", "sessions.model"),
         *("sessions.relational", "sessions.replay", "sessions.running"),
     ),
     "core": _rooms(
