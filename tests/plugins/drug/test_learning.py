@@ -147,7 +147,7 @@ def test_molecules_of_one_composition_are_not_one_molecule() -> None:
 def test_a_lesson_is_kept_by_likelihood(before: int, after: int, rise: float, kept: bool) -> None:
     rows = [(Instance("x", ANILIDE), "CC(=O)Cl.Nc1ccccc1")]
     gate = Gate(Keep.LIKELIHOOD, rows=rows)
-    assert gate.accepts(Weighing(before, after, 10, 0, rise, 3)) is kept
+    assert gate.weigh(Weighing(before, after, 10, 0, rise, 3)) is kept
 
 
 def test_a_machine_without_likelihoods_cannot_be_weighed_by_them() -> None:
