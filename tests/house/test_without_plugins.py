@@ -27,13 +27,14 @@ OWN = [
     if (folder / "__init__.py").is_file() and folder.name not in ("deep", "house", "plugins")
 ]
 """Tests that are run without plug-ins: all of the core."""
-NEVER = shutil.ignore_patterns("plugins", "frontend", "__pycache__")
+NEVER = shutil.ignore_patterns("plugins", "frontend")
 
 
 @pytest.fixture(scope="module")
 def core(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the packages and the examples, and no plug-in."""
     folder = tmp_path_factory.mktemp("core")
+    # With what is compiled, which counts for copies, too: they keep the time of their files.
     for package in PACKAGES:
         shutil.copytree(ROOT / package, folder / package, ignore=NEVER)
     for beside in ("docs", "examples"):
