@@ -99,20 +99,20 @@ class _Shape(Protocol):
 
 
 def _place(at: At) -> Place:
-    found: list[str | int] = []
+    path: list[str | int] = []
     while at is not None:
         at, key = at
-        found.append(key)
-    return tuple(reversed(found))
+        path.append(key)
+    return tuple(reversed(path))
 
 
 def _fault(
-    faults: list[Fault], at: At, kind: str, said: str, value: object = None, allowed: Any = ()
+    faults: list[Fault], at: At, kind: str, text: str, value: object = None, allowed: Any = ()
 ) -> None:
-    """Add a fault; what is said of a value begins with the way to it."""
+    """Add a fault; the text about a value begins with the way to it."""
     path = _place(at)
     where = f"{format_path(path)}: " if path else ""
-    faults.append(Fault(path, where + said, kind, value, tuple(map(str, allowed))))
+    faults.append(Fault(path, where + text, kind, value, tuple(map(str, allowed))))
 
 
 class _Anything:
@@ -162,13 +162,13 @@ class _Scalar:
     def read(self, value: Any, at: At, faults: list[Fault]) -> Any:
         option = self.option
         if not self.fits(value):
-            said = f"is not of the type {_TYPES[self.kind]}; write one that is"
-            _fault(faults, at, "type", f"{quoted(value)} {option.problem or said}", value)
+            text = f"is not of the type {_TYPES[self.kind]}; write one that is"
+            _fault(faults, at, "type", f"{quoted(value)} {option.problem or text}", value)
         elif self.kind is str:
             problem = self._text_problem(value)
             if problem is not None:
-                kind, said = problem
-                _fault(faults, at, kind, f"{quoted(value)} {option.problem or said}", value)
+                kind, text = problem
+                _fault(faults, at, kind, f"{quoted(value)} {option.problem or text}", value)
             elif option.parse is not None:
                 try:
                     return option.parse(value)
@@ -187,8 +187,8 @@ class _Scalar:
         for name, allows, kind, says in _BOUNDS:
             bound = getattr(option, name)
             if bound is not None and not allows(value, bound):
-                said = option.problem or f"{says} {bound}"
-                _fault(faults, at, kind, f"{quoted(value)} {said}", value)
+                text = option.problem or f"{says} {bound}"
+                _fault(faults, at, kind, f"{quoted(value)} {text}", value)
 
     def _text_problem(self, value: str) -> tuple[str, str] | None:
         option = self.option
@@ -211,12 +211,12 @@ class _Scalar:
         if self.kind is str:
             words = {"least": "minLength", "most": "maxLength"}
         bounds = {word: getattr(option, name) for name, word in words.items()}
-        found = {word: bound for word, bound in bounds.items() if bound is not None}
-        if found.get("minLength") == 0:
-            del found["minLength"]
+        stated = {word: bound for word, bound in bounds.items() if bound is not None}
+        if stated.get("minLength") == 0:
+            del stated["minLength"]
         return {
             "type": _TYPES[self.kind],
-            **found,
+            **stated,
             **({"pattern": option.pattern} if option.pattern else {}),
         }
 
@@ -229,19 +229,19 @@ class _Choice:
 
     def fits(self, value: object) -> bool:
         # 1.0 and True are equal to 1, and are no choice where 1 is one.
-        same = (one for one in self.values if value == one)
-        return any(isinstance(one, str) or type(value) is type(one) for one in same)
+        same = (known for known in self.values if value == known)
+        return any(isinstance(known, str) or type(value) is type(known) for known in same)
 
     def read(self, value: Any, at: At, faults: list[Fault]) -> Any:
         if self.fits(value):
             return self.values[value]
         if len(self.values) == 1:
             (only,) = self.values
-            said = f"{quoted(value)} is not one that this version reads; write {only}"
-            _fault(faults, at, "const", said, value, self.values)
+            text = f"{quoted(value)} is not one that this version reads; write {only}"
+            _fault(faults, at, "const", text, value, self.values)
         else:
-            said = f"{quoted(value)} is none of {', '.join(map(str, self.values))}"
-            _fault(faults, at, "enum", said, value, self.values)
+            text = f"{quoted(value)} is none of {', '.join(map(str, self.values))}"
+            _fault(faults, at, "enum", text, value, self.values)
         return None
 
     def write(self, value: Any) -> Any:
@@ -257,10 +257,10 @@ def _is_list(value: Any, at: At, faults: list[Fault]) -> bool:
     """Whether a value is a list; adds the fault where it is none."""
     if isinstance(value, list):
         return True
-    said = f"{quoted(value)} is not of the type array; write one that is"
+    text = f"{quoted(value)} is not of the type array; write one that is"
     if isinstance(value, Mapping) and at is not None and isinstance(at[1], str):
-        said = f"this is one table, not a list of tables; in TOML write [[{at[1]}]]"
-    _fault(faults, at, "type", said, value)
+        text = f"this is one table, not a list of tables; in TOML write [[{at[1]}]]"
+    _fault(faults, at, "type", text, value)
     return False
 
 
@@ -279,22 +279,23 @@ class _List:
         option, read, count = self.option, self.inner.read, len(value)
         faults_before = len(faults)
         if option.least is not None and count < option.least:
-            said = f"{quoted(value)} has too few elements; write {option.least} at least"
-            _fault(faults, at, "minItems", option.problem or said, value)
+            text = f"{quoted(value)} has too few elements; write {option.least} at least"
+            _fault(faults, at, "minItems", option.problem or text, value)
         if option.most is not None and count > option.most:
-            said = f"there are {count} elements; write {option.most} at most"
-            _fault(faults, at, "maxItems", option.problem or said)
-        found = [read(one, (at, index), faults) for index, one in enumerate(value)]
+            text = f"there are {count} elements; write {option.most} at most"
+            _fault(faults, at, "maxItems", option.problem or text)
+        elements = [read(element, (at, index), faults) for index, element in enumerate(value)]
         if option.unique:
-            for index, one in enumerate(found):
-                if one in found[:index]:
-                    _fault(faults, (at, index), "unique", f"{quoted(one)} stands there twice", one)
+            for index, element in enumerate(elements):
+                if element in elements[:index]:
+                    text = f"{quoted(element)} stands there twice"
+                    _fault(faults, (at, index), "unique", text, element)
         # Elements with faults need not be what `build` takes, such as elements of a set.
-        return self.build(found) if len(faults) == faults_before else None
+        return self.build(elements) if len(faults) == faults_before else None
 
     def write(self, value: Any) -> Any:
-        found = list(map(self.inner.write, value))
-        return sorted(found) if self.build is frozenset else found
+        elements = list(map(self.inner.write, value))
+        return sorted(elements) if self.build is frozenset else elements
 
     def schema(self, definitions: _Definitions) -> dict[str, Any]:
         option = self.option
@@ -320,15 +321,15 @@ class _Pair:
         if not _is_list(value, at, faults):
             return None
         if len(value) != len(self.inner):
-            said = f"{quoted(value)} has {len(value)} elements; write {len(self.inner)}"
-            _fault(faults, at, "minItems", said, value)
+            text = f"{quoted(value)} has {len(value)} elements; write {len(self.inner)}"
+            _fault(faults, at, "minItems", text, value)
         pairs = zip(self.inner, value, strict=False)
         return tuple(
-            shape.read(one, (at, index), faults) for index, (shape, one) in enumerate(pairs)
+            shape.read(element, (at, index), faults) for index, (shape, element) in enumerate(pairs)
         )
 
     def write(self, value: Any) -> Any:
-        return [shape.write(one) for shape, one in zip(self.inner, value, strict=True)]
+        return [shape.write(element) for shape, element in zip(self.inner, value, strict=True)]
 
     def schema(self, definitions: _Definitions) -> dict[str, Any]:
         count = len(self.inner)
@@ -339,8 +340,8 @@ class _Pair:
 def _is_table(value: Any, at: At, faults: list[Fault]) -> bool:
     if isinstance(value, Mapping):
         return True
-    said = f"{quoted(value)} is not of the type object; write one that is"
-    _fault(faults, at, "type", said, value)
+    text = f"{quoted(value)} is not of the type object; write one that is"
+    _fault(faults, at, "type", text, value)
     return False
 
 
@@ -355,16 +356,16 @@ class _Mapping:
     def read(self, value: Any, at: At, faults: list[Fault]) -> Any:
         if not _is_table(value, at, faults):
             return None
-        found = {}
-        for key, one in value.items():
+        entries = {}
+        for key, element in value.items():
             before = len(faults)
             name = self.key.read(key, (at, key), faults)
             if len(faults) == before:
-                found[name] = self.inner.read(one, (at, key), faults)
-        return MappingProxyType(found)
+                entries[name] = self.inner.read(element, (at, key), faults)
+        return MappingProxyType(entries)
 
     def write(self, value: Any) -> Any:
-        return {self.key.write(key): self.inner.write(one) for key, one in value.items()}
+        return {self.key.write(key): self.inner.write(element) for key, element in value.items()}
 
     def schema(self, definitions: _Definitions) -> dict[str, Any]:
         names = self.key.schema(definitions)
@@ -389,10 +390,10 @@ class _Nullable:
         return None if value is None else self.inner.write(value)
 
     def schema(self, definitions: _Definitions) -> dict[str, Any]:
-        found = self.inner.schema(definitions)
-        if list(found) == ["type"]:
-            return {"type": [found["type"], "null"]}
-        return {"anyOf": [found, {"type": "null"}]}
+        inner = self.inner.schema(definitions)
+        if list(inner) == ["type"]:
+            return {"type": [inner["type"], "null"]}
+        return {"anyOf": [inner, {"type": "null"}]}
 
 
 def _type_name(shape: _Shape) -> str:
@@ -418,8 +419,8 @@ class _Union:
             if shape.fits(value):
                 return shape.read(value, at, faults)
         types = " or ".join(map(_type_name, self.inner))
-        said = self.option.problem or f"is not of the type {types}; write one that is"
-        _fault(faults, at, "anyOf", f"{quoted(value)} {said}", value)
+        text = self.option.problem or f"is not of the type {types}; write one that is"
+        _fault(faults, at, "anyOf", f"{quoted(value)} {text}", value)
         return None
 
     def write(self, value: Any) -> Any:
@@ -447,13 +448,14 @@ class _TaggedUnion:
             return None
         word = value[self.key]
         if not isinstance(word, str) or word not in self.tables:
-            said = f"{quoted(word)} is none of {', '.join(self.tables)}"
-            _fault(faults, (at, self.key), "enum", said, word, self.tables)
+            text = f"{quoted(word)} is none of {', '.join(self.tables)}"
+            _fault(faults, (at, self.key), "enum", text, word, self.tables)
             return None
         return self.tables[word].read(value, at, faults)
 
     def write(self, value: Any) -> Any:
-        return next(one for one in self.tables.values() if one.kind is type(value)).write(value)
+        written = (table for table in self.tables.values() if table.kind is type(value))
+        return next(written).write(value)
 
     def schema(self, definitions: _Definitions) -> dict[str, Any]:
         return {"oneOf": [table.schema(definitions) for table in self.tables.values()]}
@@ -488,23 +490,23 @@ class _Table:
     def slots(self) -> Mapping[str, _Slot]:
         """The keys, also of tables in it, as in `agents.machine`, with what stands there."""
         about = Option("The version of this format.")
-        found = {
+        slots = {
             key: _Slot("", _Choice({value: value}), about if value == 1 else NO_OPTION, MISSING)
             for key, value in self._header.items()
         }
-        return found | dict(_slots(self.kind))
+        return slots | dict(_slots(self.kind))
 
     @cached_property
     def keys(self) -> Mapping[str, Any]:
         """The keys, each with its slot, or with the keys of the table that stands there."""
-        found: dict[str, Any] = {}
+        table: dict[str, Any] = {}
         for key, slot in self.slots.items():
             *outer, last = key.split(".")
-            at = found
+            at = table
             for part in outer:
                 at = at.setdefault(part, {})
             at[last] = slot
-        return found
+        return table
 
     @cached_property
     def required(self) -> tuple[str, ...]:
@@ -517,7 +519,7 @@ class _Table:
 
     @cached_property
     def _insides(self) -> tuple[str, ...]:
-        return tuple(one.name for one in fields(self.kind) if given_options(one) is not None)
+        return tuple(each.name for each in fields(self.kind) if given_options(each) is not None)
 
     def fits(self, value: object) -> bool:
         return isinstance(value, Mapping)
@@ -525,10 +527,10 @@ class _Table:
     def read(self, value: Any, at: At, faults: list[Fault]) -> Any:
         if not _is_table(value, at, faults):
             return None
-        before, found = len(faults), dict[str, Any]()
+        before, values = len(faults), dict[str, Any]()
         for name in self._insides:
-            found[name] = {}
-        self._read_keys(self.keys, value, at, faults, found)
+            values[name] = {}
+        self._read_keys(self.keys, value, at, faults, values)
         missing = [key for key in self.required if key not in value]
         if missing:
             told = "is missing; add it" if len(missing) == 1 else "are missing; add them"
@@ -536,12 +538,12 @@ class _Table:
         there = [key for key in self.alternatives if key in value]
         if self.alternatives and len(there) != 1:
             *some, last = self.alternatives
-            said = f"write exactly one of {', '.join(some)} and {last}; here "
-            said += f"are {' and '.join(there)}" if there else "is none of them"
-            _fault(faults, at, "oneOf", said)
+            text = f"write exactly one of {', '.join(some)} and {last}; here "
+            text += f"are {' and '.join(there)}" if there else "is none of them"
+            _fault(faults, at, "oneOf", text)
         if len(faults) > before:
             return None
-        built = self.kind(**found)
+        built = self.kind(**values)
         for fault in built.problems() if hasattr(built, "problems") else ():
             faults.append(replace(fault, path=(*_place(at), *fault.path)))
         return built
@@ -552,7 +554,7 @@ class _Table:
         value: Mapping[str, Any],
         at: At,
         faults: list[Fault],
-        found: dict[str, Any],
+        values: dict[str, Any],
     ) -> None:
         unknown = []
         for key, inner in value.items():
@@ -561,36 +563,36 @@ class _Table:
                 unknown.append(key)
             elif not isinstance(slot, _Slot):
                 if _is_table(inner, (at, key), faults):
-                    self._read_keys(slot, inner, (at, key), faults, found)
+                    self._read_keys(slot, inner, (at, key), faults, values)
             else:
                 value_there = slot.shape.read(inner, (at, key), faults)
                 if slot.field:
-                    into = found[slot.inside] if slot.inside else found
+                    into = values[slot.inside] if slot.inside else values
                     into[slot.field] = value_there
         if unknown:
             first, place = min(unknown), _place(at)
             where = f"{format_path(place)}: " if place else ""
-            said = f"unknown key {', '.join(sorted(unknown))}; known here: {', '.join(keys)}"
+            text = f"unknown key {', '.join(sorted(unknown))}; known here: {', '.join(keys)}"
             faults.append(
-                Fault((*place, first), where + said, "additionalProperties", first, tuple(keys))
+                Fault((*place, first), where + text, "additionalProperties", first, tuple(keys))
             )
 
     def write(self, value: Any) -> Any:
-        found = dict(self._header)
+        table = dict(self._header)
         for key, slot in self.slots.items():
             if not slot.field:
                 continue
             if slot.inside:
-                one = getattr(value, slot.inside).get(slot.field, slot.default)
+                entry = getattr(value, slot.inside).get(slot.field, slot.default)
             else:
-                one = getattr(value, slot.field)
-            if slot.default is MISSING or one != slot.default:
+                entry = getattr(value, slot.field)
+            if slot.default is MISSING or entry != slot.default:
                 *outer, last = key.split(".")
-                at = found
+                at = table
                 for part in outer:
                     at = at.setdefault(part, {})
-                at[last] = slot.shape.write(one)
-        return found
+                at[last] = slot.shape.write(entry)
+        return table
 
     def schema(self, definitions: _Definitions) -> dict[str, Any]:
         name = ".".join([self.kind.__name__, *map(str, self._header.values())])
@@ -603,12 +605,12 @@ class _Table:
         """The JSON Schema of it, where it stands."""
         kinds = (self.kind, *(given[0] for given in map(given_options, fields(self.kind)) if given))
         about = {key: told for kind in kinds for key, told in getattr(kind, "tables", {}).items()}
-        found = _object_schema(self.keys, definitions, about)
+        schema = _object_schema(self.keys, definitions, about)
         if self.required:
-            found["required"] = list(self.required)
+            schema["required"] = list(self.required)
         if self.alternatives:
-            found["oneOf"] = [{"required": [key]} for key in self.alternatives]
-        return found
+            schema["oneOf"] = [{"required": [key]} for key in self.alternatives]
+        return schema
 
 
 def _object_schema(
@@ -642,37 +644,37 @@ def _shown(default: Any) -> str:
 def _slots(kind: type[Any]) -> Iterator[tuple[str, _Slot]]:
     """The keys of a dataclass, with what stands there."""
     hints = get_type_hints(kind, include_extras=True)
-    for one in fields(kind):
-        given = given_options(one)
+    for field_ in fields(kind):
+        given = given_options(field_)
         if given is not None:
-            yield from _given_slots(one.name, *given)
-        elif one.init and not one.name.startswith("_") and not is_outside(one):
-            option = option_of(one) or NO_OPTION
-            shape = _field_shape(hints[one.name], one, option)
-            yield option.key or one.name, _Slot(one.name, shape, option, _default(one))
+            yield from _given_slots(field_.name, *given)
+        elif field_.init and not field_.name.startswith("_") and not is_outside(field_):
+            option = option_of(field_) or NO_OPTION
+            shape = _field_shape(hints[field_.name], field_, option)
+            yield option.key or field_.name, _Slot(field_.name, shape, option, _default(field_))
 
 
 def _given_slots(inside: str, kind: type[Any], names: tuple[str, ...]) -> Iterator[Any]:
     """The keys of the options of `kind`; of those that are named, each without its table."""
     hints = get_type_hints(kind, include_extras=True)
-    for one in fields(kind):
-        option = option_of(one)
-        if option is None or (names and one.name not in names):
+    for field_ in fields(kind):
+        option = option_of(field_)
+        if option is None or (names and field_.name not in names):
             continue
-        key = option.key or one.name
-        shape = _field_shape(hints[one.name], one, option)
-        default = None if names else _default(one)
+        key = option.key or field_.name
+        shape = _field_shape(hints[field_.name], field_, option)
+        default = None if names else _default(field_)
         yield (
             key.rpartition(".")[2] if names else key,
-            _Slot(one.name, shape, option, default, inside),
+            _Slot(field_.name, shape, option, default, inside),
         )
 
 
-def _default(one: Field[Any]) -> Any:
-    return one.default if one.default_factory is MISSING else one.default_factory()
+def _default(field_: Field[Any]) -> Any:
+    return field_.default if field_.default_factory is MISSING else field_.default_factory()
 
 
-def _field_shape(kind: Any, one: Field[Any], option: Option) -> _Shape:
+def _field_shape(kind: Any, field_: Field[Any], option: Option) -> _Shape:
     """The shape of what stands at a field's key: None is left out where the field has a default."""
     if option.written is not None:
         return _shape(option.written, option)
@@ -680,23 +682,23 @@ def _field_shape(kind: Any, one: Field[Any], option: Option) -> _Shape:
     if inner is str and option is not NO_OPTION and option.least is None and not option.pattern:
         option = replace(option, least=1)
     shape = _shape(inner if optional else kind, option)
-    return _Nullable(shape) if optional and _default(one) is MISSING else shape
+    return _Nullable(shape) if optional and _default(field_) is MISSING else shape
 
 
 def _without_none(kind: Any) -> tuple[Any, bool]:
     """A type without its None, and whether it had one."""
     if get_origin(kind) not in (Union, UnionType):
         return kind, False
-    inner = tuple(one for one in get_args(kind) if one is not NoneType)
+    inner = tuple(part for part in get_args(kind) if part is not NoneType)
     return Union[inner], len(inner) < len(get_args(kind))  # noqa: UP007 - of types that are read
 
 
 def _merged(outer: Option, inner: Option) -> Option:
     """The option of a field, with the bounds of its type where it has none of its own."""
     left = {
-        one.name: getattr(inner, one.name)
-        for one in fields(Option)
-        if getattr(outer, one.name) == one.default
+        about.name: getattr(inner, about.name)
+        for about in fields(Option)
+        if getattr(outer, about.name) == about.default
     }
     return replace(outer, **left)
 
@@ -709,17 +711,17 @@ def _shape(kind: Any, option: Option = NO_OPTION) -> _Shape:  # noqa: PLR0911 - 
     if kind is Any or kind is object:
         return _Anything()
     if option.choices:
-        return _Choice({one: one for one in option.choices})
+        return _Choice({choice: choice for choice in option.choices})
     if option.parse is not None:
         return _Scalar(str, option)
     if kind in _TYPES:
         return _Scalar(kind, option, as_float=kind is float)
     if origin is Literal:
-        return _Choice({one: one for one in inner})
+        return _Choice({choice: choice for choice in inner})
     if origin in (Union, UnionType):
         return _union(kind, option)
     if isinstance(kind, type) and issubclass(kind, Enum):
-        return _Choice({one.value: one for one in kind})
+        return _Choice({member.value: member for member in kind})
     if isinstance(kind, type) and is_dataclass(kind):
         return _table(kind)
     return _container(origin, inner, option)
@@ -730,8 +732,8 @@ def _annotated(kind: Any, notes: Iterable[Any], option: Option) -> _Shape:
         if isinstance(note, Option):
             option = _merged(option, note)
         elif isinstance(note, Tagged):
-            words = {one: note.words[one] for one in get_args(kind)}
-            tables = {word: _Table(one, {note.key: word}) for one, word in words.items()}
+            words = {kind_: note.words[kind_] for kind_ in get_args(kind)}
+            tables = {word: _Table(kind_, {note.key: word}) for kind_, word in words.items()}
             return _TaggedUnion(note.key, tables)
     return _shape(kind, option)
 
@@ -797,7 +799,7 @@ def read_assignments(
     {'n': 3, 'names': ('a',)}
     """
     slots = {key: slot for key, slot in _slots(kind) if not slot.option.argument}
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for text in assignments:
         key, sign, written = text.partition("=")
         if not sign:
@@ -805,14 +807,14 @@ def read_assignments(
         if key not in slots:
             ends = [known for known in slots if known.endswith(f".{key}")]
             if ends:
-                said = f"there is no key {quoted(key)}; did you mean {' or '.join(ends)}?"
-                raise UsageError(said, field)
+                near = " or ".join(ends)
+                raise UsageError(f"there is no key {quoted(key)}; did you mean {near}?", field)
             raise unknown_name("key", key, dict.fromkeys(slots, ""), field)
         slot = slots[key]
-        if slot.field in found:
+        if slot.field in values:
             raise UsageError(f"{key} is set twice; leave one of them out", field)
-        found[slot.field] = _assigned(slot, key, written, field)
-    return found
+        values[slot.field] = _assigned(slot, key, written, field)
+    return values
 
 
 def _assigned(slot: _Slot, key: str, written: str, field: str | None) -> Any:
@@ -832,10 +834,10 @@ def _assigned(slot: _Slot, key: str, written: str, field: str | None) -> Any:
 def _as_toml(written: str) -> Any:
     """What a text means as a value of TOML; itself where it is none."""
     try:
-        found = tomllib.loads(f"value = {written}")
+        table = tomllib.loads(f"value = {written}")
     except (tomllib.TOMLDecodeError, RecursionError):
         return written
-    return found["value"] if len(found) == 1 else written
+    return table["value"] if len(table) == 1 else written
 
 
 def write_value(kind: Any, value: object) -> Any:
@@ -854,8 +856,8 @@ def value_schema(kind: Any) -> dict[str, Any]:
     {'type': 'array', 'items': {'type': 'integer'}}
     """
     definitions: _Definitions = {}
-    found = _shape_of(kind).schema(definitions)
-    return found | ({"$defs": dict(sorted(definitions.items()))} if definitions else {})
+    schema = _shape_of(kind).schema(definitions)
+    return schema | ({"$defs": dict(sorted(definitions.items()))} if definitions else {})
 
 
 @dataclass(frozen=True)
@@ -925,20 +927,21 @@ class FileKind(Generic[T]):
 
     def write(self, value: T) -> dict[str, Any]:
         """The document that means `value`."""
-        found: dict[str, Any] = self._table.write(value)
-        return found
+        table: dict[str, Any] = self._table.write(value)
+        return table
 
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of such files."""
         definitions: _Definitions = {}
-        found = self._table.object_schema(definitions)
+        schema = self._table.object_schema(definitions)
         about = {
             "$schema": DIALECT,
             **({"$id": f"urn:pxp-fsm:{self.name}:1"} if self.name else {}),
             "title": self.title,
             **({"description": self.about} if self.about else {}),
         }
-        return about | found | ({"$defs": dict(sorted(definitions.items()))} if definitions else {})
+        inner = {"$defs": dict(sorted(definitions.items()))} if definitions else {}
+        return about | schema | inner
 
 
 def schema_text(schema: Mapping[str, Any]) -> str:
