@@ -15,6 +15,7 @@ from proofs.systems import (
     Reduction,
     System,
     decide_standard,
+    parse_channel,
     system_of,
 )
 from proofs.systems.reachability import reach
@@ -104,6 +105,18 @@ def test_who_is_busy_with_the_sender_alone_should_receive() -> None:
     found = explored(system, SYNCHRONOUS, most=10)
     assert found is not None
     assert ("no-unspecified-reception", Status.FAILS) in agrees(system, SYNCHRONOUS, found)
+
+
+def test_of_what_may_overtake_one_message_that_is_taken_is_enough() -> None:
+    a = table("a", "S -> T send A\nT -> [U] send B")
+    b = table("b", "S -> T receive B\nT -> [U] receive A")
+    system, channel = system_of([("a", a), ("b", b)]), parse_channel("reordering:2")
+    found = explored(system, channel, most=20)
+    assert found is not None
+    met = agrees(system, channel, found)
+    assert ("no-unspecified-reception", Status.FAILS) in met  # where A alone has been sent
+    both = next(p for p in found.places if len(dict(p.buffers).get((0, 1), ())) == 2)
+    assert not list(plain.unspecified(system, channel, both))
 
 
 @pytest.mark.parametrize("guards", [0, 0.6])
