@@ -103,14 +103,15 @@ def is_one_of(edges: frozenset[tuple[int, int]], state: int, step: Step[int]) ->
 
 def drawn(chance: random.Random) -> tuple[Graph, list[FairClass[int]]]:
     """A graph in which every run goes on, and classes of some of its edges."""
-    size, density = chance.randint(1, 5), chance.choice((0.15, 0.3, 0.5))
+    size, density = chance.randint(1, 6), chance.choice((0.15, 0.3, 0.5))
     edges = [[t for t in range(size) if chance.random() < density] for _ in range(size)]
     edges = [targets or [chance.randrange(size)] for targets in edges]
     true = [frozenset(name for name in NAMES if chance.random() < 0.5) for _ in range(size)]
     every = [(s, t) for s, targets in enumerate(edges) for t in targets]
     classes = []
-    for _ in range(chance.choice((0, 1, 1, 2, 3, 18))):
-        chosen = frozenset(edge for edge in every if chance.random() < chance.choice((0.2, 0.5)))
+    for _ in range(chance.choice((0, 1, 2, 2, 3, 18))):
+        share = chance.choice((0.1, 0.2, 0.5))
+        chosen = frozenset(edge for edge in every if chance.random() < share)
         classes.append(FairClass[int](chance.choice(list(Strength)), partial(is_one_of, chosen)))
     return Graph(tuple(map(tuple, edges)), tuple(true)), classes
 
