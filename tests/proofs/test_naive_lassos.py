@@ -141,6 +141,29 @@ def test_a_fair_lasso_is_found_where_there_is_one_and_nowhere_else() -> None:
     assert {(text, status, True) for text in BROKEN for status in statuses} <= met
 
 
+@pytest.mark.parametrize(
+    ("strength", "edge", "least"),
+    [
+        (Strength.WEAK, (0, 2), 2),  # the loop at 0 waits for it; 1 does not enable it
+        (Strength.WEAK, (1, 0), 1),
+        (Strength.STRONG, (1, 0), 1),  # the loop never enables it
+        (Strength.STRONG, (0, 1), 2),  # it is taken on the longer cycle
+        (Strength.STRONG, (0, 2), 0),  # whoever comes through 0 again and again leaves
+    ],
+)
+def test_a_longer_cycle_is_told_where_the_shortest_is_unfair(
+    strength: Strength, edge: tuple[int, int], least: int
+) -> None:
+    graph = Graph(((0, 1, 2), (0,), (2,)), (frozenset(), frozenset(), frozenset({"p"})))
+    one = FairClass[int](strength, partial(is_one_of, frozenset({edge})))
+    assert avoids(graph, [one]) is bool(least)
+    arrays = graph_of(graph, explore(graph), Fairness((one,)), frozenset(NAMES))
+    for verdict in decided(arrays, parse("F p"), Runs.COMPLETE):
+        assert bool(verdict.cycle) is bool(least)
+        assert verdict.cycle >= least
+        assert least == 0 or is_fair(graph, one, verdict)
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize("part", range(1, 4))
 def test_more_fair_lassos(part: int) -> None:
