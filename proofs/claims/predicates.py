@@ -325,12 +325,12 @@ def _strong(state: SessionState) -> bool:
 
 
 def ends_within_n(model: SessionModel, space: Space[SessionState]) -> Verdict:
-    """Every session ends, after n messages at the most."""
+    """Every session ends, after n messages at the most; one that is stuck has not ended."""
     bound = model.rules.n
     verdict = always(space, lambda s: bound is not None and s.sent <= bound)
     if verdict.status is not Status.HOLDS:
         return verdict
-    return never_deadlocks(space, lambda s: bool(s.over))
+    return never_deadlocks(space, lambda s: bool(s.over) and not _is_deadlock(s))
 
 
 def reject_only_after_k(model: SessionModel, space: Space[SessionState]) -> Verdict:
@@ -442,7 +442,7 @@ def replies_to(received: str) -> Check:
 
 def ends_within_2k_plus_5(model: SessionModel, space: Space[SessionState]) -> Verdict:
     """Every session ends, after 2k + 5 messages at the most."""
-    verdict = terminates(space)
+    verdict = _all_end(space)
     if verdict.status is not Status.HOLDS:
         return verdict
     bound = 2 * (model.rules.k or 0) + 5
@@ -451,8 +451,13 @@ def ends_within_2k_plus_5(model: SessionModel, space: Space[SessionState]) -> Ve
 
 
 def every_session_ends(_model: SessionModel, space: Space[SessionState]) -> Verdict:
-    """No session goes on for ever."""
-    return terminates(space)
+    """No session goes on for ever, or gets stuck before its end."""
+    return _all_end(space)
+
+
+def _all_end(space: Space[SessionState]) -> Verdict:
+    stuck = always(space, lambda state: not _is_deadlock(state))
+    return terminates(space) if stuck.status is Status.HOLDS else stuck
 
 
 def never_alternates(one: str, other: str) -> Check:
