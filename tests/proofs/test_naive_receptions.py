@@ -107,6 +107,16 @@ def test_who_is_busy_with_the_sender_alone_should_receive() -> None:
     assert ("no-unspecified-reception", Status.FAILS) in agrees(system, SYNCHRONOUS, found)
 
 
+def test_one_of_several_that_takes_a_message_is_enough_and_who_has_ended_need_not() -> None:
+    a = table("a", "S -> T send A\nT -> U send A\nU -> [V] send B to c")
+    b = table("b", "S -> [T] receive A from a")
+    c = table("c", "S -> T receive B from a\nT -> [U] receive A from a")
+    system = system_of([("a", a), ("b", b), ("c", c)])
+    found = explored(system, SYNCHRONOUS, most=20)
+    assert found is not None
+    assert ("no-unspecified-reception", Status.FAILS) in agrees(system, SYNCHRONOUS, found)
+
+
 def test_of_what_may_overtake_one_message_that_is_taken_is_enough() -> None:
     a = table("a", "S -> T send A\nT -> [U] send B")
     b = table("b", "S -> T receive B\nT -> [U] receive A")

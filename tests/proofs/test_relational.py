@@ -107,3 +107,9 @@ def test_where_nothing_is_remembered_only_equality_is_extended(name: str) -> Non
             assert is_allowed(frozenset(again), frozenset({Assumption.TRANSITIVE}), 3)
     else:
         assert level == {Structure(3)}
+
+
+def test_equality_matters_only_where_a_relation_is_reflexive() -> None:
+    theory = Theory(frozenset({Assumption.SYMMETRIC}))
+    (one,) = theory.extensions(EMPTY)
+    assert theory.extensions(one) == (Structure(2),)
