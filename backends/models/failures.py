@@ -44,7 +44,7 @@ class CallFailed(NoAnswer):
     said so; `billed` whether it may have cost money, and `cost` how many dollars at most, where
     that is known. `sent` is False where no server was reached; `refused` says that a server did not
     take the request as it is, `malformed` that its reply was none, `too_long` that the request does
-    not fit into the model's context window.
+    not fit into the model's context window, `silent` that a stream went on and brought no token.
     """
 
     def __init__(
@@ -60,6 +60,7 @@ class CallFailed(NoAnswer):
         refused: bool = False,
         malformed: bool = False,
         too_long: bool = False,
+        silent: bool = False,
     ) -> None:
         super().__init__(cause)
         self.again = again
@@ -71,6 +72,7 @@ class CallFailed(NoAnswer):
         self.refused = refused
         self.malformed = malformed
         self.too_long = too_long
+        self.silent = silent
 
 
 def malformed(what: str, request_id: str = "") -> CallFailed:
@@ -82,6 +84,12 @@ def malformed(what: str, request_id: str = "") -> CallFailed:
         request_id=request_id,
         malformed=True,
     )
+
+
+def silent(where: str, seconds: float) -> CallFailed:
+    """A stream that was given up; what it had brought may have been billed."""
+    said = f"{where}: its stream brought no further token in {seconds:g} s"
+    return CallFailed(said, again=True, billed=True, silent=True)
 
 
 def explained(error: Exception, where: str, key: Key | None) -> PXPError | None:

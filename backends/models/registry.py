@@ -198,7 +198,13 @@ class Serving:
         settings = self.settings
         check_model(str(facts.name), settings=settings)
         kind = AnthropicMessages if facts.name.kind == "anthropic" else OpenAIChat
-        client = kind(facts, _key(facts), timeout=settings.timeout, transport=self._transport)
+        client = kind(
+            facts,
+            _key(facts),
+            timeout=settings.timeout,
+            silence=settings.silence,
+            transport=self._transport,
+        )
         self._clients.append(client)
         if settings.batches and isinstance(client, AnthropicMessages):
             queue = BatchQueue(client.batch, self.gathering)

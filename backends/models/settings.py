@@ -14,6 +14,8 @@ from pxp_fsm.prompting.model import Spending
 
 ATTEMPTS = 10
 """How often a call is tried."""
+SILENCE = 300.0
+"""Seconds in which a stream brings no token, unless told: a model may think unseen for minutes."""
 
 _FILE = "a models file (pxp help models) sets {key}"
 
@@ -22,7 +24,8 @@ _FILE = "a models file (pxp help models) sets {key}"
 class Settings:
     """Limits on the models of a run, and how their calls are made; None is no bound.
 
-    Rate limits are per server, caps per run. `timeout` is in seconds. `catalogue` is a file of
+    Rate limits are per server, caps per run. `timeout` is in seconds, and bounds how long a server
+    sends nothing; `silence` bounds how long a stream brings no token. `catalogue` is a file of
     one's own with servers and prices, which come before the bundled ones. Raises `UsageError` for
     values that are out of range or exclude each other.
     """
@@ -49,6 +52,13 @@ class Settings:
     calls: int | None = option("Stop before call N+1.", None, name="max-calls", group=LIMITS)
     attempts: int = ATTEMPTS
     timeout: float = 600.0
+    silence: float = option(
+        "The most seconds in which a stream brings no further token of text or thought.",
+        SILENCE,
+        above=0,
+        most=86_400,
+        only_in=_FILE,
+    )
     cache: Path | None = option(
         "The file in which calls are cached, to share them between runs.",
         None,

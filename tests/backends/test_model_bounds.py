@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from functools import cache
-from itertools import product
+from itertools import cycle, product
 from typing import Any
 
 import httpx2
@@ -32,6 +32,7 @@ from tests.backends.model_servers import (
     Pauses,
     Server,
     ask,
+    events,
     run,
     said,
 )
@@ -186,6 +187,116 @@ def test_a_byte_now_and_then_for_ever_is_not_waited_for(kind: str, httpserver: H
             run(asked())
     finally:
         over.set()
+
+
+NOTHING = {
+    "anthropic": {
+        "pings": b'event: ping\ndata: {"type": "ping"}\n\n',
+        "comments": b": go on\n\n",
+        "empty": b'event: content_block_delta\ndata: {"type": "content_block_delta", "index": 0, '
+        b'"delta": {"type": "text_delta", "text": ""}}\n\n',
+        "bytes": b" ",
+    },
+    "openai": {
+        "pings": b'data: {"id": "c1", "object": "chat.completion.chunk", "created": 1, '
+        b'"model": "x", "choices": []}\n\n',
+        "comments": b": go on\n\n",
+        "empty": b'data: {"id": "c1", "object": "chat.completion.chunk", "created": 1, '
+        b'"model": "x", "choices": [{"index": 0, "delta": {"content": ""}}]}\n\n',
+        "bytes": b" ",
+    },
+}
+"""What a server may send in a stream for ever, and is no token."""
+
+
+class Dripping:
+    """Serves the beginning of a stream, then one of `parts` each twentieth of a second.
+
+    `seen` counts the requests.
+    """
+
+    def __init__(
+        self, httpserver: HTTPServer, kind: str, *parts: bytes, ends: bool = False
+    ) -> None:
+        self.seen = 0
+        self._over = threading.Event()
+        self._begins, self._parts, self._ends = events(kind, "fi", cut=True), parts, ends
+        for path in ("/v1/messages", "/v1/chat/completions"):
+            httpserver.expect_request(path).respond_with_handler(self._drip)
+        url = httpserver.url_for("/v1" if kind == "openai" else "").rstrip("/")
+        self.name = f"{kind}:served@{url}"
+
+    def __enter__(self) -> Dripping:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._over.set()
+
+    def _drip(self, _request: Asked) -> Response:
+        self.seen += 1
+
+        def parts() -> Iterator[bytes]:
+            yield self._begins
+            for part in self._parts if self._ends else cycle(self._parts):
+                if self._over.wait(0.05):
+                    return
+                yield part
+
+        return Response(parts(), content_type="text/event-stream")
+
+
+@pytest.mark.parametrize("sends", ["pings", "comments", "empty", "bytes"])
+@pytest.mark.parametrize("kind", ["anthropic", "openai"])
+def test_a_stream_that_goes_on_without_a_token_is_given_up(
+    kind: str, sends: str, httpserver: HTTPServer
+) -> None:
+    """It would end with the longest reply only, which of a model that may think is half an hour."""
+
+    async def asked(name: str) -> None:
+        settings = Settings(silence=0.4, timeout=20, attempts=1)
+        async with Serving(settings) as serving:
+            await serving.model(name).reply(ask(max_tokens=9000))
+
+    with (
+        Dripping(httpserver, kind, NOTHING[kind][sends]) as server,
+        pytest.raises(CallFailed, match=r"brought no further token in 0\.4 s") as failed,
+    ):
+        run(asked(server.name))
+    assert failed.value.billed
+
+
+def test_a_silent_stream_is_counted_and_tried_three_times_in_all(httpserver: HTTPServer) -> None:
+    pauses = Pauses()
+
+    async def asked(name: str) -> int:
+        settings = Settings(silence=0.2, timeout=20, calls=50)
+        async with Serving(settings, clock=pauses, sleep=pauses.sleep) as serving:
+            with pytest.raises(Halted, match=r"no further token in 0\.2 s; tried 3 times"):
+                await serving.model(name).reply(ask())
+            return serving.budget.made
+
+    with Dripping(httpserver, "anthropic", NOTHING["anthropic"]["pings"]) as server:
+        assert run(asked(server.name)) == server.seen == 3
+
+
+@pytest.mark.parametrize("piece", ["text", "thinking"])
+def test_a_slow_stream_that_says_something_is_waited_for(
+    piece: str, httpserver: HTTPServer
+) -> None:
+    """Each piece comes before the silence is too long; all of them take longer than it."""
+    more = {"type": f"{piece}_delta", piece: "n"}
+    event = {"type": "content_block_delta", "index": 0, "delta": more}
+    delta = f"event: content_block_delta\ndata: {json.dumps(event)}\n\n".encode()
+    end = events("anthropic", "").partition(b"event: content_block_stop")
+    pieces = [delta] * 20 + [b"".join(end[1:])]
+
+    async def asked(name: str) -> Reply:
+        async with Serving(Settings(silence=0.5, timeout=20, attempts=1)) as serving:
+            return await serving.model(name).reply(ask())
+
+    with Dripping(httpserver, "anthropic", *pieces, ends=True) as server:
+        reply = run(asked(server.name))
+    assert reply.text == "fi" + ("n" * 20 if piece == "text" else "")
 
 
 @pytest.mark.parametrize(

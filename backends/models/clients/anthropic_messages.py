@@ -13,9 +13,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from backends.models.catalogue import ModelFacts, longest_reply
-from backends.models.clients.http import PLAIN, http_options, longest
+from backends.models.clients.http import PLAIN, http_options, longest, speaking
 from backends.models.clients.keys import Key, redacted
 from backends.models.failures import MOST_TOKENS, CallFailed, explained, malformed
+from backends.models.settings import SILENCE
 from pxp_fsm.errors import Halted
 from pxp_fsm.prompting.model import (
     Capability,
@@ -55,7 +56,8 @@ class AnthropicMessages:
 
     `aclose` it in the loop that used it.
 
-    `timeout`, in seconds, bounds the silence of a server; `transport` replaces the network.
+    `timeout`, in seconds, bounds the silence of a server, `silence` that of a stream that goes on;
+    `transport` replaces the network.
     """
 
     def __init__(
@@ -64,11 +66,13 @@ class AnthropicMessages:
         key: Key | None,
         *,
         timeout: float = 600.0,
+        silence: float = SILENCE,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
         self._facts = facts
         self._key = key
         self._timeout = timeout
+        self._silence = silence
         self._transport = transport
         self._made: AsyncAnthropic | None = None
 
@@ -112,9 +116,9 @@ class AnthropicMessages:
                 if arguments["max_tokens"] > STREAMED or request.on_text is not None:
                     async with messages.stream(**arguments) as stream:
                         request_id = stream.request_id or ""
-                        if request.on_text is not None:
-                            await _told(stream, request.on_text)
-                        said: object = await stream.get_final_message()
+                        async with speaking(self.name, self._silence) as speaks:
+                            await _told(stream, request.on_text, speaks)
+                            said: object = await stream.get_final_message()
                 else:
                     raw = await messages.with_raw_response.create(**arguments)
                     request_id = raw.headers.get("request-id", "")
@@ -285,12 +289,22 @@ def _batched(result: Any, served: Served) -> Reply | CallFailed:
     return CallFailed(said, again=again, billed=False, request_id=served.request_id)
 
 
-async def _told(stream: Any, on_text: OnText) -> None:
-    """Tell of each piece of a stream as it comes."""
+async def _told(stream: Any, on_text: OnText | None, speaks: Callable[[], None]) -> None:
+    """Tell of each piece of a stream as it comes, and that it has brought a token at all."""
     first = True
-    async for piece in stream.text_stream:
-        on_text(piece, first)
-        first = False
+    async for event in stream:
+        if event.type != "content_block_delta":
+            continue
+        delta = event.delta
+        if any(getattr(delta, name, "") for name in _TOKENS):
+            speaks()
+        if delta.type == "text_delta" and on_text is not None:
+            on_text(delta.text, first)
+            first = False
+
+
+_TOKENS = ("text", "thinking", "partial_json")
+"""Where a piece of a stream has its tokens."""
 
 
 def body_of(response: httpx2.Response) -> object:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.request import getproxies
 
-from backends.models.failures import malformed
+from backends.models.failures import malformed, silent
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     import httpx2
 
@@ -26,6 +28,23 @@ _KEPT_ALIVE = (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 60), ("TCP_KEEPCNT", 5))
 
 _SECONDS_A_TOKEN = 0.1
 _VENDORS = ("openai-organization", "openai-project")
+
+
+@asynccontextmanager
+async def speaking(where: str, seconds: float) -> AsyncIterator[Callable[[], None]]:
+    """Gives up a stream that brings no token in so many seconds; what it gives is told of each.
+
+    Comments, pings and empty pieces are none: a server can send them for ever. Raises `CallFailed`.
+    """
+    loop = asyncio.get_running_loop()
+    quiet = asyncio.timeout(seconds)
+    try:
+        async with quiet:
+            yield lambda: quiet.reschedule(loop.time() + seconds)
+    except TimeoutError as error:
+        if not quiet.expired():
+            raise
+        raise silent(where, seconds) from error
 
 
 def longest(timeout: float, tokens: int) -> float:

@@ -8,13 +8,15 @@ from __future__ import annotations
 import asyncio
 import base64
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from backends.models.catalogue import ModelFacts, longest_reply
 from backends.models.clients.anthropic_messages import STREAMED, body_of, merged, part
-from backends.models.clients.http import PLAIN, http_options, longest
+from backends.models.clients.http import PLAIN, http_options, longest, speaking
 from backends.models.clients.keys import Key, redacted
 from backends.models.failures import MOST_TOKENS, explained, malformed
+from backends.models.settings import SILENCE
 from pxp_fsm.errors import Halted, quoted, require_extra
 from pxp_fsm.prompting.model import (
     Capability,
@@ -42,7 +44,8 @@ class OpenAIChat:
 
     `aclose` it in its loop.
 
-    `timeout`, in seconds, bounds the silence of a server; `transport` replaces the network.
+    `timeout`, in seconds, bounds the silence of a server, `silence` that of a stream that goes on;
+    `transport` replaces the network.
     """
 
     def __init__(
@@ -51,11 +54,13 @@ class OpenAIChat:
         key: Key | None,
         *,
         timeout: float = 600.0,
+        silence: float = SILENCE,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
         self._facts = facts
         self._key = key
         self._timeout = timeout
+        self._silence = silence
         self._transport = transport
         self._made: AsyncOpenAI | None = None
 
@@ -100,7 +105,8 @@ class OpenAIChat:
                     arguments |= {"stream": True, "stream_options": {"include_usage": True}}
                     async with await completions.create(**arguments) as stream:
                         request_id = stream.response.headers.get("x-request-id", "")
-                        said = await _streamed(stream, request.on_text)
+                        async with speaking(self.name, self._silence) as speaks:
+                            said = await _streamed(stream, request.on_text, speaks)
                 else:
                     raw = await completions.with_raw_response.create(**arguments)
                     request_id = raw.headers.get("x-request-id", "")
@@ -173,7 +179,7 @@ def _whole(said: object) -> _Said:
     return text or "", part(first, "finish_reason"), refusal or "", part(said, "usage")
 
 
-async def _streamed(stream: Any, on_text: OnText | None) -> _Said:
+async def _streamed(stream: Any, on_text: OnText | None, speaks: Callable[[], None]) -> _Said:
     """A stream put together, and told as it comes; one that was cut has no reason to have ended."""
     texts: list[str] = []
     refusals: list[str] = []
@@ -183,6 +189,8 @@ async def _streamed(stream: Any, on_text: OnText | None) -> _Said:
         usage = getattr(chunk, "usage", None) or usage
         for choice in (getattr(chunk, "choices", None) or [])[:1]:
             piece = getattr(choice.delta, "content", None) or ""
+            if any(getattr(choice.delta, name, None) for name in _TOKENS):
+                speaks()
             if piece and on_text is not None:
                 on_text(piece, not any(texts))
             texts.append(piece)
@@ -191,6 +199,10 @@ async def _streamed(stream: Any, on_text: OnText | None) -> _Said:
     if finish is None:
         raise malformed("the stream was cut")
     return "".join(texts), finish, "".join(refusals), usage
+
+
+_TOKENS = ("content", "refusal", "reasoning_content", "reasoning")
+"""Where a piece of a stream has its tokens; servers do not agree about those of thought."""
 
 
 def _usage(said: object, request_id: str) -> Usage:

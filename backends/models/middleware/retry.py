@@ -14,7 +14,7 @@ from pxp_fsm.prompting.model import Ask, Layer, ModelRequest, Reply, Stop, Usage
 
 UNREACHED = 3
 """How often a server is tried that cannot be reached, or never gave a reply that is one: a wrong
-address does not become right."""
+address does not become right. Nor is one that goes silent in its streams tried more often."""
 LONGER = 4
 """By how much the bound of a reply grows that was cut by it; it grows twice at most."""
 TOLD = 5.0
@@ -73,9 +73,11 @@ def retried(
                     return _with(cut, full, failed, spent)
                 if error.refused and not answers:
                     raise Halted(f"{error}: mend that, then resume the run") from error
-                no_reply = error.malformed and not answers and patience.attempts >= UNREACHED
+                no_reply = error.malformed or error.silent
+                no_reply = no_reply and not answers and patience.attempts >= UNREACHED
                 elsewhere = not error.sent or no_reply
-                most = min(UNREACHED, patience.attempts) if elsewhere else patience.attempts
+                few = elsewhere or error.silent
+                most = min(UNREACHED, patience.attempts) if few else patience.attempts
                 if not error.again or failed >= most:
                     raise _given_up(error, failed, spent, elsewhere) from error
                 if (error.wait or 0.0) > patience.longest:
