@@ -24,6 +24,8 @@ def payload_problem(automaton: Automaton, tag: str, text: str) -> str | None:
 
 def schema_problems(payloads: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Each tag whose schema is none, or has an example that does not fit it, with the reason."""
+    if not payloads:
+        return  # most tables have none, and to load the library takes as long as to check one
     from jsonschema import Draft202012Validator, SchemaError
 
     for tag, schema in payloads.items():

@@ -8,7 +8,7 @@ table has no meaning, they are errors (`faults_of`); where it can be meant as it
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -296,14 +296,23 @@ def _payloads(automaton: Automaton) -> Iterator[Fault]:
         yield Fault(("payloads", tag), message, "bad-payload-schema", tag)
 
 
-def _reachability(automaton: Automaton) -> Iterator[Fault]:
-    import networkx as nx
+def _closed(states: Iterable[str], steps: Iterable[tuple[str, str]]) -> set[str]:
+    """`states` and all that `steps` lead to; every check asks this, and NetworkX loads slowly."""
+    following: dict[str, list[str]] = {}
+    for source, target in steps:
+        following.setdefault(source, []).append(target)
+    waiting = list(states)
+    found = set(waiting)
+    while waiting:
+        new = {after for after in following.get(waiting.pop(), ()) if after not in found}
+        found |= new
+        waiting += new
+    return found
 
-    graph: nx.DiGraph[str] = nx.DiGraph()
-    graph.add_nodes_from(state.name for state in automaton.states)
-    graph.add_edges_from((t.source, t.target) for t in automaton.transitions)
-    reached = nx.descendants(graph, automaton.initial) | {automaton.initial}
-    ending = set(automaton.final).union(*(nx.ancestors(graph, state) for state in automaton.final))
+
+def _reachability(automaton: Automaton) -> Iterator[Fault]:
+    reached = _closed([automaton.initial], ((t.source, t.target) for t in automaton.transitions))
+    ending = _closed(automaton.final, ((t.target, t.source) for t in automaton.transitions))
     for index, state in enumerate(automaton.states):
         if state.name not in reached:
             yield Fault(
