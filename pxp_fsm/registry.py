@@ -35,6 +35,7 @@ BUILTIN = (
     "exports",
     "scribble",
     "integrations",
+    "panels",
 )
 """The plug-ins that come with the package, in the order in which their names are listed."""
 

@@ -20,6 +20,7 @@ class Situation:
 
     `own` is the pair that the received one is compared with (y'', e''): one's latest message, or
     for message 2 the fresh answer. `guards` are the names to be decided, exactly one of them true.
+    Where it may not LEARN (`learns`), it keeps its pair, so that PXP's REV does not hold.
     """
 
     rules: Rules
@@ -30,6 +31,7 @@ class Situation:
     own: Answer
     relations: Relations
     guards: tuple[str, ...]
+    learns: bool = field(default=True, kw_only=True)
     _reconsider: Callable[[], Awaitable[Answer]] = field(repr=False)
     _revised: Answer | None = field(default=None, repr=False)
 
@@ -37,7 +39,8 @@ class Situation:
     def allowed(self) -> tuple[str, ...]:
         """The guards that some outcome of MATCH, AGREE and revision makes true here."""
         possible = self.rules.allowed(self.number)
-        return tuple(guard for guard in self.guards if guard in possible)
+        kept = [guard for guard in self.guards if self.learns or guard != Guard.REV]
+        return tuple(guard for guard in kept if guard in possible)
 
     def choosing(self, guard: str) -> Valuation:
         """The valuation that makes `guard` alone true; `GuardError` where there is no such here."""
@@ -61,6 +64,7 @@ class Situation:
         The relations are asked only as far as the guard depends on them. With `revises` false the
         agent never changes its answer: what would be REV is REF, and its first pair stands.
         """
+        revises = revises and self.learns
         if not revises:
             self._revised = self.own
         answers: list[bool] = []

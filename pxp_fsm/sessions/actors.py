@@ -10,7 +10,15 @@ from typing import Any, NamedTuple, Protocol
 
 from pxp_fsm.automata.automaton import DECIDE, Automaton, Kind, Transition
 from pxp_fsm.errors import GuardError, NoAnswer, UsageError, WrongType, quoted
-from pxp_fsm.protocol.messages import NOTHING, Answer, Instance, Json, Message, text_problem
+from pxp_fsm.protocol.messages import (
+    NOTHING,
+    Answer,
+    Episode,
+    Instance,
+    Json,
+    Message,
+    text_problem,
+)
 from pxp_fsm.protocol.relations import Judgement, OracleFailed, Outcome, digest
 from pxp_fsm.sessions.functions import answered, name_of
 
@@ -42,6 +50,12 @@ class Turn:
     `tag` and `to` say which message is wanted (`to` is "" where it may go to several). `context`
     and `categories` are those of a `Question`, in a session of INTERACT or PXP.
 
+    In a session of several agents the messages are those that it exchanges with `to` now.
+    `current` is the pair that it has sent last, to whomever; None between two agents, where that
+    stands in the messages. `learns` is whether it may LEARN now, `settled` whether neither of the
+    two has changed its pair since its own latest message to the other, and `others` are the
+    conversations that the member has with other agents.
+
     >>> import pxp_fsm as pxp
     >>> about = pxp.Instance("lamp", "a lamp")
     >>> turn = pxp.Turn("auction", about, "left", "ASKED", ("BIDS", "PASSES"), ())
@@ -61,6 +75,10 @@ class Turn:
     to: str = ""
     context: tuple[str, ...] = field(default=(), repr=False)
     categories: tuple[str, ...] = field(default=(), repr=False)
+    current: Answer | None = field(default=None, repr=False)
+    learns: bool = True
+    settled: bool = True
+    others: tuple[Episode, ...] = field(default=(), repr=False)
 
     @property
     def received(self) -> tuple[Message, ...]:

@@ -136,11 +136,19 @@ class Outgoing(NamedTuple):
     answer: Answer
 
 
+class _Clock:
+    """The time in which an agent's guards have to decide, while they do."""
+
+    running: asyncio.Timeout | None = None
+
+
 class Seat:
     """The agent `name` in one session about one instance: it decides there, and learns.
 
     `partner` is whom it talks to, `earlier` what it is carried on from. `session` is the session's
-    name, which is told to whoever is asked. Raises `UsageError` for a name that cannot be shown.
+    name, which is told to whoever is asked. An agent that talks to several has a seat for each;
+    what it has judged is known `beside`, in its other seats. Raises `UsageError` for a name that
+    cannot be shown.
     """
 
     def __init__(
@@ -153,19 +161,25 @@ class Seat:
         *,
         partner: str = "",
         session: str = "",
+        beside: Seat | None = None,
     ) -> None:
         self.name = checked_name("an agent's", name)
         self.agent = agent
         self._partner = partner
-        self.relations = Relations(
-            agent.match,
-            agent.agree,
-            memo=agent.memo,
-            timeout=agent.timeout,
-            around=self._clock_stopped,
-            session=session,
+        # An agent does one thing at a time, so that one clock and one log serve all its seats.
+        self._clock: _Clock = _Clock() if beside is None else beside._clock
+        self.relations: Relations = (
+            Relations(
+                agent.match,
+                agent.agree,
+                memo=agent.memo,
+                timeout=agent.timeout,
+                around=self._clock_stopped,
+                session=session,
+            )
+            if beside is None
+            else beside.relations
         )
-        self._clock: asyncio.Timeout | None = None
         self._rules = rules
         self._instance = instance
         self._session = session
@@ -270,7 +284,7 @@ class Seat:
             self._instance,
             turn.context,
             turn.messages,
-            self._earlier,
+            (*self._earlier, *turn.others),
             self._session,
             categories=turn.categories,
         )
@@ -290,14 +304,14 @@ class Seat:
 
     async def _next(self, question: Question, turn: Turn, table: Automaton) -> Outgoing:
         history, number = question.history, len(question.history) + 1
-        before = history[-2].answer if number > 2 else None
-        if before is None or self._rules.asks_each_time:
-            fresh = await self._fresh(question, before)
-        else:
-            fresh = before
+        before, asks = history[-2].answer if number > 2 else None, self._rules.asks_each_time
+        if not asks and turn.current is not None:  # what it told others counts here too
+            before = turn.current
+        stands = None if asks and turn.learns else turn.current or before
+        fresh = await self._fresh(question, before) if stands is None else stands
         if number == 1:
             return Outgoing(Tag.INIT.value, fresh)
-        if self._says_term(history):
+        if turn.settled and self._says_term(history):
             return Outgoing(Tag.TERM.value, fresh)
         return await self._answer(question, before or fresh, fresh, turn, table)
 
@@ -323,6 +337,8 @@ class Seat:
         async def reconsider() -> Answer:
             if self._rules.asks_each_time:
                 return fresh
+            if not turn.learns:
+                return own
             if self._lessons is not None:
                 self._lessons.hear(received)
                 return await self._fresh(question, own)
@@ -340,6 +356,7 @@ class Seat:
             own=own,
             relations=self.relations,
             guards=turn.guards,
+            learns=turn.learns or self._rules.asks_each_time,
             _reconsider=reconsider,
         )
         valuation = await self._decide(situation)
@@ -363,7 +380,7 @@ class Seat:
 
     async def _decide(self, situation: Situation) -> Valuation:
         try:
-            async with asyncio.timeout(self.agent.timeout) as self._clock:
+            async with asyncio.timeout(self.agent.timeout) as self._clock.running:
                 return await awaited(self.agent.guards.decide(situation))
         except TimeoutError as error:
             why = str(error) or f"no answer within {self.agent.timeout} s"
@@ -376,12 +393,12 @@ class Seat:
             fault = None if isinstance(error, PXPError) else error
             raise OracleFailed(Outcome.BROKEN, cause, fault) from error
         finally:
-            self._clock = None
+            self._clock.running = None
 
     @contextmanager
     def _clock_stopped(self) -> Iterator[None]:
         """Stop the guards' clock while a question is asked that has a clock of its own."""
-        clock = self._clock
+        clock = self._clock.running
         if clock is None or self.agent.timeout is None:
             yield
             return

@@ -22,6 +22,7 @@ from collections.abc import (
     Set,
 )
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -34,9 +35,9 @@ from pxp_fsm.automata.actions import (
     Send,
     SystemAction,
 )
-from pxp_fsm.automata.automaton import Transition
-from pxp_fsm.automata.channels import Channel
-from pxp_fsm.automata.system import System
+from pxp_fsm.automata.automaton import Automaton, Transition
+from pxp_fsm.automata.channels import Channel, parse_channel
+from pxp_fsm.automata.system import Member, System
 from pxp_fsm.errors import Refused, UsageError, WrongType, quoted
 from pxp_fsm.protocol.decisions import category, initiator_speaks
 from pxp_fsm.protocol.messages import (
@@ -52,6 +53,7 @@ from pxp_fsm.protocol.rules import AGREE, MATCH, Ending, Rules
 from pxp_fsm.sessions.actors import Deciding, Decision, Turn
 from pxp_fsm.sessions.events import Event, Faults, events_of
 from pxp_fsm.sessions.live import LiveSystem
+from pxp_fsm.sessions.machine import Machine
 from pxp_fsm.sessions.pending import EventSource, Pending, check_source
 
 CLOSE = "CLOSE"
@@ -94,12 +96,14 @@ class Course(Protocol):
     members: Mapping[str, Deciding]
     history: tuple[Message, ...]
     context: tuple[str, ...]
+    categories: tuple[str, ...]
 
     @property
     def events(self) -> tuple[Event, ...]: ...
     @property
     def length(self) -> int: ...
     def turn(self, name: str) -> Turn: ...
+    def seat(self, name: str, partner: str) -> Deciding: ...
     def unfit(self, name: str, decision: Decision) -> str | None: ...
 
 
@@ -139,6 +143,38 @@ class Policy(Protocol):
 
     def stop(self) -> None:
         """The session is over, or put away: ask nobody any more."""
+
+
+class Conversing(Policy, Protocol):
+    """The policy of agents that talk by INTERACT or PXP, in a channel for each two of them."""
+
+    @property
+    def channels(self) -> tuple[tuple[str, str], ...]:
+        """Who talks to whom; the first of each two begins."""
+
+    def system(self) -> System:
+        """The ends of all channels, each with its table."""
+
+    def seated(self, action: SystemAction) -> SystemAction:
+        """What agents do, as the ends of their channel do it."""
+
+    def conversation(self, course: Course, name: str, partner: str) -> tuple[Message, ...]:
+        """What the two have said to each other, as far as it still counts between them."""
+
+    def speaker(self, course: Course) -> tuple[str, str] | None:
+        """Who sends the next message, and to whom; None where nobody does."""
+
+    def turn(self, course: Course, name: str) -> Turn:
+        """What an agent knows now."""
+
+    def category(self, judgements: Sequence[Judgement]) -> str:
+        """What a received pair was found to be; empty where MATCH and AGREE were not judged."""
+
+    def learns(self, course: Course, message: Message) -> bool:
+        """Whether the receiver of the latest message may LEARN from it."""
+
+    def is_last(self, course: Course, message: Message) -> bool:
+        """Whether nothing will be said in answer to the latest message."""
 
 
 @runtime_checkable
@@ -289,17 +325,23 @@ class Schedule:
 
     `rules` say who hangs up, which guards can hold at a message, and when the session is over;
     `names` are those of the two agents. `context` is UPDATE_CONTEXT; without it C is derived from
-    the messages alone.
+    the messages alone. `channel` is what messages cross.
     """
 
     counts = "message"
 
     def __init__(
-        self, rules: Rules, names: tuple[str, str], context: ContextFunction | None = None
+        self,
+        rules: Rules,
+        names: tuple[str, ...],
+        context: ContextFunction | None = None,
+        channel: str = "sync",
     ) -> None:
+        first, second = names
         self.rules = rules
-        self.names = names
+        self.names = first, second
         self._context = context
+        self._channel = channel
 
     def due(self, history: Sequence[Message]) -> str:
         """Who sends the next message; an agent that hangs up speaks twice."""
@@ -308,10 +350,50 @@ class Schedule:
             begins = not begins
         return self.names[0 if begins else 1]
 
+    @property
+    def channels(self) -> tuple[tuple[str, str], ...]:
+        return (self.names,)
+
+    def system(self) -> System:
+        return pair(self.names, self.rules.automaton, self._channel)
+
+    def seated(self, action: SystemAction) -> SystemAction:
+        return action
+
     def partner(self, name: str) -> str:
         """The other agent."""
         first, second = self.names
         return second if name == first else first
+
+    def conversation(self, course: Course, name: str, partner: str) -> tuple[Message, ...]:
+        return course.history
+
+    def speaker(self, course: Course) -> tuple[str, str] | None:
+        name = self.due(course.history)
+        return name, self.partner(name)
+
+    def turn(self, course: Course, name: str) -> Turn:
+        """Both know every message, and keep nothing of their own."""
+        machine = course.live.machines[name]
+        guards = machine.automaton.guards_of(machine.state)
+        said = course.history
+        return Turn(
+            course.name,
+            course.instance,
+            name,
+            machine.state,
+            guards,
+            (),
+            said,
+            context=course.context,
+            categories=course.categories,
+        )
+
+    def learns(self, course: Course, message: Message) -> bool:
+        return True
+
+    def is_last(self, course: Course, message: Message) -> bool:
+        return self.rules.ending(course.history) is not None
 
     async def next(self, course: Course) -> Ready | Close:
         await asyncio.sleep(0)  # other sessions go on, and it can be stopped here
@@ -363,11 +445,7 @@ class Schedule:
         if not history and sender != self.names[0]:
             yield f"{self.names[0]} starts, not {sender}"
         machine = course.live.machines[sender]
-        row = machine.automaton.sends(machine.state, message.tag, message.receiver)
-        allowed = self.rules.allowed(message.number)
-        if row is not None and row.guard is not None and row.guard not in allowed:
-            there = ", ".join(allowed)
-            yield f"{row.guard} can hold in no case at this message; possible there: {there}"
+        yield from impossible(self.rules, machine, message, message.number)
 
     def delivered(self, course: Course, action: Deliver) -> Message:
         return course.live.offered(action)[0]
@@ -393,11 +471,15 @@ class Schedule:
         """Whose turn it is follows from the messages."""
 
     def after(self, course: Course) -> Close | None:
-        history = course.history
+        close = self.concluded(course.history)
+        if close is None and self.rules.n is None and len(course.history) >= course.limit:
+            return Close(Ending.LIMIT, f"stopped after {course.limit} messages")
+        return close
+
+    def concluded(self, history: Sequence[Message]) -> Close | None:
+        """How the protocol closes the channel of the two after `history`; None if it goes on."""
         ending = self.rules.ending(history)
         if ending is None:
-            if self.rules.n is None and len(history) >= course.limit:
-                return Close(Ending.LIMIT, f"stopped after {course.limit} messages")
             return None
         if ending is Ending.BOUND:
             cause = f"the bound of {self.rules.n} messages"
@@ -412,6 +494,29 @@ class Schedule:
 
     def stop(self) -> None:
         """Nobody is asked ahead."""
+
+
+@lru_cache(maxsize=128)
+def pair(names: tuple[str, ...], automaton: Automaton, channel: str) -> System:
+    """Two agents that follow the same table."""
+    behaviour = parse_channel(channel)
+    faulty = behaviour.lossy or behaviour.duplicating or behaviour.reordering
+    if faulty or behaviour.links:
+        raise UsageError(
+            f"two agents of {automaton.name} talk over sync or fifo:C, not {behaviour.name}; a "
+            f"System of their tables runs over any channel"
+        )
+    members = tuple(Member(name, automaton) for name in names)
+    return System(members, behaviour, free_names=True)
+
+
+def impossible(rules: Rules, machine: Machine, message: Message, number: int) -> Iterator[str]:
+    """Why the guard of a message, of that number between the two, cannot be true for its sender."""
+    row = rules.automaton.sends(machine.state, message.tag, message.receiver)
+    allowed = rules.allowed(number)
+    if row is not None and row.guard is not None and row.guard not in allowed:
+        there = ", ".join(allowed)
+        yield f"{row.guard} can hold in no case at this message; possible there: {there}"
 
 
 @dataclass(frozen=True)

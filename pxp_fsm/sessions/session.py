@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import partial
+from itertools import combinations
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, Protocol
 
 from pxp_fsm import defaults, registry
 from pxp_fsm.automata.actions import Choose, Deliver, Exchange, External, Send, SystemAction
-from pxp_fsm.automata.automaton import Automaton, Kind, happening
-from pxp_fsm.automata.channels import parse_channel
+from pxp_fsm.automata.automaton import Kind, happening
 from pxp_fsm.automata.payloads import payload_problem
-from pxp_fsm.automata.system import Member, System
+from pxp_fsm.automata.system import System
 from pxp_fsm.errors import GuardError, NoAnswer, Refused, SessionFailed, UsageError, quoted
 from pxp_fsm.protocol.messages import NOTHING, Answer, Episode, Instance, Json, Message, storable
 from pxp_fsm.protocol.relations import (
@@ -39,6 +39,7 @@ from pxp_fsm.sessions.pending import EventSource
 from pxp_fsm.sessions.policy import (
     Close,
     ContextFunction,
+    Conversing,
     Followed,
     Free,
     Moved,
@@ -46,6 +47,9 @@ from pxp_fsm.sessions.policy import (
     Schedule,
     actor_of,
 )
+
+ConversingOf = Callable[[tuple[str, ...], ContextFunction | None, str], Conversing]
+"""Makes the policy of agents by their names, UPDATE_CONTEXT and the channel of each two."""
 
 FAILED = "FAILED"
 """The name under which the traceback of a member's own code is kept, among the judgements."""
@@ -166,13 +170,14 @@ class Session:
         record_faults: bool = False,
     ) -> None:
         self.name = checked_name("a session's", name)
-        if not isinstance(subject, System | Interact | Pxp):
-            subject, policy = _plugged_in(subject, policy)
+        subject, made = _plugged_in(subject)
         self.rules = subject if isinstance(subject, Interact | Pxp) else None
         about = "" if instance is None else instance
         self.instance = Instance(about, about) if isinstance(about, str) else about
         self.members: Mapping[str, Deciding]
-        self._seats: dict[str, Seat] = {}
+        self._agents: dict[str, Agent] = {}
+        self._seats: dict[tuple[str, str], Seat] = {}
+        self._conversing: Conversing | None = None
         self.policy: Policy
         self.seed = seed
         self.faults = faults or Faults()
@@ -182,11 +187,13 @@ class Session:
             ruled = subject.by_rules(parameters) if policy is None or parameters else subject
             self.system = ruled if channel is None else ruled.over(channel)
             free = Free(self.system, seed=seed, faults=faults, events=events, follow=follow)
-            self.policy = policy or free
+            self.policy = policy or made or free
+            if isinstance(self.policy, Schedule):
+                self._conversing = self.policy
             self.members = _actors(self.system, members, some=bool(free.follow))
         else:
             _check_unused(
-                f"{subject.name} between two agents",
+                f"{subject.name} between {'agents' if made else 'two agents'}",
                 seed=seed,
                 faults=faults,
                 events=events,
@@ -195,24 +202,13 @@ class Session:
                 parameters=parameters,
             )
             if instance is None:
-                raise UsageError("a session of two agents is about an instance: instance=...")
-            agents = _agents(members)
-            first, second = names = (*agents,)
-            self._seats = {
-                name: Seat(
-                    name,
-                    agent,
-                    subject,
-                    self.instance,
-                    earlier.get(name, ()),
-                    partner=second if name == first else first,
-                    session=self.name,
-                )
-                for name, agent in agents.items()
-            }
-            self.members = self._seats
-            self.system = _pair(names, subject.automaton, channel or "sync")
-            self.policy = Schedule(subject, (first, second), update_context)
+                raise UsageError("a session of agents is about an instance: instance=...")
+            self._agents = _agents(members, None if made else 2)
+            conversing: ConversingOf = made or partial(Schedule, subject)
+            talk = conversing(tuple(self._agents), update_context, channel or "sync")
+            self.members = self._take_seats(talk, subject, earlier)
+            self.system = talk.system()
+            self.policy = self._conversing = talk
         if limit < 1:
             what = self.policy.counts
             raise UsageError(f"a session's limit must be at least 1 {what}, not {limit}")
@@ -231,13 +227,34 @@ class Session:
         self._known: dict[str, list[Message]] = {name: [] for name in self.live.machines}
         self._memory = dict.fromkeys(self.live.machines, "{}")
 
+    def _take_seats(
+        self, talk: Conversing, rules: Rules, earlier: Mapping[str, tuple[Episode, ...]]
+    ) -> dict[str, Seat]:
+        """Give each agent a seat for each other that it talks to; its first one is returned."""
+        own: dict[str, Seat] = {}
+        for first, second in talk.channels:
+            for name, partner in ((first, second), (second, first)):
+                seat = Seat(
+                    name,
+                    self._agents[name],
+                    rules,
+                    self.instance,
+                    earlier.get(name, ()),
+                    partner=partner,
+                    session=self.name,
+                    beside=own.get(name),
+                )
+                self._seats[name, partner] = seat
+                own.setdefault(name, seat)
+        return own
+
     def __repr__(self) -> str:
         state = "not over" if self.ending is None else self.ending.value
         if self.ending in FAULTS:
             state += f": {self.cause}"
         names = ", ".join(self.live.machines)
         if self.rules is not None:
-            names = f"{self.rules.name} between {' and '.join(self.live.machines)}"
+            names = f"{self.rules.name} between {' and '.join(self._agents)}"
         return f"<Session {self.name}: {names}, {self.length} {self.policy.counts}s, {state}>"
 
     @property
@@ -258,21 +275,22 @@ class Session:
     @property
     def agents(self) -> Members:
         """The agents by their names, the first begins; none where members are functions."""
-        return {name: seat.agent for name, seat in self._seats.items()}
+        return dict(self._agents)
 
     @property
     def assumptions(self) -> frozenset[Assumption]:
         """The assumptions on MATCH and AGREE under which this session runs."""
-        seats = tuple(self._seats.values())
-        if not seats or not all(seat.agent.guards.follows_relations for seat in seats):
+        agents = self._agents.values()
+        if not agents or not all(agent.guards.follows_relations for agent in agents):
             return frozenset()
-        left, right = seats
-        return session_assumptions(left.relations, right.relations)
+        own = {name: seat.relations for (name, _), seat in self._seats.items()}
+        each = [session_assumptions(*two) for two in combinations(own.values(), 2)]
+        return frozenset.intersection(*each)
 
     def episodes(self) -> dict[str, Episode]:
         """What each agent, by its name, may carry in its context to later sessions."""
         said = self.history, self.context, self.categories
-        return {name: seat.episode(*said) for name, seat in self._seats.items()}
+        return {name: seat.episode(*said) for (name, _), seat in self._seats.items()}
 
     def description(self, member: str) -> str:
         """What a member is made of, as the session is recorded."""
@@ -281,20 +299,9 @@ class Session:
 
     def turn(self, name: str) -> Turn:
         """What the member `name` knows now."""
+        if self.rules is not None and self._conversing is not None:
+            return self._conversing.turn(self, name)
         machine = self.live.machines[name]
-        if self.rules is not None:  # both know every message, and keep nothing of their own
-            guards = machine.automaton.guards_of(machine.state)
-            return Turn(
-                self.name,
-                self.instance,
-                name,
-                machine.state,
-                guards,
-                (),
-                self.history,
-                context=self.context,
-                categories=self.categories,
-            )
         rows = machine.automaton.own_rows(machine.state)
         return Turn(
             self.name,
@@ -306,6 +313,10 @@ class Session:
             tuple(self._known[name]),
             json.loads(self._memory[name]),
         )
+
+    def seat(self, name: str, partner: str) -> Seat:
+        """Where an agent sits towards another that it talks to."""
+        return self._seats[name, partner]
 
     def unfit(self, name: str, decision: Decision) -> str | None:
         """Why what the member `name` wants to send can reach nobody who takes it, or None."""
@@ -383,14 +394,19 @@ class Session:
                 )
             self.policy.before(self)
             event = self.policy.check(self, stored)
-            self.live.check(event.action, partial(_stored, self.name, event))
-            seat = self._seats.get(actor_of(event.action))
-            if seat is not None:
-                seat.replayed(event, self.history)
-            self._take(event, self.live.move(event.action, event.message))
+            action = self._seated(event.action)
+            self.live.check(action, partial(_stored, self.name, event))
+            if self._seats and self._conversing is not None:
+                ends = event.carried.sender, event.carried.receiver
+                self._seats[ends].replayed(event, self._conversing.conversation(self, *ends))
+            self._take(event, self.live.move(action, event.message))
             self._raise_fault()
-        if closing and self.history and isinstance(self.policy, Schedule):
-            self._seats[self.policy.due(self.history)].learn_again(self.history[-1], closing)
+        if not closing or not self._seats or self._conversing is None:
+            return
+        speaks = self._conversing.speaker(self)
+        heard = () if speaks is None else self._conversing.conversation(self, *speaks)
+        if speaks is not None and heard:
+            self._seats[speaks].learn_again(heard[-1], closing)
 
     def withdrawing(self) -> Callable[[], None]:
         """A function that takes the session back to where it is now: for trying each continuation.
@@ -417,6 +433,9 @@ class Session:
 
         return withdraw
 
+    def _seated(self, action: SystemAction) -> SystemAction:
+        return action if self._conversing is None else self._conversing.seated(action)
+
     def _begin(self) -> None:
         if self.ending is not None:
             raise UsageError(f"session {self.name} has ended ({self.ending.value})")
@@ -426,7 +445,7 @@ class Session:
     def _try(self, action: SystemAction, decision: Decision | None) -> Event | None:
         """Let an action happen; the session is over where the tables do not allow it."""
         try:
-            self.live.check(action)
+            self.live.check(self._seated(action))
         except Refused as error:
             judgements = () if decision is None else decision.judgements
             self._end(Ending.DEADLOCK, str(error), judgements)
@@ -454,7 +473,7 @@ class Session:
         event = Event(number, action, guard or "", message, addition, memory, judgements)
         if self._blackboard is not None:
             self._blackboard.append(self.name, event)
-        self._take(event, self.live.move(action, message))
+        self._take(event, self.live.move(self._seated(action), message))
         if self._on_event is not None:
             self._on_event(event)
         return event
@@ -470,9 +489,10 @@ class Session:
             return
         if isinstance(action, Exchange | Send):
             self.history = (*self.history, message)
-        if isinstance(self.policy, Schedule):
+        if self._conversing is not None:
             self.context = (*self.context, event.addition)
-            self.categories = (*self.categories, self.policy.category(event.judgements))
+            found = self._conversing.category(event.judgements)
+            self.categories = (*self.categories, found)
         else:
             if isinstance(action, Exchange | Send):
                 self._known[action.sender].append(message)
@@ -487,11 +507,12 @@ class Session:
 
     def _hear(self, message: Message) -> None:
         """Tell the receiver of a message, who may learn from it; that may end the session."""
-        seat = self._seats.get(message.receiver)
-        if seat is None:
+        seat = self._seats.get((message.receiver, message.sender))
+        talk = self._conversing
+        if seat is None or talk is None or not talk.learns(self, message):
             return
         try:
-            seat.hear(message, last=self.ending is not None)
+            seat.hear(message, last=self.ending is not None or talk.is_last(self, message))
         except NoAnswer as error:
             self.fault = error.fault
             if self.ending is None:
@@ -531,38 +552,30 @@ class Session:
             self._blackboard.close(self.name, ending.value, self.cause, (*left, *judgements))
 
 
-def _plugged_in(subject: object, policy: Policy | None) -> tuple[System, Policy | None]:
-    """The system and the policy that a plug-in makes of a subject of its own."""
+def _plugged_in(subject: object) -> tuple[Any, Any]:
+    """What a plug-in makes of a subject of its own: a system and its policy, or rules of agents and
+    who makes their policy (`ConversingOf`). Of one of ours, that itself.
+    """
+    if isinstance(subject, System | Interact | Pxp):
+        return subject, None
     for make in registry.listed("subjects"):
-        made: tuple[System, Policy] | None = make(subject)
+        made: tuple[System, Policy] | tuple[Rules, ConversingOf] | None = make(subject)
         if made is not None:
-            return made[0], policy or made[1]
+            return made
     raise UsageError(
         f"a session follows Interact or Pxp, or is of a System of other tables "
         f"(System.load), not {quoted(subject)}"
     )
 
 
-@lru_cache(maxsize=128)
-def _pair(names: tuple[str, ...], automaton: Automaton, channel: str) -> System:
-    """Two agents that follow the same table."""
-    behaviour = parse_channel(channel)
-    faulty = behaviour.lossy or behaviour.duplicating or behaviour.reordering
-    if faulty or behaviour.links:
+def _agents(members: object, many: int | None) -> dict[str, Agent]:
+    """The agents, as `many` as there have to be, or at least two."""
+    number = len(members) if isinstance(members, Mapping) else 0
+    if not isinstance(members, Mapping) or number < 2 or many not in (None, number):
         raise UsageError(
-            f"two agents of {automaton.name} talk over sync or fifo:C, not {behaviour.name}; a "
-            f"System of their tables runs over any channel"
-        )
-    members = tuple(Member(name, automaton) for name in names)
-    return System(members, behaviour, free_names=True)
-
-
-def _agents(members: object) -> dict[str, Agent]:
-    if not isinstance(members, Mapping) or len(members) != 2:
-        number = str(len(members)) if isinstance(members, Mapping) else quoted(members)
-        raise UsageError(
-            f'a session has two agents by their names, {{"m": ..., "h": ...}}; '
-            f"it was given {number}"
+            f"a session has {'two' if many else 'two or more'} agents by their names, "
+            f'{{"m": ..., "h": ...}}; it was given '
+            f"{number if isinstance(members, Mapping) else quoted(members)}"
         )
     for name, agent in members.items():
         if not isinstance(agent, Agent):

@@ -1,0 +1,297 @@
+"""The board of a panel: what follows from the messages so far, as one value.
+
+It has no texts of its own: a pair is whatever can be compared, an `Answer` in a session and a
+number where a check explores. Sessions and checks ask the same functions who owes a message, who
+may LEARN, what has changed and what the verdicts are, so that what is found of one holds of the
+other.
+Agents are numbered from 0, in the order in which they were given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from enum import IntEnum
+from itertools import combinations
+from typing import NamedTuple, TypeVar
+
+from pxp_fsm.plugins.panels.panel import Panel, Scheduling, Stop, Verdict
+from pxp_fsm.protocol.messages import Tag
+from pxp_fsm.protocol.rules import Interact
+
+_T = TypeVar("_T")
+
+Pair = Hashable
+Alike = Callable[[Pair, Pair], bool]
+"""Whether two pairs match and agree."""
+
+Two = tuple[bool, bool]
+LOOPS = (Tag.RATIFY, Tag.REFUTE, Tag.REVISE, Tag.REJECT)
+"""The tags that can answer themselves, in the order in which a channel counts that."""
+
+
+class Status(IntEnum):
+    """Of a channel: its INIT is owed, somebody owes an answer, or it is over."""
+
+    WAITS = 0
+    OPEN = 1
+    CLOSED = 2
+
+
+class Talk(NamedTuple):
+    """A channel as it stands; what belongs to its two ends is in their order.
+
+    `opener` begins its conversation, and `speaker` spoke last. `said` are the latest tags of the
+    two ends, INIT among them and TERM not, `pairs` what these messages carried. `moved[e]` says
+    which of the two ends has changed its pair since the latest message of end e. `loops` counts how
+    often a tag has answered itself, `sent` the messages of the conversation, `still` its latest
+    answers in which no end has changed its pair or its tag. `since` is the number of the message
+    since which it waits, `numbers` are those of its messages.
+    """
+
+    opener: int
+    status: Status = Status.WAITS
+    speaker: int = -1
+    said: tuple[str, str] = ("", "")
+    pairs: tuple[Pair, Pair] = (None, None)
+    moved: tuple[Two, Two] = ((False, False), (False, False))
+    loops: tuple[int, ...] = (0, 0, 0, 0)
+    sent: int = 0
+    still: int = 0
+    since: int = 0
+    numbers: tuple[int, ...] = ()
+
+    def ratified(self, end: int) -> bool:
+        """Whether the latest message of that end is a fresh RATIFY: neither has changed since."""
+        return self.said[end] == Tag.RATIFY and not any(self.moved[end])
+
+
+class Board(NamedTuple):
+    """What a panel's messages come to: current pairs, how often each agent changed, channels.
+
+    `speaker` spoke last, message `number`.
+    """
+
+    current: tuple[Pair, ...]
+    changes: tuple[int, ...]
+    talks: tuple[Talk, ...]
+    speaker: int = -1
+    number: int = 0
+
+
+class Owed(NamedTuple):
+    """Agent `member` owes a message to `partner`, in the channel of that number."""
+
+    member: int
+    partner: int
+    channel: int
+
+
+class Layout:
+    """A panel of agents of these names: who owes what, who may LEARN, and the verdicts."""
+
+    def __init__(self, panel: Panel, names: Sequence[str]) -> None:
+        self.panel = panel
+        self.names = tuple(names)
+        places = {name: place for place, name in enumerate(self.names)}
+        self.links = tuple((places[a], places[b]) for a, b in panel.links(self.names))
+        self.channels = {
+            ends: number
+            for number, link in enumerate(self.links)
+            for ends in (link, (link[1], link[0]))
+        }
+        self.own = tuple(
+            tuple(number for number, link in enumerate(self.links) if place in link)
+            for place in range(len(self.names))
+        )
+
+    def start(self) -> Board:
+        """The board before the first message."""
+        many = len(self.names)
+        return Board((None,) * many, (0,) * many, tuple(Talk(first) for first, _ in self.links))
+
+    def owed(self, board: Board) -> tuple[Owed, ...]:
+        """Who owes a message to whom, by channel."""
+        return tuple(self._owed(board))
+
+    def _owed(self, board: Board) -> Iterator[Owed]:
+        for number, talk in enumerate(board.talks):
+            first, second = self.links[number]
+            if talk.status is Status.OPEN:
+                member = second if talk.speaker == first else first
+            elif talk.status is Status.WAITS and not (
+                self.panel.call and (self._busy(board, first) or self._busy(board, second))
+            ):
+                member = talk.opener
+            else:
+                continue
+            yield Owed(member, first + second - member, number)
+
+    def _busy(self, board: Board, place: int) -> bool:
+        return any(board.talks[number].status is Status.OPEN for number in self.own[place])
+
+    def due(self, board: Board) -> tuple[Owed, ...]:
+        """Those of which the schedule lets one speak next: one, or under FREE all that owe."""
+        owed = self.owed(board)
+        if not owed or self.panel.schedule == Scheduling.FREE:
+            return owed
+        if self.panel.schedule == Scheduling.ROUND_ROBIN:
+            many, last = len(self.names), board.speaker
+            member = min({one.member for one in owed}, key=lambda place: (place - last - 1) % many)
+            owed = tuple(one for one in owed if one.member == member)
+        return (min(owed, key=lambda one: (board.talks[one.channel].since, one.channel)),)
+
+    def learns(self, board: Board, member: int, channel: int) -> bool:
+        """Whether the panel's rules let an agent LEARN in a channel now."""
+        panel = self.panel
+        if panel.limit is not None and board.changes[member] >= panel.limit:
+            return False
+        if not (panel.alone or panel.commit):
+            return True
+        for number in self.own[member]:
+            talk = board.talks[number]
+            if number == channel:
+                continue
+            if panel.alone and talk.status is Status.OPEN:
+                return False
+            if panel.commit and talk.ratified(self.links[number].index(member)):
+                return False
+        return True
+
+    def settled(self, board: Board, channel: int) -> bool:
+        """Whether neither end has changed since its own latest message in the channel."""
+        first, second = board.talks[channel].moved
+        return not first[0] and not second[1]
+
+    def after(
+        self, board: Board, sender: int, receiver: int, tag: str, pair: Pair, *, closes: bool
+    ) -> Board:
+        """The board after one more message; `closes` says that its channel is over with it."""
+        channel, number = self.channels[sender, receiver], board.number + 1
+        changed = board.current[sender] is not None and board.current[sender] != pair
+        talks = list(board.talks)
+        if changed:
+            for own in self.own[sender]:
+                talks[own] = self._moved(talks[own], own, sender, number, reopens=own != channel)
+        talk = talks[channel]
+        if tag == Tag.INIT:
+            talk = Talk(talk.opener, numbers=())
+        talks[channel] = self._sent(talk, channel, sender, tag, pair, number, changed)._replace(
+            status=Status.CLOSED if closes else Status.OPEN
+        )
+        current, changes = list(board.current), list(board.changes)
+        current[sender], changes[sender] = pair, changes[sender] + changed
+        return Board(tuple(current), tuple(changes), tuple(talks), sender, number)
+
+    def _moved(self, talk: Talk, channel: int, member: int, number: int, *, reopens: bool) -> Talk:
+        """A channel after one of its ends has changed its pair."""
+        own = self.links[channel].index(member)
+        first, second = talk.moved
+        moved = (_set(first, own), _set(second, own))
+        talk = talk._replace(moved=moved, still=0)
+        if reopens and self.panel.reopen and talk.status is Status.CLOSED:
+            return talk._replace(status=Status.WAITS, opener=member, since=number)
+        return talk
+
+    def _sent(
+        self,
+        talk: Talk,
+        channel: int,
+        sender: int,
+        tag: str,
+        pair: Pair,
+        number: int,
+        changed: bool,
+    ) -> Talk:
+        own = self.links[channel].index(sender)
+        talk = talk._replace(
+            speaker=sender,
+            since=number,
+            sent=talk.sent + 1,
+            numbers=(*talk.numbers, number),
+        )
+        if tag == Tag.TERM:  # what stands between the two stays as it was
+            return talk
+        before, received = talk.said[own], talk.said[1 - own]
+        loops = talk.loops
+        if received == tag and tag in LOOPS:
+            place = LOOPS.index(Tag(tag))
+            loops = (*loops[:place], loops[place] + 1, *loops[place + 1 :])
+        still = 0
+        if tag != Tag.INIT and not changed:
+            # an answer by another tag than its end's answer before begins a run with the other's
+            kept = before in ("", Tag.INIT, tag)
+            still = (talk.still if kept else min(talk.still, 1)) + 1
+        return talk._replace(
+            said=_put(talk.said, own, tag),
+            pairs=_put(talk.pairs, own, pair),
+            moved=_put(talk.moved, own, (False, False)),
+            loops=loops,
+            still=still,
+        )
+
+    def agrees(self, board: Board, alike: Alike) -> bool:
+        """Whether everybody has a current pair, and all of them match and agree."""
+        if None in board.current:
+            return False
+        return all(alike(left, right) for left, right in combinations(board.current, 2))
+
+    def verdicts(self, board: Board, alike: Alike, window: int) -> frozenset[Verdict]:
+        """What can be said of a board by itself; whether it was there before needs others."""
+        found, agrees = set[Verdict](), self.agrees(board, alike)
+        status = [talk.status for talk in board.talks]
+        ratified = all(talk.ratified(end) for talk in board.talks for end in (0, 1))
+        if agrees:
+            found.add(Verdict.AGREEMENT)
+        if agrees and ratified:
+            found.add(Verdict.CONSENSUS)
+        elif Status.OPEN in status and Status.WAITS not in status:
+            still = min(talk.still for talk in board.talks if talk.status is Status.OPEN)
+            if still >= window:
+                found.add(Verdict.IMPASSE)
+        if not agrees and all(one is Status.CLOSED for one in status):
+            found.add(Verdict.SPLIT)
+        return frozenset(found)
+
+    def key(self, board: Board) -> Hashable:
+        """The board as far as what comes next depends on it: two that are alike here go on alike.
+
+        Numbers of messages, and how often agents changed, are left out as far as nothing depends on
+        them: of the queue its order counts, and of changes those up to the limit.
+        """
+        panel, fifo = self.panel, self.panel.schedule != Scheduling.FREE
+        waiting = {talk.since for talk in board.talks if talk.status is not Status.CLOSED}
+        ranks = {since: rank for rank, since in enumerate(sorted(waiting))}
+        counts = isinstance(panel.rules, Interact)
+        loops = panel.rules.n is None and panel.rules.k is not None
+        talks = []
+        for number, talk in enumerate(board.talks):
+            goes_on = talk.status is Status.OPEN
+            pairs = talk.pairs if goes_on else (None, None)
+            if goes_on and not counts:  # PXP compares with the current pair, not with one's message
+                pairs = _put(pairs, 1 - self.links[number].index(talk.speaker), None)
+            talks.append(
+                talk._replace(
+                    pairs=pairs,
+                    loops=talk.loops if loops and goes_on else (0, 0, 0, 0),
+                    sent=talk.sent if counts and goes_on else 0,
+                    still=0,
+                    since=ranks[talk.since] if fifo and talk.status is not Status.CLOSED else 0,
+                    numbers=(),
+                )
+            )
+        limit = panel.limit
+        changes = tuple(0 if limit is None else min(one, limit) for one in board.changes)
+        turn = board.speaker if panel.schedule == Scheduling.ROUND_ROBIN else -1
+        return Board(board.current, changes, tuple(talks), turn, 0)
+
+    def stopped(self, found: frozenset[Verdict], stops: Sequence[Stop]) -> Stop | None:
+        """The first of `stops` that is found."""
+        return next((stop for stop in stops if stop.verdict in found), None)
+
+
+def _put(two: tuple[_T, _T], place: int, value: _T) -> tuple[_T, _T]:
+    return (value, two[1]) if place == 0 else (two[0], value)
+
+
+def _set(two: Two, place: int) -> Two:
+    return _put(two, place, True)

@@ -1,0 +1,344 @@
+"""The policy of a panel's session: who speaks next, in which channel, and when it is over.
+
+Everything follows from the messages, so that a session that is resumed or forked goes on alike.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
+
+from pxp_fsm.automata.actions import Deliver, Exchange, SystemAction
+from pxp_fsm.automata.automaton import Automaton, Kind
+from pxp_fsm.automata.system import Member, System
+from pxp_fsm.errors import Refused, UsageError, quoted
+from pxp_fsm.plugins.panels.board import Board, Layout, Owed, Pair, Status
+from pxp_fsm.plugins.panels.panel import Panel, Verdict
+from pxp_fsm.protocol.messages import Answer, Episode, Message, Tag, answer_problem
+from pxp_fsm.protocol.relations import Judgement, Outcome, digest
+from pxp_fsm.protocol.rules import AGREE, MATCH, Ending, Rules
+from pxp_fsm.sessions.actors import Turn
+from pxp_fsm.sessions.events import Event
+from pxp_fsm.sessions.policy import (
+    CLOSE,
+    Close,
+    ContextFunction,
+    Course,
+    Moved,
+    Ready,
+    Schedule,
+    impossible,
+)
+
+
+class PanelPolicy:
+    """Who speaks next in a session of `panel` between agents of these `names`.
+
+    `context` is UPDATE_CONTEXT, as for two. Raises `UsageError` for what no panel can be.
+    """
+
+    counts = "message"
+
+    def __init__(
+        self,
+        panel: Panel,
+        names: tuple[str, ...],
+        context: ContextFunction | None = None,
+        channel: str = "sync",
+    ) -> None:
+        if channel != "sync":
+            raise UsageError(f"the agents of a panel talk over sync, not {channel}")
+        self.panel = panel
+        self.layout = Layout(panel, names)
+        self.channels = panel.links(names)
+        self._talks = tuple(Schedule(panel.rules, link, context) for link in self.channels)
+        self._boards = [self.layout.start()]
+        self._judged = Judged()
+
+    def system(self) -> System:
+        return panel_system(self.channels, self.panel.rules.automaton)
+
+    def seated(self, action: SystemAction) -> SystemAction:
+        if isinstance(action, Exchange):
+            here, there = action.sender, action.receiver
+            return Exchange(end(here, there), end(there, here), action.tag)
+        return action
+
+    def board(self, course: Course) -> Board:
+        """The board after the messages so far; a session may have gone back since."""
+        del self._boards[len(course.history) + 1 :]
+        while len(self._boards) <= len(course.history):
+            message = course.history[len(self._boards) - 1]
+            self._boards.append(self._taken(self._boards[-1], message, course.history))
+        return self._boards[-1]
+
+    def _taken(self, board: Board, message: Message, history: Sequence[Message]) -> Board:
+        places = self.layout.names.index(message.sender), self.layout.names.index(message.receiver)
+        talk = board.talks[self.layout.channels[places]]
+        numbers = () if message.tag == Tag.INIT else talk.numbers
+        said = [*(history[number - 1] for number in numbers), message]
+        closes = self.panel.rules.ending(said) is not None
+        return self.layout.after(board, *places, message.tag, message.answer, closes=closes)
+
+    def conversation(self, course: Course, name: str, partner: str) -> tuple[Message, ...]:
+        return tuple(course.history[number - 1] for number in self._numbers(course, name, partner))
+
+    def _numbers(self, course: Course, name: str, partner: str) -> tuple[int, ...]:
+        names, board = self.layout.names, self.board(course)
+        talk = board.talks[self.layout.channels[names.index(name), names.index(partner)]]
+        return () if talk.status is Status.WAITS else talk.numbers
+
+    def speaker(self, course: Course) -> tuple[str, str] | None:
+        owed = self._next(course)
+        names = self.layout.names
+        return None if owed is None else (names[owed.member], names[owed.partner])
+
+    def _next(self, course: Course, name: str = "") -> Owed | None:
+        """Whose message comes next; with a `name`, what that agent owes first."""
+        due = self.layout.due(self.board(course))
+        if name and name not in [self.layout.names[one.member] for one in due]:
+            due = self.layout.owed(self.board(course))
+        if name:
+            due = tuple(one for one in due if self.layout.names[one.member] == name)
+        if len(due) < 2:
+            return due[0] if due else None
+        place = course.name.partition("/")[2] or course.name
+        return random.Random(f"{self.panel.seed}/{place}/{len(course.history) + 1}").choice(due)
+
+    def turn(self, course: Course, name: str) -> Turn:
+        owed = self._next(course, name)
+        if owed is None:
+            place = self.layout.names.index(name)
+            number = self.layout.own[place][0]
+            first, second = self.layout.links[number]
+            owed = Owed(place, first + second - place, number)
+        return self._turn(course, owed)
+
+    def _turn(self, course: Course, owed: Owed) -> Turn:
+        board, names = self.board(course), self.layout.names
+        name, partner = names[owed.member], names[owed.partner]
+        machine = course.live.machines[end(name, partner)]
+        numbers = self._numbers(course, name, partner)
+        current = board.current[owed.member]
+        return Turn(
+            course.name,
+            course.instance,
+            name,
+            machine.state,
+            machine.automaton.guards_of(machine.state),
+            (),
+            tuple(course.history[number - 1] for number in numbers),
+            to=partner,
+            context=tuple(course.context[number - 1] for number in numbers),
+            categories=tuple(course.categories[number - 1] for number in numbers),
+            current=current if isinstance(current, Answer) else None,
+            learns=self.layout.learns(board, owed.member, owed.channel),
+            settled=self.layout.settled(board, owed.channel),
+            others=tuple(self._others(course, owed)),
+        )
+
+    def _others(self, course: Course, owed: Owed) -> Iterator[Episode]:
+        """The conversations that an agent has with others, which its context holds too."""
+        board = self.board(course)
+        for number in self.layout.own[owed.member]:
+            numbers = board.talks[number].numbers
+            if number != owed.channel and numbers:
+                yield Episode(
+                    course.instance,
+                    tuple(course.history[one - 1] for one in numbers),
+                    tuple(course.context[one - 1] for one in numbers),
+                    tuple(course.categories[one - 1] for one in numbers),
+                )
+
+    def category(self, judgements: Sequence[Judgement]) -> str:
+        return self._talks[0].category(judgements)
+
+    def learns(self, course: Course, message: Message) -> bool:
+        names = self.layout.names
+        places = names.index(message.receiver), names.index(message.sender)
+        return self.layout.learns(self.board(course), places[0], self.layout.channels[places])
+
+    def is_last(self, course: Course, message: Message) -> bool:
+        names, board = self.layout.names, self.board(course)
+        places = names.index(message.receiver), names.index(message.sender)
+        return board.talks[self.layout.channels[places]].status is Status.CLOSED
+
+    async def next(self, course: Course) -> Ready | Close:
+        await asyncio.sleep(0)  # other sessions go on, and it can be stopped here
+        owed = self._next(course)
+        if owed is None:
+            raise AssertionError("a session in which nobody owes a message is over")
+        name, partner = self.layout.names[owed.member], self.layout.names[owed.partner]
+        seat = course.seat(name, partner)
+        decision = await seat.decide(self._turn(course, owed), self.panel.rules.automaton)
+        if decision is None:
+            return Close(Ending.IDLE, f"it is the turn of {name}, who waits")
+        return Exchange(name, partner, decision.row.label), decision
+
+    def before(self, course: Course) -> None:
+        """Nothing is on its way: messages are exchanged."""
+
+    def check(self, course: Course, event: Event) -> Event:
+        """What no table knows: the envelope, who owes a message, j and k."""
+        message = event.carried
+        where = f"stored event {quoted(message.number)} of {course.name} ({quoted(message.tag)})"
+        problem = next(self._problems(course, message), None)
+        if problem is not None:
+            raise Refused(f"{where} was refused: {problem}")
+        action = Exchange(message.sender, message.receiver, message.tag)
+        return replace(event, number=message.number, action=action)
+
+    def _problems(self, course: Course, message: Message) -> Iterator[str]:
+        names, history = self.layout.names, course.history
+        if message.session != course.name:
+            yield f"this session is {course.name!r}, not {quoted(message.session)}"
+        if type(message.number) is not int or message.number != len(history) + 1:
+            yield f"the next message is number {len(history) + 1}"
+        for name in (message.sender, message.receiver):
+            if name not in names:
+                yield f"the agents here are {', '.join(names)}"
+        due = [
+            (names[one.member], names[one.partner]) for one in self.layout.due(self.board(course))
+        ]
+        if (message.sender, message.receiver) not in due:
+            owed = ", ".join(f"{name} to {partner}" for name, partner in due) or "nobody"
+            yield f"{message.sender} owes {message.receiver} no message now; possible is {owed}"
+        if not isinstance(message.tag, str):
+            yield "a tag is text"
+        problem = answer_problem(message.payload)
+        if problem is not None:
+            yield problem
+        machine = course.live.machines[end(message.sender, message.receiver)]
+        number = len(self._numbers(course, message.sender, message.receiver)) + 1
+        yield from impossible(self.panel.rules, machine, message, number)
+
+    def delivered(self, course: Course, action: Deliver) -> Message:
+        raise AssertionError("messages are exchanged")
+
+    def addition(self, course: Course, message: Message) -> str:
+        return self._talks[0].addition(course, message)
+
+    def happened(self, event: Event, moved: Moved) -> None:
+        """Whose turn it is follows from the messages."""
+
+    def after(self, course: Course) -> Close | None:
+        board, message = self.board(course), course.history[-1]
+        was = self._boards[-2]
+        self._judged.note(course.events)
+        self._move_machines(course, message, was, board)
+        stopped = self._stopped(course, board)
+        if stopped:
+            return Close(Ending.FINISHED, stopped)
+        if not self.layout.owed(board):
+            return self._conclusion(course, board)
+        many = len(self.layout.names) > 2 or self.panel.rules.n is None
+        if many and len(course.history) >= course.limit:
+            return Close(Ending.LIMIT, f"stopped after {course.limit} messages")
+        return None
+
+    def _move_machines(self, course: Course, message: Message, was: Board, board: Board) -> None:
+        """Bring the machines of a channel that has closed to their end; wind those that reopen."""
+        names = self.layout.names
+        for number, (first, second) in enumerate(self.layout.links):
+            status = board.talks[number].status
+            if status is was.talks[number].status:
+                continue
+            for here, there in ((first, second), (second, first)):
+                machine = course.live.machines[end(names[here], names[there])]
+                if status is Status.WAITS:
+                    machine.return_to(machine.automaton.initial)
+                elif status is Status.CLOSED and not machine.ended:
+                    machine.happen(CLOSE)
+
+    def _stopped(self, course: Course, board: Board) -> str:
+        """The verdict that ends the session now, if one does."""
+        for stop in self.panel.stops:
+            if stop.verdict is Verdict.OSCILLATION:
+                if self._recurs(board):
+                    return str(stop)
+            elif stop.verdict in self.layout.verdicts(board, self._judged.alike, stop.window):
+                return str(stop)
+        return ""
+
+    def _recurs(self, board: Board) -> bool:
+        key, changes = self.layout.key(board), sum(board.changes)
+        earlier = (one for one in self._boards if sum(one.changes) < changes)
+        return any(self.layout.key(one) == key for one in earlier)
+
+    def _conclusion(self, course: Course, board: Board) -> Close:
+        """All channels are closed: as two would end, or each as it did."""
+        found = []
+        for (first, second), talk in zip(self.channels, board.talks, strict=True):
+            said = [course.history[number - 1] for number in talk.numbers]
+            ending = self.panel.rules.ending(said)
+            found.append((f"{first}-{second}", ending or Ending.FINISHED, said))
+        endings = {ending for _, ending, _ in found}
+        if len(found) == 1:
+            close = self._talks[0].concluded(found[0][2])
+            assert close is not None  # noqa: S101 - its channel is closed
+            return close
+        cause = ", ".join(f"{link} {ending.value}" for link, ending, _ in found)
+        return Close(endings.pop() if len(endings) == 1 else Ending.FINISHED, cause, CLOSE)
+
+    def wake(self) -> None:
+        """Nobody waits but for the agent whose turn it is."""
+
+    def stop(self) -> None:
+        """Nobody is asked ahead."""
+
+
+class Judged:
+    """What MATCH and AGREE have said in a session: the latest judgement of each two texts."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str, str], bool] = {}
+        self._seen = 0
+
+    def note(self, events: Sequence[Event]) -> None:
+        """Take in the judgements of the events that it has not seen."""
+        if len(events) < self._seen:
+            self._known, self._seen = {}, 0
+        for event in events[self._seen :]:
+            for one in event.judgements:
+                if one.relation in (MATCH, AGREE):
+                    self._known[one.relation, one.left, one.right] = one.outcome is Outcome.YES
+                    self._known[one.relation, one.right, one.left] = one.outcome is Outcome.YES
+        self._seen = len(events)
+
+    def alike(self, left: Pair, right: Pair) -> bool:
+        """Whether two answers match and agree: the same text does, others as was judged last."""
+        if not isinstance(left, Answer) or not isinstance(right, Answer):
+            return False
+        return self._holds(MATCH, left.prediction, right.prediction) and self._holds(
+            AGREE, left.explanation, right.explanation
+        )
+
+    def _holds(self, relation: str, left: str, right: str) -> bool:
+        return left == right or self._known.get((relation, digest(left), digest(right)), False)
+
+
+def policy_of(subject: object) -> tuple[Rules, partial[PanelPolicy]] | None:
+    """The protocol of a panel's channels, and who makes the policy of its session."""
+    return (subject.rules, partial(PanelPolicy, subject)) if isinstance(subject, Panel) else None
+
+
+def end(name: str, partner: str) -> str:
+    """What the end of a channel is called in the panel's system."""
+    return f"{name}>{partner}"
+
+
+@lru_cache(maxsize=64)
+def panel_system(channels: tuple[tuple[str, str], ...], automaton: Automaton) -> System:
+    """The system of a panel: a member for each end of each channel; its table names the other."""
+    members = []
+    for first, second in channels:
+        for name, partner in ((first, second), (second, first)):
+            rows = tuple(
+                row if row.kind is Kind.EVENT else replace(row, partner=end(partner, name))
+                for row in automaton.transitions
+            )
+            members.append(Member(end(name, partner), replace(automaton, transitions=rows)))
+    return System(tuple(members), free_names=True)
