@@ -171,6 +171,9 @@ def _records(
         pair = shared.setdefault(
             tuple(agents), ((initiator, initiator_is), (responder, responder_is))
         )
+        members = members_of(connection, name) if channel or faults else ()
+        if members and not channel:
+            pair = tuple((member.name, member.description) for member in members)
         found.append(
             SessionRecord(
                 name,
@@ -192,7 +195,7 @@ def _records(
                 subject,
                 channel,
                 faults,
-                members_of(connection, name) if channel else (),
+                members,
             )
         )
     return tuple(found)

@@ -94,7 +94,9 @@ class SessionRecord:
     `agents` maps `m` and `h` (or other names) to what each is made of, the initiator first.
     `assumptions` are those on MATCH and AGREE under which it ran; `memo` tells whether both agents
     remembered their judgements. A system's session has a `channel`, how often it has `faults`, and
-    `members`, of which the first two are its `agents`. `messages` is how many events it has.
+    `members`, of which the first two are its `agents`. One of more than two agents, or whose agents
+    do not only take turns, says in `faults` how they do; more than two are its `members` too.
+    `messages` is how many events it has.
     """
 
     session: str
@@ -205,6 +207,8 @@ def session_record(
     rules, agents = session.rules, session.agents
     if rules is None:
         return _system_record(session, run, repetition, position)
+    table = canonical_json(rules.automaton) if len(agents) > 2 else ""
+    about = rules.automaton.name, rules.automaton.fingerprint, table
     return SessionRecord(
         session=session.name,
         run=run,
@@ -219,6 +223,10 @@ def session_record(
         memo=all(agent.memo for agent in agents.values()),
         assumptions=tuple(sorted(session.assumptions)),
         agents=tuple((each, agent.describe()) for each, agent in agents.items()),
+        faults=session.taking_turns,
+        members=tuple(
+            MemberRecord(each, *about, agent.describe()) for each, agent in agents.items() if table
+        ),
     )
 
 

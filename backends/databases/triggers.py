@@ -70,7 +70,8 @@ ORDER = {
         (
             f"(SELECT channel {_SESSION}) = '' AND NOT EXISTS (SELECT 1 {_SESSION} AND "
             "((initiator = NEW.member AND responder = NEW.partner) OR "
-            "(initiator = NEW.partner AND responder = NEW.member)))",
+            "(initiator = NEW.partner AND responder = NEW.member))) AND (SELECT COUNT(*) FROM "
+            "members WHERE session = NEW.session AND name IN (NEW.member, NEW.partner)) < 2",
             "sender and receiver are not the two agents of the session",
         ),
         (

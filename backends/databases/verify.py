@@ -31,7 +31,7 @@ from pxp_fsm.automata.tables import BUILTIN, builtin
 from pxp_fsm.errors import BlackboardError, NotThere, Refused, quoted
 from pxp_fsm.protocol.messages import Answer, Message
 from pxp_fsm.sessions.live import LiveSystem
-from pxp_fsm.sessions.replay import trace
+from pxp_fsm.sessions.replay import conversations, trace
 
 _STREAMED = {"yield_per": 500}
 _SHOWN = 20
@@ -299,7 +299,7 @@ def _session(
     session, is_system = stored.session, bool(stored.session["channel"])
     name = session["session"]
     where = f"session {name}"
-    if stored.members and not is_system:
+    if stored.members and not is_system and not session["faults"]:
         yield IntegrityProblem(where, "it has members beside its two agents")
     by_number = {number: list(rows) for number, rows in groupby(judged, _number_of)}
     link, expected = session["chain"], 1
@@ -351,7 +351,7 @@ def _legal(session: chain.Row, events: list[Covered]) -> Iterator[IntegrityProbl
     automaton = builtin(session["automaton"])
     if automaton.fingerprint != session["fingerprint"]:
         return
-    agents = session["initiator"], session["responder"]
+    agents = () if session["faults"] else (session["initiator"], session["responder"])
     said = tuple(map(_SAID, events))
     try:
         is_known = _is_legal(session["automaton"], agents, said)
@@ -365,14 +365,14 @@ def _legal(session: chain.Row, events: list[Covered]) -> Iterator[IntegrityProbl
 
 
 @lru_cache(maxsize=1024)
-def _is_legal(table: str, agents: tuple[str, str], said: tuple[Covered, ...]) -> bool:
+def _is_legal(table: str, agents: tuple[str, ...], said: tuple[Covered, ...]) -> bool:
     """Whether the built-in `table` allows it to both; many sessions have the same conversation."""
     return not _refused(builtin(table), agents, said, "", count(1))
 
 
 def _refused(
     automaton: Automaton,
-    agents: tuple[str, str],
+    agents: tuple[str, ...],
     said: tuple[Covered, ...],
     session: str,
     numbers: Iterable[Any],
@@ -383,11 +383,13 @@ def _refused(
         Message(session, number, sender, tag, empty, receiver)
         for number, (sender, receiver, tag) in zip(numbers, said, strict=False)
     ]
-    for agent in agents:
-        try:
-            trace(automaton, messages, agent, over=False)
-        except Refused as error:
-            return str(error)
+    # several agents talk by two, and each two of them as the table says
+    for part in (messages,) if agents else conversations(messages):
+        for agent in agents or (part[0].sender, part[0].receiver):
+            try:
+                trace(automaton, part, agent, over=False)
+            except Refused as error:
+                return str(error)
     return ""
 
 

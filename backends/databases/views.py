@@ -48,6 +48,10 @@ VIEWS = {
     FROM sessions
     UNION ALL
     SELECT session, responder, 'responder', responder_description FROM sessions
+    UNION ALL
+    SELECT members.session, members.name, 'further', members.description
+    FROM members JOIN sessions ON sessions.session = members.session
+    WHERE members.place > 2 AND sessions.channel = ''
     """,
     # What a run's calls to models took, by what they were for. Calls that the call cache answered
     # cost nothing; dollars are those of every attempt, one that is not settled in full, and empty
@@ -105,6 +109,39 @@ VIEWS = {
     "two_way_intelligibility": """
     SELECT session, MIN(one_way) AS two_way FROM intelligibility GROUP BY session
     """,
+    # The same for what each agent sent to each other: of two agents both say the same.
+    "directions": """
+    SELECT session, agent, partner, ratify, refute, revise, reject,
+           CASE WHEN ratify + revise > 0 AND reject = 0 THEN 1 ELSE 0 END AS one_way,
+           CASE WHEN ratify + revise > 0 THEN 1 ELSE 0 END AS one_way_any,
+           CASE WHEN ratify + revise > 0 AND refute + reject = 0 THEN 1 ELSE 0 END AS strong,
+           CASE WHEN revise > 0 AND refute + reject = 0 THEN 1 ELSE 0 END AS ultra_strong
+    FROM (
+      SELECT session, member AS agent, partner,
+             SUM(CASE WHEN label = 'RATIFY' THEN 1 ELSE 0 END) AS ratify,
+             SUM(CASE WHEN label = 'REFUTE' THEN 1 ELSE 0 END) AS refute,
+             SUM(CASE WHEN label = 'REVISE' THEN 1 ELSE 0 END) AS revise,
+             SUM(CASE WHEN label = 'REJECT' THEN 1 ELSE 0 END) AS reject
+      FROM events WHERE explanation_digest IS NOT NULL
+      GROUP BY session, member, partner
+    ) AS told
+    """,
+    # Remark 6 of arXiv 2301.01819 for each agent of a session, over those that it talked to.
+    "agent_intelligibility": """
+    SELECT opened.session, opened.agent,
+           MIN(COALESCE(directions.one_way, 0)) AS strong,
+           CASE WHEN MIN(COALESCE(directions.one_way, 0)) = 1 AND SUM(directions.revise) > 0
+                THEN 1 ELSE 0 END AS ultra_strong
+    FROM (
+      SELECT session, member AS agent, partner FROM events
+      WHERE explanation_digest IS NOT NULL
+      UNION
+      SELECT session, partner, member FROM events WHERE explanation_digest IS NOT NULL
+    ) AS opened
+    LEFT JOIN directions ON directions.session = opened.session
+      AND directions.agent = opened.agent AND directions.partner = opened.partner
+    GROUP BY opened.session, opened.agent
+    """,
     # Each definition by itself: the (session, agent) pairs that are in the class.
     "one_way": "SELECT session, agent FROM intelligibility WHERE one_way = 1",
     "one_way_any": "SELECT session, agent FROM intelligibility WHERE one_way_any = 1",
@@ -123,7 +160,7 @@ VIEWS = {
     GROUP BY sessions.run, intelligibility.agent
     """,
     # Table 1: sessions that the protocol itself ended, counted by repetition. The machine is the
-    # initiator, the human the responder, whatever their names.
+    # initiator, the human the responder, whatever their names; sessions of more have neither.
     "table1": f"""
     SELECT sessions.run, sessions.repetition, COUNT(*) AS total,
            SUM(human.one_way) AS one_way_human, SUM(machine.one_way) AS one_way_machine,
@@ -137,6 +174,7 @@ VIEWS = {
     JOIN intelligibility AS machine
       ON machine.session = sessions.session AND machine.agent = sessions.initiator
     WHERE sessions.ending IN ({_CONCLUDED})
+      AND NOT EXISTS (SELECT 1 FROM members WHERE members.session = sessions.session)
     GROUP BY sessions.run, sessions.repetition
     """,  # noqa: S608 - our own words
 }

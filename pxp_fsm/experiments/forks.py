@@ -37,7 +37,8 @@ def fork(board: SqlBlackboard, origin: str, members: Any, *, name: str, **option
     """The session `name`, which is at message (or action) NUMBER of a stored SESSION, to be run on.
 
     `origin` is SESSION@NUMBER, `members` are who answers from there on, by their names; `options`
-    are those of `pxp.Session`. The run of `name` must be a new one. A fork that was stopped is
+    are those of `pxp.Session`, and `subject`, the panel of a session of several. The run of `name`
+    must be a new one. A fork that was stopped is
     called again with the same arguments, and goes on where it was.
 
     >>> import pxp_fsm as pxp
@@ -68,7 +69,13 @@ def fork(board: SqlBlackboard, origin: str, members: Any, *, name: str, **option
         system = stored_system(record.members, record.channel)
         session = Session(system, members, **given, **options)
     else:
-        session = Session(rules_of(record), members, **given, **options)
+        subject = options.pop("subject", None)
+        if record.faults and subject is None:
+            raise UsageError(
+                f"session {record.session} is one of a panel ({record.faults}); give the panel: "
+                f"subject=pxp.Panel(...)"
+            )
+        session = Session(subject or rules_of(record), members, **given, **options)
         names = " and ".join(one for one, _ in record.agents)
         if " and ".join(session.agents) != names:
             raise UsageError(f"a fork of {record.session} is told who answers for {names}")

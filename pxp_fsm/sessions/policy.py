@@ -152,6 +152,10 @@ class Conversing(Policy, Protocol):
     def channels(self) -> tuple[tuple[str, str], ...]:
         """Who talks to whom; the first of each two begins."""
 
+    @property
+    def described(self) -> str:
+        """How they take turns, as a session is recorded; "" where two simply do."""
+
     def system(self) -> System:
         """The ends of all channels, each with its table."""
 
@@ -353,6 +357,10 @@ class Schedule:
     @property
     def channels(self) -> tuple[tuple[str, str], ...]:
         return (self.names,)
+
+    @property
+    def described(self) -> str:
+        return ""
 
     def system(self) -> System:
         return pair(self.names, self.rules.automaton, self._channel)

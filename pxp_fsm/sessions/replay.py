@@ -1,4 +1,7 @@
-"""Replay of recorded messages through one agent's automaton: the row of each message."""
+"""Replay of recorded messages through one agent's automaton: the row of each message.
+
+What several agents have said to each other is replayed by two of them at a time.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,34 @@ from collections.abc import Iterable
 
 from pxp_fsm.automata.automaton import Automaton, Kind, Transition, happening
 from pxp_fsm.errors import Refused
-from pxp_fsm.protocol.messages import Message
+from pxp_fsm.protocol.messages import Message, Tag
 from pxp_fsm.sessions.policy import CLOSE
+
+
+def conversations(messages: Iterable[Message]) -> tuple[tuple[Message, ...], ...]:
+    """What each two agents have said to each other, from one INIT to the next; the first begins.
+
+    Between two agents that is everything; where an INIT came a second time, it begins anew.
+
+    >>> import pxp_fsm as pxp
+    >>> said = pxp.Answer("mammal", "It breathes air.")
+    >>> sent = ("a", "INIT", "b"), ("a", "INIT", "c"), ("b", "RATIFY", "a")
+    >>> messages = [
+    ...     pxp.Message("s", number, sender, tag, said, receiver)
+    ...     for number, (sender, tag, receiver) in enumerate(sent, 1)
+    ... ]
+    >>> [[each.number for each in one] for one in conversations(messages)]
+    [[1, 3], [2]]
+    """
+    found: list[list[Message]] = []
+    latest: dict[frozenset[str], list[Message]] = {}
+    for message in messages:
+        ends = frozenset((message.sender, message.receiver))
+        if message.tag == Tag.INIT or ends not in latest:
+            latest[ends] = []
+            found.append(latest[ends])
+        latest[ends].append(message)
+    return tuple(map(tuple, found))
 
 
 def trace(

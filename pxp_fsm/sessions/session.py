@@ -314,6 +314,13 @@ class Session:
             json.loads(self._memory[name]),
         )
 
+    @property
+    def taking_turns(self) -> str:
+        """How agents take turns, where not as two do; as it is recorded."""
+        if self.rules is None or self._conversing is None:
+            return ""
+        return self._conversing.described
+
     def seat(self, name: str, partner: str) -> Seat:
         """Where an agent sits towards another that it talks to."""
         return self._seats[name, partner]

@@ -14,8 +14,8 @@ from enum import IntEnum
 from itertools import combinations
 from typing import NamedTuple, TypeVar
 
-from pxp_fsm.plugins.panels.panel import Panel, Scheduling, Stop, Verdict
-from pxp_fsm.protocol.messages import Tag
+from pxp_fsm.plugins.panels.panel import Panel, Scheduling, Verdict
+from pxp_fsm.protocol.messages import Message, Tag
 from pxp_fsm.protocol.rules import Interact
 
 _T = TypeVar("_T")
@@ -162,6 +162,23 @@ class Layout:
         first, second = board.talks[channel].moved
         return not first[0] and not second[1]
 
+    def read(self, messages: Sequence[Message]) -> list[Board]:
+        """The boards of a session: before its first message, and after each."""
+        found = [self.start()]
+        for _ in messages:
+            found.append(self.take(found[-1], messages))
+        return found
+
+    def take(self, board: Board, messages: Sequence[Message]) -> Board:
+        """The board after the next of a session's messages."""
+        message = messages[board.number]
+        sender, receiver = map(self.names.index, (message.sender, message.receiver))
+        talk = board.talks[self.channels[sender, receiver]]
+        numbers = () if message.tag == Tag.INIT else talk.numbers
+        said = [*(messages[number - 1] for number in numbers), message]
+        closes = self.panel.rules.ending(said) is not None
+        return self.after(board, sender, receiver, message.tag, message.answer, closes=closes)
+
     def after(
         self, board: Board, sender: int, receiver: int, tag: str, pair: Pair, *, closes: bool
     ) -> Board:
@@ -186,7 +203,10 @@ class Layout:
         """A channel after one of its ends has changed its pair."""
         own = self.links[channel].index(member)
         first, second = talk.moved
-        moved = (_set(first, own), _set(second, own))
+        moved = (
+            _put(first, own, True) if talk.said[0] else first,
+            _put(second, own, True) if talk.said[1] else second,
+        )
         talk = talk._replace(moved=moved, still=0)
         if reopens and self.panel.reopen and talk.status is Status.CLOSED:
             return talk._replace(status=Status.WAITS, opener=member, since=number)
@@ -271,6 +291,7 @@ class Layout:
                 pairs = _put(pairs, 1 - self.links[number].index(talk.speaker), None)
             talks.append(
                 talk._replace(
+                    opener=talk.opener if talk.status is Status.WAITS else -1,
                     pairs=pairs,
                     loops=talk.loops if loops and goes_on else (0, 0, 0, 0),
                     sent=talk.sent if counts and goes_on else 0,
@@ -284,14 +305,12 @@ class Layout:
         turn = board.speaker if panel.schedule == Scheduling.ROUND_ROBIN else -1
         return Board(board.current, changes, tuple(talks), turn, 0)
 
-    def stopped(self, found: frozenset[Verdict], stops: Sequence[Stop]) -> Stop | None:
-        """The first of `stops` that is found."""
-        return next((stop for stop in stops if stop.verdict in found), None)
+    def recurs(self, boards: Sequence[Board]) -> bool:
+        """Whether the last of `boards` was there before, with a change in between."""
+        key, changes = self.key(boards[-1]), sum(boards[-1].changes)
+        earlier = (one for one in boards if sum(one.changes) < changes)
+        return any(self.key(one) == key for one in earlier)
 
 
 def _put(two: tuple[_T, _T], place: int, value: _T) -> tuple[_T, _T]:
     return (value, two[1]) if place == 0 else (two[0], value)
-
-
-def _set(two: Two, place: int) -> Two:
-    return _put(two, place, True)

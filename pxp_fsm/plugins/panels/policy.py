@@ -15,11 +15,12 @@ from pxp_fsm.automata.actions import Deliver, Exchange, SystemAction
 from pxp_fsm.automata.automaton import Automaton, Kind
 from pxp_fsm.automata.system import Member, System
 from pxp_fsm.errors import Refused, UsageError, quoted
-from pxp_fsm.plugins.panels.board import Board, Layout, Owed, Pair, Status
+from pxp_fsm.plugins.panels.board import Board, Layout, Owed, Status
 from pxp_fsm.plugins.panels.panel import Panel, Verdict
-from pxp_fsm.protocol.messages import Answer, Episode, Message, Tag, answer_problem
-from pxp_fsm.protocol.relations import Judgement, Outcome, digest
-from pxp_fsm.protocol.rules import AGREE, MATCH, Ending, Rules
+from pxp_fsm.plugins.panels.verdicts import Judged
+from pxp_fsm.protocol.messages import Answer, Episode, Message, answer_problem
+from pxp_fsm.protocol.relations import Judgement
+from pxp_fsm.protocol.rules import Ending, Rules
 from pxp_fsm.sessions.actors import Turn
 from pxp_fsm.sessions.events import Event
 from pxp_fsm.sessions.policy import (
@@ -58,6 +59,10 @@ class PanelPolicy:
         self._boards = [self.layout.start()]
         self._judged = Judged()
 
+    @property
+    def described(self) -> str:
+        return self.panel.describe(self.layout.names)
+
     def system(self) -> System:
         return panel_system(self.channels, self.panel.rules.automaton)
 
@@ -71,17 +76,8 @@ class PanelPolicy:
         """The board after the messages so far; a session may have gone back since."""
         del self._boards[len(course.history) + 1 :]
         while len(self._boards) <= len(course.history):
-            message = course.history[len(self._boards) - 1]
-            self._boards.append(self._taken(self._boards[-1], message, course.history))
+            self._boards.append(self.layout.take(self._boards[-1], course.history))
         return self._boards[-1]
-
-    def _taken(self, board: Board, message: Message, history: Sequence[Message]) -> Board:
-        places = self.layout.names.index(message.sender), self.layout.names.index(message.receiver)
-        talk = board.talks[self.layout.channels[places]]
-        numbers = () if message.tag == Tag.INIT else talk.numbers
-        said = [*(history[number - 1] for number in numbers), message]
-        closes = self.panel.rules.ending(said) is not None
-        return self.layout.after(board, *places, message.tag, message.answer, closes=closes)
 
     def conversation(self, course: Course, name: str, partner: str) -> tuple[Message, ...]:
         return tuple(course.history[number - 1] for number in self._numbers(course, name, partner))
@@ -257,16 +253,11 @@ class PanelPolicy:
         """The verdict that ends the session now, if one does."""
         for stop in self.panel.stops:
             if stop.verdict is Verdict.OSCILLATION:
-                if self._recurs(board):
+                if self.layout.recurs(self._boards):
                     return str(stop)
             elif stop.verdict in self.layout.verdicts(board, self._judged.alike, stop.window):
                 return str(stop)
         return ""
-
-    def _recurs(self, board: Board) -> bool:
-        key, changes = self.layout.key(board), sum(board.changes)
-        earlier = (one for one in self._boards if sum(one.changes) < changes)
-        return any(self.layout.key(one) == key for one in earlier)
 
     def _conclusion(self, course: Course, board: Board) -> Close:
         """All channels are closed: as two would end, or each as it did."""
@@ -288,36 +279,6 @@ class PanelPolicy:
 
     def stop(self) -> None:
         """Nobody is asked ahead."""
-
-
-class Judged:
-    """What MATCH and AGREE have said in a session: the latest judgement of each two texts."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, str, str], bool] = {}
-        self._seen = 0
-
-    def note(self, events: Sequence[Event]) -> None:
-        """Take in the judgements of the events that it has not seen."""
-        if len(events) < self._seen:
-            self._known, self._seen = {}, 0
-        for event in events[self._seen :]:
-            for one in event.judgements:
-                if one.relation in (MATCH, AGREE):
-                    self._known[one.relation, one.left, one.right] = one.outcome is Outcome.YES
-                    self._known[one.relation, one.right, one.left] = one.outcome is Outcome.YES
-        self._seen = len(events)
-
-    def alike(self, left: Pair, right: Pair) -> bool:
-        """Whether two answers match and agree: the same text does, others as was judged last."""
-        if not isinstance(left, Answer) or not isinstance(right, Answer):
-            return False
-        return self._holds(MATCH, left.prediction, right.prediction) and self._holds(
-            AGREE, left.explanation, right.explanation
-        )
-
-    def _holds(self, relation: str, left: str, right: str) -> bool:
-        return left == right or self._known.get((relation, digest(left), digest(right)), False)
 
 
 def policy_of(subject: object) -> tuple[Rules, partial[PanelPolicy]] | None:

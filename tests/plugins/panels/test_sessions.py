@@ -1,0 +1,149 @@
+"""Sessions of panels: of two they are sessions of two; they are stored, resumed and forked."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+import pxp_fsm as pxp
+from backends.databases import SqlBlackboard
+from backends.databases.verify import verify
+from pxp_fsm.errors import UsageError
+from pxp_fsm.protocol.messages import Answer, Message
+from tests.plugins.panels.random_panels import Related
+
+PAIRS = tuple((y, e) for y in ("y1", "y2", "y3") for e in ("e1", "e2"))
+
+
+class Learner:
+    """A respondent whose answers depend on how many messages it has learned."""
+
+    name = "learner"
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.heard: list[tuple[str, str]] = []
+
+    def learn(self, instance: pxp.Instance, message: Message) -> None:
+        self.heard.append((message.sender, message.answer.prediction))
+
+    async def answer(self, question: pxp.Question) -> Answer:
+        return Answer(*random.Random(f"{self.seed}/{self.heard}").choice(PAIRS))
+
+
+def agents(seed: int, names: str) -> dict[str, pxp.Agent]:
+    alike = Related(frozenset({("y1", "y2"), ("y2", "y1")}))
+    same = Related(frozenset())
+    return {
+        name: pxp.Agent(Learner(seed * 10 + place), match=alike, agree=same)
+        for place, name in enumerate(names)
+    }
+
+
+RULES: Mapping[str, Callable[[int], pxp.Interact | pxp.Pxp]] = {
+    "interact": lambda seed: pxp.Interact(n=1 + seed % 9, k=1 + seed % 3),
+    "pxp": lambda seed: pxp.Pxp(),
+    "pxp_k": lambda seed: pxp.Pxp(k=1 + seed % 2),
+}
+
+
+def rows(board: SqlBlackboard, session: str) -> list[tuple[object, ...]]:
+    """Everything that is stored of a session, but for times, salts and links."""
+    found: list[tuple[object, ...]] = []
+    queries = (
+        "SELECT repetition, position, instance, protocol, n, k, automaton, fingerprint, memo, "
+        "assumptions, initiator, initiator_description, responder, responder_description, channel, "
+        "faults, ending, cause, length FROM sessions WHERE session = :s",
+        "SELECT place, name, description FROM members WHERE session = :s",
+        "SELECT number, kind, member, partner, label, guard, message, addition FROM events "
+        "WHERE session = :s ORDER BY number",
+        "SELECT number, sender, tag, prediction, explanation, receiver FROM messages "
+        "WHERE session = :s ORDER BY number",
+        "SELECT number, place, relation, outcome, asked FROM judgements WHERE session = :s "
+        "ORDER BY number, place",
+        "SELECT agent, one_way, one_way_any, strong, ultra_strong FROM intelligibility "
+        "WHERE session = :s ORDER BY agent",
+        "SELECT two_way FROM two_way_intelligibility WHERE session = :s",
+    )
+    with board.engine.connect() as connection:
+        for query in queries:
+            found += [tuple(row) for row in connection.execute(text(query), {"s": session})]
+    return found
+
+
+@pytest.mark.parametrize("protocol", RULES)
+@pytest.mark.parametrize("schedule", ["free", "fifo", "round-robin"])
+def test_a_panel_of_two_is_a_session_of_two(protocol: str, schedule: str) -> None:
+    with pxp.open_blackboard(":memory:") as board:
+        for seed in range(12):
+            rules = RULES[protocol](seed)
+            flags = dict.fromkeys(("call", "alone", "commit", "reopen"), False)
+            for number, subject in enumerate((rules, pxp.Panel(rules, schedule, **flags))):
+                name = f"{('two', 'panel')[number]}{seed}/1"
+                pxp.Session(
+                    subject,
+                    agents(seed, "mh"),
+                    instance="x",
+                    name=name,
+                    blackboard=board,
+                    limit=30,
+                ).run_sync()
+            assert rows(board, f"two{seed}/1") == rows(board, f"panel{seed}/1")
+
+
+@pytest.mark.parametrize("rule", ["call", "alone", "commit", "reopen"])
+@pytest.mark.parametrize("protocol", RULES)
+def test_the_rules_of_panels_are_neutral_between_two(rule: str, protocol: str) -> None:
+    for seed in range(12):
+        rules = RULES[protocol](seed)
+        panel = pxp.Panel(rules, **{rule: True})
+        sessions = [
+            pxp.Session(subject, agents(seed, "mh"), instance="x", limit=30).run_sync()
+            for subject in (rules, panel)
+        ]
+        assert sessions[0].history == sessions[1].history
+        assert (sessions[0].ending, sessions[0].cause) == (sessions[1].ending, sessions[1].cause)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_panel_that_was_stopped_goes_on_at_the_next_message(seed: int, tmp_path: Path) -> None:
+    rules = list(RULES.values())[seed % 3](seed + 4)
+    panel = pxp.Panel(rules, ("free", "fifo", "round-robin")[seed % 3], reopen=seed > 2)
+    members = agents(seed, "abc")
+    whole = pxp.Session(panel, members, instance="x", name="run/1", limit=25).run_sync()
+    database = str(tmp_path / "b.sqlite")
+    for _ in range(len(whole.history)):
+        with pxp.open_blackboard(database) as board:
+            session = pxp.Session(
+                panel, agents(seed, "abc"), instance="x", name="run/1", blackboard=board, limit=25
+            )
+            if board.next_event("run/1") > 1:
+                board.resume(session)
+            asyncio.run(session.step())
+    with pxp.open_blackboard(database) as board:
+        stored = board.session("run/1")
+        assert stored.history == whole.history
+        assert stored.record.ending == (whole.ending and whole.ending.value)
+        assert [name for name, _ in stored.record.agents] == ["a", "b", "c"]
+    assert verify(database).problems == ()
+
+
+def test_a_panel_is_resumed_as_it_was_alone() -> None:
+    with pxp.open_blackboard(":memory:") as board:
+
+        def session(panel: pxp.Panel) -> pxp.Session:
+            return pxp.Session(
+                panel, agents(1, "abc"), instance="x", name="run/1", blackboard=board
+            )
+
+        first = session(pxp.Panel(pxp.Interact()))
+        asyncio.run(first.step())
+        with pytest.raises(UsageError, match="panel fifo"):
+            board.resume(session(pxp.Panel(pxp.Interact(), "free")))
+        with pytest.raises(UsageError, match="cannot be resumed"):
+            board.resume(session(pxp.Panel(pxp.Interact(n=3))))
