@@ -61,11 +61,13 @@ if TYPE_CHECKING:  # the names of our plug-ins, which the registry loads
     from pxp_fsm.plugins import drug as drug
     from pxp_fsm.plugins import easylan as networks  # noqa: F401 - by the name that the face gives it
     from pxp_fsm.plugins import exports as exports
+    from pxp_fsm.plugins import panels as panels
     from pxp_fsm.plugins import rad as rad
     from pxp_fsm.plugins import scribble as scribble
     from pxp_fsm.plugins import studies as studies
     from pxp_fsm.plugins.languages.operands import language as language
     from pxp_fsm.plugins.odds.rationals import odds as odds
+    from pxp_fsm.plugins.panels.panel import Panel as Panel
 
 _load, _names = attach(
     globals(),

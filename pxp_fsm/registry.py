@@ -100,9 +100,10 @@ class Plugin:
     `names` stand in the public face (`pxp.NAME`): a module, or `"module:name"`. `tasks` are what
     sessions can be about. `tables` are built-in tables: a package and the name of a file in it.
     `checks` are subjects of `check` (`proofs.check.Checkable`), `subjects` functions of a value of
-    your own that return the system and the policy by which a `Session` runs it (None where they
-    cannot). `formats` are files of other tools, `recordings` forms of recorded sessions
-    (`analysis.recordings.forms.RecordingForm`). `relations` are relations that an agent can name
+    your own that return how a `Session` runs it: a system and its policy, or the protocol of agents
+    and who makes their policy (None where they cannot). `formats` are files of other tools,
+    `recordings` forms of recorded sessions (`analysis.recordings.forms.RecordingForm`). `relations`
+    are relations that an agent can name
     (`match="reactants"`), `pictures` draw texts of a kind, such as molecules. `pages` are pages of
     `pxp serve`: the path below which they stand, and a function of the
     `web.SystemSubject` that returns a `web.PageSet`. `options` further options of a

@@ -522,6 +522,11 @@ class SqlBlackboard:
         """What models replied in a run, by (model, fingerprint of the prompt, epoch)."""
         return self.read(lambda connection: tuple(queries.replies(connection, run)))
 
+    def directions(self, run: str) -> tuple[tuple[str, str, int, int, int, int], ...]:
+        """For each agent and each other that it sent tags to, in how many sessions of a run, and
+        how many of them were one-way intelligible, strong and ultra-strong in that direction."""
+        return self.read(lambda connection: queries.directions(connection, run))
+
     def runs(self) -> tuple[RunRecord, ...]:
         """Every run, oldest first."""
         return self.read(queries.runs)

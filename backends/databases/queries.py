@@ -153,6 +153,28 @@ def sessions_at(
     return _records(connection, query, place)
 
 
+_DIRECTIONS = text(
+    inlined(
+        """
+    SELECT directions.agent, directions.partner, COUNT(*), SUM(one_way), SUM(strong),
+           SUM(ultra_strong)
+    FROM directions JOIN sessions ON sessions.session = directions.session
+    WHERE sessions.run = :run
+    GROUP BY directions.agent, directions.partner ORDER BY directions.agent, directions.partner
+    """,
+        "directions",
+    )
+)
+
+
+def directions(connection: Connection, run: str) -> tuple[tuple[str, str, int, int, int, int], ...]:
+    """In how many sessions of `run` an agent sent tags to another, and those of each class."""
+    return tuple(
+        (agent, partner, *map(int, counts))
+        for agent, partner, *counts in connection.execute(_DIRECTIONS, {"run": run})
+    )
+
+
 def session(connection: Connection, name: str) -> SessionRecord | None:
     """The record of one session, or None."""
     found = _records(connection, f"{_SESSIONS} WHERE s.session = :session", {"session": name})

@@ -68,7 +68,7 @@ ORDER = {
             "the events of a session are numbered without a gap",
         ),
         (
-            f"(SELECT channel {_SESSION}) = '' AND NOT EXISTS (SELECT 1 {_SESSION} AND "
+            f"(SELECT channel {_SESSION}) = '' AND NOT EXISTS (SELECT 1 {_SESSION} AND "  # noqa: S608
             "((initiator = NEW.member AND responder = NEW.partner) OR "
             "(initiator = NEW.partner AND responder = NEW.member))) AND (SELECT COUNT(*) FROM "
             "members WHERE session = NEW.session AND name IN (NEW.member, NEW.partner)) < 2",

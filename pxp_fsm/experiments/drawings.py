@@ -75,9 +75,9 @@ def session_diagram(
 ) -> pxp_fsm.diagrams.StateDiagram | pxp_fsm.diagrams.SequenceChart:
     """A session as a sequence chart, or the way that one `agent`'s automaton took."""
     record = stored.record
-    if record.channel:
+    if record.channel or len(record.agents) > 2:
         if agent is not None:
-            said = f"{record.session} is a session of a system; draw it with all members"
+            said = f"{record.session} is a session of several; draw it with all members"
             raise UsageError(said, "agent")
         return stored.diagram()
     check_table(record)

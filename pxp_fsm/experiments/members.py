@@ -472,8 +472,22 @@ class Roles:
         self._judges = self._make_judges()
 
     def agents(self, repetition: int) -> Members:
-        """Fresh agents, the machine first, for one repetition, counted from 1."""
-        data = replace(self._data, draw=draw_of(self._plan, repetition))
+        """Fresh agents, the machine first, for one repetition, counted from 1.
+
+        A panel's machines are m1, m2, …, each with a draw of its own; where somebody is named for
+        the human's role, they are its last agent, h.
+        """
+        draw, many = draw_of(self._plan, repetition), self._plan.agents
+        if many is None:
+            return self._two(repetition, draw)
+        with_human = self._plan.human is not None
+        machines = [f"{MACHINE}{number}" for number in range(1, many + 1 - with_human)]
+        pairs = {name: self._two(repetition, f"{draw}/{name}") for name in machines}
+        found = {name: pair[MACHINE] for name, pair in pairs.items()}
+        return found | ({HUMAN: pairs[machines[0]][HUMAN]} if with_human else {})
+
+    def _two(self, repetition: int, draw: str) -> dict[str, Agent]:
+        data = replace(self._data, draw=draw)
         machine, human = self._task.agents(data, self._plan.memo)
         selection, problem = self._selection, self._task.problem
         if selection.machine is not None:

@@ -57,7 +57,7 @@ from pxp_fsm.sessions.events import Event, Faults
 from pxp_fsm.sessions.learning import Keep
 from pxp_fsm.sessions.pending import Chance, EventSource
 from pxp_fsm.sessions.session import Session
-from pxp_fsm.tasks.task import MACHINE, DataRow, DataSet, Task
+from pxp_fsm.tasks.task import HUMAN, DataRow, DataSet, Task
 
 _PARTS = 256
 """Sessions that depend on no other are dealt out in about so many parts."""
@@ -243,7 +243,7 @@ class TaskOpening:
         self.origin = origin
         self.selection = members.models(plan, task, data, settings)
         self._forked = forked
-        self._rules = plan.rules()
+        self._subject = plan.talks()
         self._around: Surroundings | None = None
         self._roles: members.Roles | None = None
         self._rows = lru_cache(8)(self._ordered)
@@ -382,7 +382,9 @@ class TaskOpening:
             past.members = seated
         board, stored = TracedBoard(around.board), slot.stored
         session = Session(
-            self._rules if stored is None or stored.run == around.run else rules_of(stored),
+            self._subject
+            if stored is None or stored.run == around.run or stored.faults
+            else rules_of(stored),
             seated,
             instance=self._rows(slot.repetition)[slot.position - 1].instance,
             name=slot.session,
@@ -421,8 +423,11 @@ class TaskOpening:
         timed, limit = dict(self._roles.agents(repetition)), self.plan.timeout
         if limit is not None:
             timed = {name: replace(agent, timeout=limit) for name, agent in timed.items()}
-        gate = gate_of(self.plan, self.data)
-        return timed if gate is None else timed | {MACHINE: replace(timed[MACHINE], gate=gate)}
+        for name in timed:
+            gate = gate_of(self.plan, self.data) if name != HUMAN else None
+            if gate is not None:
+                timed[name] = replace(timed[name], gate=gate)
+        return timed
 
     def _ordered(self, repetition: int) -> Sequence[DataRow]:
         return ordered(self.data.sessions, Order(self.plan.order), self.plan.seed, repetition)

@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from guards.judge import MOST_VOTES, Scope
-from pxp_fsm import defaults, options
+from pxp_fsm import defaults, options, registry
 from pxp_fsm.automata.system_files import MCP
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.options import DATA, PROTOCOL, WHO, Option, option
@@ -175,6 +175,7 @@ class Plan:
 
     tables: ClassVar[Mapping[str, str]] = {
         "agents": "Who takes part in place of the task's own agents and relation.",
+        "panel": "Several agents, each two of which talk (pxp help panels).",
         "learning": "What the machine keeps of what it is told.",
     }
     """The tables of a file that have some of its options."""
@@ -313,6 +314,44 @@ class Plan:
         key="agents.judge",
         group=WHO,
     )
+    agents: int | None = option(
+        "A panel of N agents, each two of which talk: machines, and the human last where one is "
+        "named (pxp help panels).",
+        None,
+        metavar="N",
+        default="the machine and the human",
+        least=2,
+        most=26,
+        key="panel.agents",
+        group=WHO,
+    )
+    schedule: str | None = option(
+        "Who of a panel speaks next: the channel that has waited longest (fifo), each agent in "
+        "turn (round-robin), or whom the seed draws (free).",
+        None,
+        default="fifo",
+        choices=("free", "fifo", "round-robin"),
+        key="panel.schedule",
+        only_in=_IN_FILE,
+    )
+    stop: str | None = option(
+        "The verdicts that end a panel's session: consensus, agreement, split, impasse:N, "
+        "oscillation, separated by commas.",
+        None,
+        metavar="VERDICT,...",
+        default="all channels closed",
+        key="panel.stop",
+        only_in=_IN_FILE,
+    )
+    added: str | None = option(
+        "The rules that are added to a panel: call, alone, commit, reopen, limit:N, separated by "
+        "commas.",
+        None,
+        metavar="RULE,...",
+        default="none",
+        key="panel.rules",
+        only_in=_IN_FILE,
+    )
     preset: str | None = option(
         "The models and settings of a paper: B-rad, B-drug, C-rad, C-drug; machine and judge "
         "replace its models and keep its settings.",
@@ -405,6 +444,35 @@ class Plan:
             return Pxp(self.k)
         raise UsageError(f"there is no protocol {self.protocol!r}; there are: interact, pxp")
 
+    def talks(self) -> Any:
+        """What the sessions follow: the protocol of two, or a panel of several by it.
+
+        Raises `UsageError` where the panel's rules are none, or nobody is there who knows panels.
+        """
+        given = {"schedule": self.schedule, "stop": self.stop, "rules": self.added}
+        if self.agents is None:
+            for name, value in given.items():
+                if value is not None:
+                    field = "added" if name == "rules" else name
+                    raise UsageError("this has no effect without a panel: give agents", field)
+            return self.rules()
+        panel = registry.contribution("names", "Panel")
+        if panel is None:
+            raise UsageError("sessions of several agents need the plug-in panels", "agents")
+        rules: dict[str, Any] = {}
+        for rule in filter(None, (self.added or "").split(",")):
+            name, _, most = rule.strip().partition(":")
+            limits = name == "limit" and most.isascii() and most.isdigit()
+            if not limits and (most or name not in ("call", "alone", "commit", "reopen")):
+                raise UsageError(
+                    f"a panel's rules are call, alone, commit, reopen and limit:N, not "
+                    f"{quoted(rule)}",
+                    "added",
+                )
+            rules[name] = int(most) if limits else True
+        made = registry.load(panel)
+        return made(self.rules(), self.schedule or "fifo", self.stop or "", seed=self.seed, **rules)
+
     @property
     def setting(self) -> str:
         """The experiment's setting by what the machine keeps: the papers' two, and ours between.
@@ -482,7 +550,20 @@ class Plan:
         return json.dumps(self.meaning() | found | dict(origin))
 
 
-_LATER = ("effort", "label", "match", "materials", "precedents", "subject", "test", "validation")
+_LATER = (
+    "added",
+    "agents",
+    "effort",
+    "label",
+    "match",
+    "materials",
+    "precedents",
+    "schedule",
+    "stop",
+    "subject",
+    "test",
+    "validation",
+)
 """Fields that are left out where they are not set: plans that were stored before have none."""
 
 
@@ -531,8 +612,8 @@ def _prompts_beside(values: Mapping[str, Any]) -> Path | None:
 def check_plan(plan: Plan) -> None:
     """Raise `UsageError`, with its field, where a value of the plan cannot be one."""
     options.check_types(plan)
-    plan.rules()
     options.check_ranges(plan)
+    plan.talks()
     if plan.subject is not None and re.fullmatch(SUBJECT, plan.subject) is None:
         raise UsageError(
             f"a pseudonym has 1 to 40 letters, digits, '_', '.' or '-', not {quoted(plan.subject)}",

@@ -57,8 +57,19 @@ class Sheet:
 
 
 def compared(run: Run[TaskOpening]) -> Sequence[Published]:
-    """The published columns to set beside a run: they are of INTERACT, and of its task."""
-    return published(run.opening.plan.task) if run.opening.plan.protocol == "interact" else ()
+    """The published columns to set beside a run: of INTERACT between two, and of its task."""
+    plan = run.opening.plan
+    return published(plan.task) if plan.protocol == "interact" and plan.agents is None else ()
+
+
+def directions(board: SqlBlackboard, run: str, about: str = "") -> Sheet:
+    """In how many sessions of a run each agent was intelligible to each other."""
+    rows = tuple(
+        (f"{agent} to {partner}", *map(str, counts))
+        for agent, partner, *counts in board.directions(run)
+    )
+    headings = ("tags sent by", "sessions", "one-way", "strong", "ultra-strong")
+    return Sheet(f"Intelligibility by direction{about}", headings, rows)
 
 
 def table1(statistics: Statistics, columns: Sequence[Published]) -> Sheet:

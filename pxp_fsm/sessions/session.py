@@ -74,8 +74,16 @@ class Store(Protocol):
         """
 
 
+class Conversations(Protocol):
+    """A subject of a plug-in whose agents talk by a protocol of two, each two in a channel."""
+
+    @property
+    def rules(self) -> Rules: ...
+
+
 class Session:
-    """A run of `subject` between `members`: of a `System`, or of two agents by `Interact` or `Pxp`.
+    """A run of `subject` between `members`: of a `System`, or of two agents by `Interact` or `Pxp`;
+    or of what a plug-in has for it, such as a `Panel` of several agents.
 
     `members` are given by their names: an `Agent` each for INTERACT and PXP, of which the first
     begins (the machine m in the papers); a function of a `Turn`, or an `Actor`, each for a system.
@@ -150,7 +158,7 @@ class Session:
 
     def __init__(
         self,
-        subject: System | Rules,
+        subject: System | Rules | Conversations,
         members: Mapping[str, Agent | Actor | MemberFunction],
         *,
         instance: Instance | str | None = None,
@@ -170,8 +178,8 @@ class Session:
         record_faults: bool = False,
     ) -> None:
         self.name = checked_name("a session's", name)
-        subject, made = _plugged_in(subject)
-        self.rules = subject if isinstance(subject, Interact | Pxp) else None
+        followed, made = _plugged_in(subject)
+        self.rules = followed if isinstance(followed, Interact | Pxp) else None
         about = "" if instance is None else instance
         self.instance = Instance(about, about) if isinstance(about, str) else about
         self.members: Mapping[str, Deciding]
@@ -181,19 +189,20 @@ class Session:
         self.policy: Policy
         self.seed = seed
         self.faults = faults or Faults()
-        if isinstance(subject, System):
+        if isinstance(followed, System):
             _check_unused("a system", earlier=earlier, update_context=update_context)
             # A policy of one's own says itself what follows from the rules, as Schedule does.
-            ruled = subject.by_rules(parameters) if policy is None or parameters else subject
+            own = policy or made
+            ruled = followed if own is not None and not parameters else followed.by_rules(parameters)
             self.system = ruled if channel is None else ruled.over(channel)
             free = Free(self.system, seed=seed, faults=faults, events=events, follow=follow)
-            self.policy = policy or made or free
+            self.policy = own or free
             if isinstance(self.policy, Schedule):
                 self._conversing = self.policy
             self.members = _actors(self.system, members, some=bool(free.follow))
         else:
             _check_unused(
-                f"{subject.name} between {'agents' if made else 'two agents'}",
+                f"{followed.name} between {'agents' if made else 'two agents'}",
                 seed=seed,
                 faults=faults,
                 events=events,
@@ -204,9 +213,9 @@ class Session:
             if instance is None:
                 raise UsageError("a session of agents is about an instance: instance=...")
             self._agents = _agents(members, None if made else 2)
-            conversing: ConversingOf = made or partial(Schedule, subject)
+            conversing: ConversingOf = made or partial(Schedule, followed)
             talk = conversing(tuple(self._agents), update_context, channel or "sync")
-            self.members = self._take_seats(talk, subject, earlier)
+            self.members = self._take_seats(talk, followed, earlier)
             self.system = talk.system()
             self.policy = self._conversing = talk
         if limit < 1:

@@ -459,6 +459,8 @@ class Session:
     many sessions. `NoAnswer` and a late oracle are endings like others.
     """
 
+    taking_turns = ""
+
     def __init__(
         self,
         rules: Rules,

@@ -18,7 +18,7 @@ import pxp_fsm as pxp
 from pxp_fsm.automata import automaton, system
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.protocol import relations, rules
-from pxp_fsm.sessions import agent, machine, session
+from pxp_fsm.sessions import agent, machine, policy
 from tests.proofs.mutant_trials import NOTHING, Cost, lines_run, runs
 from tests.proofs.mutation_page import EQUIVALENT, finished, kind, page, unchanged
 from tests.proofs.source_changes import changed, function_of, installed
@@ -75,11 +75,11 @@ INTERACT = builtin("interact")
             lambda: function_of(automaton, "Automaton.fingerprint")(INTERACT),
         ),
         (
-            session,
-            "_pair",
+            policy,
+            "pair",
             "parse_channel(channel)",
             "parse_channel('fifo:1')",
-            lambda: session._pair.__wrapped__(("m", "h"), INTERACT, "sync"),
+            lambda: policy.pair.__wrapped__(("m", "h"), INTERACT, "sync"),
         ),
         (
             system,

@@ -104,9 +104,10 @@ def announce(
     )
     if run.opening.origin is not None:
         sessions = f"from message {run.opening.origin.number} of {run.opening.origin.session} on"
+    several = "" if plan.agents is None else f" among {plan.agents} agents"
     click.echo(
-        f"{rules.automaton.title} {'with ' + ', '.join(bounds) if bounds else 'without bounds'}; "
-        f"{sessions}"
+        f"{rules.automaton.title}{several} "
+        f"{'with ' + ', '.join(bounds) if bounds else 'without bounds'}; {sessions}"
     )
     chosen = [f"{role} {name}" for role, name in run.opening.selection.roles if name is not None]
     if plan.subject is not None:
@@ -170,12 +171,18 @@ def conclude(
     """
     one, *others = finished.values()
     columns = summary.compared(one.run)
-    both = summary.both_settings(_columns(finished)) if others else None
-    table = both or summary.table1(one.statistics, columns)
-    console().print(summary.as_rich(table, spaced=False))
-    paragraph(_two_way(finished))
-    for line in _gains(finished, board):
-        paragraph(line)
+    if one.run.opening.plan.agents is not None:
+        for setting, each in finished.items():
+            about = f" ({setting})" if others else ""
+            told = summary.directions(board, each.run.name, about)
+            console().print(summary.as_rich(told, spaced=False))
+    else:
+        both = summary.both_settings(_columns(finished)) if others else None
+        table = both or summary.table1(one.statistics, columns)
+        console().print(summary.as_rich(table, spaced=False))
+        paragraph(_two_way(finished))
+        for line in _gains(finished, board):
+            paragraph(line)
     if others:
         criteria = (
             f"{setting} {CRITERIA[Keep(one.run.opening.plan.learn)]}"
@@ -308,6 +315,9 @@ def _coverage(run: Run[TaskOpening], folder: Path, verbose: bool) -> Iterator[st
     Only if `verbose` they name each claim and what it assumes.
     """
     opening = run.opening
+    if opening.plan.agents is not None:
+        yield "Proved is what two agents do; pxp help panels says what of it holds of several"
+        return
     rules = opening.plan.rules()
     roles = members.Roles(
         opening.plan, opening.task, opening.data, folder, opening.selection, _Unopened

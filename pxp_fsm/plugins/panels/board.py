@@ -14,7 +14,7 @@ from enum import IntEnum
 from itertools import combinations
 from typing import NamedTuple, TypeVar
 
-from pxp_fsm.plugins.panels.panel import Panel, Scheduling, Verdict
+from pxp_fsm.plugins.panels.panel import Panel, PanelVerdict, Scheduling
 from pxp_fsm.protocol.messages import Message, Tag
 from pxp_fsm.protocol.rules import Interact
 
@@ -65,7 +65,7 @@ class Talk(NamedTuple):
         return self.said[end] == Tag.RATIFY and not any(self.moved[end])
 
 
-class Board(NamedTuple):
+class PanelBoard(NamedTuple):
     """What a panel's messages come to: current pairs, how often each agent changed, channels.
 
     `speaker` spoke last, message `number`.
@@ -104,16 +104,18 @@ class Layout:
             for place in range(len(self.names))
         )
 
-    def start(self) -> Board:
+    def start(self) -> PanelBoard:
         """The board before the first message."""
         many = len(self.names)
-        return Board((None,) * many, (0,) * many, tuple(Talk(first) for first, _ in self.links))
+        return PanelBoard(
+            (None,) * many, (0,) * many, tuple(Talk(first) for first, _ in self.links)
+        )
 
-    def owed(self, board: Board) -> tuple[Owed, ...]:
+    def owed(self, board: PanelBoard) -> tuple[Owed, ...]:
         """Who owes a message to whom, by channel."""
         return tuple(self._owed(board))
 
-    def _owed(self, board: Board) -> Iterator[Owed]:
+    def _owed(self, board: PanelBoard) -> Iterator[Owed]:
         for number, talk in enumerate(board.talks):
             first, second = self.links[number]
             if talk.status is Status.OPEN:
@@ -126,10 +128,10 @@ class Layout:
                 continue
             yield Owed(member, first + second - member, number)
 
-    def _busy(self, board: Board, place: int) -> bool:
+    def _busy(self, board: PanelBoard, place: int) -> bool:
         return any(board.talks[number].status is Status.OPEN for number in self.own[place])
 
-    def due(self, board: Board) -> tuple[Owed, ...]:
+    def due(self, board: PanelBoard) -> tuple[Owed, ...]:
         """Those of which the schedule lets one speak next: one, or under FREE all that owe."""
         owed = self.owed(board)
         if not owed or self.panel.schedule == Scheduling.FREE:
@@ -140,7 +142,7 @@ class Layout:
             owed = tuple(one for one in owed if one.member == member)
         return (min(owed, key=lambda one: (board.talks[one.channel].since, one.channel)),)
 
-    def learns(self, board: Board, member: int, channel: int) -> bool:
+    def learns(self, board: PanelBoard, member: int, channel: int) -> bool:
         """Whether the panel's rules let an agent LEARN in a channel now."""
         panel = self.panel
         if panel.limit is not None and board.changes[member] >= panel.limit:
@@ -157,19 +159,19 @@ class Layout:
                 return False
         return True
 
-    def settled(self, board: Board, channel: int) -> bool:
+    def settled(self, board: PanelBoard, channel: int) -> bool:
         """Whether neither end has changed since its own latest message in the channel."""
         first, second = board.talks[channel].moved
         return not first[0] and not second[1]
 
-    def read(self, messages: Sequence[Message]) -> list[Board]:
+    def read(self, messages: Sequence[Message]) -> list[PanelBoard]:
         """The boards of a session: before its first message, and after each."""
         found = [self.start()]
         for _ in messages:
             found.append(self.take(found[-1], messages))
         return found
 
-    def take(self, board: Board, messages: Sequence[Message]) -> Board:
+    def take(self, board: PanelBoard, messages: Sequence[Message]) -> PanelBoard:
         """The board after the next of a session's messages."""
         message = messages[board.number]
         sender, receiver = map(self.names.index, (message.sender, message.receiver))
@@ -180,8 +182,8 @@ class Layout:
         return self.after(board, sender, receiver, message.tag, message.answer, closes=closes)
 
     def after(
-        self, board: Board, sender: int, receiver: int, tag: str, pair: Pair, *, closes: bool
-    ) -> Board:
+        self, board: PanelBoard, sender: int, receiver: int, tag: str, pair: Pair, *, closes: bool
+    ) -> PanelBoard:
         """The board after one more message; `closes` says that its channel is over with it."""
         channel, number = self.channels[sender, receiver], board.number + 1
         changed = board.current[sender] is not None and board.current[sender] != pair
@@ -197,7 +199,7 @@ class Layout:
         )
         current, changes = list(board.current), list(board.changes)
         current[sender], changes[sender] = pair, changes[sender] + changed
-        return Board(tuple(current), tuple(changes), tuple(talks), sender, number)
+        return PanelBoard(tuple(current), tuple(changes), tuple(talks), sender, number)
 
     def _moved(self, talk: Talk, channel: int, member: int, number: int, *, reopens: bool) -> Talk:
         """A channel after one of its ends has changed its pair."""
@@ -249,30 +251,30 @@ class Layout:
             still=still,
         )
 
-    def agrees(self, board: Board, alike: Alike) -> bool:
+    def agrees(self, board: PanelBoard, alike: Alike) -> bool:
         """Whether everybody has a current pair, and all of them match and agree."""
         if None in board.current:
             return False
         return all(alike(left, right) for left, right in combinations(board.current, 2))
 
-    def verdicts(self, board: Board, alike: Alike, window: int) -> frozenset[Verdict]:
+    def verdicts(self, board: PanelBoard, alike: Alike, window: int) -> frozenset[PanelVerdict]:
         """What can be said of a board by itself; whether it was there before needs others."""
-        found, agrees = set[Verdict](), self.agrees(board, alike)
+        found, agrees = set[PanelVerdict](), self.agrees(board, alike)
         status = [talk.status for talk in board.talks]
         ratified = all(talk.ratified(end) for talk in board.talks for end in (0, 1))
         if agrees:
-            found.add(Verdict.AGREEMENT)
+            found.add(PanelVerdict.AGREEMENT)
         if agrees and ratified:
-            found.add(Verdict.CONSENSUS)
+            found.add(PanelVerdict.CONSENSUS)
         elif Status.OPEN in status and Status.WAITS not in status:
             still = min(talk.still for talk in board.talks if talk.status is Status.OPEN)
             if still >= window:
-                found.add(Verdict.IMPASSE)
+                found.add(PanelVerdict.IMPASSE)
         if not agrees and all(one is Status.CLOSED for one in status):
-            found.add(Verdict.SPLIT)
+            found.add(PanelVerdict.SPLIT)
         return frozenset(found)
 
-    def key(self, board: Board) -> Hashable:
+    def key(self, board: PanelBoard) -> Hashable:
         """The board as far as what comes next depends on it: two that are alike here go on alike.
 
         Numbers of messages, and how often agents changed, are left out as far as nothing depends on
@@ -303,9 +305,9 @@ class Layout:
         limit = panel.limit
         changes = tuple(0 if limit is None else min(one, limit) for one in board.changes)
         turn = board.speaker if panel.schedule == Scheduling.ROUND_ROBIN else -1
-        return Board(board.current, changes, tuple(talks), turn, 0)
+        return PanelBoard(board.current, changes, tuple(talks), turn, 0)
 
-    def recurs(self, boards: Sequence[Board]) -> bool:
+    def recurs(self, boards: Sequence[PanelBoard]) -> bool:
         """Whether the last of `boards` was there before, with a change in between."""
         key, changes = self.key(boards[-1]), sum(boards[-1].changes)
         earlier = (one for one in boards if sum(one.changes) < changes)

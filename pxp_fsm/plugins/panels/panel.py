@@ -24,7 +24,7 @@ class Scheduling(StrEnum):
     ROUND_ROBIN = "round-robin"
 
 
-class Verdict(StrEnum):
+class PanelVerdict(StrEnum):
     """What can be said of a panel from its blackboard.
 
     CONSENSUS: each two have ratified each other last, neither has changed since, and all current
@@ -45,14 +45,14 @@ WINDOW = 4
 """The answers of each open channel in which nothing changes at an impasse, by default."""
 
 
-class Stop(NamedTuple):
+class PanelStop(NamedTuple):
     """A verdict that ends a session; of an impasse, after how many answers."""
 
-    verdict: Verdict
+    verdict: PanelVerdict
     window: int = WINDOW
 
     def __str__(self) -> str:
-        own = self.verdict is Verdict.IMPASSE
+        own = self.verdict is PanelVerdict.IMPASSE
         return f"{self.verdict}:{self.window}" if own else self.verdict.value
 
 
@@ -116,7 +116,7 @@ class Panel:
         tuple(self.stops)
 
     @property
-    def stops(self) -> tuple[Stop, ...]:
+    def stops(self) -> tuple[PanelStop, ...]:
         """The verdicts that end a session; raises `UsageError` for others."""
         if not isinstance(self.stop, str):
             raise UsageError(f"stop names verdicts, such as consensus, not {quoted(self.stop)}")
@@ -142,19 +142,19 @@ class Panel:
         )
 
 
-def stop_of(text: str) -> Stop:
+def stop_of(text: str) -> PanelStop:
     """The verdict that `consensus` or `impasse:6` names; `UsageError` for another text."""
     name, _, window = text.partition(":")
-    if name not in [one.value for one in Verdict]:
-        raise UsageError(f"stop names verdicts ({', '.join(Verdict)}), not {quoted(text)}")
-    verdict = Verdict(name)
+    if name not in [one.value for one in PanelVerdict]:
+        raise UsageError(f"stop names verdicts ({', '.join(PanelVerdict)}), not {quoted(text)}")
+    verdict = PanelVerdict(name)
     if not window:
-        return Stop(verdict)
-    if verdict is not Verdict.IMPASSE or not window.isascii() or not window.isdigit():
+        return PanelStop(verdict)
+    if verdict is not PanelVerdict.IMPASSE or not window.isascii() or not window.isdigit():
         raise UsageError(f"{quoted(text)} is no verdict; an impasse of 6 answers is impasse:6")
     if not 0 < int(window) < 10**6:
         raise UsageError(f"the window of an impasse is at least one answer: {quoted(text)}")
-    return Stop(verdict, int(window))
+    return PanelStop(verdict, int(window))
 
 
 def checked_links(

@@ -15,9 +15,9 @@ from pxp_fsm.automata.actions import Deliver, Exchange, SystemAction
 from pxp_fsm.automata.automaton import Automaton, Kind
 from pxp_fsm.automata.system import Member, System
 from pxp_fsm.errors import Refused, UsageError, quoted
-from pxp_fsm.plugins.panels.board import Board, Layout, Owed, Status
-from pxp_fsm.plugins.panels.panel import Panel, Verdict
-from pxp_fsm.plugins.panels.verdicts import Judged
+from pxp_fsm.plugins.panels.board import Layout, Owed, PanelBoard, Status
+from pxp_fsm.plugins.panels.panel import Panel, PanelVerdict
+from pxp_fsm.plugins.panels.verdicts import KnownAnswers
 from pxp_fsm.protocol.messages import Answer, Episode, Message, answer_problem
 from pxp_fsm.protocol.relations import Judgement
 from pxp_fsm.protocol.rules import Ending, Rules
@@ -57,7 +57,7 @@ class PanelPolicy:
         self.channels = panel.links(names)
         self._talks = tuple(Schedule(panel.rules, link, context) for link in self.channels)
         self._boards = [self.layout.start()]
-        self._judged = Judged()
+        self._judged = KnownAnswers()
 
     @property
     def described(self) -> str:
@@ -72,7 +72,7 @@ class PanelPolicy:
             return Exchange(end(here, there), end(there, here), action.tag)
         return action
 
-    def board(self, course: Course) -> Board:
+    def board(self, course: Course) -> PanelBoard:
         """The board after the messages so far; a session may have gone back since."""
         del self._boards[len(course.history) + 1 :]
         while len(self._boards) <= len(course.history):
@@ -235,7 +235,9 @@ class PanelPolicy:
             return Close(Ending.LIMIT, f"stopped after {course.limit} messages")
         return None
 
-    def _move_machines(self, course: Course, message: Message, was: Board, board: Board) -> None:
+    def _move_machines(
+        self, course: Course, message: Message, was: PanelBoard, board: PanelBoard
+    ) -> None:
         """Bring the machines of a channel that has closed to their end; wind those that reopen."""
         names = self.layout.names
         for number, (first, second) in enumerate(self.layout.links):
@@ -249,17 +251,17 @@ class PanelPolicy:
                 elif status is Status.CLOSED and not machine.ended:
                     machine.happen(CLOSE)
 
-    def _stopped(self, course: Course, board: Board) -> str:
+    def _stopped(self, course: Course, board: PanelBoard) -> str:
         """The verdict that ends the session now, if one does."""
         for stop in self.panel.stops:
-            if stop.verdict is Verdict.OSCILLATION:
+            if stop.verdict is PanelVerdict.OSCILLATION:
                 if self.layout.recurs(self._boards):
                     return str(stop)
             elif stop.verdict in self.layout.verdicts(board, self._judged.alike, stop.window):
                 return str(stop)
         return ""
 
-    def _conclusion(self, course: Course, board: Board) -> Close:
+    def _conclusion(self, course: Course, board: PanelBoard) -> Close:
         """All channels are closed: as two would end, or each as it did."""
         found = []
         for (first, second), talk in zip(self.channels, board.talks, strict=True):

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pxp_fsm.plugins.panels.board import Layout, Pair
-from pxp_fsm.plugins.panels.panel import WINDOW, Panel, Verdict
+from pxp_fsm.plugins.panels.panel import WINDOW, Panel, PanelVerdict
 from pxp_fsm.protocol.messages import Answer
 from pxp_fsm.protocol.relations import Outcome, digest
 from pxp_fsm.protocol.rules import AGREE, MATCH
 from pxp_fsm.sessions.events import Event
 
 
-class Judged:
+class KnownAnswers:
     """What MATCH and AGREE have said in a session: the latest judgement of each two texts."""
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class Judged:
 
 def verdicts(
     panel: Panel, names: Sequence[str], events: Sequence[Event], window: int = WINDOW
-) -> frozenset[Verdict]:
+) -> frozenset[PanelVerdict]:
     """What can be said of a panel after `events`; of an impasse in the last `window` answers.
 
     >>> import pxp_fsm as pxp
@@ -60,10 +60,10 @@ def verdicts(
     >>> members = {"a": says("mammal"), "b": says("mammal"), "c": says("fish")}
     >>> session = pxp.Session(panel, members, instance="a whale").run_sync()
     >>> sorted(verdicts(panel, tuple(members), session.events))
-    [<Verdict.SPLIT: 'split'>]
+    [<PanelVerdict.SPLIT: 'split'>]
     """
-    layout, judged = Layout(panel, names), Judged()
+    layout, judged = Layout(panel, names), KnownAnswers()
     boards = layout.read([event.carried for event in events])
     judged.note(events)
     found = layout.verdicts(boards[-1], judged.alike, window)
-    return found | {Verdict.OSCILLATION} if layout.recurs(boards) else found
+    return found | {PanelVerdict.OSCILLATION} if layout.recurs(boards) else found

@@ -75,12 +75,10 @@ def random_panel(seed: int) -> RandomPanel:
     links = [link if chance.random() < 0.7 else link[::-1] for link in combinations(names, 2)]
     if len(names) == 4 and chance.random() < 0.3:
         links = [links[0], links[3], links[5]]
+    n, k = None, chance.choice((None, 1, 2))
     if chance.random() < 0.5:
-        n, k, rules = None, chance.choice((None, 1, 2)), None
-        rules = pxp.Pxp(k=k)
-    else:
         n, k = chance.randint(1, 7), chance.randint(1, 3)
-        rules = pxp.Interact(n=n, k=k)
+    rules = pxp.Pxp(k=k) if n is None or k is None else pxp.Interact(n=n, k=k)
     schedule = chance.choice(("free", "fifo", "round-robin"))
     flags = {name: chance.random() < 0.2 for name in ("call", "alone", "commit", "reopen")}
     limit = chance.choice((None, None, None, 0, 1, 2))

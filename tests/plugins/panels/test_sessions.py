@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -82,8 +83,7 @@ def test_a_panel_of_two_is_a_session_of_two(protocol: str, schedule: str) -> Non
     with pxp.open_blackboard(":memory:") as board:
         for seed in range(12):
             rules = RULES[protocol](seed)
-            flags = dict.fromkeys(("call", "alone", "commit", "reopen"), False)
-            for number, subject in enumerate((rules, pxp.Panel(rules, schedule, **flags))):
+            for number, subject in enumerate((rules, pxp.Panel(rules, schedule))):
                 name = f"{('two', 'panel')[number]}{seed}/1"
                 pxp.Session(
                     subject,
@@ -101,7 +101,8 @@ def test_a_panel_of_two_is_a_session_of_two(protocol: str, schedule: str) -> Non
 def test_the_rules_of_panels_are_neutral_between_two(rule: str, protocol: str) -> None:
     for seed in range(12):
         rules = RULES[protocol](seed)
-        panel = pxp.Panel(rules, **{rule: True})
+        added: Any = {rule: True}
+        panel = pxp.Panel(rules, **added)
         sessions = [
             pxp.Session(subject, agents(seed, "mh"), instance="x", limit=30).run_sync()
             for subject in (rules, panel)
