@@ -29,7 +29,7 @@ LOOPS = (Tag.RATIFY, Tag.REFUTE, Tag.REVISE, Tag.REJECT)
 """The tags that can answer themselves, in the order in which a channel counts that."""
 
 
-class Status(IntEnum):
+class ChannelStatus(IntEnum):
     """Of a channel: its INIT is owed, somebody owes an answer, or it is over."""
 
     WAITS = 0
@@ -49,7 +49,7 @@ class Talk(NamedTuple):
     """
 
     opener: int
-    status: Status = Status.WAITS
+    status: ChannelStatus = ChannelStatus.WAITS
     speaker: int = -1
     said: tuple[str, str] = ("", "")
     pairs: tuple[Pair, Pair] = (None, None)
@@ -86,7 +86,7 @@ class Owed(NamedTuple):
     channel: int
 
 
-class Layout:
+class PanelLayout:
     """A panel of agents of these names: who owes what, who may LEARN, and the verdicts."""
 
     def __init__(self, panel: Panel, names: Sequence[str]) -> None:
@@ -118,9 +118,9 @@ class Layout:
     def _owed(self, board: PanelBoard) -> Iterator[Owed]:
         for number, talk in enumerate(board.talks):
             first, second = self.links[number]
-            if talk.status is Status.OPEN:
+            if talk.status is ChannelStatus.OPEN:
                 member = second if talk.speaker == first else first
-            elif talk.status is Status.WAITS and not (
+            elif talk.status is ChannelStatus.WAITS and not (
                 self.panel.call and (self._busy(board, first) or self._busy(board, second))
             ):
                 member = talk.opener
@@ -129,7 +129,7 @@ class Layout:
             yield Owed(member, first + second - member, number)
 
     def _busy(self, board: PanelBoard, place: int) -> bool:
-        return any(board.talks[number].status is Status.OPEN for number in self.own[place])
+        return any(board.talks[number].status is ChannelStatus.OPEN for number in self.own[place])
 
     def due(self, board: PanelBoard) -> tuple[Owed, ...]:
         """Those of which the schedule lets one speak next: one, or under FREE all that owe."""
@@ -153,7 +153,7 @@ class Layout:
             talk = board.talks[number]
             if number == channel:
                 continue
-            if panel.alone and talk.status is Status.OPEN:
+            if panel.alone and talk.status is ChannelStatus.OPEN:
                 return False
             if panel.commit and talk.ratified(self.links[number].index(member)):
                 return False
@@ -195,7 +195,7 @@ class Layout:
         if tag == Tag.INIT:
             talk = Talk(talk.opener, numbers=())
         talks[channel] = self._sent(talk, channel, sender, tag, pair, number, changed)._replace(
-            status=Status.CLOSED if closes else Status.OPEN
+            status=ChannelStatus.CLOSED if closes else ChannelStatus.OPEN
         )
         current, changes = list(board.current), list(board.changes)
         current[sender], changes[sender] = pair, changes[sender] + changed
@@ -210,8 +210,8 @@ class Layout:
             _put(second, own, True) if talk.said[1] else second,
         )
         talk = talk._replace(moved=moved, still=0)
-        if reopens and self.panel.reopen and talk.status is Status.CLOSED:
-            return talk._replace(status=Status.WAITS, opener=member, since=number)
+        if reopens and self.panel.reopen and talk.status is ChannelStatus.CLOSED:
+            return talk._replace(status=ChannelStatus.WAITS, opener=member, since=number)
         return talk
 
     def _sent(
@@ -266,45 +266,55 @@ class Layout:
             found.add(PanelVerdict.AGREEMENT)
         if agrees and ratified:
             found.add(PanelVerdict.CONSENSUS)
-        elif Status.OPEN in status and Status.WAITS not in status:
-            still = min(talk.still for talk in board.talks if talk.status is Status.OPEN)
+        elif ChannelStatus.OPEN in status and ChannelStatus.WAITS not in status:
+            still = min(talk.still for talk in board.talks if talk.status is ChannelStatus.OPEN)
             if still >= window:
                 found.add(PanelVerdict.IMPASSE)
-        if not agrees and all(one is Status.CLOSED for one in status):
+        if not agrees and all(one is ChannelStatus.CLOSED for one in status):
             found.add(PanelVerdict.SPLIT)
         return frozenset(found)
 
-    def key(self, board: PanelBoard) -> Hashable:
+    def key(self, board: PanelBoard) -> PanelBoard:
         """The board as far as what comes next depends on it: two that are alike here go on alike.
 
         Numbers of messages, and how often agents changed, are left out as far as nothing depends on
         them: of the queue its order counts, and of changes those up to the limit.
         """
-        panel, fifo = self.panel, self.panel.schedule != Scheduling.FREE
-        waiting = {talk.since for talk in board.talks if talk.status is not Status.CLOSED}
+        queue = self.queue(board)
+        talks = [self.channel_key(talk, n, queue[n]) for n, talk in enumerate(board.talks)]
+        return self.board_key(board, talks)
+
+    def queue(self, board: PanelBoard) -> Sequence[int]:
+        """The place of each channel in the queue; 0 for all where there is none."""
+        if self.panel.schedule == Scheduling.FREE:
+            return (0,) * len(board.talks)
+        waiting = {talk.since for talk in board.talks if talk.status is not ChannelStatus.CLOSED}
         ranks = {since: rank for rank, since in enumerate(sorted(waiting))}
-        counts = isinstance(panel.rules, Interact)
-        loops = panel.rules.n is None and panel.rules.k is not None
-        talks = []
-        for number, talk in enumerate(board.talks):
-            goes_on = talk.status is Status.OPEN
-            pairs = talk.pairs if goes_on else (None, None)
-            if goes_on and not counts:  # PXP compares with the current pair, not with one's message
-                pairs = _put(pairs, 1 - self.links[number].index(talk.speaker), None)
-            talks.append(
-                talk._replace(
-                    opener=talk.opener if talk.status is Status.WAITS else -1,
-                    pairs=pairs,
-                    loops=talk.loops if loops and goes_on else (0, 0, 0, 0),
-                    sent=talk.sent if counts and goes_on else 0,
-                    still=0,
-                    since=ranks[talk.since] if fifo and talk.status is not Status.CLOSED else 0,
-                    numbers=(),
-                )
-            )
-        limit = panel.limit
+        return [ranks.get(talk.since, 0) for talk in board.talks]
+
+    def channel_key(self, talk: Talk, number: int, place: int) -> Talk:
+        """A channel as far as what comes next depends on it, in its place of the queue."""
+        rules, goes_on = self.panel.rules, talk.status is ChannelStatus.OPEN
+        counts = isinstance(rules, Interact)
+        loops = rules.n is None and rules.k is not None
+        pairs = talk.pairs if goes_on else (None, None)
+        if goes_on and not counts:  # PXP compares with the current pair, not with one's message
+            pairs = _put(pairs, 1 - self.links[number].index(talk.speaker), None)
+        return talk._replace(
+            opener=talk.opener if talk.status is ChannelStatus.WAITS else -1,
+            pairs=pairs,
+            loops=talk.loops if loops and goes_on else (0, 0, 0, 0),
+            sent=talk.sent if counts and goes_on else 0,
+            still=0,
+            since=place if talk.status is not ChannelStatus.CLOSED else 0,
+            numbers=(),
+        )
+
+    def board_key(self, board: PanelBoard, talks: Sequence[Talk]) -> PanelBoard:
+        """A board of such channels."""
+        limit = self.panel.limit
         changes = tuple(0 if limit is None else min(one, limit) for one in board.changes)
-        turn = board.speaker if panel.schedule == Scheduling.ROUND_ROBIN else -1
+        turn = board.speaker if self.panel.schedule == Scheduling.ROUND_ROBIN else -1
         return PanelBoard(board.current, changes, tuple(talks), turn, 0)
 
     def recurs(self, boards: Sequence[PanelBoard]) -> bool:

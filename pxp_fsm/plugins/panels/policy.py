@@ -15,7 +15,7 @@ from pxp_fsm.automata.actions import Deliver, Exchange, SystemAction
 from pxp_fsm.automata.automaton import Automaton, Kind
 from pxp_fsm.automata.system import Member, System
 from pxp_fsm.errors import Refused, UsageError, quoted
-from pxp_fsm.plugins.panels.board import Layout, Owed, PanelBoard, Status
+from pxp_fsm.plugins.panels.board import ChannelStatus, Owed, PanelBoard, PanelLayout
 from pxp_fsm.plugins.panels.panel import Panel, PanelVerdict
 from pxp_fsm.plugins.panels.verdicts import KnownAnswers
 from pxp_fsm.protocol.messages import Answer, Episode, Message, answer_problem
@@ -53,7 +53,7 @@ class PanelPolicy:
         if channel != "sync":
             raise UsageError(f"the agents of a panel talk over sync, not {channel}")
         self.panel = panel
-        self.layout = Layout(panel, names)
+        self.layout = PanelLayout(panel, names)
         self.channels = panel.links(names)
         self._talks = tuple(Schedule(panel.rules, link, context) for link in self.channels)
         self._boards = [self.layout.start()]
@@ -85,7 +85,7 @@ class PanelPolicy:
     def _numbers(self, course: Course, name: str, partner: str) -> tuple[int, ...]:
         names, board = self.layout.names, self.board(course)
         talk = board.talks[self.layout.channels[names.index(name), names.index(partner)]]
-        return () if talk.status is Status.WAITS else talk.numbers
+        return () if talk.status is ChannelStatus.WAITS else talk.numbers
 
     def speaker(self, course: Course) -> tuple[str, str] | None:
         owed = self._next(course)
@@ -160,7 +160,7 @@ class PanelPolicy:
     def is_last(self, course: Course, message: Message) -> bool:
         names, board = self.layout.names, self.board(course)
         places = names.index(message.receiver), names.index(message.sender)
-        return board.talks[self.layout.channels[places]].status is Status.CLOSED
+        return board.talks[self.layout.channels[places]].status is ChannelStatus.CLOSED
 
     async def next(self, course: Course) -> Ready | Close:
         await asyncio.sleep(0)  # other sessions go on, and it can be stopped here
@@ -246,9 +246,9 @@ class PanelPolicy:
                 continue
             for here, there in ((first, second), (second, first)):
                 machine = course.live.machines[end(names[here], names[there])]
-                if status is Status.WAITS:
+                if status is ChannelStatus.WAITS:
                     machine.return_to(machine.automaton.initial)
-                elif status is Status.CLOSED and not machine.ended:
+                elif status is ChannelStatus.CLOSED and not machine.ended:
                     machine.happen(CLOSE)
 
     def _stopped(self, course: Course, board: PanelBoard) -> str:

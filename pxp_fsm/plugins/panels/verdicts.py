@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pxp_fsm.plugins.panels.board import Layout, Pair
+from pxp_fsm.plugins.panels.board import Pair, PanelLayout
 from pxp_fsm.plugins.panels.panel import WINDOW, Panel, PanelVerdict
 from pxp_fsm.protocol.messages import Answer
 from pxp_fsm.protocol.relations import Outcome, digest
@@ -46,7 +46,7 @@ class KnownAnswers:
         return left == right or self._known.get((relation, digest(left), digest(right)), False)
 
 
-def verdicts(
+def verdicts_of(
     panel: Panel, names: Sequence[str], events: Sequence[Event], window: int = WINDOW
 ) -> frozenset[PanelVerdict]:
     """What can be said of a panel after `events`; of an impasse in the last `window` answers.
@@ -59,10 +59,10 @@ def verdicts(
     >>> panel = pxp.Panel(pxp.Pxp(k=2))
     >>> members = {"a": says("mammal"), "b": says("mammal"), "c": says("fish")}
     >>> session = pxp.Session(panel, members, instance="a whale").run_sync()
-    >>> sorted(verdicts(panel, tuple(members), session.events))
+    >>> sorted(verdicts_of(panel, tuple(members), session.events))
     [<PanelVerdict.SPLIT: 'split'>]
     """
-    layout, judged = Layout(panel, names), KnownAnswers()
+    layout, judged = PanelLayout(panel, names), KnownAnswers()
     boards = layout.read([event.carried for event in events])
     judged.note(events)
     found = layout.verdicts(boards[-1], judged.alike, window)

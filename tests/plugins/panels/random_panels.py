@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import pxp_fsm as pxp
-from pxp_fsm.plugins.panels import Layout
-from pxp_fsm.plugins.panels.verdicts import verdicts
+from pxp_fsm.plugins.panels import PanelLayout
+from pxp_fsm.plugins.panels.verdicts import verdicts_of
 from pxp_fsm.protocol.messages import Answer
 from pxp_fsm.protocol.relations import Outcome, digest
 from pxp_fsm.sessions.events import Event
@@ -124,7 +124,7 @@ def differences(seed: int) -> Iterator[str]:
     session = one.run()
     events, rules, names = session.events, one.rules, one.rules.names
     messages, agents = said_in(events), one.agents()
-    layout = Layout(one.panel, names)
+    layout = PanelLayout(one.panel, names)
     boards = layout.read(session.history)
     for number, board in enumerate(boards):
         before = messages[:number]
@@ -170,6 +170,6 @@ def _verdicts(one: RandomPanel, events: Sequence[Event], chance: random.Random) 
         window = chance.randint(1, 4)
         alike = naive.alike_of(_judged(events[:number]))
         expected = naive.verdicts(one.rules, said_in(events[:number]), alike, window)
-        found = verdicts(one.panel, one.rules.names, events[:number], window)
+        found = verdicts_of(one.panel, one.rules.names, events[:number], window)
         if found != expected:
             yield f"{one.seed}: {set(found)} after {number}, not {expected} (window {window})"

@@ -6,7 +6,7 @@ import pytest
 
 import pxp_fsm as pxp
 from pxp_fsm.errors import UsageError
-from pxp_fsm.plugins.panels import Layout
+from pxp_fsm.plugins.panels import PanelLayout
 from tests.oracles import panels as naive
 from tests.plugins.panels.random_panels import differences, random_panel, said_in
 
@@ -45,12 +45,12 @@ def test_the_random_panels_reach_each_tag_verdict_and_ending() -> None:
 
 
 def test_a_slip_in_the_semantics_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = Layout.learns
+    right = PanelLayout.learns
 
-    def wrong(self: Layout, *where: object) -> bool:
+    def wrong(self: PanelLayout, *where: object) -> bool:
         return not right(self, *where)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Layout, "learns", wrong)
+    monkeypatch.setattr(PanelLayout, "learns", wrong)
     assert any(list(differences(seed)) for seed in range(20))
 
 

@@ -1,0 +1,313 @@
+"""A panel whose oracles answer freely, as a model that is explored.
+
+A state is the board that a session has, with numbers in place of texts: what a session asks of its
+board (`PanelLayout`), and by which functions it decides (`derive`, the protocol's stop rule and its
+TERM), is asked here too. Left free are which pair an agent has first, and which it has when it has
+learned; and, with noisy relations, each answer of MATCH and AGREE.
+
+Reductions, each of which keeps what comes next and what is said of a state:
+
+- Equality does not tell values apart, so they are numbered in the order in which they stand in the
+  state. Agents are not exchanged: the order in which they are listed decides who begins and who is
+  first in a queue.
+- What nothing depends on any more is forgotten: counters and pairs of closed channels, tags that
+  their sender's next message replaces, changes since messages that are no RATIFY or REJECT.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import lru_cache
+from itertools import product
+from string import ascii_lowercase
+
+from proofs.core.explore import Step
+from pxp_fsm.automata.actions import Exchange
+from pxp_fsm.automata.automaton import DECIDE, one_hot
+from pxp_fsm.errors import UsageError
+from pxp_fsm.plugins.panels.board import LOOPS, ChannelStatus, Owed, PanelBoard, PanelLayout, Talk
+from pxp_fsm.plugins.panels.panel import Panel, PanelVerdict
+from pxp_fsm.protocol.messages import Answer, Message, Tag
+from pxp_fsm.protocol.rules import MATCH, Comparison, Interact, Role, Rules, derive
+
+Values = tuple[int, int]
+"""A prediction and an explanation, as numbers."""
+
+
+class Relations(StrEnum):
+    """What is assumed of MATCH and AGREE.
+
+    EQUIVALENCE: both are equality. TOLERANCE: neighbouring numbers are similar too, so that
+    similarity is not transitive. NOISY: each answer is free.
+    """
+
+    EQUIVALENCE = "equivalence"
+    TOLERANCE = "tolerance"
+    NOISY = "noisy"
+
+
+@dataclass
+class _Known:
+    """What the exploration of a model has found before."""
+
+    talks: dict[Talk, Talk] = field(default_factory=dict)
+    channels: dict[tuple[int, int, Talk], Talk] = field(default_factory=dict)
+    names: dict[tuple[Hashable, ...], tuple[Hashable, ...]] = field(default_factory=dict)
+    replies: dict[Hashable, tuple[tuple[str, Values], ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PanelModel:
+    """A panel of `agents` agents under assumptions on MATCH and AGREE.
+
+    Predictions and explanations are out of `values` each. With `free_term` an agent of PXP may
+    hang up at any message of a channel in which neither end has changed; else as the default policy
+    says. Fills `proofs.core.explore.Model`.
+
+    >>> from proofs.core.explore import explore
+    >>> import pxp_fsm as pxp
+    >>> model = PanelModel(pxp.Panel(pxp.Pxp(k=1)), agents=2)
+    >>> space = explore(model)
+    >>> space.states > 20
+    True
+    """
+
+    panel: Panel
+    agents: int = 3
+    relations: Relations = Relations.EQUIVALENCE
+    values: tuple[int, int] = (2, 2)
+    free_term: bool = False
+    layout: PanelLayout = field(init=False)
+    _known: _Known = field(init=False, default_factory=_Known, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.agents <= len(ascii_lowercase):
+            raise UsageError(f"a panel that is explored has 2 to 26 agents, not {self.agents}")
+        object.__setattr__(self, "layout", PanelLayout(self.panel, ascii_lowercase[: self.agents]))
+
+    @property
+    def name(self) -> str:
+        rules = self.panel.describe(self.layout.names) or "two"
+        return f"{self.panel.rules.automaton.title} among {self.agents}, {rules}, {self.relations}"
+
+    @property
+    def pairs(self) -> tuple[Values, ...]:
+        """Every prediction with every explanation."""
+        return tuple(product(range(self.values[0]), range(self.values[1])))
+
+    def initial(self) -> Iterable[PanelBoard]:
+        return (self._kept(self.layout.start()),)
+
+    def successors(self, state: PanelBoard) -> Iterable[Step[PanelBoard]]:
+        found: dict[Hashable, Step[PanelBoard]] = {}
+        for owed in self.layout.due(state):
+            names = self.layout.names
+            for tag, pair in self._replies(state, owed):
+                after = self._after(state, owed, tag, pair)
+                changed = state.current[owed.member] not in (None, pair)
+                action = Exchange(names[owed.member], names[owed.partner], tag)
+                step = Step(action, self._kept(after), (changed,))
+                found.setdefault((step, changed), step)
+        return found.values()
+
+    def propositions(self, state: PanelBoard) -> frozenset[str]:
+        return frozenset(map(str, self.verdicts(state)))
+
+    def verdicts(self, state: PanelBoard) -> frozenset[PanelVerdict]:
+        """What can be said of a state by itself: consensus, agreement and split."""
+        found = self.layout.verdicts(state, self.alike, 1)
+        return found - {PanelVerdict.IMPASSE}
+
+    def alike(self, left: Hashable, right: Hashable) -> bool:
+        """Whether two pairs match and agree; free answers are taken to be those of equality."""
+        if self.relations is Relations.TOLERANCE:
+            return all(abs(a - b) <= 1 for a, b in zip(left, right, strict=True))  # type: ignore[call-overload]
+        return left == right
+
+    def _after(self, state: PanelBoard, owed: Owed, tag: str, pair: Values) -> PanelBoard:
+        talk = state.talks[owed.channel]
+        closes = tag == Tag.TERM
+        if self.panel.rules.n is not None:
+            sent = 1 if tag == Tag.INIT else talk.sent + 1
+            received = "" if tag == Tag.INIT else self._received(talk, owed)
+            closes = _closes(self.panel.rules, sent, received, tag)
+        return self.layout.after(state, owed.member, owed.partner, tag, pair, closes=closes)
+
+    def _received(self, talk: Talk, owed: Owed) -> str:
+        return talk.said[self.layout.links[owed.channel].index(owed.partner)]
+
+    def _replies(self, state: PanelBoard, owed: Owed) -> Iterator[tuple[str, Values]]:
+        """What the agent may say: its tag with the pair that it carries."""
+        layout, rules = self.layout, self.panel.rules
+        talk, current = state.talks[owed.channel], state.current[owed.member]
+        learns = layout.learns(state, owed.member, owed.channel)
+        counts = isinstance(rules, Interact)
+        free = self.pairs if current is None or (counts and learns) else (current,)
+        if talk.status is ChannelStatus.WAITS:
+            yield from ((Tag.INIT.value, pair) for pair in free)  # type: ignore[misc]
+            return
+        mine = layout.links[owed.channel].index(owed.member)
+        theirs = talk.pairs[1 - mine]
+        last, own = talk.said[1 - mine], talk.said[mine]
+        if not counts and layout.settled(state, owed.channel):
+            if self.free_term or _hangs_up(rules, last, own):
+                yield from ((Tag.TERM.value, pair) for pair in free)  # type: ignore[misc]
+            if not self.free_term and _hangs_up(rules, last, own):
+                return
+        number = talk.sent + 1 if counts else (3 if own else 2)
+        for has in free:
+            compared = has if not counts or not own else talk.pairs[mine]
+            new = (has,) if counts else (self.pairs if learns else ())
+            asked = number, theirs, compared, new
+            told = self._known.replies.get(asked)
+            if told is None:
+                told = self._known.replies[asked] = tuple(
+                    (rules.automaton.step("DECIDE", DECIDE, _only(rules, guard)).label, pair)
+                    for guard, pair in self._decided(*asked)
+                )
+            for tag, pair in told:
+                full = not counts and _exhausted(rules, talk.loops, last, tag)
+                yield Tag.TERM.value if full else tag, pair
+
+    def _decided(
+        self, number: int, received: Hashable, own: Hashable, new: Sequence[Hashable]
+    ) -> Iterator[tuple[str, Values]]:
+        """The guards that can hold, each with the pair that its message carries."""
+        left: list[tuple[tuple[bool, ...], Hashable | None]] = [((), None)]
+        rules = self.panel.rules
+        while left:
+            answers, fresh = left.pop()
+            asked = derive(rules, number, answers, revises=bool(new))
+            if not isinstance(asked, Comparison):
+                carries = rules.carries(asked)
+                pairs = [own] if carries is Role.OWN or not new else [fresh]
+                if pairs == [None]:  # nothing was compared with the new pair, so it is any
+                    pairs = list(new)
+                yield from ((str(asked), pair) for pair in pairs)  # type: ignore[misc]
+                continue
+            chosen: Sequence[Hashable | None] = (fresh,)
+            if Role.NEW in (asked.left, asked.right) and fresh is None:
+                chosen = new
+            for pair in chosen:
+                roles = {Role.RECEIVED: received, Role.OWN: own, Role.NEW: pair}
+                held = self._holds(asked, roles[asked.left], roles[asked.right])
+                left += [((*answers, answer), pair) for answer in held]
+
+    def _holds(self, asked: Comparison, left: Hashable, right: Hashable) -> tuple[bool, ...]:
+        if self.relations is Relations.NOISY:
+            return (True, False)
+        place = 0 if asked.relation == MATCH else 1
+        one, other = left[place], right[place]  # type: ignore[index]
+        if self.relations is Relations.TOLERANCE:
+            return (abs(one - other) <= 1,)
+        return (one == other,)
+
+    def _kept(self, board: PanelBoard) -> PanelBoard:
+        """The state as far as anything depends on it (the reductions of this module)."""
+        queue = self.layout.queue(board)
+        talks = []
+        for number, talk in enumerate(board.talks):
+            place = number, queue[number], talk
+            kept = self._known.channels.get(place)
+            if kept is None:
+                kept = self.layout.channel_key(talk, number, queue[number])
+                kept = self._known.channels[place] = self._forgotten(kept, number)
+            talks.append(kept)
+        key = self.layout.board_key(board, talks)
+        if self.relations is not Relations.EQUIVALENCE:
+            return key
+        pairs = (*key.current, *(pair for talk in talks for pair in talk.pairs))
+        renamed = self._known.names.get(pairs)
+        if renamed is None:
+            renamed = self._known.names[pairs] = _renamed(pairs)
+        if renamed == pairs:
+            return key
+        many = self.agents
+        found = []
+        for number, talk in enumerate(talks):
+            two = renamed[many + 2 * number], renamed[many + 2 * number + 1]
+            other = talk._replace(pairs=two)
+            found.append(self._known.talks.setdefault(other, other))
+        return key._replace(current=renamed[:many], talks=tuple(found))
+
+    def _forgotten(self, talk: Talk, number: int) -> Talk:
+        counts = isinstance(self.panel.rules, Interact)
+        spoke = self._speaking(talk, number)
+        said, moved = list(talk.said), list(talk.moved)
+        for end in (0, 1):
+            kind = said[end]
+            replaced = talk.status is not ChannelStatus.OPEN or (end != spoke and not counts)
+            if replaced and kind not in (Tag.RATIFY, Tag.REJECT):
+                said[end] = "" if talk.status is not ChannelStatus.OPEN else _SPOKEN
+            if talk.status is not ChannelStatus.OPEN and kind == Tag.REJECT:
+                said[end] = ""
+            if said[end] == Tag.RATIFY:
+                if talk.status is not ChannelStatus.OPEN and any(moved[end]):
+                    moved[end] = (True, True)
+            elif not counts and (said[end] == Tag.REJECT or (self.free_term and said[end])):
+                moved[end] = (end == 0 and moved[end][0], end == 1 and moved[end][1])
+            else:
+                moved[end] = (False, False)
+        speaker = talk.speaker if talk.status is ChannelStatus.OPEN else -1
+        return talk._replace(said=(said[0], said[1]), moved=(moved[0], moved[1]), speaker=speaker)
+
+    def _speaking(self, talk: Talk, number: int) -> int:
+        """Which end of a channel spoke last."""
+        return self.layout.links[number].index(talk.speaker) if talk.speaker >= 0 else 0
+
+
+_SPOKEN = "-"
+"""A tag that nothing depends on, but that something was said."""
+
+_NO = Answer("", "")
+
+
+def _renamed(pairs: Sequence[Hashable]) -> tuple[Hashable, ...]:
+    """The pairs with their values numbered in the order in which they stand there."""
+    names: tuple[dict[int, int], dict[int, int]] = ({}, {})
+    return tuple(
+        pair
+        if pair is None
+        else tuple(
+            known.setdefault(value, len(known))
+            for known, value in zip(names, pair, strict=True)  # type: ignore[call-overload]
+        )
+        for pair in pairs
+    )
+
+
+def _only(rules: Rules, guard: str) -> dict[str, bool]:
+    return one_hot(guard, rules.automaton.guards_of("DECIDE"))
+
+
+def _messages(tags: Sequence[str]) -> list[Message]:
+    return [Message("", number, "", tag, _NO, "") for number, tag in enumerate(tags, 1)]
+
+
+@lru_cache(maxsize=4096)
+def _closes(rules: Rules, sent: int, previous: str, tag: str) -> bool:
+    """Whether INTERACT's channel is over after so many messages, the last two with these tags."""
+    tags = [Tag.REFUTE.value] * (sent - 2) + [previous, tag]
+    return rules.ending(_messages(tags[-sent:])) is not None
+
+
+@lru_cache(maxsize=4096)
+def _hangs_up(rules: Rules, received: str, own: str) -> bool:
+    """Whether PXP's policy answers a tag with TERM, the agent's own latest tag being `own`."""
+    tags = [own, received] if own and own != _SPOKEN else [Tag.INIT.value, received]
+    return rules.says_term(_messages(tags))
+
+
+@lru_cache(maxsize=65536)
+def _exhausted(rules: Rules, loops: Sequence[int], received: str, tag: str) -> bool:
+    """Whether PXP(k) sends TERM in place of `tag`: a conversation with so many loops says so."""
+    if received != tag or tag not in LOOPS:
+        return False
+    tags: list[str] = []
+    for looped, count in zip(LOOPS, loops, strict=True):
+        if looped != tag:
+            tags += [looped.value] * (count + 1 if count else 0)
+    tags += [tag] * (loops[LOOPS.index(Tag(tag))] + 1)
+    return rules.says_term(_messages(tags), tag)
