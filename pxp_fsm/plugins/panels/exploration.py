@@ -36,7 +36,7 @@ Values = tuple[int, int]
 """A prediction and an explanation, as numbers."""
 
 
-class Relations(StrEnum):
+class AssumedRelations(StrEnum):
     """What is assumed of MATCH and AGREE.
 
     EQUIVALENCE: both are equality. TOLERANCE: neighbouring numbers are similar too, so that
@@ -76,7 +76,7 @@ class PanelModel:
 
     panel: Panel
     agents: int = 3
-    relations: Relations = Relations.EQUIVALENCE
+    relations: AssumedRelations = AssumedRelations.EQUIVALENCE
     values: tuple[int, int] = (2, 2)
     free_term: bool = False
     layout: PanelLayout = field(init=False)
@@ -122,7 +122,7 @@ class PanelModel:
 
     def alike(self, left: Hashable, right: Hashable) -> bool:
         """Whether two pairs match and agree; free answers are taken to be those of equality."""
-        if self.relations is Relations.TOLERANCE:
+        if self.relations is AssumedRelations.TOLERANCE:
             return all(abs(a - b) <= 1 for a, b in zip(left, right, strict=True))  # type: ignore[call-overload]
         return left == right
 
@@ -196,11 +196,11 @@ class PanelModel:
                 left += [((*answers, answer), pair) for answer in held]
 
     def _holds(self, asked: Comparison, left: Hashable, right: Hashable) -> tuple[bool, ...]:
-        if self.relations is Relations.NOISY:
+        if self.relations is AssumedRelations.NOISY:
             return (True, False)
         place = 0 if asked.relation == MATCH else 1
         one, other = left[place], right[place]  # type: ignore[index]
-        if self.relations is Relations.TOLERANCE:
+        if self.relations is AssumedRelations.TOLERANCE:
             return (abs(one - other) <= 1,)
         return (one == other,)
 
@@ -216,7 +216,7 @@ class PanelModel:
                 kept = self._known.channels[place] = self._forgotten(kept, number)
             talks.append(kept)
         key = self.layout.board_key(board, talks)
-        if self.relations is not Relations.EQUIVALENCE:
+        if self.relations is not AssumedRelations.EQUIVALENCE:
             return key
         pairs = (*key.current, *(pair for talk in talks for pair in talk.pairs))
         renamed = self._known.names.get(pairs)
