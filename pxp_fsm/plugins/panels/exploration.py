@@ -241,12 +241,14 @@ class PanelModel:
             replaced = talk.status is not ChannelStatus.OPEN or (end != spoke and not counts)
             if replaced and kind not in (Tag.RATIFY, Tag.REJECT):
                 said[end] = "" if talk.status is not ChannelStatus.OPEN else _SPOKEN
-            if talk.status is not ChannelStatus.OPEN and kind == Tag.REJECT:
-                said[end] = ""
             if said[end] == Tag.RATIFY:
                 if talk.status is not ChannelStatus.OPEN and any(moved[end]):
                     moved[end] = (True, True)
-            elif not counts and (said[end] == Tag.REJECT or (self.free_term and said[end])):
+            elif (
+                not counts
+                and talk.status is ChannelStatus.OPEN
+                and (said[end] == Tag.REJECT or (self.free_term and said[end]))
+            ):
                 moved[end] = (end == 0 and moved[end][0], end == 1 and moved[end][1])
             else:
                 moved[end] = (False, False)
