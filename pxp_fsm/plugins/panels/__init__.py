@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from pxp_fsm.plugins.panels.board import PanelLayout as PanelLayout
     from pxp_fsm.plugins.panels.panel import Panel as Panel
     from pxp_fsm.plugins.panels.policy import PanelPolicy as PanelPolicy
+    from pxp_fsm.plugins.panels.verdicts import agent_classes as agent_classes
+    from pxp_fsm.plugins.panels.verdicts import directions as directions
+    from pxp_fsm.plugins.panels.verdicts import first_correct as first_correct
+    from pxp_fsm.plugins.panels.verdicts import persuasions as persuasions
     from pxp_fsm.plugins.panels.verdicts import verdicts_of as verdicts_of
 
 __getattr__, __dir__ = attach(
@@ -17,6 +21,8 @@ __getattr__, __dir__ = attach(
         "pxp_fsm.plugins.panels.board": "PanelBoard PanelLayout",
         "pxp_fsm.plugins.panels.panel": "Panel",
         "pxp_fsm.plugins.panels.policy": "PanelPolicy",
-        "pxp_fsm.plugins.panels.verdicts": "verdicts_of",
+        "pxp_fsm.plugins.panels.verdicts": (
+            "agent_classes directions first_correct persuasions verdicts_of"
+        ),
     },
 )

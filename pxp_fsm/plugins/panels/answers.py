@@ -14,7 +14,6 @@ from proofs.core.explore import Space, Step, Trace, explore
 from pxp_fsm.automata.actions import Exchange
 from pxp_fsm.plugins.panels.board import ChannelStatus, PanelBoard
 from pxp_fsm.plugins.panels.exploration import PanelModel
-from pxp_fsm.plugins.panels.panel import PanelVerdict
 from pxp_fsm.protocol.messages import Tag
 
 REPLIES = {
@@ -52,7 +51,8 @@ class Answers:
     `replies` are those that two agents never give: tag and answer. `stale` is a RATIFY after which
     an end has changed, `closed_apart` that all channels are closed with a RATIFY last from both
     ends and without agreement, `rejected_alike` an agreement although a channel was closed by
-    REJECT, `unstable` a consensus that is none after one more message.
+    REJECT, `unstable` a consensus that is none after one more message; `unstable_unless_fresh` the
+    same where it is not asked that the RATIFYs are fresh.
     """
 
     model: PanelModel
@@ -70,6 +70,7 @@ class Answers:
     closed_apart: tuple[str, ...] | None = None
     rejected_alike: tuple[str, ...] | None = None
     unstable: tuple[str, ...] | None = None
+    unstable_unless_fresh: tuple[str, ...] | None = None
 
     @property
     def ends(self) -> bool | None:
@@ -134,7 +135,8 @@ def _of_states(found: Answers, space: Space[PanelBoard]) -> None:
 def _of_steps(found: Answers, space: Space[PanelBoard]) -> None:
     layout = found.model.layout
     for state, steps in space.steps.items():
-        consensus: bool | None = None
+        consensus = _ratified(found.model, state, fresh=True)
+        stale = _ratified(found.model, state, fresh=False)
         for step in steps:
             action = step.action
             assert isinstance(action, Exchange)  # noqa: S101 - a panel has no other
@@ -146,11 +148,23 @@ def _of_steps(found: Answers, space: Space[PanelBoard]) -> None:
             place = received, action.tag
             if answered and REPLIES[received] != action.tag and place not in found.replies:
                 found.replies[place] = (*_words(space.trace_to(state)), str(action))
-            if found.unstable is None:
-                if consensus is None:
-                    consensus = PanelVerdict.CONSENSUS in found.model.verdicts(state)
-                if consensus and PanelVerdict.CONSENSUS not in found.model.verdicts(step.target):
-                    found.unstable = (*_words(space.trace_to(state)), str(action))
+            run = found.unstable is None or found.unstable_unless_fresh is None
+            for was, fresh in ((consensus, True), (stale, False)) if run else ():
+                if was and not _ratified(found.model, step.target, fresh=fresh):
+                    words = (*_words(space.trace_to(state)), str(action))
+                    if fresh:
+                        found.unstable = found.unstable or words
+                    else:
+                        found.unstable_unless_fresh = found.unstable_unless_fresh or words
+
+
+def _ratified(model: PanelModel, state: PanelBoard, *, fresh: bool) -> bool:
+    """Whether all have ratified each other last (and `fresh`), and all pairs match and agree."""
+    ends = ((talk, end) for talk in state.talks for end in (0, 1))
+    ratified = all(
+        talk.said[end] == Tag.RATIFY and (talk.ratified(end) or not fresh) for talk, end in ends
+    )
+    return ratified and model.layout.agrees(state, model.alike)
 
 
 def _of_cycles(found: Answers, space: Space[PanelBoard]) -> None:

@@ -6,11 +6,13 @@ where MATCH and AGREE have said so in the session.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from pxp_fsm.plugins.panels.board import Pair, PanelLayout
 from pxp_fsm.plugins.panels.panel import WINDOW, Panel, PanelVerdict
-from pxp_fsm.protocol.messages import Answer
+from pxp_fsm.protocol.intelligibility import DEFINITIONS, holds_for
+from pxp_fsm.protocol.messages import Answer, Message, Tag
 from pxp_fsm.protocol.relations import Outcome, digest
 from pxp_fsm.protocol.rules import AGREE, MATCH
 from pxp_fsm.sessions.events import Event
@@ -38,9 +40,13 @@ class KnownAnswers:
         """Whether two answers match and agree: the same text does, others as was judged last."""
         if not isinstance(left, Answer) or not isinstance(right, Answer):
             return False
-        return self._holds(MATCH, left.prediction, right.prediction) and self._holds(
+        return self.matches(left.prediction, right.prediction) and self._holds(
             AGREE, left.explanation, right.explanation
         )
+
+    def matches(self, left: str, right: str) -> bool:
+        """Whether two predictions are the same text, or MATCH said yes last."""
+        return self._holds(MATCH, left, right)
 
     def _holds(self, relation: str, left: str, right: str) -> bool:
         return left == right or self._known.get((relation, digest(left), digest(right)), False)
@@ -67,3 +73,86 @@ def verdicts_of(
     judged.note(events)
     found = layout.verdicts(boards[-1], judged.alike, window)
     return found | {PanelVerdict.OSCILLATION} if layout.recurs(boards) else found
+
+
+class Persuasion(NamedTuple):
+    """At message `number`, `agent` took over the prediction that `by` had told it last."""
+
+    number: int
+    agent: str
+    by: str
+
+
+def persuasions(events: Sequence[Event]) -> tuple[Persuasion, ...]:
+    """Who persuaded whom, in order.
+
+    An agent is persuaded by another where a message of it carries another prediction than its
+    message before, and that matches what the other had told it last, as its prediction before did
+    not. Several may have said the same.
+
+    >>> import pxp_fsm as pxp
+    >>> whale, fish = pxp.Answer("mammal", "It breathes."), pxp.Answer("fish", "It swims.")
+    >>> sent = [("a", "INIT", whale, "b"), ("b", "INIT", fish, "c"), ("b", "REVISE", whale, "a")]
+    >>> persuasions([
+    ...     pxp.Event.of_message(pxp.Message("s", number, *message))
+    ...     for number, message in enumerate(sent, 1)
+    ... ])
+    (Persuasion(number=3, agent='b', by='a'),)
+    """
+    judged, found = KnownAnswers(), list[Persuasion]()
+    judged.note(events)
+    current: dict[str, str] = {}
+    told: dict[str, dict[str, str]] = {}
+    for event in events:
+        message = event.carried
+        name, new = message.sender, message.answer.prediction
+        old = current.get(name, new)
+        if new != old:
+            found += [
+                Persuasion(message.number, name, other)
+                for other, prediction in told.get(name, {}).items()
+                if judged.matches(prediction, new) and not judged.matches(prediction, old)
+            ]
+        current[name] = new
+        told.setdefault(message.receiver, {})[name] = new
+    return tuple(found)
+
+
+def first_correct(
+    names: Sequence[str], events: Sequence[Event], is_correct: Callable[[str], bool]
+) -> dict[str, int | None]:
+    """The message with each agent's first correct prediction; None where it had none."""
+    found: dict[str, int | None] = dict.fromkeys(names)
+    for event in events:
+        message = event.carried
+        if found[message.sender] is None and is_correct(message.answer.prediction):
+            found[message.sender] = message.number
+    return found
+
+
+def directions(messages: Sequence[Message]) -> dict[tuple[str, str], tuple[str, ...]]:
+    """The classes of what each agent sent to each other: one-way, strong, …, by the two names."""
+    sent: dict[tuple[str, str], list[Message]] = {}
+    for message in messages:
+        sent.setdefault((message.sender, message.receiver), []).append(message)
+    return {
+        ends: tuple(one.name for one in DEFINITIONS.values() if holds_for(one, said, ends[0]))
+        for ends, said in sent.items()
+    }
+
+
+def agent_classes(messages: Sequence[Message]) -> dict[str, tuple[str, ...]]:
+    """Remark 6 of arXiv 2301.01819 for each agent: strong, ultra_strong, of its conversations.
+
+    Strong: every conversation that it has begun or was drawn into is one-way intelligible for it;
+    ultra-strong: it has also sent a REVISE. Channels that were never opened count for nothing. A
+    panel is in a class if all its agents are.
+    """
+    told = directions(messages)
+    found: dict[str, tuple[str, ...]] = {}
+    for name in dict.fromkeys(name for m in messages for name in (m.sender, m.receiver)):
+        others = {other for ends in told for other in ends if name in ends} - {name}
+        strong = all("one_way" in told.get((name, other), ()) for other in others)
+        revised = any(m.sender == name and m.tag == Tag.REVISE for m in messages)
+        found[name] = ("strong",) * strong + ("ultra_strong",) * (strong and revised)
+    return found
