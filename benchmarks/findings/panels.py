@@ -13,7 +13,7 @@ from typing import Any
 import pxp_fsm as pxp
 from proofs.core.explore import explore
 from proofs.core.properties import complete_words
-from pxp_fsm.plugins.panels.answers import Answers, Lasso, answers, table
+from pxp_fsm.plugins.panels.answers import Lasso, PanelAnswers, answers, table
 from pxp_fsm.plugins.panels.exploration import AssumedRelations, PanelModel
 from pxp_fsm.plugins.panels.panel import Scheduling
 
@@ -26,10 +26,10 @@ RULES: tuple[dict[str, Any], ...] = (
     {"limit": 0},
     {"limit": 1},
 )
-MOST = 60_000
+MOST = 20_000
 
 
-def by_rule(k: int = 1) -> Iterator[Answers]:
+def by_rule(k: int = 1) -> Iterator[PanelAnswers]:
     for rules in RULES:
         for schedule in Scheduling:
             model = PanelModel(pxp.Panel(pxp.Pxp(k=k), schedule, **rules))
@@ -38,7 +38,7 @@ def by_rule(k: int = 1) -> Iterator[Answers]:
             yield found
 
 
-def of_four() -> Iterator[Answers]:
+def of_four() -> Iterator[PanelAnswers]:
     for rules in ({"call": True}, {"alone": True}, {"limit": 0}):
         for schedule in Scheduling:
             model = PanelModel(pxp.Panel(pxp.Pxp(k=1), schedule, **rules), agents=4)
@@ -86,7 +86,7 @@ def page() -> Iterator[str]:
         "agent predicts first, and what it predicts when it has learned, is free; MATCH and AGREE "
         "are an equivalence on two predictions and two explanations; TERM is sent by the default "
         "policy. What a panel does is decided there by the functions that sessions run on. An "
-        "exploration that was cut looked at the first 60,000 states: what it found is real, and "
+        "exploration that was cut looked at the first 20,000 states: what it found is real, and "
         "what it did not find is not known."
     )
     yield ""
@@ -130,6 +130,11 @@ def page() -> Iterator[str]:
         f"that from some message on they are self-loops, of which PXP(k) takes at most k."
     )
     yield ""
+    yield from faults(found, free)
+    yield from interact()
+
+
+def faults(found: list[PanelAnswers], free: PanelAnswers) -> Iterator[str]:
     yield "## What can go wrong"
     yield ""
     yield f"- A RATIFY goes stale: {shown(free.stale)}."
@@ -158,7 +163,6 @@ def page() -> Iterator[str]:
         f"when it is asked again, unless it is remembered (`memo`, the default)."
     )
     yield ""
-    yield from interact()
 
 
 def bounds() -> Iterator[str]:

@@ -42,7 +42,7 @@ class Lasso:
 
 
 @dataclass
-class Answers:
+class PanelAnswers:
     """What was found of a model: each run is a shortest one, as its messages.
 
     `longest` is the most messages of a session where all end (and the model was explored whole).
@@ -80,7 +80,7 @@ class Answers:
         return True if self.is_whole else None
 
 
-def answers(model: PanelModel, most: int = MOST) -> Answers:
+def answers(model: PanelModel, most: int = MOST) -> PanelAnswers:
     """Explore a model, at most so many states of it, and answer what is asked of it.
 
     >>> import pxp_fsm as pxp
@@ -100,7 +100,7 @@ def answers(model: PanelModel, most: int = MOST) -> Answers:
         return steps if looked <= most else ()
 
     space = explore(model, 10**9, followed=few)
-    found = Answers(model, space.states, space.transitions, is_whole=looked <= most)
+    found = PanelAnswers(model, space.states, space.transitions, is_whole=looked <= most)
     _of_states(found, space)
     _of_steps(found, space)
     _of_cycles(found, space)
@@ -112,7 +112,7 @@ def _words(trace: Trace[PanelBoard]) -> tuple[str, ...]:
     return tuple(str(step.action) for step in trace.steps)
 
 
-def _of_states(found: Answers, space: Space[PanelBoard]) -> None:
+def _of_states(found: PanelAnswers, space: Space[PanelBoard]) -> None:
     for state in space.steps:  # breadth first, so that the first is a shortest
         talks = state.talks
         if found.stale is None and any(
@@ -132,7 +132,7 @@ def _of_states(found: Answers, space: Space[PanelBoard]) -> None:
             found.rejected_alike = _words(space.trace_to(state))
 
 
-def _of_steps(found: Answers, space: Space[PanelBoard]) -> None:
+def _of_steps(found: PanelAnswers, space: Space[PanelBoard]) -> None:
     layout = found.model.layout
     for state, steps in space.steps.items():
         consensus = _ratified(found.model, state, fresh=True)
@@ -167,7 +167,7 @@ def _ratified(model: PanelModel, state: PanelBoard, *, fresh: bool) -> bool:
     return ratified and model.layout.agrees(state, model.alike)
 
 
-def _of_cycles(found: Answers, space: Space[PanelBoard]) -> None:
+def _of_cycles(found: PanelAnswers, space: Space[PanelBoard]) -> None:
     everything = dict(space.steps)
     parts = [part for part in _components(everything) if _goes_round(space, part)]
     if not parts:
@@ -294,7 +294,7 @@ def _longest(space: Space[PanelBoard]) -> int:
     return max(length.values())
 
 
-def table(found: Sequence[Answers]) -> Iterator[str]:
+def table(found: Sequence[PanelAnswers]) -> Iterator[str]:
     """A line of Markdown for each, below two of headings.
 
     Of the replies to RATIFY, REVISE and REJECT: whether they are as between two with an
