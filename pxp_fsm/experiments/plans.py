@@ -344,8 +344,9 @@ class Plan:
         only_in=_IN_FILE,
     )
     added: str | None = option(
-        "The rules that are added to a panel: call, alone, commit, reopen, limit:N, separated by "
-        "commas.",
+        "The rules that are added to a panel: call, alone, commit, reopen, limit:N; and with "
+        "--fork what would have come without:AGENT@MESSAGE, or with a turn passed "
+        "(skip:MESSAGE). Separated by commas.",
         None,
         metavar="RULE,...",
         default="none",
@@ -462,11 +463,22 @@ class Plan:
         rules: dict[str, Any] = {}
         for rule in filter(None, (self.added or "").split(",")):
             name, _, most = rule.strip().partition(":")
+            if name in ("without", "skip"):
+                who, _, number = most.rpartition("@")
+                if not (number.isascii() and number.isdigit()) or (name == "skip") == bool(who):
+                    raise UsageError(
+                        f"{quoted(rule)} says nothing; write without:AGENT@MESSAGE or skip:MESSAGE",
+                        "added",
+                    )
+                key = "without" if who else "skips"
+                told = (who, int(number)) if who else int(number)
+                rules[key] = (*rules.get(key, ()), told)
+                continue
             limits = name == "limit" and most.isascii() and most.isdigit()
             if not limits and (most or name not in ("call", "alone", "commit", "reopen")):
                 raise UsageError(
-                    f"a panel's rules are call, alone, commit, reopen and limit:N, not "
-                    f"{quoted(rule)}",
+                    f"a panel's rules are call, alone, commit, reopen, limit:N, "
+                    f"without:AGENT@MESSAGE and skip:MESSAGE, not {quoted(rule)}",
                     "added",
                 )
             rules[name] = int(most) if limits else True

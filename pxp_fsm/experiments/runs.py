@@ -558,7 +558,8 @@ def fork(
                 "a fork keeps this of the run that it carries on; leave it out", field_name
             )
     plan = replace(plan, **given)
-    ending = plan.rules().ending(stored.history[: origin.number]) if origin.number else None
+    two = plan.agents is None and origin.number
+    ending = plan.rules().ending(stored.history[: origin.number]) if two else None
     if ending is not None:
         raise UsageError(
             f"with these bounds session {forked.session} ends by message {origin.number} "

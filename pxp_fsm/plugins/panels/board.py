@@ -14,6 +14,7 @@ from enum import IntEnum
 from itertools import combinations
 from typing import NamedTuple, TypeVar
 
+from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.plugins.panels.panel import Panel, PanelVerdict, Scheduling
 from pxp_fsm.protocol.messages import Message, Tag
 from pxp_fsm.protocol.rules import Interact
@@ -99,6 +100,12 @@ class PanelLayout:
             for number, link in enumerate(self.links)
             for ends in (link, (link[1], link[0]))
         }
+        unknown = [name for name, _ in panel.without if name not in places]
+        if unknown:
+            raise UsageError(f"the panel has no agent {quoted(unknown[0])}, to go on without")
+        self.leaves: dict[int, list[int]] = {}
+        for name, number in panel.without:
+            self.leaves.setdefault(number, []).append(places[name])
         self.own = tuple(
             tuple(number for number, link in enumerate(self.links) if place in link)
             for place in range(len(self.names))
@@ -107,9 +114,29 @@ class PanelLayout:
     def start(self) -> PanelBoard:
         """The board before the first message."""
         many = len(self.names)
-        return PanelBoard(
-            (None,) * many, (0,) * many, tuple(Talk(first) for first, _ in self.links)
-        )
+        talks = tuple(Talk(first) for first, _ in self.links)
+        return self._left(PanelBoard((None,) * many, (0,) * many, talks))
+
+    def _left(self, board: PanelBoard) -> PanelBoard:
+        """The board when those have left who leave after its message."""
+        closed = {each for place in self.leaves.get(board.number, ()) for each in self.own[place]}
+        if not closed:
+            return board
+        talks = [
+            talk._replace(status=ChannelStatus.CLOSED) if number in closed else talk
+            for number, talk in enumerate(board.talks)
+        ]
+        return board._replace(talks=tuple(talks))
+
+    def present(self, board: PanelBoard) -> tuple[int, ...]:
+        """The agents that have not left."""
+        gone = {
+            place
+            for number, some in self.leaves.items()
+            if number <= board.number
+            for place in some
+        }
+        return tuple(place for place in range(len(self.names)) if place not in gone)
 
     def owed(self, board: PanelBoard) -> tuple[Owed, ...]:
         """Who owes a message to whom, by channel."""
@@ -134,6 +161,12 @@ class PanelLayout:
     def due(self, board: PanelBoard) -> tuple[Owed, ...]:
         """Those of which the schedule lets one speak next: one, or under FREE all that owe."""
         owed = self.owed(board)
+        first = self._first(board, owed)
+        if board.number in self.panel.skips and len(first) == 1 and len(owed) > 1:
+            return self._first(board, tuple(one for one in owed if one not in first))
+        return first
+
+    def _first(self, board: PanelBoard, owed: tuple[Owed, ...]) -> tuple[Owed, ...]:
         if not owed or self.panel.schedule == Scheduling.FREE:
             return owed
         if self.panel.schedule == Scheduling.ROUND_ROBIN:
@@ -179,7 +212,8 @@ class PanelLayout:
         numbers = () if message.tag == Tag.INIT else talk.numbers
         said = [*(messages[number - 1] for number in numbers), message]
         closes = self.panel.rules.ending(said) is not None
-        return self.after(board, sender, receiver, message.tag, message.answer, closes=closes)
+        after = self.after(board, sender, receiver, message.tag, message.answer, closes=closes)
+        return self._left(after) if self.leaves else after
 
     def after(
         self, board: PanelBoard, sender: int, receiver: int, tag: str, pair: Pair, *, closes: bool
@@ -190,7 +224,7 @@ class PanelLayout:
         talks = list(board.talks)
         if changed:
             for own in self.own[sender]:
-                talks[own] = self._moved(talks[own], own, sender, number, reopens=own != channel)
+                talks[own] = self._moved(board, talks[own], own, sender, reopens=own != channel)
         talk = talks[channel]
         if tag == Tag.INIT:
             talk = Talk(talk.opener, numbers=())
@@ -201,7 +235,9 @@ class PanelLayout:
         current[sender], changes[sender] = pair, changes[sender] + changed
         return PanelBoard(tuple(current), tuple(changes), tuple(talks), sender, number)
 
-    def _moved(self, talk: Talk, channel: int, member: int, number: int, *, reopens: bool) -> Talk:
+    def _moved(
+        self, board: PanelBoard, talk: Talk, channel: int, member: int, *, reopens: bool
+    ) -> Talk:
         """A channel after one of its ends has changed its pair."""
         own = self.links[channel].index(member)
         first, second = talk.moved
@@ -210,8 +246,10 @@ class PanelLayout:
             _put(second, own, True) if talk.said[1] else second,
         )
         talk = talk._replace(moved=moved, still=0)
-        if reopens and self.panel.reopen and talk.status is ChannelStatus.CLOSED:
-            return talk._replace(status=ChannelStatus.WAITS, opener=member, since=number)
+        present = self.present(board) if self.leaves else range(len(self.names))
+        stays = all(place in present for place in self.links[channel])
+        if reopens and stays and self.panel.reopen and talk.status is ChannelStatus.CLOSED:
+            return talk._replace(status=ChannelStatus.WAITS, opener=member, since=board.number + 1)
         return talk
 
     def _sent(
@@ -253,15 +291,22 @@ class PanelLayout:
 
     def agrees(self, board: PanelBoard, alike: Alike) -> bool:
         """Whether everybody has a current pair, and all of them match and agree."""
-        if None in board.current:
+        current = [board.current[place] for place in self.present(board)]
+        if None in current:
             return False
-        return all(alike(left, right) for left, right in combinations(board.current, 2))
+        return all(alike(left, right) for left, right in combinations(current, 2))
 
     def verdicts(self, board: PanelBoard, alike: Alike, window: int) -> frozenset[PanelVerdict]:
         """What can be said of a board by itself; whether it was there before needs others."""
         found, agrees = set[PanelVerdict](), self.agrees(board, alike)
         status = [talk.status for talk in board.talks]
-        ratified = all(talk.ratified(end) for talk in board.talks for end in (0, 1))
+        present = self.present(board)
+        talks = [
+            talk
+            for link, talk in zip(self.links, board.talks, strict=True)
+            if all(place in present for place in link)
+        ]
+        ratified = all(talk.ratified(end) for talk in talks for end in (0, 1))
         if agrees:
             found.add(PanelVerdict.AGREEMENT)
         if agrees and ratified:

@@ -69,7 +69,10 @@ class Panel:
     Rules that can be added: with `call` an agent has at most one open channel at a time; with
     `alone` it LEARNs only while no other channel of its is open; with `commit` not while a RATIFY
     of its stands in another channel; with `reopen` a change opens its closed channels again;
-    `limit` is how often each agent may change. Raises `UsageError` for what is none of these.
+    `limit` is how often each agent may change. Two are for asking what would have come otherwise,
+    where a stored session is forked: `without` closes the channels of agents, each after a message
+    of that number, and `skips` passes the turn after those messages to who would be next. Raises
+    `UsageError` for what is none of these.
 
     >>> import pxp_fsm as pxp
     >>> def says(prediction):
@@ -93,6 +96,8 @@ class Panel:
     reopen: bool = False
     limit: int | None = None
     seed: int = 0
+    without: Sequence[tuple[str, int]] = ()
+    skips: Sequence[int] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.rules, Interact | Pxp):
@@ -114,6 +119,12 @@ class Panel:
         if type(self.seed) is not int:
             raise UsageError(f"a seed is a whole number, not {quoted(self.seed)}")
         tuple(self.stops)
+        numbers = [*self.skips, *(number for _, number in self.without)]
+        if any(type(number) is not int or number < 0 for number in numbers):
+            raise UsageError(
+                "without names agents, each with the number of the message after which its "
+                "channels are closed; skips the numbers of messages after which a turn is passed"
+            )
 
     @property
     def stops(self) -> tuple[PanelStop, ...]:
@@ -133,6 +144,8 @@ class Panel:
         said = [*map(str, self.stops)] and ["stop " + ",".join(map(str, self.stops))]
         said += [one for one in ("call", "alone", "commit", "reopen") if getattr(self, one)]
         said += [] if self.limit is None else [f"limit {self.limit}"]
+        said += [f"without {name} after {number}" for name, number in self.without]
+        said += [f"a turn passed after {number}" for number in self.skips]
         if len(names) == 2 and not said:
             return ""
         free = [f"seed {self.seed}"] if self.schedule == Scheduling.FREE else []

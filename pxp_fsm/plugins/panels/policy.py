@@ -23,6 +23,7 @@ from pxp_fsm.protocol.relations import Judgement
 from pxp_fsm.protocol.rules import Ending, Rules
 from pxp_fsm.sessions.actors import Turn
 from pxp_fsm.sessions.events import Event
+from pxp_fsm.sessions.machine import Machine
 from pxp_fsm.sessions.policy import (
     CLOSE,
     Close,
@@ -249,7 +250,16 @@ class PanelPolicy:
                 if status is ChannelStatus.WAITS:
                     machine.return_to(machine.automaton.initial)
                 elif status is ChannelStatus.CLOSED and not machine.ended:
-                    machine.happen(CLOSE)
+                    self._close(machine)
+
+    def _close(self, machine: Machine) -> None:
+        """Bring a machine to its end, by the table's CLOSE where it has that here.
+
+        An agent that leaves is gone whatever its table says: its machines stay where they are.
+        """
+        labels = [row.label for row in machine.enabled() if row.kind is Kind.EVENT]
+        if CLOSE in labels or not self.panel.without:
+            machine.happen(CLOSE)
 
     def _stopped(self, course: Course, board: PanelBoard) -> str:
         """The verdict that ends the session now, if one does."""
@@ -266,15 +276,15 @@ class PanelPolicy:
         found = []
         for (first, second), talk in zip(self.channels, board.talks, strict=True):
             said = [course.history[number - 1] for number in talk.numbers]
-            ending = self.panel.rules.ending(said)
+            ending = self.panel.rules.ending(said) if said else None
             found.append((f"{first}-{second}", ending or Ending.FINISHED, said))
         endings = {ending for _, ending, _ in found}
-        if len(found) == 1:
+        if len(found) == 1 and not self.panel.without:
             close = self._talks[0].concluded(found[0][2])
             assert close is not None  # noqa: S101 - its channel is closed
             return close
         cause = ", ".join(f"{link} {ending.value}" for link, ending, _ in found)
-        return Close(endings.pop() if len(endings) == 1 else Ending.FINISHED, cause, CLOSE)
+        return Close(endings.pop() if len(endings) == 1 else Ending.FINISHED, cause)
 
     def wake(self) -> None:
         """Nobody waits but for the agent whose turn it is."""

@@ -148,3 +148,54 @@ def test_a_panel_is_resumed_as_it_was_alone() -> None:
             board.resume(session(pxp.Panel(pxp.Interact(), "free")))
         with pytest.raises(UsageError, match="cannot be resumed"):
             board.resume(session(pxp.Panel(pxp.Interact(n=3))))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_fork_shows_what_would_have_come_without_an_agent(seed: int) -> None:
+    rules = list(RULES.values())[seed % 3](seed + 4)
+    schedule = ("free", "fifo", "round-robin")[seed % 3]
+    with pxp.open_blackboard(":memory:") as board:
+        first = pxp.Session(
+            pxp.Panel(rules, schedule),
+            agents(seed, "abc"),
+            instance="x",
+            name="run/1",
+            blackboard=board,
+            limit=30,
+        ).run_sync()
+        at = min(5, len(first.history) - 1)
+        other = pxp.Panel(rules, schedule, without=[("b", at)], reopen=True)
+        fork = pxp.experiments.fork(
+            board, f"run/1@{at}", agents(seed, "abc"), name="other/1", subject=other, limit=30
+        ).run_sync()
+        assert said_without_names(fork)[:at] == said_without_names(first)[:at]
+        later = fork.history[at:]
+        assert all("b" not in (message.sender, message.receiver) for message in later)
+        assert fork.ending is not None
+        assert "without b" in board.session("other/1").record.faults
+
+
+def said_without_names(session: pxp.Session) -> list[tuple[str, str, str, Answer]]:
+    return [(m.sender, m.receiver, m.tag, m.answer) for m in session.history]
+
+
+def test_a_passed_turn_is_that_of_the_next_who_owes_a_message() -> None:
+    def first(**options: Any) -> str:
+        panel = pxp.Panel(pxp.Interact(), **options)
+        session = pxp.Session(panel, agents(1, "abc"), instance="x")
+        asyncio.run(session.step())
+        message = session.history[0]
+        return f"{message.sender}>{message.receiver}"
+
+    assert first() == "a>b"
+    assert first(skips=[0]) == "a>c"
+    assert first(schedule="round-robin", skips=[0]) == "a>c"
+    assert first(without=[("a", 0)]) == "b>c"
+
+
+def test_nobody_goes_on_without_a_stranger() -> None:
+    panel = pxp.Panel(pxp.Interact(), without=[("z", 1)])
+    with pytest.raises(UsageError, match="no agent 'z'"):
+        pxp.Session(panel, agents(1, "abc"), instance="x")
+    with pytest.raises(UsageError, match="numbers of messages"):
+        pxp.Panel(pxp.Interact(), skips=[-1])
