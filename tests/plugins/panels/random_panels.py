@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import pxp_fsm as pxp
 from pxp_fsm.plugins.panels import PanelLayout
@@ -80,7 +81,7 @@ def random_panel(seed: int) -> RandomPanel:
         n, k = chance.randint(1, 7), chance.randint(1, 3)
     rules = pxp.Pxp(k=k) if n is None or k is None else pxp.Interact(n=n, k=k)
     schedule = chance.choice(("free", "fifo", "round-robin"))
-    flags = {name: chance.random() < 0.2 for name in ("call", "alone", "commit", "reopen")}
+    flags: Any = {name: chance.random() < 0.2 for name in ("call", "alone", "commit", "reopen")}
     limit = chance.choice((None, None, None, 0, 1, 2))
     stops = chance.sample(("consensus", "agreement", "split", "impasse:3", "oscillation"), 2)
     stops = stops[: chance.choice((0, 0, 0, 1, 2))]

@@ -1,0 +1,98 @@
+"""Panels as they are explored: counts of two, bounds, what fails and what survives."""
+
+from __future__ import annotations
+
+from math import factorial
+from typing import Any
+
+import pytest
+
+import pxp_fsm as pxp
+from proofs.core.explore import explore
+from proofs.core.properties import complete_words, longest_run, terminates
+from pxp_fsm.plugins.panels.answers import answers
+from pxp_fsm.plugins.panels.exploration import AssumedRelations, PanelModel
+
+SCHEDULES = ("free", "fifo", "round-robin")
+
+
+def model(k: int = 1, schedule: str = "free", agents: int = 3, **rules: Any) -> PanelModel:
+    return PanelModel(pxp.Panel(pxp.Pxp(k=k), schedule, **rules), agents)
+
+
+def words(n: int, k: int, agents: int, schedule: str) -> int:
+    panel = pxp.Panel(pxp.Interact(n=n, k=k), schedule)
+    noisy = PanelModel(panel, agents, AssumedRelations.NOISY, (1, 1))
+    return len(complete_words(explore(noisy)))
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "counts"), [(3, 1, (4, 4, 13)), (4, 2, (8, 10, 36))], ids=["3,1", "4,2"]
+)
+def test_two_agents_have_the_tag_sequences_of_two(n: int, k: int, counts: tuple[int, ...]) -> None:
+    panel = pxp.Panel(pxp.Interact(n=n, k=k))
+    found = []
+    for relations, values in (("equivalence", 3), ("tolerance", 3), ("noisy", 2)):
+        two = PanelModel(panel, 2, AssumedRelations(relations), (values, values))
+        found.append(len(complete_words(explore(two))))
+    assert tuple(found) == counts
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_two_agents_of_pxp_k_send_at_most_2k_and_5_messages(k: int) -> None:
+    two = PanelModel(pxp.Panel(pxp.Pxp(k=k)), 2, free_term=True)
+    assert len(longest_run(explore(two)).steps) == 2 * k + 5
+
+
+@pytest.mark.parametrize("schedule", ["fifo", "round-robin"])
+def test_the_labels_of_interact_in_three_channels_are_those_of_two_each(schedule: str) -> None:
+    for n, k in ((2, 1), (3, 1)):
+        assert words(n, k, 3, schedule) == words(n, k, 2, schedule) ** 3
+
+
+def test_free_labels_of_interact_are_all_shuffles() -> None:
+    shuffles = factorial(6) // factorial(2) ** 3
+    assert words(2, 1, 3, "free") == words(2, 1, 2, "free") ** 3 * shuffles
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_interact_ends_within_n_messages_in_each_channel(schedule: str) -> None:
+    panel = pxp.Panel(pxp.Interact(n=3, k=1), schedule)
+    noisy = PanelModel(panel, 3, AssumedRelations.NOISY, (1, 1))
+    bound = terminates(explore(noisy)).bound
+    assert bound is not None
+    assert bound.steps == 9
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("rule", ["call", "alone"])
+def test_call_and_alone_end_and_keep_the_replies_of_two(schedule: str, rule: str) -> None:
+    found = answers(model(schedule=schedule, **{rule: True}))
+    assert (found.is_whole, found.ends, found.replies, found.unstable) == (True, True, {}, None)
+    assert found.longest is not None
+    assert found.longest <= 7 * 3
+    assert (found.longest == 7 * 3) == (schedule == "free")
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_nobody_who_never_changes_goes_on_for_ever(schedule: str) -> None:
+    found = answers(model(schedule=schedule, limit=0))
+    assert (found.is_whole, found.longest, found.stale, found.replies) == (True, 12, None, {})
+
+
+def test_pxp_k_bounds_no_panel() -> None:
+    found = answers(model(channels=(("a", "b"), ("b", "c"))), 4_000)
+    assert found.lasso is not None
+    assert (len(found.lasso.cycle), found.lasso.changing) == (4, ("b",))
+    assert found.stale is not None
+    assert len(found.stale) == 4
+    assert {received for received, _ in found.replies} == {"RATIFY", "REVISE", "REJECT"}
+    assert not found.idle_cycle
+
+
+def test_in_a_fair_triangle_everybody_changes_for_ever() -> None:
+    found = answers(model(schedule="fifo"), 12_000)
+    assert found.all_change is not None
+    assert found.all_change.is_fair
+    assert found.all_change.changing == ("a", "b", "c")
+    assert not found.idle_cycle
