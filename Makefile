@@ -88,6 +88,7 @@ site: $(READY_DEEP)
 findings: $(READY_DEV)
 	cd benchmarks && ../$(BIN)/python -m findings.page ../docs
 	cd benchmarks && ../$(BIN)/python -m findings.probability ../docs
+	cd benchmarks && ../$(BIN)/python -m findings.panels ../docs
 	$(BIN)/python -m tests.analysis.agent_findings
 
 dist: | $(BIN)/python

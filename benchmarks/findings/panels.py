@@ -61,7 +61,7 @@ def words(agents: int, n: int, k: int, schedule: str) -> int:
 
 
 def shown(run: tuple[str, ...] | None) -> str:
-    return "none was found" if run is None else ", ".join(run)
+    return "none was found in the states looked at" if run is None else ", ".join(run)
 
 
 def shown_lasso(lasso: Lasso | None) -> str:
@@ -96,7 +96,10 @@ def page() -> Iterator[str]:
         "**Give each agent one open channel at a time (`call`).** Then every session ends, the "
         "replies are those of two, and what is proved of two holds of each channel while it is "
         "open. Where channels have to be open at the same time, let an agent LEARN only while no "
-        "other channel of its is open (`alone`), which gives the same. INTERACT needs neither."
+        "other channel of its is open (`alone`), which gives the same. INTERACT needs neither. "
+        "What no rule but `limit=0` prevents is that a RATIFY in a channel that is closed goes "
+        "stale: ask for fresh RATIFYs (`consensus`), not for closed channels. `commit` and "
+        "`reopen` bound nothing."
     )
     yield ""
     yield "PXP(1) among three, by schedule and added rule:"
@@ -184,7 +187,9 @@ def bounds() -> Iterator[str]:
     yield ""
     yield (
         "With `call` that is (2k + 5) · N(N - 1)/2: channels are open one after the other for each "
-        "agent, each is a session of two, and the bound of two holds of each."
+        "agent, each is a session of two, and the bound of two holds of each. With `limit=0` it is "
+        "(k + 3) · N(N - 1)/2. *cut* means that an exploration looked at its first 20,000 states "
+        "and saw no end."
     )
 
 

@@ -362,6 +362,8 @@ def _judged(judgement: Judgement) -> str:
 
 def _classes(record: SessionRecord, messages: Sequence[Message]) -> Sequence[str]:
     names = [name for name, _ in record.agents]
+    if len(names) > 2:
+        return _directions(messages)
     lines = [
         f"{definition.name.replace('_', '-'):<13} "
         + ", ".join(
@@ -370,3 +372,19 @@ def _classes(record: SessionRecord, messages: Sequence[Message]) -> Sequence[str
         for definition in DEFINITIONS.values()
     ]
     return [*lines, f"{'two-way':<13} {'yes' if two_way(messages, *names) else 'no'}"]
+
+
+def _directions(messages: Sequence[Message]) -> Sequence[str]:
+    """The classes of what each of several agents sent to each other."""
+    sent: dict[tuple[str, str], list[Message]] = {}
+    for message in messages:
+        sent.setdefault((message.sender, message.receiver), []).append(message)
+    lines = []
+    for (sender, receiver), said in sent.items():
+        found = [
+            definition.name.replace("_", "-")
+            for definition in DEFINITIONS.values()
+            if holds_for(definition, said, sender)
+        ]
+        lines.append(f"{sender} to {receiver}: {', '.join(found) or 'in no class'}")
+    return lines

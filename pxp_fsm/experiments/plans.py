@@ -344,8 +344,8 @@ class Plan:
         only_in=_IN_FILE,
     )
     added: str | None = option(
-        "The rules that are added to a panel: call, alone, commit, reopen, limit:N; and with "
-        "--fork what would have come without:AGENT@MESSAGE, or with a turn passed "
+        "The rules that are added to a panel: call, alone, commit, reopen, limit:N; and of a "
+        "fork what would have come without:AGENT@MESSAGE, or with a turn passed "
         "(skip:MESSAGE). Separated by commas.",
         None,
         metavar="RULE,...",

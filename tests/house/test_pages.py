@@ -15,7 +15,12 @@ from types import ModuleType
 import pytest
 
 ROOT = Path(__file__).parents[2]
-MADE = ("docs/findings.md", "docs/findings-odds.md", "docs/mutants.md")
+MADE = (
+    "docs/findings.md",
+    "docs/findings-odds.md",
+    "docs/findings-panels.md",
+    "docs/mutants.md",
+)
 """Written by a command from a run, as the reference is from the code."""
 
 FENCED = re.compile(r"^(`{3,}|~{3,})(.*?)\n(.*?)^\1[ \t]*$", re.DOTALL | re.MULTILINE)
