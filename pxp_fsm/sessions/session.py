@@ -193,7 +193,9 @@ class Session:
             _check_unused("a system", earlier=earlier, update_context=update_context)
             # A policy of one's own says itself what follows from the rules, as Schedule does.
             own = policy or made
-            ruled = followed if own is not None and not parameters else followed.by_rules(parameters)
+            ruled = (
+                followed if own is not None and not parameters else followed.by_rules(parameters)
+            )
             self.system = ruled if channel is None else ruled.over(channel)
             free = Free(self.system, seed=seed, faults=faults, events=events, follow=follow)
             self.policy = own or free
