@@ -2,8 +2,8 @@
 
 Python blocks are doctests; `console` blocks are `pxp` commands, run in one temporary folder a
 document with `examples/` in it, whose output must be what the document shows (`...` stands for
-anything); Python runs there too. A block of `toml`, `py` or `sh` that begins with a file's name
-(`# mine.toml`) is that file in the folder.
+anything); Python runs there too. A block of `toml`, `py`, `sh` or `text` that begins with a file's
+name (`# mine.toml`, `-- mine.cfsm`) is that file in the folder.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def run_console(example: Example) -> str | None:
 
 def keep_file(example: Example) -> None:
     """Save a block that says which file it is."""
-    named = re.match(r"# ([a-z_]+\.(?:toml|py|sh))\n", str(example.parsed))
+    named = re.match(r"(?:#|--) ([a-z_]+\.(?:toml|py|sh|cfsm))\n", str(example.parsed))
     if named:
         Path(example.namespace["folder"].name, named[1]).write_text(str(example.parsed), "utf-8")
 
@@ -106,7 +106,10 @@ pytest_collect_file = Sybil(
     parsers=[
         PythonCodeBlockParser(doctest_optionflags=OPTIONS),
         CodeBlockParser(language="console", evaluator=run_console),
-        *(CodeBlockParser(language=one, evaluator=keep_file) for one in ("toml", "py", "sh")),
+        *(
+            CodeBlockParser(language=one, evaluator=keep_file)
+            for one in ("toml", "py", "sh", "text")
+        ),
     ],
     patterns=["README.md", "docs/*.md", "examples/*/README.md"],
     setup=enter,

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 _text = json.JSONEncoder(sort_keys=True).encode
 
 SIGNS = {"send": "+", "receive": "-", "event": "!"}
-NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
+NAME = re.compile(r"[^\W\d_]\w{0,63}")
 
 # Part 1: expressions, and what is known of whole numbers.
 

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 from proofs.claims.catalogue import CLAIMS, NAMED, Claim, assumptions_of
@@ -52,7 +53,7 @@ from pxp_fsm import defaults, registry
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.system import is_named
 from pxp_fsm.automata.system_files import Property, is_system_file, read_system
-from pxp_fsm.automata.tables import BUILTIN, load_automaton
+from pxp_fsm.automata.tables import BUILTIN, format_of, load_automaton
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 
@@ -127,6 +128,7 @@ class SystemSubjects:
 
     def checked(self, request: Request) -> Iterator[Result]:
         """What is checked of the tables, with free guards."""
+        request = replace(request, channels=request.channels or _channels_of(request))
         system, properties = _system(request)
         given = _given(request)
         if given:
@@ -244,6 +246,13 @@ def _proved_from_rules(request: Request) -> Iterator[Answer]:
     yield from results
     if certificate is not None and request.certificate is not None:
         yield certificate
+
+
+def _channels_of(request: Request) -> tuple[str, ...]:
+    """The channel that the format of a file means, where none is given; none of our own format."""
+    alone = request.subjects[0] if len(request.subjects) == 1 else None
+    form = format_of(Path(alone)) if isinstance(alone, str) else None
+    return (form.channel,) if form is not None and form.channel else ()
 
 
 def _effort(request: Request) -> Effort:

@@ -81,9 +81,10 @@ class Format:
 
     `table` writes one table (a function of an `Automaton` that returns text), `system` tables that
     are joined (of a composition and formulas; it returns the text, and the texts of files beside it
-    by their endings), `read` makes a table of a text (a function of the text and the file's name);
-    "" where the format has no such. The text of a `named` system holds the file's name without its
-    ending, which `system` takes as a third argument.
+    by their endings), `read` makes a table of a text (a function of the text and the file's name),
+    or a system where it `reads_system`; "" where the format has no such. A system of such a file is
+    checked over `channel`, unless another is given. The text of a `named` system holds the file's
+    name without its ending, which `system` takes as a third argument.
     """
 
     ending: str
@@ -91,6 +92,8 @@ class Format:
     system: str = ""
     read: str = ""
     named: bool = False
+    reads_system: bool = False
+    channel: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

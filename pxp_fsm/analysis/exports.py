@@ -12,6 +12,7 @@ from proofs.systems import Composition, System
 from pxp_fsm import registry
 from pxp_fsm.artifacts import file_name, write_atomically
 from pxp_fsm.automata.automaton import Automaton
+from pxp_fsm.automata.serialization import to_toml
 from pxp_fsm.automata.tables import load_automaton
 from pxp_fsm.diagrams import render, state_diagram
 from pxp_fsm.errors import UsageError
@@ -84,11 +85,43 @@ def import_table(path: Path, output: Path | None) -> tuple[Automaton, Path]:
     """The table of a file, checked, and the file that it is written to: by default, as TOML."""
     table = load_automaton(path)
     target = output or Path(f"{table.name}.toml")
+    if target.is_dir() or not target.suffix:
+        target.mkdir(exist_ok=True)
+        target /= f"{table.name}.toml"
     writable = {form.ending: name for name, form in formats().items() if form.table and form.read}
     if target.suffix not in writable:
         raise UsageError(f"{target.name} must end in {' or '.join(writable)}")
     export_table(table, target, writable[target.suffix])
     return table, target
+
+
+def import_system(path: Path, folder: Path | None) -> tuple[Path, ...]:
+    """Write a system of another tool as a system file, with a table for each of its members, into a
+    folder: by default, one that is named after the file. Nothing that is there is replaced.
+    """
+    import tomlkit
+
+    system, target = System.load(path), folder or Path(path.stem)
+    if target.suffix or target.is_file():
+        raise UsageError(f"{target} must be a folder: {path} holds several tables")
+    files, members = dict[Path, str](), list[dict[str, str]]()
+    for member in system.members:
+        name = f"{member.automaton.name}.toml"
+        files[target / name] = to_toml(member.automaton)
+        members.append({"name": member.name, "table": name})
+    document = tomlkit.document()
+    document["format"] = 1
+    document["name"] = LOWER.sub("_", f"s_{path.stem}".lower())[:64]
+    document["title"] = path.stem
+    for member_line in members:
+        document.setdefault("members", tomlkit.aot()).append(tomlkit.item(member_line))
+    files[target / "system.toml"] = tomlkit.dumps(document)
+    target.mkdir(exist_ok=True)
+    return _written(files)
+
+
+LOWER = re.compile("[^a-z0-9_]+")
+"""What cannot stand in the name of a system."""
 
 
 def _dot(table: Automaton) -> str:

@@ -133,7 +133,7 @@ class Channel:
 SYNCHRONOUS = Channel()
 """Sending and receiving are one step."""
 
-_LINK = re.compile(r"\s*([A-Za-z]\w*):([A-Za-z]\w*)=([^=\s]+)\s*", re.ASCII)
+_LINK = re.compile(r"\s*([^\W\d_]\w*):([^\W\d_]\w*)=([^=\s]+)\s*")
 
 _WRITTEN = re.compile(r"(?P<kinds>[a-z]+(\+[a-z]+)*)(:(?P<capacity>[0-9]+))?")
 

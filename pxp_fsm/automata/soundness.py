@@ -15,6 +15,7 @@ from typing import Any
 from pxp_fsm.automata.automaton import Automaton, Kind, Transition
 from pxp_fsm.automata.payloads import schema_problems
 from pxp_fsm.automata.rules import static_faults
+from pxp_fsm.automata.table_files import name_problem
 from pxp_fsm.errors import Fault, Place, TableError
 
 
@@ -81,6 +82,7 @@ def _places(raw: Mapping[str, Any]) -> list[Place]:
 
 
 def _names(automaton: Automaton, raw: Mapping[str, Any]) -> Iterator[Fault]:
+    yield from _spelling(raw)
     names = [state.name for state in automaton.states]
     known = ", ".join(dict.fromkeys(names))
     for index, name in enumerate(names):
@@ -117,6 +119,23 @@ def _names(automaton: Automaton, raw: Mapping[str, Any]) -> Iterator[Fault]:
             if name not in names:
                 remedy = f"add it to states, or write one of {known}"
                 yield _unknown_state(("rows", index, key), name, remedy, names)
+
+
+def _spelling(raw: Mapping[str, Any]) -> Iterator[Fault]:
+    """Names beyond ASCII that are no Unicode identifiers, or not in normal form C."""
+    given: list[tuple[Place, Any]] = [
+        (("states", index, "name"), state["name"]) for index, state in enumerate(raw["states"])
+    ]
+    given += [(("guards", guard), guard) for guard in raw.get("guards", ())]
+    for index, row in enumerate(raw["rows"]):
+        for key in ("send", "receive", "event", "partner"):
+            found = row.get(key, ())
+            names = [found] if isinstance(found, str) else found
+            given += [(("rows", index, key), name) for name in names]
+    for place, name in given:
+        problem = "" if name.isascii() else name_problem(name)
+        if problem:
+            yield Fault(place, problem, "spelling", name)
 
 
 def _unknown_state(path: Place, name: str, remedy: str, names: Sequence[str]) -> Fault:

@@ -12,17 +12,19 @@ from itertools import chain, groupby, pairwise
 from pathlib import Path
 from types import MappingProxyType
 
+from pxp_fsm import registry
 from pxp_fsm.automata.automaton import Automaton, Kind, Transition
 from pxp_fsm.automata.channels import SYNCHRONOUS, Channel, parse_channel
 from pxp_fsm.automata.rules import Parameter, value_problem
 from pxp_fsm.automata.soundness import UNRECEIVED, check_peers
 from pxp_fsm.automata.system_files import SystemFile, in_table, is_system_file, read_system
-from pxp_fsm.automata.tables import load_automaton, table_called
+from pxp_fsm.automata.table_files import name_problem
+from pxp_fsm.automata.tables import format_of, load_automaton, table_called
 from pxp_fsm.automata.unfolding import unfolded
 from pxp_fsm.documents import located, text_of
 from pxp_fsm.errors import Fault, TableError, UsageError
 
-NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
+NAME = re.compile(r"[^\W\d_]\w{0,63}")
 """What a member may be called: as rows can name it."""
 
 NO_MEMBER, OTHER_PEER = "no-member", "other-peer"
@@ -73,6 +75,12 @@ class System:
         Raises `TableError` for a table or a system that cannot be, `UsageError` for a channel.
         """
         over = None if channel is None else parse_channel(channel)
+        alone = tables[0] if len(tables) == 1 else None
+        form = format_of(Path(alone)) if isinstance(alone, str | Path) else None
+        if form is not None and form.reads_system:
+            text = text_of(Path(str(alone)), "a system", error=TableError)
+            read: System = registry.load(form.read)(text, str(alone))
+            return read.over(over or SYNCHRONOUS)
         if len(tables) == 1 and is_system_file(tables[0]):
             return system_in(read_system(str(tables[0])), over)
         members, files = [], list[Path | None]()
@@ -428,7 +436,7 @@ def _problems_of_names(system: System) -> Iterator[Fault]:
         yield Fault(("members",), said)
     times = Counter(member.name for member in system.members)
     for place, name in enumerate(member.name for member in system.members):
-        if not NAME.fullmatch(name):
+        if not NAME.fullmatch(name) or name_problem(name):
             said = f"a member cannot be called {name!r}; use letters, digits and _, a letter first"
         elif times[name] > 1:
             said = f"{times[name]} members are called {name}; name each once (NAME=TABLE)"

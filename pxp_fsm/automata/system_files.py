@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pxp_fsm import defaults
+from pxp_fsm import defaults, registry
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.channels import SYNCHRONOUS, Channel, parse_channel
 from pxp_fsm.automata.table_files import LowerName, Symbol
-from pxp_fsm.automata.tables import is_built_in, load_automaton
+from pxp_fsm.automata.tables import format_of, is_built_in, load_automaton
 from pxp_fsm.documents import located, read, text_of
 from pxp_fsm.errors import Fault, TableError, UsageError, quoted
 from pxp_fsm.options import Option, option, outside
@@ -213,6 +213,9 @@ class SystemFile:
     def located(self, found: Iterable[Fault]) -> Iterator[Fault]:
         """Each fault with its file and line; one of a row, with those of the member's table."""
         for fault in found:
+            if fault.file:
+                yield fault
+                continue
             path = fault.path
             is_row = path[:1] == ("members",) and len(path) == 4 and path[2] == "rows"
             table = self.members[int(path[1])].table if is_row else ""
@@ -236,11 +239,14 @@ SYSTEM = FileKind(
 
 
 def is_system_file(name: object) -> bool:
-    """Whether `name` is the path of a system file: of a document that has members."""
-    if not isinstance(name, str | Path) or Path(name).suffix not in (".toml", ".json"):
+    """Whether `name` is the path of a system file: of a document that has members, or of another
+    tool's text that holds several automata.
+    """
+    if not isinstance(name, str | Path) or not Path(name).is_file():
         return False
-    if not Path(name).is_file():
-        return False
+    if Path(name).suffix not in (".toml", ".json"):
+        form = format_of(Path(name))
+        return form is not None and form.reads_system
     text = text_of(Path(name), "a system", error=TableError)
     try:
         return "members" in read(text, str(name), error=TableError)
@@ -257,6 +263,12 @@ def read_system(path: str | Path) -> SystemFile:
     Raises `TableError` with every fault found: file, line and a remedy each.
     """
     text = text_of(Path(path), "a system", error=TableError)
+    form = format_of(Path(path))
+    if form is not None and form.reads_system:
+        system = registry.load(form.read)(text, str(path))
+        lines = tuple(MemberLine(one.name, "", automaton=one.automaton) for one in system.members)
+        name = Path(path).stem
+        return SystemFile(name=name, title=name, members=lines, path=str(path), text=text)
     raw = read(text, str(path), error=TableError)
     if "rows" in raw and "members" not in raw:
         said = "this is a table of one member; write a system file with [[members]] that name it"

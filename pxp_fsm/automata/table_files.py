@@ -5,21 +5,40 @@ What a form cannot say is in `pxp_fsm.automata.soundness`; what expressions mean
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
-from pxp_fsm.errors import Fault, TableError
+from pxp_fsm.errors import Fault, TableError, quoted
 from pxp_fsm.options import Option, option
 from pxp_fsm.schemas import FileKind
 
 _A_NAME = "is not a valid name; use letters, digits and _, a letter first"
 
-Symbol = Annotated[str, Option(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,63}$(?!\n)", problem=_A_NAME)]
-"""The name of a member, a state, a guard, a tag."""
+_LETTER = r"[A-Za-z]|[^\x00-\x7f]"
+Symbol = Annotated[
+    str, Option(pattern=rf"^({_LETTER})({_LETTER}|[0-9_]){{0,63}}$(?!\n)", problem=_A_NAME)
+]
+"""The name of a member, a state, a guard, a tag: a Unicode identifier.
+
+The pattern, which editors read too, lets every character beyond ASCII stand; `name_problem` says
+which letters and digits are meant.
+"""
 
 LowerName = Annotated[str, Option(pattern=r"^[a-z][a-z0-9_]{0,63}$(?!\n)", problem=_A_NAME)]
 """The name of a table or a system: lower-case letters, digits and underscores."""
+
+
+def name_problem(name: str) -> str:
+    """Why `name`, which has the form of a `Symbol`, is none; "" where it is one."""
+    if not name.isidentifier():
+        return f"{quoted(name)} {_A_NAME}"
+    normal = unicodedata.normalize("NFC", name)
+    if normal != name:
+        return f"{quoted(name)} is not in Unicode's normal form C; write {normal}, composed"
+    return ""
+
 
 Symbols = Annotated[
     Symbol | Annotated[tuple[Symbol, ...], Option(least=1)],

@@ -164,25 +164,26 @@ def load_automaton(name_or_path: str | Path) -> Automaton:
         return builtin(str(name_or_path))
     path = Path(name_or_path)
     text = text_of(path, "a table", f", or one of {_listed(BUILTIN)}", error=TableError)
-    reader = reader_of(path)
-    if reader is not None:
-        return reader(text, str(path))
-    table = parse_automaton(text, str(path))
-    return replace(table, findings=tuple(_with_partner(one, path) for one in table.findings))
+    form = format_of(path)
+    if form is not None:
+        if form.reads_system:
+            said = f"{path} holds a system of several tables; give it alone, or pxp import it"
+            raise TableError((said,))
+        table: Automaton = registry.load(form.read)(text, str(path))
+        return table
+    own = parse_automaton(text, str(path))
+    return replace(own, findings=tuple(_with_partner(one, path) for one in own.findings))
 
 
-def reader_of(path: Path) -> Callable[[str, str], Automaton] | None:
-    """What reads a file of this ending as a table: a function of its text and its name.
+def format_of(path: Path) -> registry.Format | None:
+    """The format of another tool in which a file of this ending is read.
 
-    None for our own format, and for an ending that no plug-in knows.
+    None for our own formats, and for an ending that no plug-in knows.
     """
     if path.suffix in ("", ".toml", ".json"):
         return None
-    for form in registry.contributions("formats").values():
-        if form.read and form.ending == path.suffix:
-            reader: Callable[[str, str], Automaton] = registry.load(form.read)
-            return reader
-    return None
+    found = registry.contributions("formats").values()
+    return next((one for one in found if one.read and one.ending == path.suffix), None)
 
 
 def _with_partner(fault: Fault, path: Path) -> Fault:

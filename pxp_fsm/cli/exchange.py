@@ -12,6 +12,7 @@ import click
 from backends.databases import SqlBlackboard, disclosure, transfer
 from pxp_fsm.analysis import exports
 from pxp_fsm.artifacts import file_name
+from pxp_fsm.automata.system_files import is_system_file
 from pxp_fsm.automata.tables import load_automaton
 from pxp_fsm.cli import configuration
 from pxp_fsm.cli.options import storage as options
@@ -29,11 +30,19 @@ def tables(request: options.ExportTables) -> None:
     if output is None and request.form is None:
         named = ", ".join((*exports.of_tables(), *exports.of_systems()))
         raise UsageError(f"{what[0]} is a table, which requires --format: {named}")
-    endings = {form.ending: name for name, form in exports.formats().items()} | {".gv": "dot"}
+    endings = dict[str, str]()
+    for name, one in exports.formats().items():
+        endings.setdefault(one.ending, name)  # of two formats with one ending, --format tells
+    endings[".gv"] = "dot"
     form = _format(output, request.form, endings)
     if form in OF_RUNS:
         raise UsageError(f"{form} is a format of runs, and {what[0]} is a table", "form")
     of_systems = exports.of_systems()
+    alone = len(what) == 1 and not is_system_file(what[0])
+    if (
+        alone and form in exports.of_tables()
+    ):  # a format of both: tables that are joined are several
+        of_systems = tuple(name for name in of_systems if name != form)
     if form not in of_systems and (request.channel or request.formulas):
         told = ", ".join(of_systems) or "another model checker, which only a plug-in adds"
         raise UsageError(f"--channel and --formula require a format of {told}")
@@ -77,6 +86,8 @@ def _format(output: Path | None, form: str | None, endings: Mapping[str, str]) -
     """The format that is meant, one of those by `endings`; where a name says nothing, a run's."""
     if output is None:
         return form or "jsonl"
+    if form in exports.formats() and exports.formats()[form].ending == output.suffix:
+        return form
     meant = endings.get(output.suffix)
     if meant is None or (form is not None and meant != form):
         fits = [ending for ending, name in endings.items() if form in (None, name)]
@@ -98,10 +109,14 @@ def note_given_out(board: SqlBlackboard, runs: Sequence[str], kind: str, path: P
 
 
 def import_(request: options.ImportOptions) -> None:
-    """Import a run into the database, or a table into a file."""
+    """Import a run into the database, a table into a file, or a system into a folder."""
     path, output = request.path, request.output
     if not path.exists():
         raise UsageError(f"{path} does not exist; give what pxp export wrote, or a table")
+    if path.is_file() and is_system_file(path):
+        for file in exports.import_system(path, output):
+            click.echo(f"Imported: {file}")
+        return
     if path.is_file() and path.suffix in exports.endings_read():
         table, target = exports.import_table(path, output)
         counted = f"{len(table.states)} states, {len(table.transitions)} transitions"

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from pxp_fsm import defaults
+from pxp_fsm.automata.tables import format_of
 from pxp_fsm.documents import read, text_of
 from pxp_fsm.errors import FileError, UsageError
 from pxp_fsm.registry import Entry, SubjectKind, contributions, listed, load
@@ -173,7 +174,7 @@ def kind_of(what: str, database: str | None = None, verb: str = "") -> SubjectKi
     return _OWN[SESSION if is_session(what, database or defaults.STORED) else RUN]
 
 
-_MEMBER = re.compile(r"^[A-Za-z_]\w*=(?=.)")
+_MEMBER = re.compile(r"^[^\W\d]\w*=(?=.)")
 
 
 def _kind_of_file(path: Path) -> SubjectKind:
@@ -183,8 +184,9 @@ def _kind_of_file(path: Path) -> SubjectKind:
             return kind
     if path.is_dir():  # the task that reads it says what is missing there
         return _OWN[DATA]
-    if any(form.read and path.suffix == form.ending for form in contributions("formats").values()):
-        return _OWN["table"]  # of another tool, whose format a plug-in reads
+    form = format_of(path)
+    if form is not None:  # of another tool, whose format a plug-in reads
+        return _OWN["system" if form.reads_system else "table"]
     with path.open("rb") as file:
         head = file.read(len(_SQLITE))
     if head in (b"", _SQLITE):

@@ -65,7 +65,7 @@ def test_what_a_database_holds_is_known(folder: Path) -> None:
     ("name", "text", "says"),
     [
         ("x.toml", "a = 1\n", "x.toml is none of what is known"),
-        ("x.txt", "rows", "x.txt is neither TOML"),
+        ("x.log", "rows", "x.log is neither TOML"),
         ("x.toml", "a = [", "this is not TOML"),
     ],
 )

@@ -54,12 +54,15 @@ def test_a_fault_between_tables_names_the_line_of_the_edited_one(
     partner = tmp_path / "partner.toml"
     partner.write_text(TABLE, "utf-8")
     editor = Editor((f"a={path}", f"b={partner}"), "fifo:1")
-    text = TABLE.replace('"INIT"', '"HELLO"')
+    text = TABLE.replace('send = "INIT"', 'send = "INIT", partner = "HELLO"')
     faults = editor.edit(0, text)
     assert faults
     assert all("HELLO" in text.splitlines()[one.line - 1] for one in faults if one.line)
     assert any(one.line for one in faults)
     assert [table.members for table in editor.tables] == [("a",), ("b",)]
+    assert editor.edit(0, TABLE.replace('"INIT"', '"HELLO"')) == ()
+    (finding, *_) = editor.subject.system().findings
+    assert "sends HELLO, which pxp receives in no state" in finding.message
 
 
 @pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"])

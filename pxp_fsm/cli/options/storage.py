@@ -104,8 +104,9 @@ class ExportOptions:
     an archive of runs for a paper's supplement: sessions with their hash chain, plans, prompts,
     versions, fingerprints of the data, tables, figures, certificates. Those of one table are toml,
     json, dot and mermaid. The plug-in exports adds scxml, and for tables that are joined, as in pxp
-    check, promela (for SPIN), prism (for PRISM and Storm), smv (for NuSMV and nuXmv) and tla (for
-    TLC).
+    check, promela (for SPIN), prism (for PRISM and Storm), smv (for NuSMV and nuXmv), tla (for
+    TLC) and cfsm (for KMC); aut is a table, or a system's state graph, for CADP, and aalpy a table
+    for AALpy.
     """
 
     without: ClassVar[str] = "run"
@@ -162,11 +163,11 @@ class ExportRuns:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportOptions:
-    """Import a run written by pxp export, or a table of another tool, from PATH.
+    """Import a run written by pxp export, or a table or system of another tool, from PATH.
 
     A run (.jsonl, or a folder .parquet) is verified and stored in the database, completely or not
-    at all. A table (.toml, .json, or the .scxml of the plug-in exports) is checked and written as a
-    table file.
+    at all. A table (.toml, .json, or .scxml and .aut of the plug-in exports) is checked and written
+    as a table file; a system (.cfsm, and .txt as KMC has it) as a folder of tables.
     """
 
     path: Path = option(argument=True, path="any")
@@ -174,10 +175,11 @@ class ImportOptions:
         "The database that receives a run; created if it does not exist."
     )
     output: Path | None = option(
-        "The file to write a table to; its suffix determines the format.",
+        "The file to write a table to, whose suffix determines the format; the folder of a system.",
         None,
         short="-o",
-        default="NAME.toml, named after the table",
+        path="any",
+        default="NAME.toml, named after the table, or a folder named after PATH",
     )
 
 

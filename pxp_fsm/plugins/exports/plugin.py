@@ -6,7 +6,7 @@ _HERE = "pxp_fsm.plugins.exports"
 
 PLUGIN = Plugin(
     name="exports",
-    about="tables and systems for SPIN, PRISM, nuXmv, TLC, and SCXML both ways",
+    about="tables and systems for SPIN, PRISM, nuXmv, TLC; SCXML, KMC's and CADP's both ways",
     names={"exports": _HERE},
     formats={
         "scxml": Format(
@@ -16,5 +16,26 @@ PLUGIN = Plugin(
         "prism": Format(".prism", system=f"{_HERE}.prism:to_prism"),
         "smv": Format(".smv", system=f"{_HERE}.smv:to_smv"),
         "tla": Format(".tla", system=f"{_HERE}.tla:to_tla", named=True),
+        "aalpy": Format(".dot", table=f"{_HERE}.aalpy_dot:to_aalpy"),
+        "cfsm": Format(
+            ".cfsm",
+            system=f"{_HERE}.cfsm:to_cfsm",
+            read=f"{_HERE}.cfsm:from_cfsm",
+            reads_system=True,
+            channel="fifo",
+        ),
+        "kmc": Format(
+            ".txt",
+            system=f"{_HERE}.cfsm:to_cfsm",
+            read=f"{_HERE}.cfsm:from_cfsm",
+            reads_system=True,
+            channel="fifo",
+        ),
+        "aut": Format(
+            ".aut",
+            table=f"{_HERE}.aldebaran:to_aldebaran",
+            system=f"{_HERE}.aldebaran:graph_to_aldebaran",
+            read=f"{_HERE}.aldebaran:from_aldebaran",
+        ),
     },
 )

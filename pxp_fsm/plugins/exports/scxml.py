@@ -12,15 +12,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 from xml.parsers import expat
 from xml.sax.saxutils import quoteattr
 
 from pxp_fsm.automata.automaton import Automaton, Kind, State, Transition
 from pxp_fsm.automata.serialization import document, rows
-from pxp_fsm.automata.tables import automaton_from
 from pxp_fsm.errors import Fault, Place, TableError, quoted
+from pxp_fsm.plugins.exports.foreign import ForeignNames, table_of, with_names
 
 SCXML = "http://www.w3.org/2005/07/scxml"
 OURS = "urn:pxp-fsm:automaton:1"
@@ -153,11 +153,12 @@ _NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
 
 @dataclass
 class _Element:
-    """An element of the document, with its line."""
+    """An element of the document, with its line and column."""
 
     name: str
     attributes: Mapping[str, str]
     line: int
+    column: int = 1
     children: list[_Element] = field(default_factory=list)
 
 
@@ -165,8 +166,9 @@ def from_scxml(text: str, filename: str = "machine.scxml") -> Automaton:
     """The automaton that a flat SCXML document means.
 
     A transition with an event receives it; one with `<send event="..." target="#_parent"/>` sends
-    that, by choice or, where it has a `cond`, when that guard is true. Raises `TableError` with the
-    line of what is no XML, has a document type, or is nested, parallel, with data, history or
+    that, by choice or, where it has a `cond`, when that guard is true. Names that a table cannot
+    have are changed, and the title keeps them. Raises `TableError` with the line and column of
+    what is no XML, has a document type, or is nested, parallel, with data, history or
     scripts.
     """
     return _Reading(filename).table(_parsed(text, filename))
@@ -178,16 +180,16 @@ def _parsed(text: str, filename: str) -> _Element:
     open_elements = [top]
 
     def start(name: str, attributes: dict[str, str]) -> None:
-        element = _Element(name, attributes, parser.CurrentLineNumber)
+        place = (parser.CurrentLineNumber, parser.CurrentColumnNumber + 1)
+        element = _Element(name, attributes, *place)
         if len(open_elements) > 6:
-            raise _refused(filename, element.line, "nested deeper than a flat machine is")
+            raise _refused(filename, place, "nested deeper than a flat machine is")
         open_elements[-1].children.append(element)
         open_elements.append(element)
 
     def doctype(*_declared: Any) -> None:
-        raise _refused(
-            filename, parser.CurrentLineNumber, "a document type is not read; take <!DOCTYPE> out"
-        )
+        place = (parser.CurrentLineNumber, parser.CurrentColumnNumber + 1)
+        raise _refused(filename, place, "a document type is not read; take <!DOCTYPE> out")
 
     parser.StartElementHandler = start
     parser.EndElementHandler = lambda _name: open_elements.pop()
@@ -197,14 +199,15 @@ def _parsed(text: str, filename: str) -> _Element:
         parser.Parse(text.encode(), True)
     except expat.ExpatError as error:
         said = expat.ErrorString(error.code)
-        raise _refused(filename, error.lineno, f"this is not XML: {said}; mend it") from error
+        place = (error.lineno, error.offset + 1)
+        raise _refused(filename, place, f"this is not XML: {said}; mend it") from error
     except UnicodeEncodeError as error:
         raise TableError((f"{filename}: holds half of a surrogate pair; mend it",)) from error
     return top.children[0]
 
 
-def _refused(filename: str, line: int, said: str) -> TableError:
-    return TableError((Fault((), said, file=filename, line=line),))
+def _refused(filename: str, place: tuple[int, int], said: str) -> TableError:
+    return TableError((Fault((), said, file=filename, line=place[0], column=place[1]),))
 
 
 class _Reading:
@@ -213,38 +216,36 @@ class _Reading:
     def __init__(self, filename: str) -> None:
         self.filename = filename
         self.faults: list[Fault] = []
-        self.lines: dict[Place, int] = {(): 1}
+        self.places: dict[Place, tuple[int, int]] = {(): (1, 1)}
+        self.states, self.tags, self.members = (
+            ForeignNames("s"),
+            ForeignNames("t"),
+            ForeignNames("m"),
+        )
 
     def table(self, root: _Element) -> Automaton:
         if root.name != f"{SCXML} scxml":
             said = f"the root is {quoted(_local(root.name))}, not scxml of the namespace {SCXML}"
-            raise _refused(self.filename, root.line, said)
+            raise _refused(self.filename, (root.line, root.column), said)
         raw = self._document(root)
         if self.faults:
             self.faults.sort(key=lambda one: (one.line or 0, one.message))
             raise TableError(self.faults)
-        plain, rules = automaton_from(raw, self._located), _ours(root, "rules")
+        plain, rules = table_of(raw, self.places, self.filename), _ours(root, "rules")
         if not rules:
             return plain
+        place = (root.line, root.column)
         try:
-            ruled = automaton_from({**raw, **_sections(rules)}, self._located)
+            ruled = table_of({**raw, **_sections(rules)}, self.places, self.filename)
         except ValueError as error:
-            raise _refused(self.filename, root.line, f"pxp:rules is no JSON: {error}") from None
+            raise _refused(self.filename, place, f"pxp:rules is no JSON: {error}") from None
         if ruled.without_rules().fingerprint != plain.fingerprint:
             said = "pxp:rules are the rules of other rows; take the attribute out, or write it anew"
-            raise _refused(self.filename, root.line, said)
+            raise _refused(self.filename, place, said)
         return ruled
 
-    def _located(self, faults: list[Fault]) -> list[Fault]:
-        return [replace(one, file=self.filename, line=self._line(one.path)) for one in faults]
-
-    def _line(self, at: Place) -> int:
-        while at not in self.lines:
-            at = at[:-1]
-        return self.lines[at]
-
     def _document(self, root: _Element) -> dict[str, Any]:
-        self.lines[()] = root.line
+        self.places[()] = (root.line, root.column)
         states, found, final = list[dict[str, Any]](), list[_Row](), list[str]()
         guards = dict[str, str]()
         for child in root.children:
@@ -252,30 +253,33 @@ class _Reading:
             if local == "guard":
                 guards[child.attributes.get("name", "")] = _prose_of(child, "about")
             elif local:
-                self.lines["states", len(states)] = child.line
+                self.places["states", len(states)] = (child.line, child.column)
                 states.append(self._state(child, found))
                 if local == "final" or _ours(child, "final") == "true":
                     final.append(states[-1]["name"])
         _declare_guards(states, found, guards)
         found = _ordered(found)
         written = rows([row.transition for row in found])
-        self.lines |= {("rows", n): found[at].line for n, (at, _) in enumerate(written)}
+        self.places |= {("rows", n): found[at].start for n, (at, _) in enumerate(written)}
         shown = {key: _prose_of(root, key) for key in ("source", "note", "peer")}
-        name, first = root.attributes.get("name", ""), states[0]["name"] if states else ""
+        stem = re.split(r"[/\\]", self.filename)[-1].partition(".")[0]
+        name, first = root.attributes.get("name", stem), states[0]["name"] if states else ""
+        title = with_names(_prose_of(root, "title") or name, self.states, self.tags, self.members)
+        begins = root.attributes.get("initial", "")
         return {
             "format": 1,
-            "name": name,
-            "title": _prose_of(root, "title") or name,
+            "name": ForeignNames("t", lower=True).of(name),
+            "title": title,
             **{key: text for key, text in shown.items() if text},
-            "initial": root.attributes.get("initial", first),
-            "final": final,
+            "initial": self.states.of(begins) if begins else first,
+            **({"final": final} if final else {}),
             "states": states,
             "rows": [row for _, row in written],
             **({"guards": guards} if guards else {}),
         }
 
     def _state(self, element: _Element, found: list[_Row]) -> dict[str, Any]:
-        name = element.attributes.get("id", "")
+        name = self._state_name(element)
         if "initial" in element.attributes:
             self._fault(
                 element, "a state with a first state inside it; only flat machines are read"
@@ -290,9 +294,14 @@ class _Reading:
             **({"guards": listed} if listed else {}),
         }
 
+    def _state_name(self, element: _Element) -> str:
+        given = element.attributes.get("id", "")
+        return self.states.of(given) if given else ""
+
     def _rows(self, source: str, element: _Element, place: int) -> Iterator[_Row]:
         """What one transition means: a row for each tag that it names."""
-        targets = element.attributes.get("target", source).split()
+        given = element.attributes.get("target", "").split()
+        targets = [self.states.of(one) for one in given] or [source]
         guard = element.attributes.get("cond")
         sent = [child for child in element.children if self._known(child, "send")]
         if guard is not None and not _NAME.fullmatch(guard):
@@ -304,10 +313,12 @@ class _Reading:
         else:
             kind, labels = self._action(element, sent[0] if sent else None)
             row = _number(_ours(element, "row"))
-            partner = _ours(element, "partner") or (self._to(sent[0]) if sent else "")
+            partner = self._to(sent[0]) if sent else ""
+            partner = _ours(element, "partner") or partner
             for label in labels:
                 step = Transition(row or place, source, targets[0], guard, kind, label, partner)
-                yield _Row(step, element.line, row, _number(_ours(element, "place")))
+                start = (element.line, element.column)
+                yield _Row(step, start, row, _number(_ours(element, "place")))
 
     def _action(self, element: _Element, send: _Element | None) -> tuple[Kind, list[str]]:
         """What a transition does, and with which tags or events; none where it is refused."""
@@ -319,17 +330,17 @@ class _Reading:
                 said = f"receives {unlike[0]} and sends {label} at once; put a state between them"
                 self._fault(element, said)
                 return Kind.SEND, []
-            return Kind.SEND, [label] if label else []
+            return Kind.SEND, [self.tags.of(label)] if label else []
         if outside:
-            return Kind.EVENT, [outside]
+            return Kind.EVENT, [self.tags.of(outside)]
         if not events:
             self._fault(element, "neither an event nor a send: a row does one of the two")
         for event in events:
-            if not _NAME.fullmatch(event):
-                said = f"event {quoted(event)}: a tag is letters, digits and _, a letter first"
+            if "*" in event.removesuffix(".*"):
+                said = f"event {quoted(event)}: a row receives one tag; write a row for each"
                 self._fault(element, said)
                 return Kind.RECEIVE, []
-        return Kind.RECEIVE, events
+        return Kind.RECEIVE, [self.tags.of(event.removesuffix(".*")) for event in events]
 
     def _sent(self, element: _Element) -> str:
         """The tag of a send; "" where it is refused."""
@@ -350,7 +361,7 @@ class _Reading:
             said = f"target={quoted(target)}" if target else "sent without a target, to itself"
             told = f'{said}; write target="#_{PEER}" for the peer, or #_NAME for a member'
             self._fault(element, told)
-        return "" if name == PEER else name
+        return "" if name in (PEER, "") else self.members.of(name)
 
     def _known(self, element: _Element, *names: str) -> str:
         """The element's name where it is one of `names`; another of SCXML is a fault."""
@@ -364,15 +375,16 @@ class _Reading:
         return ""
 
     def _fault(self, element: _Element, said: str) -> None:
-        self.faults.append(Fault((), said, file=self.filename, line=element.line))
+        line, column = element.line, element.column
+        self.faults.append(Fault((), said, file=self.filename, line=line, column=column))
 
 
 @dataclass(frozen=True)
 class _Row:
-    """A transition, on which line, and how it says that it is numbered and ordered."""
+    """A transition, where it stands, and how it says that it is numbered and ordered."""
 
     transition: Transition
-    line: int
+    start: tuple[int, int]
     number: int | None
     place: int | None
 

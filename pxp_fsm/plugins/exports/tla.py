@@ -151,8 +151,12 @@ class _Writing:
 
 
 def _quoted(name: str) -> str:
-    """A state or tag as a string: letters, digits and _, which need no escape."""
-    return f'"{name}"'
+    """A state or tag as a string: letters, digits and _, which need no escape.
+
+    Letters beyond ASCII, which TLC need not print, are written by their numbers.
+    """
+    plain = re.sub(r"[^\x00-\x7f]", lambda found: f"_{ord(found[0]):x}_", name)
+    return f'"{plain}"'
 
 
 def _may_change_nothing(command: GuardedCommand) -> bool:

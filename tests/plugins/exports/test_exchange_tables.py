@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 from contextlib import suppress
 from typing import Any
@@ -162,9 +163,9 @@ def test_scxml_of_others_is_read_where_a_table_can_mean_it() -> None:
             "target='http://x'; write target=",
         ),
         ('<send event="bye" target="#_parent"/>', "", "line 4: neither an event nor a send"),
-        ('event="open"', 'event="*"', "line 3: event '*': a tag is letters"),
+        ('event="open"', 'event="*"', "line 3: event '*': a row receives one tag"),
         ('target="Open"', 'target="Opne"', "line 3: unknown state Opne"),
-        ('name="door"', "", "'' is not a valid name"),
+        ('id="Open"', 'id=""', "'' is not a valid name"),
         ("2005/07/scxml", "2005/07/html", "the root is 'scxml', not scxml of the namespace"),
         ('<state id="Open">', '<state id="Open"><onentry/>', "write what is sent at the transit"),
         ("<scxml", "<a><b><c><d><e><f><g>", "nested deeper"),
@@ -173,8 +174,29 @@ def test_scxml_of_others_is_read_where_a_table_can_mean_it() -> None:
 def test_what_a_table_cannot_be_is_refused_with_its_line(old: str, new: str, said: str) -> None:
     with pytest.raises(TableError) as refused:
         from_scxml(FLAT.replace('name="door"', PEER).replace(old, new, 1), "door.scxml")
-    assert said in str(refused.value)
-    assert all(problem.startswith("door.scxml, line ") for problem in refused.value.problems)
+    assert said in re.sub(r", column \d+", "", str(refused.value))
+    assert all(
+        re.match(r"door\.scxml, line \d+, column \d+: ", problem)
+        for problem in refused.value.problems
+    )
+
+
+def test_names_of_others_are_changed_and_kept_in_the_title() -> None:
+    text = (
+        FLAT.replace(' name="door"', "").replace('"open"', '"door.open"').replace("Open", "is-open")
+    )
+    door = from_scxml(text.replace('"close shut"', '"close.*"'), "folder/My door.scxml")
+    assert (door.name, door.title) == (
+        "my_door",
+        "My door (is_open is is-open, door_open is door.open)",
+    )
+    assert [(t.source, t.action, t.target) for t in door.transitions] == [
+        ("Closed", "-door_open", "is_open"),
+        ("Closed", "+bye", "Gone"),
+        ("is_open", "-close", "Closed"),
+    ]
+    endless = from_scxml(FLAT.replace("<final", "<state").replace("tired", "Tired"))
+    assert endless.final == frozenset()
 
 
 PIECES = ("<", ">", "/", '"', "&#0;", "&lt;", "]]>", "<![CDATA[", "<!--", "<?x?>", "state", "id=")

@@ -1,0 +1,139 @@
+"""Reading other tools' text: its syntax by a grammar, its names as ours, its faults with places."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from pxp_fsm.automata.automaton import Automaton
+from pxp_fsm.automata.tables import automaton_from
+from pxp_fsm.errors import Fault, Place, TableError, quoted
+
+if TYPE_CHECKING:
+    from lark import Lark, Token, Tree
+
+MOST = 20_000_000
+"""Characters of a file that is read."""
+
+
+@cache
+def _grammar(name: str) -> Lark:
+    from lark import Lark
+
+    text = resources.files(__package__).joinpath(f"{name}.lark").read_text("utf-8")
+    return Lark(text, parser="lalr", propagate_positions=True)
+
+
+def parsed(grammar: str, text: str, filename: str, words: Mapping[str, str]) -> Tree[Token]:
+    """The syntax tree of `text` by one of our grammars; `words` are its terminals for people.
+
+    Raises `TableError` with line and column of what cannot be read, and what was expected there.
+    """
+    from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+
+    if len(text) > MOST:
+        raise TableError((f"{filename}: has more than {MOST:,} characters",))
+    try:
+        return _grammar(grammar).parse(text)
+    except UnexpectedToken as error:
+        end = error.token.type == "$END"
+        expected, met = error.accepts or set(), "the end" if end else quoted(str(error.token), 30)
+        line, column = error.line, error.column
+        if end:
+            line, column = text.count("\n") + 1, len(text) - text.rfind("\n")
+    except UnexpectedCharacters as error:
+        expected, line, column = error.allowed or set(), error.line, error.column
+        met = quoted(text[error.pos_in_stream : (error.pos_in_stream or 0) + 1])
+    except UnexpectedInput as error:
+        expected, line, column, met = set(), error.line, error.column, "this"
+    shown = {words.get(one) or _literal(grammar, one) for one in expected}
+    listed = ", ".join(sorted(shown)) or "nothing more"
+    said = f"{met} cannot stand here; expected: {listed}"
+    raise TableError((Fault((), said, file=filename, line=line, column=column),))
+
+
+def _literal(grammar: str, name: str) -> str:
+    """A terminal as it is written."""
+    found = next((one for one in _grammar(grammar).terminals if one.name == name), None)
+    return name if found is None else str(found.pattern.value)
+
+
+class ForeignNames:
+    """Names of another tool as names of ours: letters, digits and _, a letter first; of a table's
+    name (`lower`) lower-case ones of ASCII.
+
+    Each name stays the same wherever it stands; two never become one. `changed` says which were
+    changed.
+    """
+
+    def __init__(self, first: str, *, lower: bool = False) -> None:
+        self._first = first
+        self._lower = lower
+        self._names: dict[str, str] = {}
+        self._taken: set[str] = set()
+
+    def of(self, name: str) -> str:
+        """The name that stands for `name`."""
+        if name not in self._names:
+            plain = unicodedata.normalize("NFKD", name.lower()) if self._lower else name
+            if self._lower:
+                plain = plain.encode("ascii", "ignore").decode()
+            plain = re.sub(r"\W+", "_", unicodedata.normalize("NFC", plain)) or "_"
+            if not re.match(r"[^\W\d_]", plain) or not plain.isidentifier():
+                plain = self._first + re.sub(r"[^A-Za-z0-9_]", "_", plain)
+            plain = plain[:56]
+            found, number = plain, 1
+            while found in self._taken:
+                number += 1
+                found = f"{plain}_{number}"
+            self._taken.add(found)
+            self._names[name] = found
+        return self._names[name]
+
+    @property
+    def changed(self) -> dict[str, str]:
+        """Our names by theirs, where they differ."""
+        return {theirs: ours for theirs, ours in self._names.items() if theirs != ours}
+
+
+def with_names(title: str, *names: ForeignNames) -> str:
+    """A title that keeps which names were changed."""
+    changed = {theirs: ours for one in names for theirs, ours in one.changed.items()}
+    if not changed:
+        return title
+    listed = ", ".join(f"{ours} is {theirs}" for theirs, ours in changed.items())
+    return f"{title} ({listed})"
+
+
+def table_of(
+    raw: dict[str, Any], places: Mapping[Place, tuple[int, int]], filename: str
+) -> Automaton:
+    """The automaton of a document; `places` are lines and columns of its parts in the file.
+
+    Raises `TableError` with every fault.
+    """
+    return automaton_from(raw, located(places, filename))
+
+
+def located(
+    places: Mapping[Place, tuple[int, int]], filename: str
+) -> Callable[[Iterable[Fault]], list[Fault]]:
+    """What gives each fault the file, line and column of the nearest part that has one."""
+
+    def found(faults: Iterable[Fault]) -> list[Fault]:
+        return [_located(one, places, filename) for one in faults]
+
+    return found
+
+
+def _located(fault: Fault, places: Mapping[Place, tuple[int, int]], filename: str) -> Fault:
+    at = fault.path
+    while at and at not in places:
+        at = at[:-1]
+    line, column = places.get(at, (1, 1))
+    return replace(fault, file=filename, line=line, column=column)
