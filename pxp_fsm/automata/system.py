@@ -80,7 +80,7 @@ class System:
         if form is not None and form.reads_system:
             text = text_of(Path(str(alone)), "a system", error=TableError)
             read: System = registry.load(form.read)(text, str(alone))
-            return read.over(over or SYNCHRONOUS)
+            return read if over is None else read.over(over)
         if len(tables) == 1 and is_system_file(tables[0]):
             return system_in(read_system(str(tables[0])), over)
         members, files = [], list[Path | None]()

@@ -268,7 +268,10 @@ def read_system(path: str | Path) -> SystemFile:
         system = registry.load(form.read)(text, str(path))
         lines = tuple(MemberLine(one.name, "", automaton=one.automaton) for one in system.members)
         name = Path(path).stem
-        return SystemFile(name=name, title=name, members=lines, path=str(path), text=text)
+        over = system.channel
+        return SystemFile(
+            name=name, title=name, channel=over, members=lines, path=str(path), text=text
+        )
     raw = read(text, str(path), error=TableError)
     if "rows" in raw and "members" not in raw:
         said = "this is a table of one member; write a system file with [[members]] that name it"

@@ -174,3 +174,10 @@ def test_verdicts_are_those_of_scribble() -> None:
     assert unlike == {"Choice08.scr", "Choice09.scr", "Test03.scr"}
     unfair = [one for one in found if one.fair and not one.accepted and not one.expected]
     assert len(unfair) == sum("/unfair/" in one.path for one in found) == 10
+
+
+def test_a_protocol_is_loaded_as_the_system_that_it_is() -> None:
+    system = pxp.System.load(REVIEW)
+    assert system.channel.name == "fifo:1"
+    assert system.fingerprint == load(REVIEW).fingerprint
+    assert pxp.System.load(REVIEW, channel="fifo:2").channel.name == "fifo:2"
