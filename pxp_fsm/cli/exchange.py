@@ -27,12 +27,16 @@ from pxp_fsm.experiments.summary import contents
 def tables(request: options.ExportTables) -> None:
     """Write tables in the format that is asked for."""
     what, output = request.what, request.output
+    written = tuple(dict.fromkeys((*exports.of_tables(), *exports.of_systems())))
     if output is None and request.form is None:
-        named = ", ".join((*exports.of_tables(), *exports.of_systems()))
-        raise UsageError(f"{what[0]} is a table, which requires --format: {named}")
+        raise UsageError(f"{what[0]} is a table, which requires --format: {', '.join(written)}")
+    if request.form in exports.formats() and request.form not in written:
+        told = f"{request.form} is only read; tables are written as {', '.join(written)}"
+        raise UsageError(told, "form")
     endings = dict[str, str]()
-    for name, one in exports.formats().items():
-        endings.setdefault(one.ending, name)  # of two formats with one ending, --format tells
+    for name in written:
+        # Of two formats with one ending, --format tells.
+        endings.setdefault(exports.formats()[name].ending, name)
     endings[".gv"] = "dot"
     form = _format(output, request.form, endings)
     if form in OF_RUNS:

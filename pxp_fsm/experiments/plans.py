@@ -624,6 +624,7 @@ def _prompts_beside(values: Mapping[str, Any]) -> Path | None:
 def check_plan(plan: Plan) -> None:
     """Raise `UsageError`, with its field, where a value of the plan cannot be one."""
     options.check_types(plan)
+    plan.rules()  # says of n and k what they mean
     options.check_ranges(plan)
     plan.talks()
     if plan.subject is not None and re.fullmatch(SUBJECT, plan.subject) is None:

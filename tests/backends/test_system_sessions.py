@@ -92,12 +92,12 @@ def test_what_goes_out_comes_in_exactly(database: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ("UPDATE events SET partner = 'c' WHERE number = 1", "event 1"),
+        ("UPDATE events SET partner = 'elsewhere' WHERE number = 1", "event 1"),
         ("UPDATE events SET created = '' WHERE number = 2", "event 2"),
         ("DELETE FROM events WHERE number = 2", "event 2"),
         ("UPDATE members SET description = 'somebody else'", "under which conditions"),
         ("UPDATE sessions SET channel = 'fifo:1'", "under which conditions"),
-        ("UPDATE sessions SET channel = ''", "members beside its two agents"),
+        ("UPDATE sessions SET channel = ''", "under which conditions"),
         ("UPDATE texts SET text = 'null' WHERE text LIKE '{%states%'", "a table"),
     ],
 )

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from proofs.core.limits import Effort
 from proofs.systems import System
-from pxp_fsm.analysis.exports import formats
+from pxp_fsm.analysis.exports import formats, of_systems, of_tables
 from pxp_fsm.automata.tables import builtin, load_automaton
 from pxp_fsm.cli.main import commands
 
@@ -55,7 +55,7 @@ def pxp(*arguments: str) -> Result:
     return CliRunner().invoke(commands, arguments)
 
 
-@pytest.mark.parametrize("form", sorted(formats()))
+@pytest.mark.parametrize("form", sorted({*of_tables(), *of_systems()}))
 def test_every_format_is_written_under_a_name_of_its_own_and_never_over_a_file(form: str) -> None:
     done = pxp("export", "pxp", "--format", form)
     assert done.exit_code == 0, done.output
@@ -65,6 +65,14 @@ def test_every_format_is_written_under_a_name_of_its_own_and_never_over_a_file(f
     again = pxp("export", "pxp", "--format", form)
     assert (again.exit_code, "already exists" in again.output) == (2, True)
     assert Path(name).read_bytes() == before
+
+
+def test_a_format_that_is_only_read_is_named_with_those_that_are_written() -> None:
+    reading = [name for name in formats() if name not in {*of_tables(), *of_systems()}]
+    for form in reading:
+        done = pxp("export", "pxp", "--format", form)
+        assert done.exit_code == 2
+        assert f"{form} is only read; tables are written as toml, json" in done.output
 
 
 @pytest.mark.parametrize("ending", [".toml", ".json"])

@@ -26,9 +26,9 @@ def written(folder: Path, text: str, name: str = "e.toml") -> Path:
 
 def test_the_schema_has_every_key_of_a_plan() -> None:
     schema = files.EXPERIMENT.schema()
-    parts = (schema, schema["properties"]["agents"], schema["properties"]["learning"])
+    parts = [schema, *(schema["properties"][key] for key in ("agents", "panel", "learning"))]
     keys = {key for part in parts for key in part["properties"]}
-    named = {"keep": "learn"}
+    named = {"keep": "learn", "rules": "added"}
     assert {named.get(key, key) for key in keys} >= {one.name for one in fields(Plan)}
     assert all("description" in schema["properties"][key] for key in schema["properties"])
 

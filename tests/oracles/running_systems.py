@@ -122,7 +122,7 @@ class RunningSystem:
                     heard = self._fired(here, other, receives(row.label, name))
                 if heard is not None:
                     yield Exchange(name, partner, row.label), moved.moved(other, heard.target)
-            elif self._ever_receives(other, row.label, name):
+            elif self._may_be_sent(other, row, name):
                 link, tags = (member, other), here.buffer((member, other))
                 channel = self._channel.of(name, partner)
                 if len(tags) < channel.capacity:
@@ -157,6 +157,11 @@ class RunningSystem:
                 after = after if row is None else after.moved(member, row.target)
             if any(rows):
                 yield External(label), after
+
+    def _may_be_sent(self, member: int, row: Transition, sender: str) -> bool:
+        """What names nobody is sent to those who ever receive it; of two, to the other."""
+        named = row.partner or len(self._names) == 2
+        return bool(named) or self._ever_receives(member, row.label, sender)
 
     def _ever_receives(self, member: int, tag: str, sender: str) -> bool:
         machine = self._machines[member]

@@ -34,7 +34,7 @@ def test_without_any_extra_tasks_are_listed_and_refused_in_words(
 @pytest.mark.parametrize(
     ("command", "says"),
     [
-        ("run dragon", "drug (retrosynthesis of drug molecules), rad (findings"),
+        ("run dragon", "drug (retrosynthesis of drug molecules), labels (labels of your own"),
         ("language srtong", "strong:human (human: sent at least one tag, and only RATIFY"),
     ],
 )
@@ -45,4 +45,6 @@ def test_names_in_errors_come_with_meanings(command: str, says: str, tmp_path: P
 
 
 def test_all_tasks_are_listed(tmp_path: Path) -> None:
-    assert {"animals", "drug", "rad"} == {row["name"] for row in listed("tasks", tmp_path)}
+    assert {"animals", "drug", "labels", "rad"} == {
+        row["name"] for row in listed("tasks", tmp_path)
+    }

@@ -9,8 +9,8 @@ import pytest
 import pxp_fsm as pxp
 from tests.house.test_face import check_example, check_room
 
-NAMES = ["language", "odds"]
-ROOMS = ["conformance", "drug", "exports", "networks", "rad", "scribble", "studies"]
+NAMES = ["Panel", "language", "odds"]
+ROOMS = ["conformance", "drug", "exports", "networks", "panels", "rad", "scribble", "studies"]
 
 
 def test_the_names_that_plug_ins_add_are_these() -> None:

@@ -18,7 +18,7 @@ from tests.backends.postgresql_servers import fresh_schema, running
 from tests.simulation.lab import Lab
 from tests.simulation.person import GONE, LEFT
 
-PERSON, FORGETFUL, LOSING = 11, 14, 17
+PERSON, FORGETFUL, LOSING = 11, 14, 90
 """Labs whose person is gone at times, leaves in mid-sentence; whose disk fails at a call."""
 
 if TYPE_CHECKING:

@@ -33,7 +33,8 @@ def test_a_hostile_scxml_file_is_refused_with_its_line_and_nothing_is_written() 
     bomb = "<!DOCTYPE s [<!ENTITY a 'aaaa'><!ENTITY b '&a;&a;&a;'>]>\n<scxml>&b;</scxml>"
     Path("bomb.scxml").write_text(bomb, "utf-8")
     done = pxp("import", "bomb.scxml")
-    assert (done.exit_code, "bomb.scxml, line 1: a document type" in done.output) == (2, True)
+    assert done.exit_code == 2
+    assert "bomb.scxml, line 1, column 13: a document type" in done.output
     Path("large.scxml").write_text("<scxml>" + " " * 1_000_001, "utf-8")
     done = pxp("import", "large.scxml")
     assert (done.exit_code, "a table has at most 1,000,000" in done.output) == (2, True)
