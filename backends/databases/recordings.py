@@ -62,9 +62,10 @@ class RecordedClasses(NamedTuple):
 class RecordedSession(NamedTuple):
     """A session without its texts; a tuple, for there may be a hundred thousand.
 
-    `agents` are name and description of initiator and responder; `unsent` was judged for a message
-    that is not stored; `classes` are of initiator and responder. Of these and of `two_way`, what
-    was not asked for is empty.
+    `turns` says how the agents of a panel take turns, of which `agents` has the first two; it is
+    empty where two agents talk. `agents` are name and description of initiator and responder;
+    `unsent` was judged for a message that is not stored; `classes` are of initiator and responder.
+    Of these and of `two_way`, what was not asked for is empty.
     """
 
     session: str
@@ -78,6 +79,7 @@ class RecordedSession(NamedTuple):
     fingerprint: str
     assumptions: str
     ending: str | None
+    turns: str
     agents: tuple[tuple[str, str], tuple[str, str]]
     messages: tuple[RecordedMessage, ...]
     unsent: tuple[RecordedJudgement, ...]
@@ -107,7 +109,8 @@ class Details(Enum):
 _SESSIONS = text(
     """
     SELECT session, repetition, position, instance, protocol, n, k, automaton, fingerprint,
-           assumptions, ending, initiator, initiator_description, responder, responder_description
+           assumptions, ending, faults, initiator, initiator_description,
+           responder, responder_description
     FROM sessions WHERE run = :run ORDER BY repetition, position
     """
 )

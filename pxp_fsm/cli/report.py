@@ -14,7 +14,7 @@ from pxp_fsm.cli.options import results as options
 from pxp_fsm.cli.presentation.text import console, printable
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments import comparison, files, outcomes, summary
-from pxp_fsm.experiments.plan_data import run_title
+from pxp_fsm.experiments.plan_data import check_no_panel, run_title
 from pxp_fsm.experiments.reports.write import left_out, write
 
 
@@ -47,8 +47,11 @@ def compare(request: options.CompareRuns) -> None:
     if names[0] == names[1]:
         raise UsageError(f"both names are the run {printable(names[0])}; give two different runs")
     with SqlBlackboard(request.database, create=False) as board:
+        records = [board.run(name) for name in names]
+        for record in records:
+            check_no_panel(record, "a comparison")
         left, right = (outcomes.outcomes_of(board, name) for name in names)
-        titles = [run_title(board.run(name)) for name in names]
+        titles = [run_title(record) for record in records]
     found = outcomes.compare(left, right)
     remarks = comparison.comparison_lines(left, right, found)
     if request.as_json:

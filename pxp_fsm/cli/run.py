@@ -294,6 +294,7 @@ def _task(request: options.RunTask, source: RunOrigin) -> tuple[Begun, TaskScree
     }
     for opening in openings.values():
         _see_the_person(opening.plan)
+        _check_monitors(monitors, opening.plan)
         monitors.of(opening.plan.rules())
 
     def new(board: SqlBlackboard) -> Iterator[tuple[str, Run[Any]]]:
@@ -391,6 +392,13 @@ def _see_the_person(plan: plans.Plan) -> None:
         )
 
 
+def _check_monitors(monitors: Monitors, plan: plans.Plan) -> None:
+    """Raise `UsageError` where there are formulas over sessions of more than two agents."""
+    if monitors.formulas and plan.agents is not None and plan.agents > 2:
+        told = f"formulas are of sessions of two agents, and a panel has {plan.agents}"
+        raise UsageError(told, "monitors")
+
+
 class TaskScreen:
     """What is shown of the runs of a task: how far they are, then Table 1."""
 
@@ -400,6 +408,7 @@ class TaskScreen:
         self._finished: dict[str, printed.FinishedRun] = {}
 
     def announce(self, run: Run[TaskOpening], board: SqlBlackboard, *, again: bool) -> None:
+        _check_monitors(self._monitors, run.opening.plan)
         rules = run.opening.plan.rules()
         printed.announce(run, board, self._request.output, self._request.verbose, again)
         for line in foregone(self._monitors, rules):
@@ -429,7 +438,8 @@ class TaskScreen:
         except OSError as error:
             raise _unwritable(output, error) from error
         found = outcomes_of(board, run.name)
-        self._finished[setting] = printed.FinishedRun(run, statistics, found, left, told)
+        directed = () if run.opening.plan.agents is None else board.directions(run.name)
+        self._finished[setting] = printed.FinishedRun(run, statistics, found, left, told, directed)
 
     def conclude(self, board: SqlBlackboard, database: str) -> None:
         printed.conclude(self._finished, board, database, self._request.verbose)

@@ -37,6 +37,8 @@ from pxp_fsm.cli.options import show as options
 from pxp_fsm.cli.presentation.text import console, printable
 from pxp_fsm.errors import NotThere, counted
 from pxp_fsm.experiments.drawings import check_table
+from pxp_fsm.experiments.plan_data import agents_of
+from pxp_fsm.experiments.summary import as_rich, directions
 from pxp_fsm.protocol.decisions import category
 from pxp_fsm.protocol.intelligibility import DEFINITIONS, holds_for, two_way
 from pxp_fsm.protocol.messages import NOTHING, Message
@@ -112,6 +114,14 @@ def _list(board: SqlBlackboard, name: str | None, request: _Listing) -> None:
         click.echo(json.dumps(rows, indent=1))
     else:
         list_all(board, name, request.limit, request.skip)
+        if name is not None and _is_of_a_panel(board, name):
+            console().print(as_rich(directions(board, name)))
+
+
+def _is_of_a_panel(board: SqlBlackboard, run: str) -> bool:
+    if agents_of(board.run(run)) is not None:
+        return True
+    return any(len(one.agents) > 2 and not one.channel for one in board.sessions(run, limit=1))
 
 
 _Listing = options.ShowDatabase | options.ShowRun

@@ -25,7 +25,13 @@ from pxp_fsm import defaults
 from pxp_fsm.errors import DataError, NoAnswer, UsageError, quoted
 from pxp_fsm.experiments import members
 from pxp_fsm.experiments.members import Opened, Roles
-from pxp_fsm.experiments.plan_data import data_fingerprint, gate_of, read_plan, stored_plan
+from pxp_fsm.experiments.plan_data import (
+    check_no_panel,
+    data_fingerprint,
+    gate_of,
+    read_plan,
+    stored_plan,
+)
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.reports.tallies import CurvePoint, over_repetitions
 from pxp_fsm.experiments.runs import together
@@ -243,9 +249,11 @@ def of_run(board: SqlBlackboard, run: str, settings: Settings, opened: Opened) -
     """The examination of `run`, whose models `opened` opens; nothing is asked yet.
 
     Raises `NotThere` where there is no such run, `DataError` where its data have changed, and
-    `UsageError` where nothing can be measured, or another machine than the run's would be asked.
+    `UsageError` where nothing can be measured, another machine than the run's would be asked, or
+    the run is of a panel.
     """
     record = board.run(run)
+    check_no_panel(record, "the accuracy on test data")
     plan = stored_plan(record)
     task, data = read_plan(plan)
     if data_fingerprint(plan, data) != record.data_fingerprint:

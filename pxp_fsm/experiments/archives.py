@@ -34,7 +34,12 @@ from pxp_fsm.experiments import summary
 from pxp_fsm.experiments.drawings import chosen_runs
 from pxp_fsm.experiments.members import prompts_text_of_plan
 from pxp_fsm.experiments.outcomes import estimates, outcomes_of
-from pxp_fsm.experiments.plan_data import data_fingerprint, read_plan, stored_plan
+from pxp_fsm.experiments.plan_data import (
+    data_fingerprint,
+    panel_problem,
+    read_plan,
+    stored_plan,
+)
 from pxp_fsm.experiments.reports import write as reports
 from pxp_fsm.experiments.statistics import statistics_of
 from pxp_fsm.experiments.summary import contents
@@ -81,6 +86,10 @@ def write_archive(
     if path.suffix != SUFFIX:
         raise UsageError(f"{path}: the name of an archive must end in {SUFFIX}", "output")
     records = chosen_runs(board, runs, "to archive")
+    for record in records:
+        problem = panel_problem(record, "an archive with its tables")
+        if problem is not None:
+            raise UsageError(f"{problem}; pxp export {record.run} writes the sessions alone")
     marks = [board.read(partial(mark_of, run=one.run)) for one in records]
     files: dict[str, bytes] = {"README.txt": _README.format(version=__version__).encode()}
     told = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
@@ -70,6 +71,14 @@ def directions(board: SqlBlackboard, run: str, about: str = "") -> Sheet:
     )
     headings = ("tags sent by", "sessions", "one-way", "strong", "ultra-strong")
     return Sheet(f"Intelligibility by direction{about}", headings, rows)
+
+
+def directions_csv(sheet: Sheet) -> str:
+    """A table of `directions` as CSV: sender, receiver, numbers."""
+    written = io.StringIO()
+    table = csv.writer(written, lineterminator="\n")
+    table.writerows((sheet.headings, *sheet.rows))
+    return written.getvalue()
 
 
 def table1(statistics: Statistics, columns: Sequence[Published]) -> Sheet:
@@ -195,7 +204,7 @@ def remarks(run: Run[TaskOpening], statistics: Statistics, board: SqlBlackboard)
     )
     lines = [f"Tags sent: {tags}", *run.opening.notes]
     if run.opening.plan.goes_without_model:
-        if run.opening.task.learned is not None:
+        if run.opening.task.learned is not None and run.opening.plan.agents is None:
             lines += run.opening.task.learned(run.opening.data, _recorded(board, run))
         lines += run.opening.task.accuracy(run.opening.data)
     return lines
@@ -205,7 +214,16 @@ def endings_of(
     run: Run[TaskOpening], statistics: Statistics, board: SqlBlackboard
 ) -> Iterator[str]:
     """How sessions of `run` ended, and by which faults."""
-    each = (f"{ending or 'not over'} {number}" for ending, number in statistics.endings.items())
+    many: Mapping[str | None, int] = statistics.endings
+    if run.opening.plan.stop is not None:  # the verdict that ended a session is its cause
+        names = {one.strip().partition(":")[0] for one in run.opening.plan.stop.split(",")}
+        many = Counter(
+            f"{one.ending} ({one.cause})"
+            if (one.cause or "").partition(":")[0] in names
+            else one.ending
+            for one in board.sessions(run.name)
+        )
+    each = (f"{ending or 'not over'} {number}" for ending, number in many.items())
     yield f"Sessions ended: {', '.join(each)}"
     failed = sum(statistics.endings[ending] for ending in FAULTS)
     if failed:
@@ -232,10 +250,14 @@ def write_artifacts(
     """
     columns = compared(run)
     stem = _stem(run, board, folder)
-    texts = {
-        ".md": as_markdown(table1(statistics, columns)),
-        ".csv": as_csv(statistics, columns, estimates(outcomes_of(board, run.name))),
-    }
+    if run.opening.plan.agents is None:
+        texts = {
+            ".md": as_markdown(table1(statistics, columns)),
+            ".csv": as_csv(statistics, columns, estimates(outcomes_of(board, run.name))),
+        }
+    else:
+        sheet = directions(board, run.name)
+        texts = {".md": as_markdown(sheet), ".csv": directions_csv(sheet)}
     left = []
     for suffix, written in texts.items():
         path = folder / f"{stem}-table{suffix}"

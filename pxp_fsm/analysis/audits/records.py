@@ -107,6 +107,7 @@ def _last(word: Word, agent: str) -> str:
 
 
 _UNREADABLE = "the tables or actions stored with it cannot be read; see pxp verify"
+_OF_A_PANEL = "they are of panels, and the audit is of two agents; see pxp show"
 _DETAILS = (Details.PAIRS, Details.CLASSES, Details.TWO_WAY)
 _CLASSES = [f"{name}:{role}" for role in "mh" for name in RecordedClasses._fields]
 _DERIVED = re.compile(r"(?:^|.* )guards=derived(?:, never revises)? MATCH=.*", re.DOTALL)
@@ -224,6 +225,9 @@ def _recordings(board: SqlBlackboard, run: str) -> Iterator[_Stored]:
         key = session.protocol, session.n, session.k, session.automaton, session.fingerprint
         if key not in known:
             known[key] = _protocol(*key)
+        if session.turns:
+            yield _Stored(_of_two(session), session.instance, _OF_A_PANEL)
+            continue
         numbers = [message.number for message in session.messages]
         gap = numbers != list(range(1, len(numbers) + 1))
         subject = "messages of it are missing; see pxp verify" if gap else known[key]

@@ -35,18 +35,38 @@ from pxp_fsm.sessions.session import Session
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A run that is over: its results, the files that it wrote, the lines of its monitors."""
+    """A run that is over: its results, the files that it wrote, the lines of its monitors.
+
+    `directions` are of a panel, as `SqlBlackboard.directions` gives them.
+    """
 
     run: Run[TaskOpening]
     statistics: Statistics
     outcomes: Outcomes
     left: Sequence[tuple[str, Path]]
     monitored: Sequence[str]
+    directions: Sequence[tuple[str, str, int, int, int, int]] = ()
 
 
 def document(setting: str, one: FinishedRun) -> dict[str, Any]:
-    """A run that is over, as JSON has it: counts of Table 1 with their intervals, and the files."""
-    estimated = estimates(one.outcomes)
+    """A run that is over, as JSON has it: counts of Table 1 with their intervals, and the files.
+
+    Of a panel there are no classes of a machine and a human: its table has those of each direction.
+    """
+    of_two = one.run.opening.plan.agents is None
+    estimated = estimates(one.outcomes) if of_two else {}
+    directions = {
+        "directions": [
+            dict(
+                zip(
+                    ("from", "to", "sessions", "one-way", "strong", "ultra-strong"),
+                    row,
+                    strict=True,
+                )
+            )
+            for row in one.directions
+        ]
+    }
     return {
         "run": one.run.name,
         "task": one.run.opening.plan.task,
@@ -62,6 +82,7 @@ def document(setting: str, one: FinishedRun) -> dict[str, Any]:
             }
             for name, estimate in estimated.items()
         },
+        **({} if of_two else directions),
         "monitored": list(one.monitored),
         "files": {what: str(path) for what, path in one.left},
     }
@@ -205,8 +226,9 @@ def conclude(
     _places([*finished.values()], board, verbose)
     names = [each.run.name for each in finished.values()]
     session = ["show", f"{names[0]}/{_first(finished)}"]
-    look = ["compare", names[0], names[-1]] if others else session
-    said = "Compare them" if others else "Look at a session"
+    comparable = others and one.run.opening.plan.agents is None
+    look = ["compare", names[0], names[-1]] if comparable else session
+    said = "Compare them" if comparable else "Look at a session"
     click.echo(f"{said}: {shlex.join([program(), *look, '--database', database])}")
 
 
@@ -276,10 +298,12 @@ def _two_way(finished: Mapping[str, FinishedRun]) -> str:
 
 def _details(one: FinishedRun, board: SqlBlackboard) -> None:
     """Intervals, the effect of order, and what else a reader may want to know of a run."""
-    if one.outcomes.classes:
+    lines = [f"Run {one.run.name}:"]
+    of_two = one.run.opening.plan.agents is None
+    if of_two and one.outcomes.classes:
         console().print(summary.as_rich(comparison.estimate_sheet(one.outcomes)))
-    lines = [f"Run {one.run.name}:", *comparison.explanation(one.outcomes)]
-    if one.run.opening.carries:
+        lines += comparison.explanation(one.outcomes)
+    if of_two and one.run.opening.carries:
         lines += comparison.order_lines(one.outcomes, one.run.opening.plan.seed)
     for line in [*lines, *summary.remarks(one.run, one.statistics, board)]:
         paragraph(line)
@@ -316,6 +340,8 @@ def _coverage(run: Run[TaskOpening], folder: Path, verbose: bool) -> Iterator[st
     """
     opening = run.opening
     if opening.plan.agents is not None:
+        if members.alike(opening.plan, opening.task):
+            yield "The machines begin alike; they differ by what they are told"
         yield "Proved is what two agents do; pxp help panels says what of it holds of several"
         return
     rules = opening.plan.rules()

@@ -36,7 +36,7 @@ from pxp_fsm.experiments.comparison import (
 from pxp_fsm.experiments.drawings import chosen_runs
 from pxp_fsm.experiments.members import prompts_of_plan
 from pxp_fsm.experiments.outcomes import compare
-from pxp_fsm.experiments.plan_data import WITHOUT_PLAN, stored_deviations
+from pxp_fsm.experiments.plan_data import WITHOUT_PLAN, panel_problem, stored_deviations
 from pxp_fsm.experiments.reports import figures
 from pxp_fsm.experiments.reports.contents import REPLAYED, RunReport, gather
 from pxp_fsm.experiments.reports.conversations import ReportedTalk, conversation
@@ -653,7 +653,7 @@ def write(
     figures: Path | None = None,
     source: str | None = None,
 ) -> tuple[Sequence[RunReport], Sequence[Path]]:
-    """Report `runs` as `path` and files beside it; none: those with a plan or of a system.
+    """Report `runs` as `path` and files beside it; none: those of two with a plan, or of a system.
 
     Every figure is also written into the folder `figures`, as SVG and PDF. `source` says where the
     sessions are from; else it is the database's name.
@@ -713,16 +713,16 @@ def left_out(board: SqlBlackboard, runs: Sequence[str]) -> tuple[str, ...]:
 
 
 def _reasons(board: SqlBlackboard, records: Sequence[RunRecord]) -> Iterator[str]:
-    for one in records:
-        if not _is_reported(board, one):
-            yield f"run {one.run} {WITHOUT_PLAN[one.task]}"
+    return filter(None, (_reason(board, one) for one in records))
 
 
-def _is_reported(board: SqlBlackboard, record: RunRecord) -> bool:
-    """Whether a run has a plan, or sessions of a system."""
+def _reason(board: SqlBlackboard, record: RunRecord) -> str | None:
+    """Why a run is not reported: it is of a panel, or has no plan and no sessions of a system."""
     if record.task not in WITHOUT_PLAN:
-        return True
-    return any(session.channel for session in board.sessions(record.run, limit=1))
+        return panel_problem(record, "a report")
+    if any(session.channel for session in board.sessions(record.run, limit=1)):
+        return None
+    return f"run {record.run} {WITHOUT_PLAN[record.task]}"
 
 
 def _records(board: SqlBlackboard, runs: Sequence[str]) -> Sequence[RunRecord]:
@@ -731,7 +731,7 @@ def _records(board: SqlBlackboard, runs: Sequence[str]) -> Sequence[RunRecord]:
         for why in _reasons(board, found):
             raise UsageError(why)
         return found
-    reported = [record for record in found if _is_reported(board, record)]
+    reported = [record for record in found if _reason(board, record) is None]
     if not reported:
         raise NotThere(f"{board.shown} has no run to report: {'; '.join(_reasons(board, found))}")
     return reported

@@ -205,17 +205,23 @@ def _number(text: str, what: str) -> int:
 def recorded(database: str, run: str | None = None) -> Language:
     """The tag sequences of recorded sessions that the protocol ended, of `run` or of all runs.
 
-    The initiator is m, the responder h. Raises `NotThere` where there is no such run.
+    The initiator is m, the responder h. Sessions of panels are left out. Raises `NotThere` where
+    there is no such run, and `UsageError` where the run is of a panel.
     """
     with open_recordings(database) as found:
         board = found.board
         runs = [board.run(run)] if run is not None else board.runs()
-        words = {
-            word_of((sent.sender == session.initiator, sent.tag) for sent in session.messages)
-            for record in runs
-            for session in recorded_sessions(board, record.run)
-            if session.ending in CONCLUDED
-        }
+        words = set[Word]()
+        for record in runs:
+            for session in recorded_sessions(board, record.run):
+                if session.turns and run is not None:
+                    raise UsageError(
+                        f"run {quoted(run)} is of a panel of several agents, and a tag sequence is "
+                        f"of two; pxp show SESSION shows what each agent sent"
+                    )
+                if session.ending in CONCLUDED and not session.turns:
+                    sent = ((one.sender == session.initiator, one.tag) for one in session.messages)
+                    words.add(word_of(sent))
         title = f"recorded in {board.shown}" + (f", {run}" if run is not None else "")
     return of_words(title, words)
 

@@ -1,0 +1,128 @@
+"""Commands on runs of panels: tables by direction, and refusals of what is of two agents."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from tests import command_line
+
+TABLE = Path(__file__).parents[3] / "examples" / "labels"
+PANEL, PAIR = "labels-1", "labels-2"
+LABELS = ("run", "labels", "--data", str(TABLE), "--instances", "2")
+DIRECTIONS = [f"{a} to {b}" for a in ("m1", "m2", "m3") for b in ("m1", "m2", "m3") if a != b]
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A folder with a run of a panel and one of two about the same; what the panel's printed."""
+    folder = tmp_path_factory.mktemp("panels")
+    panel = command_line.pxp(
+        *LABELS, "--agents", "3", "--set", "panel.stop=consensus", "-v", cwd=folder
+    )
+    pair = command_line.pxp(*LABELS, cwd=folder)
+    assert (panel.returncode, pair.returncode) == (0, 0), panel.stderr + pair.stderr
+    return folder, panel.stdout
+
+
+def test_what_a_run_prints_is_of_its_machines_alone(ran: tuple[Path, str]) -> None:
+    said = ran[1]
+    assert "Sessions ended: finished (consensus) 2" in said
+    assert "The machines begin alike" in said
+    assert "human" not in said
+
+
+def test_the_files_of_a_run_have_its_directions(ran: tuple[Path, str]) -> None:
+    runs = ran[0] / "runs"
+    page = (runs / f"{PANEL}-table.md").read_text()
+    assert page.startswith("# Intelligibility by direction")
+    assert all(f"| {each} | 2 |" in page for each in DIRECTIONS)
+    with (runs / f"{PANEL}-table.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["tags sent by"] for row in rows] == DIRECTIONS
+
+
+def test_the_list_of_a_run_ends_with_its_directions(ran: tuple[Path, str]) -> None:
+    folder, _ = ran
+    assert "m3 to m1" in command_line.pxp("show", PANEL, cwd=folder).stdout
+    assert "direction" not in command_line.pxp("show", PAIR, cwd=folder).stdout
+
+
+def test_a_run_as_json_has_directions_and_no_classes(tmp_path: Path) -> None:
+    done = command_line.pxp(*LABELS, "--agents", "3", "--json", cwd=tmp_path)
+    (document,) = json.loads(done.stdout)
+    assert document["classes"] == {}
+    assert [f"{row['from']} to {row['to']}" for row in document["directions"]] == DIRECTIONS
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("report", "runs/blackboard.sqlite", PANEL),
+        ("report", "runs/blackboard.sqlite", PANEL, "--no-test-set"),
+        ("export", PANEL, "-o", "p.zip"),
+        ("test", PANEL),
+        ("compare", PANEL, PAIR),
+        ("compare", PAIR, PANEL),
+    ],
+)
+def test_what_is_of_a_machine_and_a_human_is_refused(
+    ran: tuple[Path, str], command: tuple[str, ...]
+) -> None:
+    done = command_line.pxp(*command, cwd=ran[0])
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert f"run {PANEL} is of a panel of 3 agents" in done.stderr
+    assert f"pxp show {PANEL}" in done.stderr
+    assert not (ran[0] / "p.zip").exists()
+
+
+def test_a_report_of_all_runs_leaves_panels_out_and_says_so(ran: tuple[Path, str]) -> None:
+    folder, _ = ran
+    done = command_line.pxp("report", "-o", "all.html", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert f"Left out: run {PANEL} is of a panel" in done.stderr
+    document = json.loads((folder / "all.json").read_text())
+    assert [one["run"] for one in document["runs"]] == [PAIR]
+
+
+def test_the_sessions_of_a_panel_are_exported_and_imported(ran: tuple[Path, str]) -> None:
+    folder, _ = ran
+    for command in (
+        ("export", PANEL, "-o", "p.jsonl"),
+        ("import", "p.jsonl", "--database", "other.sqlite"),
+        ("verify", "other.sqlite"),
+    ):
+        done = command_line.pxp(*command, cwd=folder)
+        assert done.returncode == 0, done.stderr
+
+
+def test_an_audit_counts_sessions_of_panels_as_not_audited(ran: tuple[Path, str]) -> None:
+    done = command_line.pxp("audit", cwd=ran[0])
+    assert done.returncode == 0
+    assert "2  not audited: they are of panels" in done.stdout
+    assert "0  possible for no correct agents" in done.stdout
+    assert "impossible" not in done.stdout
+
+
+def test_a_language_is_of_sessions_of_two(ran: tuple[Path, str]) -> None:
+    folder, _ = ran
+
+    def counted(*of: str) -> list[str]:
+        done = command_line.pxp("language", "runs/blackboard.sqlite", *of, cwd=folder)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.splitlines()[1:]
+
+    assert counted() == counted("--run", PAIR)
+    refused = command_line.pxp("language", "runs/blackboard.sqlite", "--run", PANEL, cwd=folder)
+    assert refused.returncode == 2
+    assert f"run '{PANEL}' is of a panel" in refused.stderr
+
+
+def test_a_panel_is_not_monitored(tmp_path: Path) -> None:
+    done = command_line.pxp(*LABELS, "--agents", "3", "--monitor", "F h.RATIFY", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "a panel has 3" in done.stderr
