@@ -382,9 +382,7 @@ class TaskOpening:
             past.members = seated
         board, stored = TracedBoard(around.board), slot.stored
         session = Session(
-            self._subject
-            if stored is None or stored.run == around.run or stored.faults
-            else rules_of(stored),
+            self._followed(stored, around),
             seated,
             instance=self._rows(slot.repetition)[slot.position - 1].instance,
             name=slot.session,
@@ -406,6 +404,17 @@ class TaskOpening:
         if self.carries:
             for name, episode in session.episodes().items():
                 past.episodes[name] = (*past.episodes.get(name, ()), episode)
+
+    def _followed(self, stored: SessionRecord | None, around: Surroundings) -> Any:
+        """What a session follows; one before a forked one keeps to the plan of its own run.
+
+        A rule that the fork adds, such as an agent left out after a message, is not of those.
+        """
+        if stored is None or stored.run == around.run:
+            return self._subject
+        if stored.faults:
+            return stored_plan(around.board.run(stored.run)).talks()
+        return rules_of(stored)
 
     def record(self, session: Session, slot: Slot) -> SessionRecord:
         run = slot.session.rsplit("/", 2)[0]

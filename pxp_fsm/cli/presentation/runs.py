@@ -169,8 +169,10 @@ def _expected(run: Run[TaskOpening], board: SqlBlackboard) -> str:
 
 def _first(finished: Mapping[str, FinishedRun]) -> str:
     """The place of the first session of the first run."""
-    unit = next(next(iter(finished.values())).run.units())
-    return f"{unit.repetition}/{unit.first}"
+    run = next(iter(finished.values())).run
+    unit = next(run.units())
+    forked = run.opening.origin is not None  # the last of its unit, whose others are not its own
+    return f"{unit.repetition}/{unit.last if forked else unit.first}"
 
 
 def _learning(run: Run[TaskOpening]) -> str:

@@ -122,6 +122,17 @@ def test_a_language_is_of_sessions_of_two(ran: tuple[Path, str]) -> None:
     assert f"run '{PANEL}' is of a panel" in refused.stderr
 
 
+def test_a_later_session_is_forked_without_an_agent_and_shown(tmp_path: Path) -> None:
+    command_line.pxp(*LABELS, "--agents", "3", cwd=tmp_path)
+    rules = ("--set", "panel.rules=without:m2@3")
+    fork = command_line.pxp("run", "labels", f"{PANEL}/1/2@3", *rules, cwd=tmp_path)
+    assert fork.returncode == 0, fork.stderr
+    look = fork.stdout.splitlines()[-1].partition("pxp show ")[2].split()
+    shown = command_line.pxp("show", *look, cwd=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    assert f"{PANEL}/1/2, from message 3" in shown.stdout
+
+
 def test_a_panel_is_not_monitored(tmp_path: Path) -> None:
     done = command_line.pxp(*LABELS, "--agents", "3", "--monitor", "F h.RATIFY", cwd=tmp_path)
     assert done.returncode == 2

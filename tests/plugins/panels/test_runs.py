@@ -33,6 +33,21 @@ def test_a_task_runs_among_three_machines_and_is_forked_without_one() -> None:
         assert all("m2" not in (one.sender, one.receiver) for one in later)
 
 
+@pytest.mark.parametrize("added", ["without:m2@5", "skip:5"])
+def test_a_later_session_is_forked_and_those_before_it_keep_their_rules(added: str) -> None:
+    plan = pxp.Plan("drug", agents=3, instances="3")
+    with pxp.open_blackboard(":memory:") as board:
+        run = pxp.run(plan, board)
+        *_, third = board.sessions(run.name)
+        fork = runs.fork(Origin(third.session, 5), board, {"added": added})
+        fork.execute()
+        (forked,) = board.sessions(fork.name)
+        assert forked.position == 3
+        assert forked.ending is not None
+        said, before = (board.session(one.session).history for one in (forked, third))
+        assert [one.tag for one in said[:5]] == [one.tag for one in before[:5]]
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
