@@ -20,7 +20,7 @@ from pxp_fsm.analysis.monitoring import Monitors, listened, not_monitored
 from pxp_fsm.automata.actions import Exchange, External, SystemAction
 from pxp_fsm.automata.system import Member, System
 from pxp_fsm.automata.tables import builtin
-from pxp_fsm.errors import Refused
+from pxp_fsm.errors import Refused, UsageError
 from pxp_fsm.experiments.drawings import check_table, rules_of
 from pxp_fsm.sessions.policy import CLOSE
 from pxp_fsm.web.subjects import subject_of
@@ -63,7 +63,7 @@ class Recording:
     the session as it was when it was last read.
 
     Raises `NotThere` where there is no such session, `UsageError` where its table was another one,
-    or a formula cannot be read.
+    it is of a panel, or a formula cannot be read.
     """
 
     def __init__(self, name: str, database: str, formulas: Sequence[str] = ()) -> None:
@@ -73,6 +73,10 @@ class Recording:
         self._monitors = Monitors(formulas)
         stored = self._board.session(name)
         self._record = stored.record
+        if stored.record.faults and not stored.record.channel:
+            told = f"session {name} is of a panel, and the explorer shows sessions of two agents"
+            self._board.dispose()
+            raise UsageError(f"{told} and of systems; pxp show {name} and pxp draw {name} show it")
         self._system = _system_of(stored)
         self._composition = Composition(self._system)
         record = stored.record
