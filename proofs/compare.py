@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from proofs.check import Results
 from proofs.core.explore import TooLarge
@@ -13,8 +13,9 @@ from proofs.refinement.behaviour import ActionGraph, behaviour_of
 from proofs.refinement.relations import TITLES, TRACES, Refinement
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.system import System
-from pxp_fsm.automata.system_files import is_system_file
+from pxp_fsm.automata.system_files import is_system_file, read_system
 from pxp_fsm.automata.tables import load_automaton
+from pxp_fsm.automata.unfolding import as_decided
 from pxp_fsm.errors import UsageError, quoted, unknown_name
 
 
@@ -25,6 +26,7 @@ def compare(
     hide: Iterable[str] = (),
     limit: int | None = None,
     memory: int | None = None,
+    parameters: Mapping[str, object] | None = None,
 ) -> Results:
     """Compare two tables, or two systems: what `pxp compare` prints, result by result.
 
@@ -33,6 +35,9 @@ def compare(
     to hold; without names all are decided, and only `trace-inclusion` has to. Actions that fit a
     pattern in `hide`, in which `*` is any text, are observed by nobody. Systems are explored up to
     `limit` states and `memory` MB.
+
+    Where rules of the tables have parameters, `parameters` give them, before those of a system
+    file; without them every choice is compared, whoever decides.
 
     >>> import pxp_fsm as pxp
     >>> for result in pxp.compare("pxp", "pxp_hang_up", "trace-inclusion", "strong-bisimilarity"):
@@ -46,7 +51,15 @@ def compare(
     for name in relations:
         if name not in TITLES:
             raise unknown_name("relation", name, TITLES)
-    subjects = _subject(first), _subject(second)
+    given = dict(parameters or {})
+    one, other = (_subject(each, given) for each in (first, second))
+    known = {name for _, names in (one, other) for name in names}
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        there = ", ".join(sorted(known)) or "none"
+        said = f"neither counts with a parameter {unknown[0]}; there are: {there}"
+        raise UsageError(said, "parameters")
+    subjects = one[0], other[0]
     patterns = (hide,) if isinstance(hide, str) else tuple(hide)
     effort = Effort(
         UNLIMITED if limit is None else limit, half_of_memory() if memory is None else memory
@@ -54,14 +67,26 @@ def compare(
     return Results(_compared(subjects, relations, patterns, effort))
 
 
-def _subject(given: System | Automaton | str) -> System | Automaton:
+def _subject(
+    given: System | Automaton | str, parameters: Mapping[str, object]
+) -> tuple[System | Automaton, Collection[str]]:
+    """The table or the system by its rules, where their parameters are known, and their names."""
+    own: Mapping[str, object] = {}
     if isinstance(given, System | Automaton):
-        return given
-    if not isinstance(given, str):
+        subject = given
+    elif not isinstance(given, str):
         raise UsageError(
             f"compare takes a System, an automaton, or its name or file, not {quoted(given)}"
         )
-    return System.load(given) if is_system_file(given) else load_automaton(given)
+    elif is_system_file(given):
+        subject, own = System.load(given), read_system(given).parameters
+    else:
+        subject = load_automaton(given)
+    known = {one.name for table in _tables(subject) for one in table.rules.parameters}
+    values = {**own, **{name: value for name, value in parameters.items() if name in known}}
+    if isinstance(subject, System):
+        return subject.as_decided(values), known
+    return as_decided(subject, values), known
 
 
 def _compared(
@@ -100,13 +125,15 @@ def _told(hidden: Sequence[str]) -> Sequence[str]:
     return [f"{pattern} hidden" for pattern in hidden] or ["nothing hidden"]
 
 
+def _tables(subject: System | Automaton) -> Sequence[Automaton]:
+    if isinstance(subject, Automaton):
+        return [subject]
+    return [member.automaton for member in subject.members]
+
+
 def _decided(subjects: Sequence[System | Automaton]) -> Sequence[str]:
     """That rules are not looked at, where a table has some: every choice is compared."""
-    tables = [
-        table
-        for one in subjects
-        for table in ([one] if isinstance(one, Automaton) else [m.automaton for m in one.members])
-    ]
+    tables = [table for one in subjects for table in _tables(one)]
     return ["whoever decides"] if any(table != table.without_rules() for table in tables) else []
 
 

@@ -130,9 +130,8 @@ class SystemSubjects:
         """What is checked of the tables, with free guards."""
         request = replace(request, channels=request.channels or _channels_of(request))
         system, properties = _system(request)
-        given = _given(request)
-        if given:
-            system = system.with_parameters(given)
+        if request.certificate is None:
+            system = system.as_decided(_given(request))
         unbounded = UNBOUNDED in request.channels
         channels = [text for text in dict.fromkeys(request.channels) if text != UNBOUNDED]
         if unbounded:
@@ -204,15 +203,11 @@ def _system(request: Request) -> tuple[System, tuple[Property, ...]]:
 
 
 def _given(request: Request) -> dict[str, object]:
-    """The parameters of the request; without a certificate, those of the system file before them.
-
-    A certificate is of every decision, whatever the rules say.
-    """
+    """The parameters of the system file, and those of the request, which count before them."""
     found = dict[str, object]()
-    if request.certificate is None:
-        for one in request.subjects:
-            if is_system_file(one):
-                found |= read_system(one).parameters
+    for one in request.subjects:
+        if is_system_file(one):
+            found |= read_system(one).parameters
     return found | (parameters_in(request.parameters) if request.parameters else {})
 
 
@@ -272,6 +267,12 @@ def _reduction(name: str | None) -> Reduction | None:
 def _certified(request: Request, answers: Iterator[Result]) -> Iterator[Answer]:
     """The results, with the certificate of those that hold; what it has not is UNKNOWN."""
     found, channels = list[Result](), request.channels
+    if request.parameters:
+        raise UsageError(
+            "a certificate is of every decision, whatever the rules say: leave the parameters out, "
+            "or state a claim, which is proved for all parameters (pxp help proofs)",
+            "certificate",
+        )
     if len(channels) > 1 or request.reduction is not None:
         raise UsageError(
             "a certificate is of one channel and of every state; give one channel, no reduction",

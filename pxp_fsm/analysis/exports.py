@@ -8,12 +8,13 @@ from functools import cache
 from pathlib import Path
 
 from proofs.logic import parse
+from proofs.subjects import UNBOUNDED
 from proofs.systems import Composition, System
 from pxp_fsm import registry
 from pxp_fsm.artifacts import file_name, write_atomically
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.serialization import to_toml
-from pxp_fsm.automata.tables import load_automaton
+from pxp_fsm.automata.tables import format_of, load_automaton
 from pxp_fsm.diagrams import render, state_diagram
 from pxp_fsm.errors import UsageError
 from pxp_fsm.registry import Format
@@ -113,11 +114,22 @@ def import_system(path: Path, folder: Path | None) -> tuple[Path, ...]:
     document["format"] = 1
     document["name"] = LOWER.sub("_", f"s_{path.stem}".lower())[:64]
     document["title"] = path.stem
+    document["channel"] = f"{UNBOUNDED}:1" if is_unbounded(path) else system.channel.name
     for member_line in members:
         document.setdefault("members", tomlkit.aot()).append(tomlkit.item(member_line))
     files[target / "system.toml"] = tomlkit.dumps(document)
     target.mkdir(exist_ok=True)
     return _written(files)
+
+
+def is_unbounded(path: Path) -> bool:
+    """Whether what a file of another tool sends waits in channels without a bound.
+
+    Members are run over bounded ones: the system file that is made of it has FIFO channels of one
+    message, and `--channel fifo` asks about every capacity.
+    """
+    form = format_of(path)
+    return form is not None and form.channel == UNBOUNDED
 
 
 LOWER = re.compile("[^a-z0-9_]+")

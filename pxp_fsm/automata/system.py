@@ -20,7 +20,7 @@ from pxp_fsm.automata.soundness import UNRECEIVED, check_peers
 from pxp_fsm.automata.system_files import SystemFile, in_table, is_system_file, read_system
 from pxp_fsm.automata.table_files import name_problem
 from pxp_fsm.automata.tables import format_of, load_automaton, table_called
-from pxp_fsm.automata.unfolding import unfolded
+from pxp_fsm.automata.unfolding import as_decided, unfolded
 from pxp_fsm.documents import located, text_of
 from pxp_fsm.errors import Fault, TableError, UsageError
 
@@ -142,6 +142,13 @@ class System:
         """
         counts = any(one.automaton.counts for one in self.members)
         return self.with_parameters(given) if counts or given else self
+
+    def as_decided(self, given: Mapping[str, object] = MappingProxyType({})) -> System:
+        """By its rules where `given`; else each table as `unfolding.as_decided` has it."""
+        if given:
+            return self.with_parameters(given)
+        members = (replace(one, automaton=as_decided(one.automaton, {})) for one in self.members)
+        return replace(self, members=tuple(members))
 
     def __post_init__(self) -> None:
         if not isinstance(self.members, tuple) or not all(

@@ -44,6 +44,22 @@ def unfolded(automaton: Automaton, parameters: Mapping[str, object]) -> Automato
     return _unfolded(automaton, automaton.rules.arguments(parameters))
 
 
+def as_decided(automaton: Automaton, given: Mapping[str, object]) -> Automaton:
+    """The table by its rules where their parameters are known, or there are none.
+
+    Otherwise, and where it cannot be unfolded without parameters, the table itself: whoever decides
+    there, all that can happen is more than what the rules allow.
+    """
+    if not automaton.counts or (automaton.rules.parameters and not given):
+        return automaton
+    try:
+        return unfolded(automaton, given)
+    except UsageError:
+        if given:
+            raise
+        return automaton
+
+
 @lru_cache(maxsize=64)
 def _unfolded(automaton: Automaton, given: Values) -> Automaton:
     """The same for values that were checked: each has the type that its parameter declares."""

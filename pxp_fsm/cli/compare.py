@@ -6,6 +6,7 @@ import click
 
 from proofs.compare import compare
 from proofs.core.results import table
+from proofs.subjects import parameters_in
 from pxp_fsm.cli.options import results as options
 from pxp_fsm.cli.presentation import results
 from pxp_fsm.cli.presentation.text import printable
@@ -21,6 +22,7 @@ def tables(request: options.CompareTables) -> int:
             hide=request.hide,
             limit=request.limit,
             memory=request.memory,
+            parameters=parameters_in(request.parameters) if request.parameters else {},
         )
     )
     if request.as_json:

@@ -120,6 +120,8 @@ def import_(request: options.ImportOptions) -> None:
     if path.is_file() and is_system_file(path):
         for file in exports.import_system(path, output):
             click.echo(f"Imported: {file}")
+        if exports.is_unbounded(path):
+            click.echo(f"It runs over fifo:1; of every capacity: pxp check {file} --channel fifo")
         return
     if path.is_file() and path.suffix in exports.endings_read():
         table, target = exports.import_table(path, output)

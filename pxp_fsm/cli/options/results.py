@@ -87,6 +87,13 @@ class CompareTables:
         (),
         metavar="PATTERN",
     )
+    parameters: tuple[str, ...] = option(
+        "Let the rules of the tables decide and count, with these parameters (n=4,k=2), before "
+        "those of a system file; without them, whoever decides; repeatable.",
+        (),
+        name="with",
+        metavar="NAME=VALUE",
+    )
     limit: int | None = option(
         "Explore at most so many states of a system; beyond, the verdict is UNKNOWN.",
         None,

@@ -128,12 +128,16 @@ class _Reading:
         if not rows:
             self._fault(machine.start, "a machine without rows does nothing; leave it out")
         theirs = self.theirs[number]
+        # An automaton is at its end where it has nothing to do (Lange and Yoshida 2019, section 2).
+        left = {row["from"] for row in rows}
+        ends = [name for name in order if name not in left]
         title = f"Machine {number}" + ("" if theirs == f"m{number}" else f", {theirs}")
         return {
             "format": 1,
             "name": self.tables.of(theirs),
             "title": with_names(title, states, self.tags),
             "initial": first,
+            **({"final": ends} if ends else {}),
             "states": [{"name": name} for name in order],
             "rows": rows,
         }, places

@@ -168,7 +168,7 @@ def test_a_table_comes_back_from_aldebaran_up_to_names(table: Automaton) -> None
 
 @st.composite
 def endless_systems(draw: st.DrawFn) -> System:
-    """Two to four members without end states, whose rows name their partners."""
+    """Two to four members that end where they have no rows; rows name their partners."""
     names = ["a", "b_1", "C", "d"][: draw(st.integers(2, 4))]
     members = []
     for name in names:
@@ -192,7 +192,9 @@ def endless_systems(draw: st.DrawFn) -> System:
             {"from": source, "to": draw(states), key: tag, "partner": partner}
             for source, key, partner, tag in rows
         ]
-        members.append(Member(name, pxp.build_automaton(f"t{name.lower()}", drawn)))
+        ends = sorted({row["to"] for row in drawn} - {row["from"] for row in drawn})
+        table = pxp.build_automaton(f"t{name.lower()}", drawn, final=ends)
+        members.append(Member(name, table))
     return System(tuple(members))
 
 
