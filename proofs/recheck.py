@@ -2236,8 +2236,14 @@ def main(certificate: Any, *tables: str) -> bool:
 if __name__ == "__main__":
     if __spec__ is not None:  # as a module it would run the package around it first
         sys.exit(f"run it by its path: python -I -S {__file__} CERTIFICATE.json TABLE.toml...")
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
     try:
         first, *others = (Path(name).read_text("utf-8") for name in sys.argv[1:])
         sys.exit(not main(read(first), *others))
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        sys.exit(f"{__doc__}\nThese cannot be checked: {type(error).__name__}: {error}")
+    except OSError as error:
+        sys.exit(f"These cannot be checked: {error.filename} cannot be read: {error.strerror}")
+    except KeyError as error:
+        sys.exit(f"These cannot be checked: KeyError: {error} is missing, or is no name here")
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        sys.exit(f"These cannot be checked: {type(error).__name__}: {error}")

@@ -94,9 +94,15 @@ def certify_system(
     >>> "no-orphan-message" in certificate.claims
     True
 
-    Raises `NotCertified` where there are more states than `effort` allows or `MOST_STATES`, where
-    there is no capacity that is exhaustive, and where the independent checker does not agree.
+    Raises `NotCertified` for a system with parameters, where there are more states than `effort`
+    allows or `MOST_STATES`, where there is no capacity that is exhaustive, and where the
+    independent checker does not agree.
     """
+    if any(member.automaton.unfolding for member in system.members):
+        raise NotCertified(
+            "a certificate is of every decision, whatever the rules say: certify the system "
+            "without parameters, or state a claim, which is proved for all (pxp help proofs)"
+        )
     results = tuple(results)
     held = [one for one in results if one.status is Status.HOLDS]
     unbounded = any(one.assumptions == ANY_CAPACITY for one in results)

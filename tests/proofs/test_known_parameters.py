@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
 
 import pxp_fsm as pxp
+from proofs import recheck
+from proofs.claims.system_certificates import NotCertified
 from proofs.core.results import Status
 from tests import command_line
 
@@ -105,3 +109,16 @@ def test_a_certificate_of_every_decision_takes_no_parameters() -> None:
     assert done.returncode == 2
     assert "a certificate is of every decision" in done.stderr
     assert not Path("c.json").exists()
+    system = pxp.System.load("open.toml", "base.toml")
+    with pytest.raises(NotCertified, match="certify the system without parameters"):
+        pxp.proofs.certify_system(system.with_parameters({"most": 1}))
+
+
+def test_the_checker_names_what_it_cannot_read() -> None:
+    Path("none.json").write_text("{}", "utf-8")
+    for name, said in (("none.json", "'format' is missing"), ("c.json", "c.json cannot be read")):
+        command = [sys.executable, "-I", "-S", recheck.__file__, name, "base.toml"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 1
+        assert done.stderr.startswith("These cannot be checked: ")
+        assert said in done.stderr
