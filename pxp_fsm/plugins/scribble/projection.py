@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -96,31 +96,38 @@ class LocalView:
         partition = refined(Labelled(Interpreter(), offsets, targets, labels))
         return {node: int(partition.class_of[place]) for node, place in places.items()}
 
-    def problems(self) -> Iterator[str]:
-        """Why the role cannot know what to do."""
+    def problems(self) -> Iterator[tuple[Position | None, str]]:
+        """Why the role cannot know what to do, and where the first message that it is about is."""
+        for heads, said in self._problems():
+            met = {(head.kind, head.partner, head.operator) for head in heads}
+            yield min((at for at, *head in self._sendings() if (*head,) in met), default=None), said
+
+    def _sendings(self) -> Iterator[tuple[Position, Kind, str, str]]:
+        """The messages of the role: each with its place."""
+        for one in self.flow.messages():
+            if one.sender == self.role:
+                yield one.at, Kind.SEND, one.receiver, one.signature.operator
+            elif one.receiver == self.role:
+                yield one.at, Kind.RECEIVE, one.sender, one.signature.operator
+
+    def _problems(self) -> Iterator[tuple[Iterable[Head], str]]:
         for heads, ended in self.positions.values():
             sending = [head for head in heads if head.kind is Kind.SEND]
             receiving = [head for head in heads if head.kind is Kind.RECEIVE]
             senders = sorted({head.partner for head in receiving})
             if sending and receiving:
-                yield (
-                    f"{self.role} cannot know whether to send {_listed(sending)} or to receive "
-                    f"{_listed(receiving)}"
-                )
+                said = f"send {_listed(sending)} or to receive {_listed(receiving)}"
+                yield heads, f"{self.role} cannot know whether to {said}"
             elif ended and heads:
-                yield (
-                    f"{self.role} cannot know whether it is over or "
-                    f"{_listed([*sending, *receiving])} follows"
-                )
+                said = f"it is over or {_listed([*sending, *receiving])} follows"
+                yield heads, f"{self.role} cannot know whether {said}"
             elif len(senders) > 1:
-                yield (
-                    f"{self.role} learns of one choice from {' or '.join(senders)}; let one role "
-                    "tell it in every branch"
-                )
+                said = f"learns of one choice from {' or '.join(senders)}"
+                yield receiving, f"{self.role} {said}; let one role tell it in every branch"
             else:
                 yield from self._alike(heads)
 
-    def _alike(self, heads: frozenset[Head]) -> Iterator[str]:
+    def _alike(self, heads: frozenset[Head]) -> Iterator[tuple[Iterable[Head], str]]:
         """Messages that stand for two branches that go on differently."""
         after: dict[tuple[Kind, str, str], set[int]] = {}
         for kind, partner, operator, node in heads:
@@ -128,9 +135,11 @@ class LocalView:
         for (kind, partner, operator), classes in after.items():
             if len(classes) > 1:
                 way = "to" if kind is Kind.SEND else "from"
+                alike = [head for head in heads if head[:3] == (kind, partner, operator)]
                 yield (
+                    alike,
                     f"{self.role} cannot tell two branches apart that both begin with "
-                    f"{operator}() {way} {partner}; use two messages"
+                    f"{operator}() {way} {partner}; use two messages",
                 )
 
     def table(
@@ -183,9 +192,9 @@ def _listed(heads: Sequence[Head]) -> str:
 
 
 def faults_of_roles(filename: str, views: Sequence[LocalView], at: Position) -> list[Fault]:
-    """Why some role cannot be projected."""
-    said = dict.fromkeys(problem for view in views for problem in view.problems())
-    return [fault_at(filename, at, problem) for problem in said]
+    """Why some role cannot be projected; `at` is where the protocol begins."""
+    found = dict.fromkeys(problem for view in views for problem in view.problems())
+    return [fault_at(filename, place or at, said) for place, said in found]
 
 
 def payloads_of(flow: ProtocolGraph, types: Mapping[str, str], tags: TagNames) -> dict[str, Any]:

@@ -112,6 +112,12 @@ def test_what_is_no_protocol_is_refused_with_its_place(body: str, fault: str) ->
         read(protocol(body), "p.scr")
 
 
+def test_a_role_that_cannot_know_is_told_where_its_messages_are() -> None:
+    body = "choice at A {\n 1() from A to B;\n 1() from B to C;\n} or {\n 2() from A to B;\n}"
+    with pytest.raises(TableError, match=r"p\.scr, line 3, column 2: C cannot know whether it is"):
+        read(protocol(body), "p.scr")
+
+
 def test_who_may_starve_is_said_beside_the_verdict() -> None:
     body = """
         rec X { choice at A { 1() from A to B; 1() from A to C; }
