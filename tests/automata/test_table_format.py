@@ -120,7 +120,8 @@ SCALARS = st.one_of(
     st.none(),
     st.booleans(),
     st.integers(-1, 2),
-    st.floats(),
+    # For a schema 1.0 is a whole number, for the loader it is none (tested by itself).
+    st.floats().filter(lambda number: not number.is_integer()),
     st.sampled_from([*NAMES, *KEYS]),
     st.text(max_size=8),
 )

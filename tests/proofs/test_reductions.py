@@ -70,7 +70,7 @@ def statuses(found: dict[str, Verdict]) -> dict[str, Status]:
 
 @pytest.mark.parametrize(
     ("seeds", "least_met"),
-    [(range(60), 8), pytest.param(range(60, 220), 20, marks=pytest.mark.deep)],
+    [(range(60), 8), pytest.param(range(60, 240), 20, marks=pytest.mark.deep)],
     ids=["few", "many"],
 )
 def test_symmetry_changes_no_verdict(seeds: range, least_met: int) -> None:
