@@ -132,6 +132,38 @@ def test_without_parameters_whoever_decides() -> None:
     assert pxp.check(free, "AF (client@DONE | client@GAVE_UP)")[0].status is Status.FAILS
 
 
+def test_a_table_without_its_rules_has_the_same_rows() -> None:
+    table = parse_automaton(RETRY)
+    free = table.without_rules()
+    rows = [[(r.source, r.action, r.target) for r in one.transitions] for one in (table, free)]
+    assert rows[0] == rows[1]
+    assert table.counts
+    assert not free.counts
+    assert free.fingerprint != table.fingerprint
+    assert free.without_rules() is free
+
+
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        ("least = 1", "line 6: no table of the system has a parameter least; there are: most"),
+        ("most = -1", "line 6: most "),
+        ("most = true", "line 6: most "),
+    ],
+)
+def test_parameters_of_a_system_file_are_those_of_its_tables(
+    given: str, fault: str, tmp_path: Path
+) -> None:
+    (tmp_path / "client.toml").write_text(RETRY, "utf-8")
+    (tmp_path / "server.toml").write_text(SERVER, "utf-8")
+    members = 'members = [{ name = "c", table = "client.toml" }, '
+    members += '{ name = "s", table = "server.toml" }]'
+    text = f'format = 1\nname = "pair"\ntitle = "A pair"\n{members}\n[parameters]\n{given}\n'
+    (tmp_path / "pair.toml").write_text(text, "utf-8")
+    with pytest.raises(TableError, match=fault):
+        System.load(tmp_path / "pair.toml")
+
+
 def test_the_command_takes_parameters(tmp_path: Path) -> None:
     client, server = tmp_path / "client.toml", tmp_path / "server.toml"
     client.write_text(RETRY)

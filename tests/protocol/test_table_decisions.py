@@ -163,6 +163,7 @@ def test_a_session_follows_the_rules_of_its_table() -> None:
         ('j = "j + 1"', 'j = "j + 2"', "registers that follow from the last two tags"),
         ("last == RATIFY", "stop", "registers that follow from the last two tags"),
         ("[parameters.n]", "[parameters.m]\nmin = 1\n\n[parameters.n]", "the parameters n and k"),
+        ("[oracles.agree]", "[oracles.sure]\n\n[oracles.agree]", "oracles that are relations"),
     ],
 )
 def test_a_variant_whose_rules_need_more_is_run_as_a_system(

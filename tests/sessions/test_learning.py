@@ -148,6 +148,13 @@ def test_a_refused_revision_leaves_the_lesson_and_a_refused_context_takes_it_bac
     assert pupils[Gated.CONTEXT].lessons == 0
 
 
+def test_a_last_lesson_is_kept_where_only_revisions_are_gated() -> None:
+    for gated, lessons in ((Gated.REVISION, 3), (Gated.CONTEXT, 2)):
+        pupil = Pupil()
+        now(session(pupil, Gate(Keep.BETTER, gated, ROWS), Interact(6, 9), ListBoard()).run())
+        assert pupil.lessons == lessons
+
+
 def test_a_refused_message_is_not_in_the_context_that_a_model_is_shown() -> None:
     """Its answer, which repeats the one before, leaves with it: the two still alternate."""
     reader, board = Reader(gain=0), ListBoard()

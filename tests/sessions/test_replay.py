@@ -9,8 +9,9 @@ import pytest
 from guards import ChanceGuards
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import Refused
+from pxp_fsm.protocol.messages import Answer, Message
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
-from pxp_fsm.sessions.replay import trace
+from pxp_fsm.sessions.replay import conversations, trace
 from tests.proofs.text_tables import table
 from tests.sessions.agents import agent, run
 
@@ -63,3 +64,22 @@ def test_a_message_that_the_automaton_does_not_allow_is_refused() -> None:
     ):
         with pytest.raises(Refused, match=rf"^message 2 of s: {name} .*{does} HELLO$"):
             trace(builtin("interact"), [first, replace(second, tag="HELLO")], name, over=False)
+
+
+def test_conversations_of_several_agents_are_told_apart_and_an_init_begins_anew() -> None:
+    said = Answer("y", "e")
+    sent = [
+        "a INIT b",
+        "a INIT c",
+        "b REFUTE a",
+        "c REFUTE a",
+        "a REFUTE b",
+        "b INIT a",
+        "a RATIFY b",
+    ]
+    messages = [
+        Message("s", number, sender, tag, said, receiver)
+        for number, (sender, tag, receiver) in enumerate(map(str.split, sent), 1)
+    ]
+    found = [[message.number for message in one] for one in conversations(messages)]
+    assert found == [[1, 3, 5], [2, 4], [6, 7]]
