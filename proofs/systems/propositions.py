@@ -261,7 +261,8 @@ def _of_values(automaton: Automaton) -> Iterator[tuple[str, list[str]]]:
     Numbers are compared with all numbers that a register has, and with the parameters.
     """
     held = {state.name: dict(state.values) for state in automaton.states if state.base}
-    for base in dict.fromkeys(state.base for state in automaton.states if state.base):
+    made = automaton.unfolding
+    for base in () if made is None else [state.name for state in made.table.states]:
         yield f"@{base}", [state.name for state in automaton.states if state.base == base]
     names = dict.fromkeys(name for values in held.values() for name in values)
     for name in names:

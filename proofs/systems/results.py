@@ -507,7 +507,7 @@ class _About:
             system.name,
             name,
             title,
-            f"free guards, {self.composition.channel.name}{under}{self._reduced}",
+            f"{system.decides}, {self.composition.channel.name}{under}{self._reduced}",
             verdict,
             expected,
             time.perf_counter() - started,

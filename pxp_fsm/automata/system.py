@@ -172,8 +172,17 @@ class System:
 
     @property
     def can_end(self) -> bool:
-        """Whether every member has an end state."""
-        return all(member.automaton.final for member in self.members)
+        """Whether every member has an end state, as its table is written: with parameters, whether
+        it can be reached is what is to be found out.
+        """
+        made = ((one.automaton, one.automaton.unfolding) for one in self.members)
+        return all((table if of is None else of.table).final for table, of in made)
+
+    @property
+    def decides(self) -> str:
+        """Who decides, in the words of results: rules where tables are unfolded, or anybody."""
+        unfolded_ones = any(one.automaton.unfolding for one in self.members)
+        return "by rules" if unfolded_ones else "free guards"
 
     @property
     def name(self) -> str:

@@ -122,3 +122,17 @@ def test_the_checker_names_what_it_cannot_read() -> None:
         assert done.returncode == 1
         assert done.stderr.startswith("These cannot be checked: ")
         assert said in done.stderr
+
+
+def test_an_end_that_rules_never_let_a_member_reach_is_not_reachable() -> None:
+    """A state of the table is asked about, and has to be reached, whether rules ever let it be."""
+    never = Path("three.toml").read_text("utf-8").replace("tries == 3", "tries > 3")
+    never = never.replace('final = ["OK", "FAILED"]', 'final = ["FAILED"]')
+    Path("never.toml").write_text(never, "utf-8")
+    system = pxp.System.load("never.toml", "base.toml")
+    found = {one.name: one for one in pxp.check(system)}
+    assert found["end-reachable-from-everywhere"].status is Status.FAILS
+    assert found["end-reachable-from-everywhere"].assumptions == "by rules, sync"
+    assert pxp.check(system, "G !sensor@FAILED")[0].status is Status.HOLDS
+    done = command("check", "never.toml", "base.toml", "--termination")
+    assert done.returncode == 1, done.stderr
