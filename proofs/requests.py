@@ -11,6 +11,38 @@ from pxp_fsm.automata.system_files import Property
 from pxp_fsm.options import option
 
 
+def parameters_option() -> Any:
+    """With which parameters rules decide."""
+    return option(
+        "Let the rules of the tables decide and count, with these parameters (n=4,k=2), before "
+        "those of a system file; without them, whoever decides; repeatable.",
+        (),
+        name="with",
+        metavar="NAME=VALUE",
+    )
+
+
+def limit_option() -> Any:
+    """How many states are explored."""
+    return option(
+        "Explore at most so many states of a system; beyond, the verdict is UNKNOWN.",
+        None,
+        metavar="STATES",
+        least=1,
+    )
+
+
+def memory_option() -> Any:
+    """How much memory an exploration may take."""
+    return option(
+        "Explore a system until the process uses this memory; beyond, the verdict is UNKNOWN.",
+        None,
+        metavar="MB",
+        default="half of what there is",
+        least=1,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """What to check; without `subjects` both built-in protocols.
@@ -90,26 +122,9 @@ class Request:
         name="channel",
         metavar="CHANNEL",
     )
-    parameters: tuple[str, ...] = option(
-        "Let the rules of the TABLEs decide and count, with these parameters (n=4,k=2); without "
-        "them, whoever decides; repeatable.",
-        (),
-        name="with",
-        metavar="NAME=VALUE",
-    )
-    limit: int | None = option(
-        "Explore at most so many states of a system; beyond, the verdict is UNKNOWN.",
-        None,
-        metavar="STATES",
-        least=1,
-    )
-    memory: int | None = option(
-        "Explore a system until the process uses this memory; beyond, the verdict is UNKNOWN.",
-        None,
-        metavar="MB",
-        default="half of what there is",
-        least=1,
-    )
+    parameters: tuple[str, ...] = parameters_option()
+    limit: int | None = limit_option()
+    memory: int | None = memory_option()
     reduction: str | None = option(
         "Reduce the states of a system: by the symmetry of equal members, or by partial order.",
         None,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from proofs.requests import limit_option, memory_option, parameters_option
 from pxp_fsm.cli.options import common
 from pxp_fsm.options import option
 
@@ -87,26 +88,9 @@ class CompareTables:
         (),
         metavar="PATTERN",
     )
-    parameters: tuple[str, ...] = option(
-        "Let the rules of the tables decide and count, with these parameters (n=4,k=2), before "
-        "those of a system file; without them, whoever decides; repeatable.",
-        (),
-        name="with",
-        metavar="NAME=VALUE",
-    )
-    limit: int | None = option(
-        "Explore at most so many states of a system; beyond, the verdict is UNKNOWN.",
-        None,
-        metavar="STATES",
-        least=1,
-    )
-    memory: int | None = option(
-        "Explore a system until the process uses this memory; beyond, the verdict is UNKNOWN.",
-        None,
-        metavar="MB",
-        default="half of what there is",
-        least=1,
-    )
+    parameters: tuple[str, ...] = parameters_option()
+    limit: int | None = limit_option()
+    memory: int | None = memory_option()
     as_json: bool = common.as_json()
 
 
