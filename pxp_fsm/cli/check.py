@@ -10,7 +10,6 @@ import click
 
 from proofs.check import answer
 from proofs.claims.system_certificates import SystemCertificate
-from proofs.core.results import table
 from proofs.rules.certificates import RulesCertificate
 from proofs.rules.conditions import FORMATS
 from pxp_fsm.cli.options import check as options
@@ -31,11 +30,9 @@ def tables(request: options.CheckTables) -> int:
         interrupt = error
     found = checked.computed
     written = tuple(_written(checked.certificates, request))
-    if request.as_json:
-        click.echo(results.as_json(found))
-    else:
-        for line in table(found):
-            click.echo(printable(line))
+    for line in results.shown(found, in_json=request.as_json):
+        click.echo(line)
+    if not request.as_json:
         for path in written:
             click.echo(printable(f"Certificate: {path}"))
     for raised in {one.verdict.reason: one.verdict.error for one in found}.values():

@@ -5,11 +5,9 @@ from __future__ import annotations
 import click
 
 from proofs.compare import compare
-from proofs.core.results import table
 from proofs.subjects import parameters_in
 from pxp_fsm.cli.options import results as options
 from pxp_fsm.cli.presentation import results
-from pxp_fsm.cli.presentation.text import printable
 
 
 def tables(request: options.CompareTables) -> int:
@@ -25,9 +23,6 @@ def tables(request: options.CompareTables) -> int:
             parameters=parameters_in(request.parameters) if request.parameters else {},
         )
     )
-    if request.as_json:
-        click.echo(results.as_json(found))
-    else:
-        for line in table(found):
-            click.echo(printable(line))
+    for line in results.shown(found, in_json=request.as_json):
+        click.echo(line)
     return results.exit_code(found)

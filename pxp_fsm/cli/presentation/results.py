@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from proofs.core.results import Result, Status
+from proofs.core.results import Result, Status, table
 from proofs.export.traces import to_itf
 from pxp_fsm import __version__
+from pxp_fsm.cli.presentation.text import printable
 
 UNEXPECTED, UNKNOWN = 1, 4
 """Exit codes: a verdict is not the expected one; a verdict is unknown."""
@@ -23,6 +24,11 @@ def exit_code(results: Sequence[Result]) -> int:
     if any(not line.as_expected and line.status is not Status.UNKNOWN for line in results):
         return UNEXPECTED
     return UNKNOWN if any(line.status is Status.UNKNOWN for line in results) else 0
+
+
+def shown(results: Sequence[Result], *, in_json: bool) -> Iterator[str]:
+    """The results as the lines of a command's output: a table, or a JSON list."""
+    return iter([as_json(results)]) if in_json else map(printable, table(results))
 
 
 def as_json(results: Sequence[Result]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from proofs.core.results import table
 from pxp_fsm.cli.presentation import results
 from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.plugins.scribble.cli import options
@@ -15,11 +14,8 @@ def check(request: options.CheckProtocol) -> int:
     """Print what is checked of the projection; a fault of form is an error."""
     system = load(request.file)
     found = (*check_fair(system), check_unfair(system))
-    if request.as_json:
-        click.echo(results.as_json(found))
-    else:
-        for line in table(found):
-            click.echo(printable(line))
+    for line in results.shown(found, in_json=request.as_json):
+        click.echo(line)
     return results.exit_code(found)
 
 
