@@ -437,19 +437,12 @@ class Schedule:
 
     def _problems(self, course: Course, message: Message) -> Iterator[str]:
         sender, history = message.sender, course.history
-        if message.session != course.name:
-            yield f"this session is {course.name!r}, not {quoted(message.session)}"
-        if type(message.number) is not int or message.number != len(history) + 1:
-            yield f"the next message is number {len(history) + 1}"
+        yield from of_envelope(course, message)
         if sender not in self.names:
             yield f"the agents here are {', '.join(self.names)}"
         elif message.receiver != self.partner(sender):
             yield f"{sender} talks to {self.partner(sender)}"
-        if not isinstance(message.tag, str):
-            yield "a tag is text"
-        problem = answer_problem(message.payload)
-        if problem is not None:
-            yield problem
+        yield from of_content(message)
         if not history and sender != self.names[0]:
             yield f"{self.names[0]} starts, not {sender}"
         machine = course.live.machines[sender]
@@ -516,6 +509,24 @@ def pair(names: tuple[str, ...], automaton: Automaton, channel: str) -> System:
         )
     members = tuple(Member(name, automaton) for name in names)
     return System(members, behaviour, free_names=True)
+
+
+def of_envelope(course: Course, message: Message) -> Iterator[str]:
+    """Why a message is not the next one of this session."""
+    number = len(course.history) + 1
+    if message.session != course.name:
+        yield f"this session is {course.name!r}, not {quoted(message.session)}"
+    if type(message.number) is not int or message.number != number:
+        yield f"the next message is number {number}"
+
+
+def of_content(message: Message) -> Iterator[str]:
+    """Why what a message says can be no tag, or no answer."""
+    if not isinstance(message.tag, str):
+        yield "a tag is text"
+    problem = answer_problem(message.payload)
+    if problem is not None:
+        yield problem
 
 
 def impossible(rules: Rules, machine: Machine, message: Message, number: int) -> Iterator[str]:

@@ -18,7 +18,7 @@ from pxp_fsm.errors import Refused, UsageError, quoted
 from pxp_fsm.plugins.panels.board import ChannelStatus, Owed, PanelBoard, PanelLayout
 from pxp_fsm.plugins.panels.panel import Panel, PanelVerdict
 from pxp_fsm.plugins.panels.verdicts import KnownAnswers
-from pxp_fsm.protocol.messages import Answer, Episode, Message, answer_problem
+from pxp_fsm.protocol.messages import Answer, Episode, Message
 from pxp_fsm.protocol.relations import Judgement
 from pxp_fsm.protocol.rules import Ending, Rules
 from pxp_fsm.sessions.actors import Turn
@@ -33,6 +33,8 @@ from pxp_fsm.sessions.policy import (
     Ready,
     Schedule,
     impossible,
+    of_content,
+    of_envelope,
 )
 
 
@@ -189,11 +191,8 @@ class PanelPolicy:
         return replace(event, number=message.number, action=action)
 
     def _problems(self, course: Course, message: Message) -> Iterator[str]:
-        names, history = self.layout.names, course.history
-        if message.session != course.name:
-            yield f"this session is {course.name!r}, not {quoted(message.session)}"
-        if type(message.number) is not int or message.number != len(history) + 1:
-            yield f"the next message is number {len(history) + 1}"
+        names = self.layout.names
+        yield from of_envelope(course, message)
         for name in (message.sender, message.receiver):
             if name not in names:
                 yield f"the agents here are {', '.join(names)}"
@@ -203,11 +202,7 @@ class PanelPolicy:
         if (message.sender, message.receiver) not in due:
             owed = ", ".join(f"{name} to {partner}" for name, partner in due) or "nobody"
             yield f"{message.sender} owes {message.receiver} no message now; possible is {owed}"
-        if not isinstance(message.tag, str):
-            yield "a tag is text"
-        problem = answer_problem(message.payload)
-        if problem is not None:
-            yield problem
+        yield from of_content(message)
         machine = course.live.machines[end(message.sender, message.receiver)]
         number = len(self._numbers(course, message.sender, message.receiver)) + 1
         yield from impossible(self.panel.rules, machine, message, number)
