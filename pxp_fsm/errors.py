@@ -64,6 +64,10 @@ def format_path(path: Place) -> str:
     return "".join(parts).lstrip(".") or "the top"
 
 
+MOST_TOLD = 20
+"""So many faults of a file are told; whoever mends them sees the others."""
+
+
 class FileError(PXPError):
     """A file that somebody wrote (a table, an experiment, a network, …) and that cannot be used.
 
@@ -74,12 +78,18 @@ class FileError(PXPError):
         self.faults = tuple(
             Fault((), fault) if isinstance(fault, str) else fault for fault in faults
         )
-        super().__init__("\n".join(self.problems))
+        super().__init__("\n".join(self.told))
 
     @property
     def problems(self) -> tuple[str, ...]:
         """The faults in words, with file and line."""
         return tuple(map(str, self.faults))
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """The first `MOST_TOLD` of them, and how many follow."""
+        left = len(self.problems) - MOST_TOLD
+        return (*self.problems[:MOST_TOLD], *([f"and {left} more"] if left > 0 else []))
 
 
 class TableError(FileError):

@@ -159,7 +159,7 @@ class _Commands(CommandGroup):
             raise click.exceptions.Exit(NO_READER) from None
         except PXPError as error:
             if isinstance(error, FileError):
-                _print("Error: ", error.problems)
+                _print("Error: ", error.told)
             else:
                 lines = str(error).split("\n") if isinstance(error, Halted) else (str(error),)
                 _print("Error: ", lines)
