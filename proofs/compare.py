@@ -60,11 +60,13 @@ def compare(
         said = f"neither counts with a parameter {unknown[0]}; there are: {there}"
         raise UsageError(said, "parameters")
     subjects = one[0], other[0]
-    patterns = (hide,) if isinstance(hide, str) else tuple(hide)
+    patterns = (hide,) if isinstance(hide, str) else hide
+    if not isinstance(patterns, Iterable) or not all(isinstance(one, str) for one in patterns):
+        raise UsageError(f"hide is a pattern or several, as in '!LOG', not {quoted(hide)}", "hide")
     effort = Effort(
         UNLIMITED if limit is None else limit, half_of_memory() if memory is None else memory
     )
-    return Results(_compared(subjects, relations, patterns, effort))
+    return Results(_compared(subjects, relations, tuple(patterns), effort))
 
 
 def _subject(

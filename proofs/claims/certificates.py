@@ -19,6 +19,7 @@ from proofs.rules.certificates import RulesCertificate, certificate_of, digest_o
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.serialization import document
 from pxp_fsm.automata.tables import builtin
+from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.protocol.relations import Assumption
 from pxp_fsm.protocol.rules import LIMITED, Rules
 
@@ -38,7 +39,15 @@ class Certified:
 
 
 def certify(protocol: str, automaton: Automaton | None = None) -> Certified:
-    """Prove every claim of `interact`, `pxp` or `pxp(k)` between two agents with `automaton`."""
+    """Prove every claim of `interact`, `pxp` or `pxp(k)` between two agents with `automaton`.
+
+    Raises `UsageError` for what is none of these protocols.
+    """
+    if not isinstance(protocol, str) or protocol not in TABLES:
+        raise UsageError(
+            f"certify proves the claims of {', '.join(TABLES)}, not {quoted(protocol)}; a system "
+            "is certified by certify_system, and a claim of its own by pxp check (pxp help proofs)"
+        )
     table = automaton or builtin(TABLES[protocol])
     parts = prove_protocol(protocol, table)
     whole = not any(part.obstacles for part in parts)

@@ -136,3 +136,9 @@ def test_an_end_that_rules_never_let_a_member_reach_is_not_reachable() -> None:
     assert pxp.check(system, "G !sensor@FAILED")[0].status is Status.HOLDS
     done = command("check", "never.toml", "base.toml", "--termination")
     assert done.returncode == 1, done.stderr
+
+
+def test_what_is_no_protocol_has_no_claims_to_certify() -> None:
+    for given in ("contract", pxp.System.load("three.toml", "base.toml")):
+        with pytest.raises(pxp.PXPError, match="a system is certified by certify_system"):
+            pxp.proofs.certify(given)  # type: ignore[arg-type] # what it refuses

@@ -261,10 +261,12 @@ def test_a_system_that_is_too_large_is_unknown() -> None:
         ("pxp", "pxp", (), ("+TAKE*",), r"no action fits '\+TAKE\*'; there are: "),
         (str(EXAMPLES / "approval" / "approval.toml"), "pxp", (), (), "pxp is a table"),
         (3, "pxp", (), (), "compare takes a System"),
+        ("pxp", "pxp", (), 3, "hide is a pattern or several"),
+        ("pxp", "pxp", (), (3,), "hide is a pattern or several"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(
-    first: Any, second: str, relations: tuple[str, ...], hide: tuple[str, ...], error: str
+    first: Any, second: str, relations: tuple[str, ...], hide: Any, error: str
 ) -> None:
     with pytest.raises(pxp.PXPError, match=error):
         len(pxp.compare(first, second, *relations, hide=hide))
