@@ -89,7 +89,7 @@ class FileError(PXPError):
     def told(self) -> tuple[str, ...]:
         """The first `MOST_TOLD` of them, and how many follow."""
         left = len(self.problems) - MOST_TOLD
-        return (*self.problems[:MOST_TOLD], *([f"and {left} more"] if left > 0 else []))
+        return (*self.problems[:MOST_TOLD], *([f"and {left:,} more faults"] if left > 0 else []))
 
 
 class TableError(FileError):

@@ -122,7 +122,6 @@ EVERY_SET = (*SETS, "examples")
 _NEEDED = ("x", "prediction", "explanation")
 _KEPT = (*_NEEDED, "key", "set")
 _SUFFIXES = (".csv", ".tsv", ".jsonl")
-_MOST_FAULTS = 20
 
 Record = tuple[int, dict[str, str]]
 """A row as it is written, with its line."""
@@ -297,9 +296,7 @@ class _Reader:
         if not self._faults and not sets["sessions"]:
             self._faults.append(f"{self._table}: no row is for sessions")
         if self._faults:
-            more = len(self._faults) - _MOST_FAULTS
-            rest = [f"{self._table}: and {more:,} more faults"] if more > 0 else []
-            raise FileError([*self._faults[:_MOST_FAULTS], *rest])
+            raise FileError(self._faults)
         sizes = ", ".join(f"{len(rows)} {name}" for name, rows in sets.items() if rows)
         sessions, validation, test, examples = (tuple(rows) for rows in sets.values())
         origin = f"{self._table.name} ({sizes}{'' if drawn is None else ', drawn'})"

@@ -330,5 +330,5 @@ def test_any_change_of_a_row_changes_the_fingerprint(name: str) -> None:
 def test_of_many_faults_the_first_are_told_and_how_many_follow() -> None:
     error = TableError(f"row {number}" for number in range(1, 26))
     assert len(error.problems) == 25
-    assert str(error).splitlines()[-2:] == ["row 20", "and 5 more"]
+    assert str(error).splitlines()[-2:] == ["row 20", "and 5 more faults"]
     assert str(TableError(["row 1", "row 2"])) == "row 1\nrow 2"

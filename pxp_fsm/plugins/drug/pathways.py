@@ -24,8 +24,6 @@ COLUMN = "smiles"
 MOST_TOLD = 40
 """Materials of the longest list that is told to who is asked."""
 
-_SHOWN_FAULTS = 20
-
 
 def read_materials(path: Path) -> frozenset[str]:
     """The canonical SMILES of the molecules in a list: a SMILES a line, or a CSV with `smiles`.
@@ -43,9 +41,7 @@ def read_materials(path: Path) -> frozenset[str]:
     if not found and not faults:
         faults.append(f"{path}: it lists no molecule")
     if faults:
-        more = len(faults) - _SHOWN_FAULTS
-        rest = [f"{path}: and {more:,} more faults"] if more > 0 else []
-        raise FileError([*faults[:_SHOWN_FAULTS], *rest])
+        raise FileError(faults)
     return frozenset(found)
 
 
@@ -99,9 +95,7 @@ def with_pathways(data: DataSet, materials: Path, part: str | None) -> DataSet:
     sets = (data.sessions, data.validation, data.test, data.examples)
     sessions, validation, test, examples = map(of, sets)
     if faults:
-        more = len(faults) - _SHOWN_FAULTS
-        rest = [f"and {more:,} more pathways end elsewhere"] if more > 0 else []
-        raise FileError([*faults[:_SHOWN_FAULTS], *rest])
+        raise FileError(faults)
     compared = PathwayPart.WHOLE if part is None else PathwayPart(part)
     return replace(
         data,
