@@ -146,7 +146,7 @@ def unknown_name(
     """The error for a `name` that is no `what`: the names that there are, with their meanings."""
     said = f"there is no {what} {quoted(name)}"
     if len(meanings) <= _FEW:
-        listed = [_with_meaning(one, meanings) for one in meanings]
+        listed = [_with_meaning(meaning, meanings) for meaning in meanings]
         return UsageError(f"{said}; there are: {', '.join(listed) or 'none'}", field)
     near = get_close_matches(name, meanings, n=3)
     if near:

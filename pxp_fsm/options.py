@@ -175,5 +175,5 @@ def _without_none(kind: Any) -> tuple[Any, bool]:
     """A type without its None, and whether it had one."""
     if get_origin(kind) not in (Union, UnionType):
         return kind, False
-    inner = [one for one in get_args(kind) if one is not NoneType]
+    inner = [argument for argument in get_args(kind) if argument is not NoneType]
     return reduce(operator.or_, inner), len(inner) < len(get_args(kind))

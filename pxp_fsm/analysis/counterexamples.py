@@ -203,7 +203,9 @@ def draw_violation(
     does not fail, or fails without a trace, or there
     is no such member.
     """
-    known = {one.name for one in SYSTEMS.properties()} | compatibility.TITLES.keys()
+    known = {
+        named_property.name for named_property in SYSTEMS.properties()
+    } | compatibility.TITLES.keys()
     request = Request(
         tables,
         names=(name,) if name in known else (),

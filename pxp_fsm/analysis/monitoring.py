@@ -66,14 +66,14 @@ class FormulaTally:
     @property
     def violated(self) -> bool:
         """Whether it is false of a session."""
-        return any(one.outlook is MonitorVerdict.FALSE for one in self.heard)
+        return any(result.outlook is MonitorVerdict.FALSE for result in self.heard)
 
     @property
     def line(self) -> str:
         """How many sessions it is true of, false of, presumably so; which ones it is false of."""
-        counts = Counter(one.outlook for one in self.heard)
+        counts = Counter(result.outlook for result in self.heard)
         told = ", ".join(f"{o.value} in {counts[o]}" for o in MonitorVerdict if counts[o])
-        false = [one.shown for one in self.heard if one.outlook is MonitorVerdict.FALSE]
+        false = [result.shown for result in self.heard if result.outlook is MonitorVerdict.FALSE]
         more = f" and {len(false) - _NAMED} more" if len(false) > _NAMED else ""
         where = f": false in {', '.join(false[:_NAMED])}{more}" if false else ""
         return f"Monitor {self.formula}: {told or 'no session'}{where}"
@@ -89,7 +89,7 @@ class MonitoredRun:
     @property
     def lines(self) -> tuple[str, ...]:
         """For a person: a line a formula, and one each session that was not read."""
-        return (*(one.line for one in self.tallies), *(one.line for one in self.unread))
+        return (*(tally.line for tally in self.tallies), *(one.line for one in self.unread))
 
 
 class SessionWatch:
@@ -172,7 +172,7 @@ class Monitors:
     def watch(self, session: str, subject: Rules | System, *agents: str) -> SessionWatch:
         """A session of `subject`, before its first event; of a protocol between `agents`."""
         counts = "action" if isinstance(subject, System) else "message"
-        watches = {written: one.watch(*agents) for written, one in self.of(subject).items()}
+        watches = {written: monitor.watch(*agents) for written, monitor in self.of(subject).items()}
         return SessionWatch(session, watches, counts)
 
     def of_record(self, record: SessionRecord) -> SessionWatch:
@@ -220,8 +220,8 @@ def monitored(monitors: Monitors, board: SqlBlackboard, run: str) -> MonitoredRu
         except PXPError as error:
             problems[record.session] = error
             continue
-        for found, one in zip(heard.values(), watch.results(), strict=True):
-            found.append(one)
+        for found, result in zip(heard.values(), watch.results(), strict=True):
+            found.append(result)
     unfit = [error for error in problems.values() if isinstance(error, UnfitFormula)]
     if unfit and len(unfit) == sessions:
         raise unfit[0]

@@ -116,7 +116,7 @@ def _eliminate(
     Each new row is a sum, with positive factors, of a row in which the name is positive and one in
     which it is negative, so that the name is gone. What is left without names decides.
     """
-    rows = [_Row(dict(one.terms), one.constant, {one: 1}) for one in dict.fromkeys(atoms)]
+    rows = [_Row(dict(atom.terms), atom.constant, {atom: 1}) for atom in dict.fromkeys(atoms)]
     done: list[tuple[str, list[_Row]]] = []
     while True:
         for row in rows:
@@ -261,7 +261,7 @@ class Case:
     def _answer(self, options: list[Value]) -> Value:
         """The answer that this case gives here; the other ones begin cases of their own."""
         if self._asked == len(self._answers):
-            self.others += [[*self._answers, one] for one in options[1:]]
+            self.others += [[*self._answers, option] for option in options[1:]]
             self._answers.append(options[0])
         self._asked += 1
         return self._answers[self._asked - 1]

@@ -70,7 +70,8 @@ class Channel:
                 "a synchronous channel has no buffer, so it loses, duplicates and reorders nothing"
             )
         if self.links and not (
-            self.capacity and all(one.capacity and not one.links for one in self.each[1:])
+            self.capacity
+            and all(channel.capacity and not channel.links for channel in self.each[1:])
         ):
             raise UsageError(
                 "a link has a channel of its own only where all have buffers; write fifo:1 in "
@@ -90,19 +91,19 @@ class Channel:
             return "sync"
         faults = (self.lossy, self.duplicating, self.reordering)
         said = [fault for fault, there in zip(FAULTS, faults, strict=True) if there]
-        own = (f",{sender}:{receiver}={one.name}" for sender, receiver, one in self.links)
+        own = (f",{sender}:{receiver}={channel.name}" for sender, receiver, channel in self.links)
         return f"{'+'.join(said) or 'fifo'}:{self.capacity}{''.join(own)}"
 
     @property
     def each(self) -> tuple[Channel, ...]:
         """The channel of links without one of their own, then those of the others."""
-        return (self, *(one for _, _, one in self.links))
+        return (self, *(channel for _, _, channel in self.links))
 
     def of(self, sender: str, receiver: str) -> Channel:
         """The channel that carries messages from one member to another."""
-        for one in self.links:
-            if one[:2] == (sender, receiver):
-                return one[2]
+        for link in self.links:
+            if link[:2] == (sender, receiver):
+                return link[2]
         return self
 
     @property

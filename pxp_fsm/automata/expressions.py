@@ -665,7 +665,9 @@ def compiled(expression: Expression, names: Sequence[str]) -> Callable[..., Any]
 
 def compiled_update(expressions: Sequence[Expression], names: Sequence[str]) -> Callable[..., Any]:
     """A function, as in `compiled`, that is worth the tuple of all `expressions`."""
-    return _function(names, lambda code: ast.Tuple([code(one) for one in expressions], ast.Load()))
+    return _function(
+        names, lambda code: ast.Tuple([code(expression) for expression in expressions], ast.Load())
+    )
 
 
 def compiled_choice(
@@ -697,7 +699,7 @@ def _function(names: Sequence[str], body: Callable[[_Coder], ast.expr]) -> Calla
     function = ast.Lambda(arguments, body(lambda expression: _code(expression, places)))
     tree = ast.fix_missing_locations(ast.Expression(function))
     outer = compile(tree, "<rules>", "eval")
-    inner = next(one for one in outer.co_consts if isinstance(one, CodeType))
+    inner = next(const for const in outer.co_consts if isinstance(const, CodeType))
     return FunctionType(inner, {"__builtins__": {}})
 
 

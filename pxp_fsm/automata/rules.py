@@ -156,17 +156,19 @@ class Rules:
     @cached_property
     def stored(self) -> tuple[str, ...]:
         """The parameters and registers: the names of values that are known without asking."""
-        return tuple(one.name for one in self._declared if not isinstance(one, Oracle))
+        return tuple(
+            declared.name for declared in self._declared if not isinstance(declared, Oracle)
+        )
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """All names in the order of `values`: parameters, registers, oracles."""
-        return (*self.stored, *(one.name for one in self.oracles))
+        return (*self.stored, *(oracle.name for oracle in self.oracles))
 
     @cached_property
     def types(self) -> Mapping[str, Type]:
         """The type of each name."""
-        return MappingProxyType({one.name: one.type for one in self._declared})
+        return MappingProxyType({declared.name: declared.type for declared in self._declared})
 
     @cached_property
     def initial(self) -> Values:
@@ -179,18 +181,22 @@ class Rules:
         A number is exactly an `int`: what only looks like one is refused, and never rounded. Raises
         `UsageError` for a parameter that is missing, unknown, of another type or too small.
         """
-        there = ", ".join(one.name for one in self.parameters) or "none"
-        unknown = [name for name in given if name not in {one.name for one in self.parameters}]
+        there = ", ".join(parameter.name for parameter in self.parameters) or "none"
+        unknown = [
+            name for name in given if name not in {parameter.name for parameter in self.parameters}
+        ]
         if unknown:
             raise UsageError(f"there is no parameter {unknown[0]}; there are: {there}", unknown[0])
         found = list[Value]()
-        for one in self.parameters:
-            if one.name not in given:
-                raise UsageError(f"the parameter {one.name} has no value; give one", one.name)
-            problem = value_problem(given[one.name], one.type, one.minimum)
+        for parameter in self.parameters:
+            if parameter.name not in given:
+                raise UsageError(
+                    f"the parameter {parameter.name} has no value; give one", parameter.name
+                )
+            problem = value_problem(given[parameter.name], parameter.type, parameter.minimum)
             if problem is not None:
-                raise UsageError(f"{one.name} {problem}", one.name)
-            found.append(given[one.name])  # type: ignore[arg-type] # value_problem has checked it
+                raise UsageError(f"{parameter.name} {problem}", parameter.name)
+            found.append(given[parameter.name])  # type: ignore[arg-type] # value_problem has checked it
         return tuple(found)
 
     def decide(self, state: str, values: Values) -> str:
@@ -282,7 +288,10 @@ class Rules:
     def _compile(self, row: RuledRow) -> tuple[Callable[..., Any], Callable[..., Values]]:
         names = self.names if row.guard is not None else self.stored
         updates = self.updates(row)
-        after = [updates.get(one.name, Name(one.name, one.type)) for one in self.registers]
+        after = [
+            updates.get(register.name, Name(register.name, register.type))
+            for register in self.registers
+        ]
         when = Constant(True, BOOL) if row.when is None else row.when
         return compiled(when, self.stored), compiled_update(after, names)
 
@@ -296,9 +305,9 @@ class Rules:
     def bounds(self) -> list[Atom]:
         """That numbers are at least what they are declared to be at least."""
         return [
-            atom(Linear((), one.minimum).plus(linear(one.name), -1))
-            for one in self._declared
-            if one.minimum is not None
+            atom(Linear((), declared.minimum).plus(linear(declared.name), -1))
+            for declared in self._declared
+            if declared.minimum is not None
         ]
 
     @cached_property
@@ -312,15 +321,16 @@ class Rules:
         The orders of oracles and of a state's guards count: by them it is asked.
         """
         lines = [f"asks {self.asks}"] if self.oracles and self.asks != "each" else []
-        for one in self._declared:
-            kind = type(one).__name__.lower()
-            bound = "" if one.minimum is None else f" min {one.minimum}"
+        for declared in self._declared:
+            kind = type(declared).__name__.lower()
+            bound = "" if declared.minimum is None else f" min {declared.minimum}"
             more = ""
-            if isinstance(one, Register):
-                more = f" init {json.dumps(one.initial)}"
-            elif isinstance(one, Oracle):
-                more = f" {self.oracles.index(one)} {one.relation} {' '.join(one.roles)}"
-            lines.append(f"{kind} {one.name}: {one.type}{bound}{more}".rstrip())
+            if isinstance(declared, Register):
+                more = f" init {json.dumps(declared.initial)}"
+            elif isinstance(declared, Oracle):
+                roles = " ".join(declared.roles)
+                more = f" {self.oracles.index(declared)} {declared.relation} {roles}"
+            lines.append(f"{kind} {declared.name}: {declared.type}{bound}{more}".rstrip())
         lines += [f"decides {state}: {' '.join(some)}" for state, some in self.deciding.items()]
         lines += [
             f"guard {name}: {ELSE if when is None else str_of(when, expanded=True)}"
@@ -449,10 +459,10 @@ class RuleReader:
             return rules  # what follows would complain of the same names
         whens = {
             name: None
-            if one["when"] == ELSE
-            else self._parse(one["when"], ("guards", name, "when"), rules.types, BOOL)
-            for name, one in raw.get("guards", {}).items()
-            if isinstance(one, Mapping) and "when" in one
+            if mapping["when"] == ELSE
+            else self._parse(mapping["when"], ("guards", name, "when"), rules.types, BOOL)
+            for name, mapping in raw.get("guards", {}).items()
+            if isinstance(mapping, Mapping) and "when" in mapping
         }
         tags = {label for row in raw["rows"] if "event" not in row for label in _labels(row)}
         names = self._known(rules, rules.stored) | {TAG: enumeration(tags)}

@@ -54,10 +54,10 @@ def _guard(when: Expression | None, about: str) -> dict[str, str]:
 def _declarations(rules: Rules) -> dict[str, Any]:
     """What a table's file declares: every section that is not empty."""
     found: dict[str, Any] = {
-        "parameters": {one.name: _typed(one) for one in rules.parameters},
-        "registers": {one.name: _typed(one) for one in rules.registers},
+        "parameters": {parameter.name: _typed(parameter) for parameter in rules.parameters},
+        "registers": {register.name: _typed(register) for register in rules.registers},
         "enums": {name: list(members) for name, members in rules.enums.items()},
-        "oracles": {one.name: _typed(one) for one in rules.oracles},
+        "oracles": {oracle.name: _typed(oracle) for oracle in rules.oracles},
         "answers": {"ask": rules.asks} if rules.asks != "each" else {},
         "let": {name: str_of(one) for name, one in rules.definitions.items()},
         "each": {"message": _updates(rules.on_message)} if rules.on_message else {},
@@ -65,20 +65,20 @@ def _declarations(rules: Rules) -> dict[str, Any]:
     return {section: declared for section, declared in found.items() if declared}
 
 
-def _typed(one: Declared) -> dict[str, Any]:
-    """A parameter, register or oracle as the file declares it."""
-    if isinstance(one, Oracle) and one.relation:
-        return {"relation": one.relation, "of": list(one.roles)}
+def _typed(declared: Declared) -> dict[str, Any]:
+    """A parameter, register or declared as the file declares it."""
+    if isinstance(declared, Oracle) and declared.relation:
+        return {"relation": declared.relation, "of": list(declared.roles)}
     found: dict[str, Any] = {}
-    if one.type.members:
-        found["of"] = sorted(one.type.members)
-    elif one.type == INT:
-        found |= {"type": "int"} if isinstance(one, Oracle) or one.minimum is None else {}
-    elif one.type == ID or not isinstance(one, Oracle):
-        found["type"] = one.type.name
-    if isinstance(one, Register) and one.type != ID:
-        found["init"] = one.initial
-    return found if one.minimum is None else {**found, "min": one.minimum}
+    if declared.type.members:
+        found["of"] = sorted(declared.type.members)
+    elif declared.type == INT:
+        found |= {"type": "int"} if isinstance(declared, Oracle) or declared.minimum is None else {}
+    elif declared.type == ID or not isinstance(declared, Oracle):
+        found["type"] = declared.type.name
+    if isinstance(declared, Register) and declared.type != ID:
+        found["init"] = declared.initial
+    return found if declared.minimum is None else {**found, "min": declared.minimum}
 
 
 def _updates(updates: Mapping[str, Expression]) -> dict[str, str]:

@@ -97,9 +97,9 @@ class System:
             system = system_of(members, over or SYNCHRONOUS)
         except TableError as error:
             raise TableError(
-                chain.from_iterable(_located(one, files) for one in error.faults)
+                chain.from_iterable(_located(fault, files) for fault in error.faults)
             ) from None
-        noted = chain.from_iterable(_located(one, files) for one in system.findings)
+        noted = chain.from_iterable(_located(finding, files) for finding in system.findings)
         return replace(system, located_findings=tuple(noted))
 
     def __repr__(self) -> str:
@@ -123,15 +123,17 @@ class System:
 
         Raises `UsageError` for a parameter that no table has, and as `unfolded` does.
         """
-        known = {one.name for each in self.members for one in each.automaton.rules.parameters}
+        known = {
+            parameter.name for each in self.members for parameter in each.automaton.rules.parameters
+        }
         unknown = [name for name in given if name not in known]
         if unknown:
             there = ", ".join(sorted(known)) or "none"
             said = f"no table of {self.name} has a parameter {unknown[0]}; there are: {there}"
             raise UsageError(said, "parameters")
         members = (
-            replace(one, automaton=unfolded(one.automaton, _of(one.automaton, given)))
-            for one in self.members
+            replace(member, automaton=unfolded(member.automaton, _of(member.automaton, given)))
+            for member in self.members
         )
         return replace(self, members=tuple(members))
 
@@ -140,14 +142,16 @@ class System:
 
         Guards by themselves are decided by the members, who may be asked to follow the rules.
         """
-        counts = any(one.automaton.counts for one in self.members)
+        counts = any(member.automaton.counts for member in self.members)
         return self.with_parameters(given) if counts or given else self
 
     def as_decided(self, given: Mapping[str, object] = MappingProxyType({})) -> System:
         """By its rules where `given`; else each table as `unfolding.as_decided` has it."""
         if given:
             return self.with_parameters(given)
-        members = (replace(one, automaton=as_decided(one.automaton, {})) for one in self.members)
+        members = (
+            replace(member, automaton=as_decided(member.automaton, {})) for member in self.members
+        )
         return replace(self, members=tuple(members))
 
     def __post_init__(self) -> None:
@@ -175,21 +179,21 @@ class System:
         """Whether every member has an end state, as its table is written: with parameters, whether
         it can be reached is what is to be found out.
         """
-        made = ((one.automaton, one.automaton.unfolding) for one in self.members)
+        made = ((member.automaton, member.automaton.unfolding) for member in self.members)
         return all((table if of is None else of.table).final for table, of in made)
 
     @property
     def decides(self) -> str:
         """Who decides, in the words of results: rules where tables are unfolded, or anybody."""
-        unfolded_ones = any(one.automaton.unfolding for one in self.members)
+        unfolded_ones = any(member.automaton.unfolding for member in self.members)
         return "by rules" if unfolded_ones else "free guards"
 
     @property
     def name(self) -> str:
         """The members in words, with their table where it is called something else."""
         told = []
-        for table, some in groupby(self.members, key=lambda one: one.automaton.name):
-            names = [one.name for one in some]
+        for table, some in groupby(self.members, key=lambda member: member.automaton.name):
+            names = [member.name for member in some]
             same = all(name.rstrip("0123456789") == table or name == table for name in names)
             told.append(", ".join(names) + ("" if same else f": {table}"))
         return "; ".join(told)
@@ -201,7 +205,7 @@ class System:
         The hashed text is UTF-8: `channel NAME`, and one `NAME FINGERPRINT` a member, in order.
         """
         lines = [f"channel {self.channel.name}"]
-        lines += [f"{one.name} {one.automaton.fingerprint}" for one in self.members]
+        lines += [f"{member.name} {member.automaton.fingerprint}" for member in self.members]
         return hashlib.sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()
 
     @cached_property
@@ -245,7 +249,7 @@ class System:
         """
         if self.located_findings is not None:
             return self.located_findings
-        tables = {one.automaton.fingerprint: one.automaton for one in self.members}
+        tables = {member.automaton.fingerprint: member.automaton for member in self.members}
         own = [
             fault
             for table in tables.values()
@@ -289,8 +293,13 @@ class System:
 
         It may have it in its table alone, where the parameters let it never happen.
         """
-        made = (one.automaton.unfolding for one in self.members)
-        written = (row for one in made if one is not None for row in one.table.transitions)
+        made = (member.automaton.unfolding for member in self.members)
+        written = (
+            row
+            for unfolding in made
+            if unfolding is not None
+            for row in unfolding.table.transitions
+        )
         if label in self.events or any(
             (row.kind, row.guard, row.label) == (Kind.EVENT, None, label) for row in written
         ):
@@ -337,7 +346,7 @@ class System:
 
 
 def _of(automaton: Automaton, given: Mapping[str, object]) -> dict[str, object]:
-    names = {one.name for one in automaton.rules.parameters}
+    names = {parameter.name for parameter in automaton.rules.parameters}
     return {name: value for name, value in given.items() if name in names}
 
 
@@ -351,7 +360,7 @@ def system_in(file: SystemFile, channel: Channel | None = None) -> System:
     """
     try:
         system = system_of(
-            [(one.name, one.automaton) for one in file.members], channel or file.channel
+            [(member.name, member.automaton) for member in file.members], channel or file.channel
         )
     except TableError as error:
         raise TableError(file.located(error.faults)) from None
@@ -369,7 +378,9 @@ def running_system(file: SystemFile) -> System:
     Raises `TableError` with file and line where a parameter is missing, and as `system_in` does.
     """
     system = system_in(file)
-    needed = {one.name for each in system.members for one in each.automaton.rules.parameters}
+    needed = {
+        parameter.name for each in system.members for parameter in each.automaton.rules.parameters
+    }
     missing = sorted(needed - file.parameters.keys())
     if missing:
         said = (
@@ -382,7 +393,11 @@ def running_system(file: SystemFile) -> System:
 
 def _problems_of_given(system: System, given: Mapping[str, object]) -> Iterator[Fault]:
     """Parameters that no table has, or that do not fit."""
-    known = {one.name: one for each in system.members for one in each.automaton.rules.parameters}
+    known = {
+        parameter.name: parameter
+        for each in system.members
+        for parameter in each.automaton.rules.parameters
+    }
     for name, value in given.items():
         if name not in known:
             there = ", ".join(sorted(known)) or "none"
@@ -545,7 +560,7 @@ def _is_heard(system: System, place: int, row: Transition) -> bool:
 def _unheard(system: System, place: int, row: Transition) -> str:
     """As `pxp_fsm.automata.soundness.check_peers` says it of two tables."""
     sender = system.members[place]
-    others = [one.automaton.name for one in system.members if one is not sender]
+    others = [member.automaton.name for member in system.members if member is not sender]
     if row.partner:
         others = [system.members[system.places[row.partner]].automaton.name]
     receiver = " or ".join(dict.fromkeys(others))

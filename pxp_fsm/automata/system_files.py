@@ -266,7 +266,9 @@ def read_system(path: str | Path) -> SystemFile:
     form = format_of(Path(path))
     if form is not None and form.reads_system:
         system = registry.load(form.read)(text, str(path))
-        lines = tuple(MemberLine(one.name, "", automaton=one.automaton) for one in system.members)
+        lines = tuple(
+            MemberLine(member.name, "", automaton=member.automaton) for member in system.members
+        )
         name = Path(path).stem
         over = system.channel
         return SystemFile(
@@ -289,7 +291,7 @@ def read_system(path: str | Path) -> SystemFile:
                 said = f"{error}; the path is relative to the system file"
                 problems += file.located((Fault(("members", place, "table"), said),))
             else:
-                problems += [one for one in error.faults if one not in problems]
+                problems += [fault for fault in error.faults if fault not in problems]
             continue
         try:
             automaton = automaton.with_partners(line.partners)

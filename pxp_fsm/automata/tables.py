@@ -172,7 +172,7 @@ def load_automaton(name_or_path: str | Path) -> Automaton:
         table: Automaton = registry.load(form.read)(text, str(path))
         return table
     own = parse_automaton(text, str(path))
-    return replace(own, findings=tuple(_with_partner(one, path) for one in own.findings))
+    return replace(own, findings=tuple(_with_partner(finding, path) for finding in own.findings))
 
 
 def format_of(path: Path) -> registry.Format | None:

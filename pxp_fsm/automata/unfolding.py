@@ -91,7 +91,7 @@ def _unfolded(automaton: Automaton, given: Values) -> Automaton:
             decided.setdefault(row.source, {})[row.guard] = None
     about = {state.name: state.about for state in automaton.states}
     own = {row.label: "it happens by itself" for row in automaton.transitions if _is_own(row)}
-    held = [*zip((one.name for one in rules.parameters), given, strict=True)]
+    held = [*zip((parameter.name for parameter in rules.parameters), given, strict=True)]
     told = ", ".join(f"{name}={_shown(value)}" for name, value in held)
     return replace(
         automaton,

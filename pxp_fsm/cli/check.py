@@ -35,7 +35,7 @@ def tables(request: options.CheckTables) -> int:
     if not request.as_json:
         for path in written:
             click.echo(printable(f"Certificate: {path}"))
-    for raised in {one.verdict.reason: one.verdict.error for one in found}.values():
+    for raised in {result.verdict.reason: result.verdict.error for result in found}.values():
         if raised is not None:
             for line in "".join(traceback.format_exception(raised)).splitlines():
                 click.echo(printable(line), err=True)
@@ -55,16 +55,16 @@ def _written(
     request: options.CheckTables,
 ) -> Iterator[Path]:
     """Write the certificates to where they are wanted; gives the files."""
-    for one in certificates:
-        if isinstance(one, RulesCertificate) and one.filename:
+    for certificate in certificates:
+        if isinstance(certificate, RulesCertificate) and certificate.filename:
             if request.certificates is not None:
                 request.certificates.mkdir(parents=True, exist_ok=True)
-                yield one.write(request.certificates)
+                yield certificate.write(request.certificates)
         elif request.certificate is not None:
-            if isinstance(one, SystemCertificate) and request.certificate.suffix in FORMATS:
+            if isinstance(certificate, SystemCertificate) and request.certificate.suffix in FORMATS:
                 raise UsageError(
                     "only a proof for all parameters has conditions on numbers; write the "
                     "certificate of what was explored to a file .json",
                     "certificate",
                 )
-            yield one.write(request.certificate)
+            yield certificate.write(request.certificate)

@@ -29,7 +29,9 @@ def rows(database: str, run: str | None) -> tuple[Row, list[Row]]:
     """The headings, and a row for each purpose and model; of several, a row of their sums too."""
     found: list[Row] = []
     with databases.SqlBlackboard(database, create=False) as board:
-        summaries = [one for one in board.summaries() if run in (None, one.run)]
+        summaries = [
+            run_summary for run_summary in board.summaries() if run in (None, run_summary.run)
+        ]
         if not summaries and run is not None:
             raise NotThere(f"{board.shown} has no run {quoted(run)}")
         for summary in summaries:
@@ -42,38 +44,38 @@ def rows(database: str, run: str | None) -> tuple[Row, list[Row]]:
     return _HEADINGS, found
 
 
-def _numbers(one: databases.Cost, sessions: int) -> tuple[str, ...]:
-    usage = one.usage
+def _numbers(cost: databases.Cost, sessions: int) -> tuple[str, ...]:
+    usage = cost.usage
     return (
-        f"{one.calls:,}",
-        f"{one.cached:,}",
-        f"{one.failed:,}",
-        f"{one.retries:,}",
-        f"{one.calls / sessions:.1f}" if sessions else "",
+        f"{cost.calls:,}",
+        f"{cost.cached:,}",
+        f"{cost.failed:,}",
+        f"{cost.retries:,}",
+        f"{cost.calls / sessions:.1f}" if sessions else "",
         f"{usage.sent + usage.cache_read + usage.cache_written:,}",
         f"{usage.cache_read:,}",
         f"{usage.received:,}",
-        "not known" if one.dollars is None else f"{one.dollars:.4f}",
-        f"{one.seconds / one.calls:.2f}" if one.calls else "",
-        f"{one.unsettled:,}",
+        "not known" if cost.dollars is None else f"{cost.dollars:.4f}",
+        f"{cost.seconds / cost.calls:.2f}" if cost.calls else "",
+        f"{cost.unsettled:,}",
     )
 
 
 def _sum(costs: tuple[databases.Cost, ...], sessions: int) -> tuple[str, ...]:
     """The sums of all lines; of money, only where every line has it."""
-    calls = sum(one.calls for one in costs)
-    used = [one.usage for one in costs]
-    dollars = [one.dollars for one in costs if one.dollars is not None]
+    calls = sum(cost.calls for cost in costs)
+    used = [cost.usage for cost in costs]
+    dollars = [cost.dollars for cost in costs if cost.dollars is not None]
     return (
         f"{calls:,}",
-        *(f"{sum(getattr(one, name) for one in costs):,}" for name in _COUNTS),
+        *(f"{sum(getattr(cost, name) for cost in costs):,}" for name in _COUNTS),
         f"{calls / sessions:.1f}" if sessions else "",
-        f"{sum(one.sent + one.cache_read + one.cache_written for one in used):,}",
-        f"{sum(one.cache_read for one in used):,}",
-        f"{sum(one.received for one in used):,}",
+        f"{sum(usage.sent + usage.cache_read + usage.cache_written for usage in used):,}",
+        f"{sum(usage.cache_read for usage in used):,}",
+        f"{sum(usage.received for usage in used):,}",
         f"{sum(dollars):.4f}" if len(dollars) == len(costs) else "not known",
-        f"{sum(one.seconds for one in costs) / calls:.2f}" if calls else "",
-        f"{sum(one.unsettled for one in costs):,}",
+        f"{sum(cost.seconds for cost in costs) / calls:.2f}" if calls else "",
+        f"{sum(cost.unsettled for cost in costs):,}",
     )
 
 

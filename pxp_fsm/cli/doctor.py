@@ -104,19 +104,29 @@ def doctor(request: options.DoctorOptions) -> int:
     """Print the findings; exit code 1 where a package is shadowed."""
     findings = [*_machine(), *_packages(), *_extras(), *_tools(), *_prices()]
     if request.as_json:
-        click.echo(json.dumps([asdict(one) for one in findings], indent=1))
+        click.echo(json.dumps([asdict(finding) for finding in findings], indent=1))
     else:
         rows = [
-            ("ok" if not one.missing else "--", one.kind, one.name, one.enables, _last(one))
-            for one in findings
+            (
+                "ok" if not finding.missing else "--",
+                finding.kind,
+                finding.name,
+                finding.enables,
+                _last(finding),
+            )
+            for finding in findings
         ]
         for line in aligned([("", "", "name", "enables", "found, or what to do"), *rows]):
             click.echo(printable(line))
-    return SHADOWED if any(one.kind == "package" and one.missing for one in findings) else 0
+    return (
+        SHADOWED
+        if any(finding.kind == "package" and finding.missing for finding in findings)
+        else 0
+    )
 
 
-def _last(one: DoctorLine) -> str:
-    return one.missing or one.found
+def _last(line: DoctorLine) -> str:
+    return line.missing or line.found
 
 
 def _machine() -> Iterator[DoctorLine]:
@@ -157,7 +167,11 @@ def _package(package: str, others: list[str]) -> DoctorLine:
 
 def _extras() -> Iterator[DoctorLine]:
     for name, (enables, distributions) in EXTRAS.items():
-        lacking = [one for one in distributions if not _has(MODULES.get(one, one))]
+        lacking = [
+            distribution
+            for distribution in distributions
+            if not _has(MODULES.get(distribution, distribution))
+        ]
         missing = f"pip install 'pxp-fsm[{name}]'" if lacking else ""
         if lacking and len(lacking) < len(distributions):
             missing += f" (missing: {', '.join(lacking)})"
@@ -198,8 +212,11 @@ def _fonts() -> Iterator[Path]:
 def _prices() -> Iterator[DoctorLine]:
     """How old the prices of the catalogue are."""
     found, today = catalogue(), datetime.now(UTC).date()
-    days = [*(one.as_of for one in found.prices), *(one.as_of for one in found.retirements)]
-    old = [one.models for one in found.prices if not one.renewed_by(today)]
+    days = [
+        *(price.as_of for price in found.prices),
+        *(retirement.as_of for retirement in found.retirements),
+    ]
+    old = [price.models for price in found.prices if not price.renewed_by(today)]
     missing = f"read more than 180 days ago: {', '.join(old)}; give today's with --models"
     read = f"{len(found.prices)} prices, read from {min(days)} to {max(days)}"
     yield DoctorLine("base", "catalogue", "costs and caps of models", read, missing if old else "")

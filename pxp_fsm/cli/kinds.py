@@ -153,10 +153,14 @@ def kind_of(what: str, database: str | None = None, verb: str = "") -> SubjectKi
     is known, and `NotThere` where it could only stand in a database.
     """
     named = _MEMBER.sub("", what)
-    known = [] if not named.isidentifier() else [one for one in kinds().values() if one.names]
+    known = (
+        []
+        if not named.isidentifier()
+        else [subject_kind for subject_kind in kinds().values() if subject_kind.names]
+    )
     # Names are plain, so that a path or a run never makes us load what lists them. One name may
     # mean two things, such as a task and what a plug-in checks: the command decides.
-    for kind in sorted(known, key=lambda one: verb not in one.verbs):
+    for kind in sorted(known, key=lambda subject_kind: verb not in subject_kind.verbs):
         if named in load(kind.names)():
             return kind
     if "://" in what:
@@ -197,7 +201,11 @@ def _kind_of_file(path: Path) -> SubjectKind:
         return best
     if fault is not None:
         raise fault
-    known = "; ".join(f"{one.about} has {', '.join(one.keys)}" for one in every if one.keys)
+    known = "; ".join(
+        f"{subject_kind.about} has {', '.join(subject_kind.keys)}"
+        for subject_kind in every
+        if subject_kind.keys
+    )
     raise UsageError(f"{path} is none of what is known by what stands at its top: {known}")
 
 

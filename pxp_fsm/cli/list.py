@@ -72,8 +72,13 @@ def _claims(_database: str) -> tuple[Row, list[Row]]:
 def _runs(database: str) -> tuple[Row, list[Row]]:
     with databases.SqlBlackboard(database, create=False) as board:
         rows: list[Row] = [
-            (one.run, one.task, f"{counted(one.sessions, 'session')}, {one.over} over", one.created)
-            for one in board.summaries()
+            (
+                summary.run,
+                summary.task,
+                f"{counted(summary.sessions, 'session')}, {summary.over} over",
+                summary.created,
+            )
+            for summary in board.summaries()
         ]
     return ("name", "task", "sessions", "created"), rows
 
@@ -81,9 +86,9 @@ def _runs(database: str) -> tuple[Row, list[Row]]:
 def _models(_database: str) -> tuple[Row, list[Row]]:
     """The prices of the catalogue: dollars for a million tokens, and when they were read."""
     found = catalogue()
-    retired = {one.models: f"retired {one.on}" for one in found.retirements}
+    retired = {retirement.models: f"retired {retirement.on}" for retirement in found.retirements}
     rows: list[Row] = [
-        (one.models, *_price(one), retired.pop(one.models, "")) for one in found.prices
+        (price.models, *_price(price), retired.pop(price.models, "")) for price in found.prices
     ]
     rows += [(models, "", "", "", when) for models, when in retired.items()]
     return ("name", "$/M input", "$/M output", "read on", "remark"), rows

@@ -203,12 +203,12 @@ def _carry_each(request: Request, begun: Begun, screen: Screen, *, new: bool) ->
 
 def _faults(board: SqlBlackboard, finished: Sequence[str]) -> int:
     """Say which sessions of runs a fault of a member has ended; the exit code."""
-    faulty = [one for run in finished for one in board.listing(run) if one.ending in FAULTS]
+    faulty = [line for run in finished for line in board.listing(run) if line.ending in FAULTS]
     if not faulty:
         return 0
     click.echo(f"A fault ended {counted(len(faulty), 'session')}:", err=True)
-    for one in faulty[:_SHOWN]:
-        click.echo(printable(f"  {one.session}, {one.ending}: {one.cause}"), err=True)
+    for line in faulty[:_SHOWN]:
+        click.echo(printable(f"  {line.session}, {line.ending}: {line.cause}"), err=True)
     if len(faulty) > _SHOWN:
         click.echo(f"  and {len(faulty) - _SHOWN:,} more", err=True)
     return FAULTY
@@ -445,7 +445,10 @@ class TaskScreen:
         printed.conclude(self._finished, board, database, self._request.verbose)
 
     def documents(self) -> Sequence[Mapping[str, Any]]:
-        return [printed.document(setting, one) for setting, one in self._finished.items()]
+        return [
+            printed.document(setting, finished_run)
+            for setting, finished_run in self._finished.items()
+        ]
 
 
 def _with_lines(run: Run[TaskOpening], live: LiveMonitors) -> None:

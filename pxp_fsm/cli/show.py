@@ -85,7 +85,7 @@ def _document(board: SqlBlackboard, stored: StoredSession) -> dict[str, Any]:
             "session": record.session,
             "instance": record.instance.x,
             "channel": record.channel,
-            "members": {one.name: one.description for one in record.members},
+            "members": {member.name: member.description for member in record.members},
             "events": [
                 {
                     "number": event.number,
@@ -121,7 +121,9 @@ def _list(board: SqlBlackboard, name: str | None, request: _Listing) -> None:
 def _is_of_a_panel(board: SqlBlackboard, run: str) -> bool:
     if agents_of(board.run(run)) is not None:
         return True
-    return any(len(one.agents) > 2 and not one.channel for one in board.sessions(run, limit=1))
+    return any(
+        len(record.agents) > 2 and not record.channel for record in board.sessions(run, limit=1)
+    )
 
 
 _Listing = options.ShowDatabase | options.ShowRun
@@ -261,8 +263,11 @@ def _facts(record: SessionRecord) -> Sequence[tuple[str, str]]:
             *([("instance", about)] if about else []),
             ("channel", f"{record.channel} ({record.faults})"),
             *(
-                (one.name, f"{one.description}, table {one.automaton} {one.fingerprint[:12]}")
-                for one in record.members
+                (
+                    member.name,
+                    f"{member.description}, table {member.automaton} {member.fingerprint[:12]}",
+                )
+                for member in record.members
             ),
         ]
     said = protocol(record.protocol, record.n, record.k)

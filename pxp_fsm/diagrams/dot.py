@@ -296,8 +296,8 @@ def _narrowed(chart: SequenceChart, width: float) -> SequenceChart:
     """`chart` with the texts of its messages in more and shorter lines, for a page this wide."""
     most = max(16, int(width / max(1, len(chart.lifelines) - 1) / 6))
     arrows = (
-        replace(one, texts=tuple(line for text in one.texts for line in wrapped(text, most)))
-        for one in chart.arrows
+        replace(arrow, texts=tuple(line for text in arrow.texts for line in wrapped(text, most)))
+        for arrow in chart.arrows
     )
     return replace(chart, arrows=tuple(arrows))
 

@@ -122,7 +122,7 @@ def _line(row: Sequence[Transition]) -> str:
 
 def system_diagram(system: System) -> StateDiagram:
     """The members of `system`, and at an arrow what one of them may send to the other."""
-    nodes = tuple(Node(one.name, one.automaton.title) for one in system.members)
+    nodes = tuple(Node(member.name, member.automaton.title) for member in system.members)
     edges = []
     for sender, receiver in system.links:
         tags = dict.fromkeys(
@@ -131,7 +131,7 @@ def system_diagram(system: System) -> StateDiagram:
             if row.kind is Kind.SEND and receiver in system.partners(sender, row)
         )
         names = system.members[sender].name, system.members[receiver].name
-        own = (f"({one.name})" for *link, one in system.channel.links if link == [*names])
+        own = (f"({channel.name})" for *link, channel in system.channel.links if link == [*names])
         edges.append(Edge(*names, tuple(map(EdgeRow, (*tags, *own)))))
     return StateDiagram(system.name, system.channel.name, nodes, tuple(edges))
 
@@ -184,23 +184,23 @@ def actions_chart(
     characters, or left out where `texts` is false.
     """
     arrows, notes, fatal = list[Arrow](), [note], set(refused)
-    for one in events:
+    for event in events:
         said: tuple[str, ...] = ()
-        if texts and one.message is not None and one.message.payload != NOTHING:
-            said = (shortened(one.message.json),)
-        match one.action:
+        if texts and event.message is not None and event.message.payload != NOTHING:
+            said = (shortened(event.message.json),)
+        match event.action:
             case External(label):
-                notes.append(f"{label} in step {one.number}")
+                notes.append(f"{label} in step {event.number}")
             case Decide(guard, label, member):
-                notes.append(f"{member} chooses {guard}/!{label} in step {one.number}")
+                notes.append(f"{member} chooses {guard}/!{label} in step {event.number}")
             case Choose(member, guard, tag):
-                notes.append(f"{member} chooses {guard}/+{tag} in step {one.number}")
+                notes.append(f"{member} chooses {guard}/+{tag} in step {event.number}")
             case Exchange(sender, receiver, tag):
-                arrows.append(Arrow(one.number, sender, receiver, tag, said))
+                arrows.append(Arrow(event.number, sender, receiver, tag, said))
             case Send(sender, receiver, tag, lost):
-                fate = "lost" if lost else _fate(events, one.number)
+                fate = "lost" if lost else _fate(events, event.number)
                 left = fate == _LEFT and (sender, receiver, tag) in fatal
-                arrows.append(Arrow(one.number, sender, receiver, tag, (*said, fate), left))
+                arrows.append(Arrow(event.number, sender, receiver, tag, (*said, fate), left))
     after = len(events) + 1
     fatal -= {(arrow.sender, arrow.receiver, arrow.tag) for arrow in arrows if arrow.refused}
     arrows += (Arrow(after, *message, (_LEFT,), refused=True) for message in sorted(fatal))
@@ -214,11 +214,11 @@ _LEFT = "not received"
 def _fate(events: Sequence[Event], sent: int) -> str:
     """What became of the message that the action number `sent` put into a buffer."""
     taken = [
-        (one.number, one.action)
-        for one in events
-        if isinstance(one.action, Deliver)
-        and one.message is not None
-        and one.message.number == sent
+        (event.number, event.action)
+        for event in events
+        if isinstance(event.action, Deliver)
+        and event.message is not None
+        and event.message.number == sent
     ]
     if not taken:
         return _LEFT

@@ -94,17 +94,19 @@ class Canvas:
         """The polygons, curves, ellipses and lines of text, in the order of drawing."""
         root = ET.fromstring(self.svg)  # noqa: S314 - Graphviz wrote it, without entities
         names = {f"{_SVG}{name}" for name in ("polygon", "polyline", "path", "ellipse", "text")}
-        return tuple(one for one in root.iter() if one.tag in names)
+        return tuple(element for element in root.iter() if element.tag in names)
 
     @property
     def lines(self) -> Iterator[str]:
         """Every line of text that is drawn."""
-        return (one.text or "" for one in self.shapes if kind_of(one) == "text")
+        return (shape.text or "" for shape in self.shapes if kind_of(shape) == "text")
 
     @property
     def smallest_text(self) -> float:
         """The size in points of the smallest letters; 0 where there is no text."""
-        sizes = (float(one.get("font-size", 14)) for one in self.shapes if kind_of(one) == "text")
+        sizes = (
+            float(shape.get("font-size", 14)) for shape in self.shapes if kind_of(shape) == "text"
+        )
         return min(sizes, default=0.0)
 
     def scaled(self, scale: float) -> str:

@@ -225,7 +225,7 @@ def arrange(diagram: Diagram, style: Style) -> Arranged:
         found.append(_scaled(to_dot(diagram, style, layout), style))
         if found[-1].letters >= GOOD:
             break
-    return max(found, key=lambda one: one.letters)
+    return max(found, key=lambda arranged: arranged.letters)
 
 
 def _for_screen(diagram: StateDiagram, style: Style) -> Arranged:

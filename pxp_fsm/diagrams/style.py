@@ -88,9 +88,9 @@ class Style:
     def changed(self) -> dict[str, Any]:
         """The options that are not as by default, by name."""
         return {
-            one.name: value
-            for one in fields(self)
-            if (value := getattr(self, one.name)) != one.default
+            field.name: value
+            for field in fields(self)
+            if (value := getattr(self, field.name)) != field.default
         }
 
 

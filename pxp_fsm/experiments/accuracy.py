@@ -76,7 +76,7 @@ def normal_form(task: Task) -> Normal:
 
 def recorded(board: SqlBlackboard, run: str, data: DataSet) -> Mapping[int, Recorded]:
     """What was said in every session of `run` that was not erased, by repetition."""
-    erased = {one.session for one in board.erasures(run)}
+    erased = {erasure.session for erasure in board.erasures(run)}
     rows = {row.instance.key: row for row in data.sessions}
     found: dict[int, list[tuple[DataRow, str, Sequence[Event]]]] = {}
     for record in board.sessions(run):
@@ -259,7 +259,7 @@ def of_run(board: SqlBlackboard, run: str, settings: Settings, opened: Opened) -
     if data_fingerprint(plan, data) != record.data_fingerprint:
         raise DataError(f"the data of run {run} have changed since it began")
     repetitions = recorded(board, run, data)
-    lengths = (len(one) for each in repetitions.values() for _, _, one in each)
+    lengths = (len(sequence) for each in repetitions.values() for _, _, sequence in each)
     until = plan.rules().n or max(lengths, default=0)
     selection = members.models(plan, task, data, settings)
     about = (plan, task, data, repetitions, selection, opened)

@@ -90,7 +90,7 @@ def write_archive(
         problem = panel_problem(record, "an archive with its tables")
         if problem is not None:
             raise UsageError(f"{problem}; pxp export {record.run} writes the sessions alone")
-    marks = [board.read(partial(mark_of, run=one.run)) for one in records]
+    marks = [board.read(partial(mark_of, run=run_record.run)) for run_record in records]
     files: dict[str, bytes] = {"README.txt": _README.format(version=__version__).encode()}
     told = []
     with TemporaryDirectory() as place:
@@ -187,10 +187,12 @@ def _entry(board: SqlBlackboard, record: RunRecord, mark: Mark, folder: str) -> 
         "version": record.version,
         "seed": record.seed,
         "data_fingerprint": record.data_fingerprint,
-        "automata": sorted({f"{one.automaton} {one.fingerprint}" for one in sessions}),
-        "agents": sorted({f"{name}: {about}" for one in sessions for name, about in one.agents}),
+        "automata": sorted({f"{session.automaton} {session.fingerprint}" for session in sessions}),
+        "agents": sorted(
+            {f"{name}: {about}" for session in sessions for name, about in session.agents}
+        ),
         "sessions": mark.sessions,
-        "over": sum(one.ending is not None for one in sessions),
+        "over": sum(session.ending is not None for session in sessions),
         "messages": mark.messages,
         "mark": mark.mark,
     }
@@ -399,7 +401,7 @@ def _read(path: Path) -> Iterator[tuple[str, bytes]]:
     try:
         with zipfile.ZipFile(path) as archive:
             entries = archive.infolist()
-            if len(entries) > _MOST_FILES or sum(one.file_size for one in entries) > _MOST_BYTES:
+            if len(entries) > _MOST_FILES or sum(info.file_size for info in entries) > _MOST_BYTES:
                 raise DataError(
                     f"{path}: more than {_MOST_FILES:,} files or {_MOST_BYTES:,} bytes; it is not "
                     f"an archive of runs"

@@ -67,8 +67,8 @@ def forecast(run: Run[TaskOpening], board: SqlBlackboard) -> Forecast | None:
             continue
         if _setting(other) != _setting(run.opening.plan):
             continue
-        used = [one for one in usage_of_sessions(board, record.run) if one.calls]
-        if sum(one.cached for one in used) < _MOST_CACHED * sum(one.calls for one in used):
+        used = [session for session in usage_of_sessions(board, record.run) if session.calls]
+        if sum(usage.cached for usage in used) < _MOST_CACHED * sum(usage.calls for usage in used):
             found += used
             runs.append(record.run)
     if not found:
@@ -81,12 +81,12 @@ def forecast(run: Run[TaskOpening], board: SqlBlackboard) -> Forecast | None:
     def total(amount: Callable[[SessionUsage], float]) -> float:
         return sum(_at(place if run.opening.carries else 0, of_place, amount) for place in places)
 
-    priced = all(one.dollars is not None for one in found)
+    priced = all(usage.dollars is not None for usage in found)
     return Forecast(
-        total(lambda one: one.calls - one.cached),
-        total(lambda one: one.sent),
-        total(lambda one: one.received),
-        total(lambda one: one.dollars or 0.0) if priced else None,
+        total(lambda usage: usage.calls - usage.cached),
+        total(lambda usage: usage.sent),
+        total(lambda usage: usage.received),
+        total(lambda usage: usage.dollars or 0.0) if priced else None,
         len(found),
         tuple(runs),
     )
@@ -105,7 +105,11 @@ def _setting(plan: Plan) -> Mapping[str, Any]:
 
 def _left(run: Run[TaskOpening], board: SqlBlackboard) -> Sequence[int]:
     """The positions of the sessions that are not over, of all repetitions."""
-    over = {(one.repetition, one.position) for one in board.sessions(run.name) if one.ending}
+    over = {
+        (session.repetition, session.position)
+        for session in board.sessions(run.name)
+        if session.ending
+    }
     every = (
         (repetition, position)
         for repetition in range(1, run.opening.plan.repetitions + 1)
@@ -123,7 +127,7 @@ def _at(
     if place in recorded or len(recorded) == 1:
         known = recorded.get(place) or next(iter(recorded.values()))
         return fmean(map(amount, known))
-    calls = fmean(one.calls for ones in recorded.values() for one in ones)
-    each = [fmean(amount(one) / one.calls for one in ones) for ones in recorded.values()]
+    calls = fmean(usage.calls for ones in recorded.values() for usage in ones)
+    each = [fmean(amount(usage) / usage.calls for usage in ones) for ones in recorded.values()]
     line = linear_regression(list(recorded), each)
     return calls * max(0.0, line.intercept + line.slope * place)

@@ -80,7 +80,7 @@ def fork(board: SqlBlackboard, origin: str, members: Any, *, name: str, **option
         if " and ".join(session.agents) != names:
             raise UsageError(f"a fork of {record.session} is told who answers for {names}")
     new = session_record(session, run)
-    known = {one.run: one for one in board.runs()}
+    known = {run_record.run: run_record for run_record in board.runs()}
     if run not in known:
         plan = json.dumps(place.in_plan, sort_keys=True)
         board.start_run(RunRecord(run, OWN, plan, 0, __version__, "", subject=record.subject))

@@ -214,7 +214,7 @@ def with_assistant(agent: Agent, way: str, name: str, desk: Desk) -> Agent:
     if not way.endswith(RELATIONS):
         return agent
     match, agree = (
-        DeskRelation(desk, one, name) for one in (QuestionKind.MATCH, QuestionKind.AGREE)
+        DeskRelation(desk, kind, name) for kind in (QuestionKind.MATCH, QuestionKind.AGREE)
     )
     return replace(agent, match=match, agree=agree)
 
@@ -567,8 +567,8 @@ def respondents(
     has nobody.
     """
     found = {
-        one.name: "" if some and one.respondent == RANDOM else one.respondent
-        for one in file.members
+        member.name: "" if some and member.respondent == RANDOM else member.respondent
+        for member in file.members
     }
     for text in given:
         name, equals, who = text.partition("=")

@@ -605,8 +605,8 @@ class SystemOpening:
         """The whole run, as JSON: its tables are in no database that a worker could ask first."""
         parts = ("name", "respondent", "instructions", "timeout")
         lines = [
-            {**{key: getattr(one, key) for key in parts}, "table": document(one.automaton)}
-            for one in self.file.members
+            {**{key: getattr(member, key) for key in parts}, "table": document(member.automaton)}
+            for member in self.file.members
         ]
         file = {key: getattr(self.file, key) for key in ("path", "name", "title", "about", "limit")}
         file |= {"parameters": dict(self.file.parameters)}

@@ -263,7 +263,7 @@ def stored_plan(record: StoredRun) -> Plan:
 def _no_plan(raw: object) -> str | None:
     if not isinstance(raw, dict) or "task" not in raw:
         return "it names no task"
-    unknown = sorted(set(raw) - {*(one.name for one in fields(Plan)), *_BESIDE})
+    unknown = sorted(set(raw) - {*(field.name for field in fields(Plan)), *_BESIDE})
     return f"it has {quoted(', '.join(unknown))}, which is unknown" if unknown else None
 
 

@@ -72,14 +72,14 @@ class Proved:
     def objections(self) -> tuple[str, ...]:
         """What speaks against a run: a deadlock, and properties that are not as expected."""
         found = []
-        for one in self.known:
-            wrong = one.status == Status.FAILS
-            if one.name == NO_DEADLOCK and wrong:
-                found.append(f"it has a deadlock: {one.why}")
-            elif one.name not in _WORDS and (
-                one.status in (Status.HOLDS, Status.FAILS) and one.status != one.expected
+        for known in self.known:
+            wrong = known.status == Status.FAILS
+            if known.name == NO_DEADLOCK and wrong:
+                found.append(f"it has a deadlock: {known.why}")
+            elif known.name not in _WORDS and (
+                known.status in (Status.HOLDS, Status.FAILS) and known.status != known.expected
             ):
-                found.append(f"{one.name} {'fails' if wrong else 'holds'}: {one.why}")
+                found.append(f"{known.name} {'fails' if wrong else 'holds'}: {known.why}")
         return tuple(found)
 
 

@@ -130,7 +130,9 @@ class Run(Generic[OpeningT]):
 
     def endings(self) -> Counter[str]:
         """How many sessions that are over have ended how."""
-        return Counter(one.ending for one in self.board.sessions(self.name) if one.ending)
+        return Counter(
+            session.ending for session in self.board.sessions(self.name) if session.ending
+        )
 
     def units(self) -> Iterator[Unit]:
         """The parts of the run that depend on no other, in order."""
@@ -321,8 +323,8 @@ def log(line: str) -> None:
 
 def causes(board: SqlBlackboard, run: str, most: int = 3) -> Iterator[str]:
     """The most frequent causes that ended sessions of `run` by a fault, and how often they did."""
-    ended = [one for one in board.sessions(run) if one.ending in UNCOUNTED]
-    counts = Counter(f"{one.ending}: {one.cause}" for one in ended)
+    ended = [session for session in board.sessions(run) if session.ending in UNCOUNTED]
+    counts = Counter(f"{record.ending}: {record.cause}" for record in ended)
     for cause, many in counts.most_common(most):
         yield f"  {cause} ({many} session{'' if many == 1 else 's'})"
     if len(counts) > most:

@@ -218,10 +218,10 @@ def endings_of(
     if run.opening.plan.stop is not None:  # the verdict that ended a session is its cause
         names = {one.strip().partition(":")[0] for one in run.opening.plan.stop.split(",")}
         many = Counter(
-            f"{one.ending} ({one.cause})"
-            if (one.cause or "").partition(":")[0] in names
-            else one.ending
-            for one in board.sessions(run.name)
+            f"{session.ending} ({session.cause})"
+            if (session.cause or "").partition(":")[0] in names
+            else session.ending
+            for session in board.sessions(run.name)
         )
     each = (f"{ending or 'not over'} {number}" for ending, number in many.items())
     yield f"Sessions ended: {', '.join(each)}"

@@ -53,11 +53,13 @@ def may_wait(turn: Turn, table: Automaton) -> bool:
 def briefing(turn: Turn, table: Automaton) -> dict[str, object]:
     """What a member is told at its turn, as JSON: where it is, what it knows, what it may do."""
     options: list[dict[str, object]] = []
-    for one in options_of(turn, table):
-        said: dict[str, object] = {"do": one.name}
-        said |= {key: value for key, value in (("means", one.about), ("sends", one.sends)) if value}
-        said |= {"to": one.to} if one.to else {}
-        said |= {} if one.payload is None else {"payload": one.payload}
+    for option in options_of(turn, table):
+        said: dict[str, object] = {"do": option.name}
+        said |= {
+            key: value for key, value in (("means", option.about), ("sends", option.sends)) if value
+        }
+        said |= {"to": option.to} if option.to else {}
+        said |= {} if option.payload is None else {"payload": option.payload}
         options.append(said)
     if may_wait(turn, table):
         options.append({"do": WAIT, "means": "wait for what comes"})
@@ -67,8 +69,13 @@ def briefing(turn: Turn, table: Automaton) -> dict[str, object]:
         "about": turn.instance.x,
         "state": f"{turn.state}: {about}" if about else turn.state,
         "messages": [
-            {"from": one.sender, "to": one.receiver, "tag": one.tag, "payload": one.value}
-            for one in turn.messages
+            {
+                "from": message.sender,
+                "to": message.receiver,
+                "tag": message.tag,
+                "payload": message.value,
+            }
+            for message in turn.messages
         ],
         "options": options,
     }
@@ -87,7 +94,7 @@ def chosen_intent(
     name: object, to: object, payload: Any, turn: Turn, table: Automaton
 ) -> Intent | None:
     """What `name`, `to` and `payload` want at `turn`; None is to wait. Raises as `read_intent`."""
-    known = {one.name: one for one in options_of(turn, table)}
+    known = {member_option.name: member_option for member_option in options_of(turn, table)}
     names = [*known, *([WAIT] if may_wait(turn, table) else [])]
     if not isinstance(name, str) or name not in names:
         raise DataError(f"do must be one of {', '.join(names)}, not {quoted(name)}")

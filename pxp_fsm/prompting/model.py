@@ -287,4 +287,4 @@ def needs(request: ModelRequest) -> frozenset[Capability]:
 
 def missing_capabilities(model: LanguageModel, needed: Iterable[Capability]) -> tuple[str, ...]:
     """Which of the `needed` capabilities `model` has not, sorted."""
-    return tuple(sorted(str(one) for one in set(needed) - model.capabilities))
+    return tuple(sorted(str(capability) for capability in set(needed) - model.capabilities))

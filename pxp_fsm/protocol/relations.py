@@ -145,7 +145,9 @@ class Relations:
         session: str = "",
     ) -> None:
         self._relations = {"MATCH": match, "AGREE": agree}
-        self._asked = {name: in_session(one, session) for name, one in self._relations.items()}
+        self._asked = {
+            name: in_session(relation, session) for name, relation in self._relations.items()
+        }
         self.memo = memo
         self._timeout = timeout
         self._around = around

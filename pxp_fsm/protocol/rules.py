@@ -272,7 +272,7 @@ class Pxp:
         if self.k is None:
             return False
         return self.forbids(
-            reduce(self.remembers, (one.tag for one in history), self.first), answer
+            reduce(self.remembers, (message.tag for message in history), self.first), answer
         )
 
     @property
@@ -365,7 +365,9 @@ def _stored(rules: Rules, number: int) -> dict[str, Value]:
     """Parameters and registers before message `number`; of the registers only j, the messages so
     far, is what it will be: guards read no other one (`_check_table`)."""
     table, bounds = rules.ruled.rules, {"n": rules.n, "k": rules.k}
-    found: dict[str, Value] = {one.name: bounds[one.name] or 0 for one in table.parameters}
+    found: dict[str, Value] = {
+        parameter.name: bounds[parameter.name] or 0 for parameter in table.parameters
+    }
     for register in table.registers:
         found[register.name] = number - 1 if register.name == COUNTER else register.initial
     return found
@@ -432,7 +434,7 @@ def _rules_problem(table: TableRules) -> str:
     """What a variant's rules may read, where they read more; else ""."""
     if not table.deciding:
         return ""
-    if any(one.name not in ("n", "k") for one in table.parameters):
+    if any(parameter.name not in ("n", "k") for parameter in table.parameters):
         return "the parameters n and k"
     if any(not oracle.relation for oracle in table.oracles):
         return "oracles that are relations"

@@ -257,7 +257,7 @@ class LiveSystem:
         """Why `action` cannot happen now, and what can."""
         there = ", ".join(map(str, self.possible())) or "nothing"
         why = self._reason(action)
-        others = "".join(f"; {one}" for one in self.obstacles() if one != why)
+        others = "".join(f"; {obstacle}" for obstacle in self.obstacles() if obstacle != why)
         return f"{what() if what else action} was refused: {why}; possible now is {there}{others}"
 
     def _reason(self, action: SystemAction) -> str:

@@ -651,7 +651,7 @@ def _by_decision(live: LiveSystem, name: str, decision: Decision) -> list[System
         or not isinstance(action, Exchange | Send)
         or action.receiver == decision.to
     ]
-    return [one for one in actions if not isinstance(one, Send) or not one.lost] or actions
+    return [send for send in actions if not isinstance(send, Send) or not send.lost] or actions
 
 
 def _one_of(

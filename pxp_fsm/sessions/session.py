@@ -566,7 +566,7 @@ class Session:
         self.ending, self.cause = ending, storable(cause)
         self.policy.stop()
         if self._blackboard is not None:
-            left = tuple(one for seat in self._seats.values() for one in seat.left())
+            left = tuple(judgement for seat in self._seats.values() for judgement in seat.left())
             self._blackboard.close(self.name, ending.value, self.cause, (*left, *judgements))
 
 

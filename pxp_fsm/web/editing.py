@@ -85,7 +85,7 @@ class Editor:
             _check_size(automaton)
             self.subject = self._with(path, automaton, text)
         except FileError as error:
-            return tuple(_view(one, path) for one in error.faults)
+            return tuple(_view(fault, path) for fault in error.faults)
         self._texts[path] = text
         return ()
 
@@ -120,16 +120,16 @@ class Editor:
     def _with(self, path: Path, automaton: Automaton, text: str) -> SystemSubject:
         old = self.subject.system()
         members = tuple(
-            replace(one, automaton=automaton.with_partners(self._partners.get(one.name, {})))
-            if self._paths[one.name] == path
-            else one
-            for one in old.members
+            replace(member, automaton=automaton.with_partners(self._partners.get(member.name, {})))
+            if self._paths[member.name] == path
+            else member
+            for member in old.members
         )
         try:
             system = System(members, old.channel)
         except TableError as error:
             raise TableError(
-                _of_row(one, members, self._paths, path, text) for one in error.faults
+                _of_row(fault, members, self._paths, path, text) for fault in error.faults
             ) from None
         return subject_of(system, self.subject.properties)
 
@@ -142,10 +142,13 @@ def _typed(text: str) -> str:
 def _paths(tables: Sequence[str]) -> list[Path | None]:
     """The file of each table that is named, None for a built-in one."""
     if len(tables) == 1 and is_system_file(tables[0]):
-        return [Path(one.table) if one.table else None for one in read_system(tables[0]).members]
+        return [
+            Path(member.table) if member.table else None
+            for member in read_system(tables[0]).members
+        ]
     found = list[Path | None]()
-    for one in tables:
-        path = Path(one.partition("=")[2] if is_named(one) else one)
+    for table in tables:
+        path = Path(table.partition("=")[2] if is_named(table) else table)
         found.append(path if path.is_file() else None)
     return found
 
@@ -153,7 +156,7 @@ def _paths(tables: Sequence[str]) -> list[Path | None]:
 def _partners(tables: Sequence[str]) -> dict[str, Mapping[str, str]]:
     """By member: who the partners are that its table names, as a system file says."""
     if len(tables) == 1 and is_system_file(tables[0]):
-        return {one.name: one.partners for one in read_system(tables[0]).members}
+        return {member.name: member.partners for member in read_system(tables[0]).members}
     return {}
 
 

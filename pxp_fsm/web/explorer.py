@@ -456,12 +456,14 @@ def chart(
         dict(zip(system.places, where, strict=True)),
         title=system.name,
         note=note,
-        refused=((one.sender, one.receiver, one.tag) for one in refused),
+        refused=(
+            (unreceived.sender, unreceived.receiver, unreceived.tag) for unreceived in refused
+        ),
     )
     return replace(
         found,
         lifelines=tuple(line for line in found.lifelines if line.name in shown),
-        arrows=tuple(one for one in found.arrows if {one.sender, one.receiver} <= shown),
+        arrows=tuple(arrow for arrow in found.arrows if {arrow.sender, arrow.receiver} <= shown),
     )
 
 

@@ -98,7 +98,7 @@ def embedded(
     for state in order:  # grows while it is read
         view = views.state(state)
         targets = [state + move.difference for move in composition.moves(state)]
-        new = [one for one in dict.fromkeys(targets) if one not in numbers]
+        new = [target for target in dict.fromkeys(targets) if target not in numbers]
         cut = len(order) + len(new) > limit
         for target in () if cut else new:
             numbers[target] = len(order)
@@ -114,12 +114,12 @@ def embedded(
         )
     return {
         "system": asdict(views.system()),
-        "moves": [asdict(one) for one in moves.numbers],
-        "blocked": [asdict(one) for one in blocked.numbers],
+        "moves": [asdict(move) for move in moves.numbers],
+        "blocked": [asdict(move) for move in blocked.numbers],
         "texts": list(texts.numbers),
         "states": states,
         "graphs": {fold: _graph(composition, fold, order) for fold in folds(composition)},
-        "results": [asdict(one) for one in results],
+        "results": [asdict(result) for result in results],
         "limit": limit,
         "begin": list(begin),
     }

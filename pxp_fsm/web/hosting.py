@@ -275,7 +275,11 @@ class Host:
     async def _serve(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         try:
-            over = {one.run: one.over for one in self.board.summaries()} if self.hosted else {}
+            over = (
+                {summary.run: summary.over for summary in self.board.summaries()}
+                if self.hosted
+                else {}
+            )
             for hosted in list(self.hosted.values()):
                 if over.get(hosted.run.name) == hosted.run.total:
                     hosted.state = RunState.OVER

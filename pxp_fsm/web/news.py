@@ -119,9 +119,9 @@ async def push(
                 if behind:
                     for message in begin():
                         await socket.send_json(dict(message))
-                one = await heard.get()
-                behind = one is LOST
-                found = None if behind else told(one)
+                item = await heard.get()
+                behind = item is LOST
+                found = None if behind else told(item)
                 if found is not None:
                     await socket.send_json(dict(found))
 

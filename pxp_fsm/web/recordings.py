@@ -91,8 +91,10 @@ class Recording:
 
     def read(self) -> RecordedSessionView | None:
         """The session as it is now; None where nothing has happened since it was last read."""
-        one, latest = self._record, self.latest
-        (now,) = self._board.sessions_at(one.run, one.repetition, one.position, one.position)
+        record, latest = self._record, self.latest
+        (now,) = self._board.sessions_at(
+            record.run, record.repetition, record.position, record.position
+        )
         if (now.messages, now.ending or "") == (latest.happened, latest.ending):
             return None
         self.latest = self._viewed(self._board.session(self._name))
@@ -119,9 +121,11 @@ class Recording:
 
     def _actions(self, stored: StoredSession) -> Iterator[SystemAction]:
         if stored.record.channel:
-            yield from (one.action for one in stored.events)
+            yield from (event.action for event in stored.events)
             return
-        actions = [Exchange(one.sender, one.receiver, one.tag) for one in stored.history]
+        actions = [
+            Exchange(message.sender, message.receiver, message.tag) for message in stored.history
+        ]
         yield from actions
         ending = stored.record.ending
         if ending is not None and ending not in FAULTS and self._closes(actions):
@@ -136,10 +140,10 @@ class Recording:
         if not self._monitors.formulas:
             return ()
         watch = self._monitors.of_record(stored.record)
-        rows = [[str(one.value) for one in watch.outlooks]]
+        rows = [[str(outlook.value) for outlook in watch.outlooks]]
         try:
             for _ in listened(watch, stored.events):
-                rows.append([str(one.value) for one in watch.outlooks])
+                rows.append([str(outlook.value) for outlook in watch.outlooks])
         except Refused as error:  # what is known stays; from here on there is no verdict
             unread = not_monitored(stored.record.session, error).reason
             left = len(stored.events) + 1 - len(rows)

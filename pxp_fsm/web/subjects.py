@@ -64,7 +64,7 @@ def subject_of(
     """`system` as a subject; a page begins after `actions`, which raise `Refused` where they cannot
     happen."""
     return SystemSubject(
-        tuple((one.name, canonical_json(one.automaton)) for one in system.members),
+        tuple((member.name, canonical_json(member.automaton)) for member in system.members),
         system.channel.name,
         tuple(properties),
         choices_of(Composition(system), actions),

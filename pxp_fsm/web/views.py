@@ -254,8 +254,8 @@ def member_view(name: str, automaton: Automaton) -> MemberView:
     )
 
 
-def _message(one: Unreceived) -> tuple[str, str, str]:
-    return one.sender, one.receiver, one.tag
+def _message(unreceived: Unreceived) -> tuple[str, str, str]:
+    return unreceived.sender, unreceived.receiver, unreceived.tag
 
 
 MOST_STATES = 20_000

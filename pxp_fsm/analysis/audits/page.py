@@ -43,13 +43,16 @@ def lines(report: AuditReport, shown: int = SHOWN) -> Iterator[str]:
             continue
         yield f"{kind}, {counted(report.kinds[kind], 'session')}: {ABOUT[kind]}"
         found = (
-            (noted, one) for noted in report.noted for one in noted.findings if one.kind is kind
+            (noted, finding)
+            for noted in report.noted
+            for finding in noted.findings
+            if finding.kind is kind
         )
-        for place, (noted, one) in enumerate(found):
+        for place, (noted, finding) in enumerate(found):
             if place == shown:
                 yield "  …"
                 break
-            yield f"  {noted.session}{describe(one, noted.step)}"
+            yield f"  {noted.session}{describe(finding, noted.step)}"
 
 
 def describe(finding: AuditFinding, step: str) -> str:
@@ -93,7 +96,7 @@ def _noted(noted: SessionFindings) -> dict[str, Any]:
         "tags": list(noted.tags),
         "ending": noted.ending,
         "possible": noted.possible.name.lower(),
-        "findings": [_finding(one) for one in noted.findings],
+        "findings": [_finding(finding) for finding in noted.findings],
     }
 
 
@@ -105,15 +108,15 @@ def _finding(finding: AuditFinding) -> dict[str, Any]:
         "possible": list(finding.possible),
         "answers": [
             {
-                "message": one.number,
-                "agent": one.agent,
-                "relation": one.relation,
-                "left": one.left,
-                "right": one.right,
-                "held": one.held,
-                "implied": one.implied,
+                "message": answer.number,
+                "agent": answer.agent,
+                "relation": answer.relation,
+                "left": answer.left,
+                "right": answer.right,
+                "held": answer.held,
+                "implied": answer.implied,
             }
-            for one in finding.answers
+            for answer in finding.answers
         ],
     }
 
@@ -134,7 +137,7 @@ class AuditedConversation:
     @property
     def found(self) -> set[int | None]:
         """The numbers of the messages at which something was found."""
-        return {one.number for one in self.noted.findings}
+        return {finding.number for finding in self.noted.findings}
 
 
 def write(report: AuditReport, board: SqlBlackboard | None, path: Path) -> None:
@@ -187,7 +190,7 @@ def _conversations(
 
 def _texts(noted: SessionFindings, board: SqlBlackboard) -> Iterator[tuple[int, str]]:
     """The texts that the findings' answers are about."""
-    wanted = sorted({place for one in noted.findings for place in _places(one)} - {0})
+    wanted = sorted({place for finding in noted.findings for place in _places(finding)} - {0})
     if not wanted:
         return
     said = {message.number: message.payload for message in board.session(noted.session).history}
@@ -198,4 +201,4 @@ def _texts(noted: SessionFindings, board: SqlBlackboard) -> Iterator[tuple[int, 
 
 
 def _places(finding: AuditFinding) -> set[int]:
-    return {place for one in finding.answers for place in (one.left, one.right)}
+    return {place for answer in finding.answers for place in (answer.left, answer.right)}

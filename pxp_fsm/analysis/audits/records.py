@@ -103,7 +103,7 @@ def as_counted(words: Sequence[Word]) -> Iterable[tuple[str, int, int]]:
 
 
 def _last(word: Word, agent: str) -> str:
-    return next((one.tag for one in reversed(word) if one.agent == agent), "")
+    return next((letter.tag for letter in reversed(word) if letter.agent == agent), "")
 
 
 _UNREADABLE = "the tables or actions stored with it cannot be read; see pxp verify"
@@ -151,7 +151,9 @@ class AuditReport:
     @property
     def faults(self) -> int:
         """Sessions with something that agents, judges and records at work never leave."""
-        return sum(any(one.kind in FAULTS for one in noted.findings) for noted in self.noted)
+        return sum(
+            any(finding.kind in FAULTS for finding in noted.findings) for noted in self.noted
+        )
 
     def take(self, recording: AuditedSession, instance: str, found: Audited) -> None:
         """Count a session; what was found of it is kept."""
@@ -159,7 +161,7 @@ class AuditReport:
             self.possible[found.possible] += 1
         else:
             self.systems += 1
-        self.kinds.update({one.kind for one in found.findings})
+        self.kinds.update({finding.kind for finding in found.findings})
         if found.findings:
             self.noted.append(
                 SessionFindings(

@@ -48,7 +48,7 @@ def _record(line: Result) -> dict[str, Any]:
         "as_expected": line.as_expected,
         "trace": list(line.trace.labels) if line.trace else None,
         "cycle": line.verdict.cycle,
-        "unreceived": [asdict(one) for one in line.verdict.unreceived],
+        "unreceived": [asdict(unreceived) for unreceived in line.verdict.unreceived],
         "seconds": round(line.seconds, 4),
         "itf": json.loads(to_itf(line.name, line.model, line.verdict)) if line.trace else None,
     }

@@ -94,7 +94,9 @@ def progress(run: str, board: SqlBlackboard, total: int) -> Callable[[], None]:
 
     def show() -> None:
         nonlocal shown
-        over = next((one.over for one in board.summaries() if one.run == run), 0)
+        over = next(
+            (run_summary.over for run_summary in board.summaries() if run_summary.run == run), 0
+        )
         if over != shown:
             shown = over
             are = "is" if total == 1 else "are"
@@ -192,24 +194,24 @@ def conclude(
     `finished` is one run, or the runs of the two settings by their names; `database` is as it is
     to be named in a command.
     """
-    one, *others = finished.values()
-    columns = summary.compared(one.run)
-    if one.run.opening.plan.agents is not None:
+    run, *others = finished.values()
+    columns = summary.compared(run.run)
+    if run.run.opening.plan.agents is not None:
         for setting, each in finished.items():
             about = f" ({setting})" if others else ""
             told = summary.directions(board, each.run.name, about)
             console().print(summary.as_rich(told, spaced=False))
     else:
         both = summary.both_settings(_columns(finished)) if others else None
-        table = both or summary.table1(one.statistics, columns)
+        table = both or summary.table1(run.statistics, columns)
         console().print(summary.as_rich(table, spaced=False))
         paragraph(_two_way(finished))
         for line in _gains(finished, board):
             paragraph(line)
     if others:
         criteria = (
-            f"{setting} {CRITERIA[Keep(one.run.opening.plan.learn)]}"
-            for setting, one in finished.items()
+            f"{setting} {CRITERIA[Keep(run.run.opening.plan.learn)]}"
+            for setting, run in finished.items()
         )
         chemists = any("-h1" in column.title for column in columns)
         paragraph(f"Lessons are kept: {'; '.join(criteria)}.{summary.CHEMISTS if chemists else ''}")
@@ -228,7 +230,7 @@ def conclude(
     _places([*finished.values()], board, verbose)
     names = [each.run.name for each in finished.values()]
     session = ["show", f"{names[0]}/{_first(finished)}"]
-    comparable = others and one.run.opening.plan.agents is None
+    comparable = others and run.run.opening.plan.agents is None
     look = ["compare", names[0], names[-1]] if comparable else session
     said = "Compare them" if comparable else "Look at a session"
     click.echo(f"{said}: {shlex.join([program(), *look, '--database', database])}")
@@ -265,9 +267,9 @@ def _gains(finished: Mapping[str, FinishedRun], board: SqlBlackboard) -> Iterato
     for what, rows in kinds:
         data = replace(opening.data, test=rows)
         told = []
-        for setting, one in finished.items():
-            about = (one.run.opening.plan, one.run.opening.task, data)
-            found = accuracy.gains(board, one.run.name, *about)
+        for setting, run in finished.items():
+            about = (run.run.opening.plan, run.run.opening.task, data)
+            found = accuracy.gains(board, run.run.name, *about)
             if found:
                 before, after = (median(each[place] for each in found) for place in (0, 1))
                 told.append(f"{setting + ' ' if len(finished) > 1 else ''}{before:g} to {after:g}")
@@ -280,17 +282,17 @@ def _gains(finished: Mapping[str, FinishedRun], board: SqlBlackboard) -> Iterato
 def _two_way(finished: Mapping[str, FinishedRun]) -> str:
     """The row of Table 1 that the protocol is named after, in words, with its intervals."""
     told = []
-    for setting, one in finished.items():
-        found = estimates(one.outcomes).get("two-way")
+    for setting, run in finished.items():
+        found = estimates(run.outcomes).get("two-way")
         about = f"{setting} " if len(finished) > 1 else ""
         if found is None:
             told.append(f"{about}no session was ended by the protocol, so none is counted")
             continue
-        held, number = sum(one.outcomes.of("two-way").values()), len(one.outcomes.classes)
+        held, number = sum(run.outcomes.of("two-way").values()), len(run.outcomes.classes)
         verb = "is" if 1 in (held, number) else "are"
         kind = "" if len(finished) > 1 else f" {verb} two-way intelligible"
         interval = f"{found.interval.low:.2f} to {found.interval.high:.2f}"
-        instances = len({instance for _, instance in one.outcomes.classes})
+        instances = len({instance for _, instance in run.outcomes.classes})
         # Repetitions are about the same instances: sessions are no independent ones beyond these.
         basis = f", of {counted(instances, 'instance')}" if instances < number else ""
         told.append(f"{about}{held} of {counted(number, 'session')}{kind} (95%: {interval}{basis})")
@@ -298,29 +300,29 @@ def _two_way(finished: Mapping[str, FinishedRun]) -> str:
     return f"Two-way intelligible: {line}" if len(finished) > 1 else line[0].upper() + line[1:]
 
 
-def _details(one: FinishedRun, board: SqlBlackboard) -> None:
+def _details(run: FinishedRun, board: SqlBlackboard) -> None:
     """Intervals, the effect of order, and what else a reader may want to know of a run."""
-    lines = [f"Run {one.run.name}:"]
-    of_two = one.run.opening.plan.agents is None
-    if of_two and one.outcomes.classes:
-        console().print(summary.as_rich(comparison.estimate_sheet(one.outcomes)))
-        lines += comparison.explanation(one.outcomes)
-    if of_two and one.run.opening.carries:
-        lines += comparison.order_lines(one.outcomes, one.run.opening.plan.seed)
-    for line in [*lines, *summary.remarks(one.run, one.statistics, board)]:
+    lines = [f"Run {run.run.name}:"]
+    of_two = run.run.opening.plan.agents is None
+    if of_two and run.outcomes.classes:
+        console().print(summary.as_rich(comparison.estimate_sheet(run.outcomes)))
+        lines += comparison.explanation(run.outcomes)
+    if of_two and run.run.opening.carries:
+        lines += comparison.order_lines(run.outcomes, run.run.opening.plan.seed)
+    for line in [*lines, *summary.remarks(run.run, run.statistics, board)]:
         paragraph(line)
 
 
 def _places(finished: Sequence[FinishedRun], board: SqlBlackboard, verbose: bool) -> None:
     """Where things are: the database, and the files of each run."""
     if not verbose:
-        stems = [str(one.left[0][1]).partition("-table")[0] for one in finished]
+        stems = [str(run.left[0][1]).partition("-table")[0] for run in finished]
         files = ", ".join(f"{stem}-*" for stem in stems)
         paragraph(f"Database: {board.shown}; files: {files}")
         return
     click.echo("\nLeft behind:")
-    for one in finished:
-        for what, where in [(f"database, run {one.run.name}", board.shown), *one.left]:
+    for run in finished:
+        for what, where in [(f"database, run {run.run.name}", board.shown), *run.left]:
             click.echo(printable(f"  {what}: {where}"))
 
 

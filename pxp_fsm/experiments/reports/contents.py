@@ -159,7 +159,10 @@ def gather(
     planned = plan.repetitions * len(data.sessions) if data else None
     asked = (plan, task, data, tally, until, test_set, catalogue)
     tested, short = _on_test_set(board, record.run, *asked)
-    own, theirs = (one.curve(until) or "no session has a prediction" for one in rightness)
+    own, theirs = (
+        correct_predictions.curve(until) or "no session has a prediction"
+        for correct_predictions in rightness
+    )
     if plan.human is None:
         theirs = "the human is the task's own, whose predictions are taken to be right"
     measured = Performance(away or own, tested or away, away or theirs)

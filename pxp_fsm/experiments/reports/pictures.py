@@ -93,7 +93,7 @@ class Gallery:
 
     def chart(self, stored: StoredSession) -> Markup | None:
         """The sequence chart of a system's session; alike for all sessions of those actions."""
-        key = tuple(one.action for one in stored.events)
+        key = tuple(event.action for event in stored.events)
         if key not in self._known:
             drawing = render(replace(stored.diagram(), title="", note=""), "svg").decode()
             words = f"the {len(key)} actions of {stored.record.session}"

@@ -62,10 +62,13 @@ class SystemReport:
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
         """What the run was, in words."""
-        systems = len({one.fingerprint for one in self.sessions})
+        systems = len({session.fingerprint for session in self.sessions})
         others = f"; and {systems - 1} other systems" if systems > 1 else ""
-        told = ", ".join(f"{one.name} ({one.automaton})" for one in self.first.members) + others
-        who = ", ".join(f"{one.name}: {one.description}" for one in self.first.members)
+        told = (
+            ", ".join(f"{member.name} ({member.automaton})" for member in self.first.members)
+            + others
+        )
+        who = ", ".join(f"{member.name}: {member.description}" for member in self.first.members)
         return (
             ("about", self.first.instance.x),
             ("members", told),
@@ -151,16 +154,16 @@ class SystemReport:
         """What models cost."""
         rows = [
             (
-                one.model,
-                one.calls,
-                one.cached,
-                one.failed,
-                one.usage.sent + one.usage.cache_read + one.usage.cache_written,
-                one.usage.received,
-                "not known" if one.dollars is None else f"{one.dollars:.4f}",
-                f"{one.seconds / one.calls:.2f}" if one.calls else "",
+                cost.model,
+                cost.calls,
+                cost.cached,
+                cost.failed,
+                cost.usage.sent + cost.usage.cache_read + cost.usage.cache_written,
+                cost.usage.received,
+                "not known" if cost.dollars is None else f"{cost.dollars:.4f}",
+                f"{cost.seconds / cost.calls:.2f}" if cost.calls else "",
             )
-            for one in self.costs
+            for cost in self.costs
         ]
         headings = "model", "calls", "cached", "failed", "tokens in", "tokens out", "dollars"
         return self._table("costs", "What models cost.", (*headings, "seconds a call"), rows)
@@ -172,8 +175,8 @@ class SystemReport:
             "created": self.record.created,
             "version": self.record.version,
             "members": [
-                {"name": one.name, "table": one.automaton, "respondent": one.description}
-                for one in self.first.members
+                {"name": member.name, "table": member.automaton, "respondent": member.description}
+                for member in self.first.members
             ],
             "channel": self.first.channel,
             "fingerprint": self.first.fingerprint,
@@ -187,7 +190,9 @@ class SystemReport:
                 }
                 for line in self.sessions
             ],
-            "actions": [{**one._asdict(), "times": many} for one, many in self.counts.items()],
+            "actions": [
+                {**record._asdict(), "times": many} for record, many in self.counts.items()
+            ],
         }
 
     def _table(
@@ -198,7 +203,7 @@ class SystemReport:
 
 def gather_system(board: SqlBlackboard, record: RunRecord) -> SystemReport:
     """Everything that is reported of a run that has sessions of a system."""
-    lines = tuple(one for one in board.sessions(record.run) if one.channel)
+    lines = tuple(session for session in board.sessions(record.run) if session.channel)
     return SystemReport(
         record,
         lines,
@@ -228,8 +233,8 @@ def told(
         if line.session in wanted:
             stored = board.session(line.session)
             rows = tuple(
-                (one.number, str(one.action), one.guard, _payload(one))
-                for one in islice(stored.events, LONGEST)
+                (event.number, str(event.action), event.guard, _payload(event))
+                for event in islice(stored.events, LONGEST)
             )
             chart = gallery.chart(stored) if len(stored.events) <= DRAWN else None
             yield Told(line.session, line.ending or NOT_OVER, line.cause or "", chart, rows)
@@ -239,8 +244,8 @@ LONGEST, DRAWN = 1000, 60
 """Actions of a session that are listed, and actions up to which it is drawn."""
 
 
-def _payload(one: Event) -> str:
-    return "" if one.message is None or one.message.payload == NOTHING else one.message.json
+def _payload(event: Event) -> str:
+    return "" if event.message is None or event.message.payload == NOTHING else event.message.json
 
 
 def _spread(values: list[float] | list[int]) -> str:

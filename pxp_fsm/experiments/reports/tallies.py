@@ -82,7 +82,10 @@ def observed(board: SqlBlackboard, run: str, *, reasons: bool = True) -> Iterato
             session.ending,
             tuple(
                 ObservedMessage(
-                    sender == machine, tag, y, reason([one.outcome for one in judgements])
+                    sender == machine,
+                    tag,
+                    y,
+                    reason([judgement.outcome for judgement in judgements]),
                 )
                 for _, sender, tag, y, _, judgements in session.messages
             ),

@@ -72,7 +72,7 @@ def tables1(reports: Sequence[RunReport]) -> Sequence[Table]:
     """Table 1 in parts that have room: runs of one task, as many as fit, and what is published."""
     parts = list[list[RunReport]]()
     for report in sorted(
-        reports, key=lambda one: [r.plan.task for r in reports].index(one.plan.task)
+        reports, key=lambda run_report: [r.plan.task for r in reports].index(run_report.plan.task)
     ):
         last = parts[-1] if parts else []
         fits = last and last[0].plan.task == report.plan.task
@@ -274,7 +274,9 @@ def write_page(
     gallery = Gallery()
     parts = _template().generate(
         title="Report of "
-        + ", ".join([*(one.title for one in reports), *(one.title for one in systems)]),
+        + ", ".join(
+            [*(run_report.title for run_report in reports), *(system.title for system in systems)]
+        ),
         version=__version__,
         style=Markup(_style()),  # noqa: S704 - our own file, with no word from elsewhere
         database=source or board.shown,
@@ -336,8 +338,8 @@ def _section(
         _facts(report),
         tuple(f"Not shown {where}: {why}." for where, why in reasons if isinstance(why, str)),
         {
-            name: one if one is None else one.element(f"{name[0]}{place}")
-            for name, one in drawings.items()
+            name: figure if figure is None else figure.element(f"{name[0]}{place}")
+            for name, figure in drawings.items()
         },
         categories(report),
         found,
@@ -461,7 +463,11 @@ def _conversations(
 def _listed(board: SqlBlackboard, section: Section) -> Iterator[Listed]:
     """The sessions that are not shown whole, `LISTED` at most."""
     name, whole = section.report.name, frozenset(section.whole)
-    found = (one for one in recorded_sessions(board, name) if one.session not in whole)
+    found = (
+        recorded_session
+        for recorded_session in recorded_sessions(board, name)
+        if recorded_session.session not in whole
+    )
     for session in islice(found, LISTED):
         tags = tuple(message.tag for message in session.messages)
         ended = session.ending or NOT_OVER
@@ -669,7 +675,9 @@ def write(
     whole = chosen(board, [record.run for record in records], sessions)
     planned = [record for record in records if record.task not in WITHOUT_PLAN]
     systems = [gather_system(board, record) for record in records if record not in planned]
-    reports = [gather(board, one, test_set=test_set, catalogue=catalogue) for one in planned]
+    reports = [
+        gather(board, run_record, test_set=test_set, catalogue=catalogue) for run_record in planned
+    ]
     stem = path.with_suffix("")
     drawings = list(map(drawings_of, reports))
     left = {} if figures is None else _figures(reports, drawings, figures)
@@ -713,7 +721,7 @@ def left_out(board: SqlBlackboard, runs: Sequence[str]) -> tuple[str, ...]:
 
 
 def _reasons(board: SqlBlackboard, records: Sequence[RunRecord]) -> Iterator[str]:
-    return filter(None, (_reason(board, one) for one in records))
+    return filter(None, (_reason(board, record) for record in records))
 
 
 def _reason(board: SqlBlackboard, record: RunRecord) -> str | None:
@@ -744,16 +752,18 @@ def _texts(
     if reports:
         yield from _texts_of_tasks(board, reports)
     if systems:
-        yield "-systems.tex", (as_latex(table) for one in systems for table in one.tables)
+        yield "-systems.tex", (as_latex(table) for system in systems for table in system.tables)
         actions = (
-            (one.name, *words, many) for one in systems for words, many in one.counts.items()
+            (system.name, *words, many)
+            for system in systems
+            for words, many in system.counts.items()
         )
         yield "-actions.csv", iter([as_csv(("run", *ActionRecord._fields, "times"), actions)])
         each = (
-            (line.session, one.name, line.ending or "", line.cause or "", line.messages, seconds)
-            for one in systems
-            for line in one.sessions
-            for seconds in (one.seconds.get(line.session, 0.0),)
+            (line.session, system.name, line.ending or "", line.cause or "", line.messages, seconds)
+            for system in systems
+            for line in system.sessions
+            for seconds in (system.seconds.get(line.session, 0.0),)
         )
         headings = ("session", "run", "ending", "cause", "actions", "seconds")
         yield "-endings.csv", iter([as_csv(headings, each)])

@@ -64,7 +64,7 @@ class CountingPlan(Generic[I]):
         return {node: given for node, given in guess.items() if given is not None}
 
     def _extend(self, point: TraceNode, path: tuple[TraceNode, ...]) -> None:
-        passed = Counter(one.node for one in path)
+        passed = Counter(trace_node.node for trace_node in path)
         for group in self._order:
             count = sum(passed[node] for node in passed if node in group)
             if count > self._most - self._reached[group]:

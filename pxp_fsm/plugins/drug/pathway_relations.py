@@ -67,7 +67,7 @@ class Pathway:
     def materials(self) -> frozenset[str]:
         """The molecules that it begins with: those that no step makes."""
         made = {step.product for step in self.steps}
-        return frozenset(one for step in self.steps for one in step.reactants) - made
+        return frozenset(reactant for step in self.steps for reactant in step.reactants) - made
 
     def back_to(self, purchasable: Set[str]) -> Pathway:
         """The pathway without the steps by which `purchasable` molecules are made."""
@@ -145,10 +145,10 @@ def _used(first: ReactionStep, others: Sequence[ReactionStep]) -> list[ReactionS
     found: dict[str, ReactionStep] = {}
     todo = [first]
     while todo:
-        for one in todo.pop().reactants:
-            if one in making and one not in found:
-                found[one] = making[one]
-                todo.append(making[one])
+        for reactant in todo.pop().reactants:
+            if reactant in making and reactant not in found:
+                found[reactant] = making[reactant]
+                todo.append(making[reactant])
     return list(found.values())
 
 
@@ -157,9 +157,9 @@ def _ordered(steps: Sequence[ReactionStep]) -> Pathway:
     making = {step.product: step for step in steps}
     sorter = TopologicalSorter[str](dict.fromkeys(making, ()))
     for step in steps:
-        for one in step.reactants:
-            if one in making:
-                sorter.add(one, step.product)
+        for reactant in step.reactants:
+            if reactant in making:
+                sorter.add(reactant, step.product)
     try:
         sorter.prepare()
     except CycleError as error:

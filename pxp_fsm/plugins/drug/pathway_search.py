@@ -84,8 +84,10 @@ class PathwayFinder:
         except DataError:
             return
         for step in told.steps:
-            one = Answer(".".join(step.reactants), message.answer.explanation)
-            self._steps.learn(Instance(step.product, step.product), replace(message, payload=one))
+            answer = Answer(".".join(step.reactants), message.answer.explanation)
+            self._steps.learn(
+                Instance(step.product, step.product), replace(message, payload=answer)
+            )
 
 
 class _Search:

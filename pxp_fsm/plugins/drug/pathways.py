@@ -185,9 +185,9 @@ def _steps(value: object) -> Iterator[tuple[str, Sequence[str]]]:
             raise DataError(f"a product must be a SMILES text, not {quoted(product)}")
         if not isinstance(reactants, list) or not reactants:
             raise DataError(f"reactants must be a list of SMILES, not {quoted(reactants)}")
-        for one in reactants:
-            if not isinstance(one, str):
-                raise DataError(f"a reactant must be a SMILES text, not {quoted(one)}")
+        for reactant in reactants:
+            if not isinstance(reactant, str):
+                raise DataError(f"a reactant must be a SMILES text, not {quoted(reactant)}")
         yield product, reactants
 
 

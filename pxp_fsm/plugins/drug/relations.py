@@ -209,14 +209,20 @@ def read_classes(text: str) -> tuple[ReactionReading, ...]:
         if not any(one.overlaps(other) for other in taken):
             taken.append(one)
     general = set(chain.from_iterable(map(lexicon().ancestors, found)))
-    narrow = [one for name in found.keys() - general for one in found[name]]
+    narrow = [pattern_match for name in found.keys() - general for pattern_match in found[name]]
     readings = []
     for name in found.keys() - general:
-        wider = chain.from_iterable(found.get(one, ()) for one in lexicon().ancestors(name))
-        mine = found[name] + [one for one in wider if not any(map(one.overlaps, narrow))]
-        score = sum(one.pattern.weight for one in mine)
-        readings.append(ReactionReading(name, score, tuple(one.evidence for one in mine)))
-    return tuple(sorted(readings, key=lambda one: (-one.score, one.name)))
+        wider = chain.from_iterable(
+            found.get(ancestor, ()) for ancestor in lexicon().ancestors(name)
+        )
+        mine = found[name] + [
+            pattern_match for pattern_match in wider if not any(map(pattern_match.overlaps, narrow))
+        ]
+        score = sum(pattern_match.pattern.weight for pattern_match in mine)
+        readings.append(
+            ReactionReading(name, score, tuple(pattern_match.evidence for pattern_match in mine))
+        )
+    return tuple(sorted(readings, key=lambda reading: (-reading.score, reading.name)))
 
 
 def best_classes(text: str) -> frozenset[str]:
@@ -233,9 +239,13 @@ def best_classes(text: str) -> frozenset[str]:
         )
         return frozenset(islice(fitting, 1))
     general = set(lexicon().parents.values())
-    sure = [one for one in readings if one.name not in general and one.score > WEIGHTS["hinted"]]
+    sure = [
+        reading
+        for reading in readings
+        if reading.name not in general and reading.score > WEIGHTS["hinted"]
+    ]
     rivals = sure or readings
-    return frozenset(one.name for one in rivals if one.score == rivals[0].score)
+    return frozenset(rival.name for rival in rivals if rival.score == rivals[0].score)
 
 
 def contradict(left: str, right: str) -> bool:

@@ -183,8 +183,11 @@ _PATENTS = 35
 def from_patents() -> tuple[str, tuple[DataRow, ...]]:
     """Reactions of the precedents that a named reaction derives, always the same ones."""
     rows = tuple(
-        DataRow(Instance(f"{one.patent}/{number}", one.product), Answer(one.reactants, one.patent))
-        for number, one in enumerate(drawn(_PATENTS, "elsewhere"))
+        DataRow(
+            Instance(f"{lesson.patent}/{number}", lesson.product),
+            Answer(lesson.reactants, lesson.patent),
+        )
+        for number, lesson in enumerate(drawn(_PATENTS, "elsewhere"))
     )
     return "reactions from patents", rows
 

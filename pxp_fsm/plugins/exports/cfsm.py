@@ -72,7 +72,7 @@ class _Reading:
         self.members = ForeignNames("m")
         self.tables = ForeignNames("m", lower=True)
         self.tags = ForeignNames("t")
-        given = [one.name for one in machines]
+        given = [machine.name for machine in machines]
         self.theirs = [
             name if name and given.count(name) == 1 else f"m{number}"
             for number, name in enumerate(given)

@@ -59,7 +59,9 @@ def parsed(grammar: str, text: str, filename: str, words: Mapping[str, str]) -> 
 
 def _literal(grammar: str, name: str) -> str:
     """A terminal as it is written."""
-    found = next((one for one in _grammar(grammar).terminals if one.name == name), None)
+    found = next(
+        (terminal for terminal in _grammar(grammar).terminals if terminal.name == name), None
+    )
     return name if found is None else str(found.pattern.value)
 
 
@@ -103,7 +105,7 @@ class ForeignNames:
 
 def with_names(title: str, *names: ForeignNames) -> str:
     """A title that keeps which names were changed."""
-    changed = {theirs: ours for one in names for theirs, ours in one.changed.items()}
+    changed = {theirs: ours for name in names for theirs, ours in name.changed.items()}
     if not changed:
         return title
     listed = ", ".join(f"{ours} is {theirs}" for theirs, ours in changed.items())
@@ -126,7 +128,7 @@ def located(
     """What gives each fault the file, line and column of the nearest part that has one."""
 
     def found(faults: Iterable[Fault]) -> list[Fault]:
-        return [_located(one, places, filename) for one in faults]
+        return [_located(fault, places, filename) for fault in faults]
 
     return found
 

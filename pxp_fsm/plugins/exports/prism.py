@@ -75,7 +75,7 @@ class _Writing:
                 self.words.value(variable, variable.initial),
             )
             lines.append(f"  {self.words.variable(variable)} : [0..{max(most, 1)}] init {first};")
-        lines += [f"  {self._step(one)} // {plain(one.label)}" for one in net.commands]
+        lines += [f"  {self._step(command)} // {plain(command.label)}" for command in net.commands]
         lines += ["endmodule", "", f'label "stuck" = {self.words.test(net.stuck)};']
         lines += [
             f'label "{self.words.proposition(name)}" = {self.words.test(test)};'

@@ -229,7 +229,7 @@ class _Reading:
             raise _refused(self.filename, (root.line, root.column), said)
         raw = self._document(root)
         if self.faults:
-            self.faults.sort(key=lambda one: (one.line or 0, one.message))
+            self.faults.sort(key=lambda fault: (fault.line or 0, fault.message))
             raise TableError(self.faults)
         plain, rules = table_of(raw, self.places, self.filename), _ours(root, "rules")
         if not rules:

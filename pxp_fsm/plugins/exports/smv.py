@@ -89,7 +89,7 @@ class _Writing:
             for n, t in net.propositions.items()
         ]
         lines.append("TRANS")
-        steps = [f"{self._step(one)} -- {plain(one.label)}\n" for one in net.commands]
+        steps = [f"{self._step(command)} -- {plain(command.label)}\n" for command in net.commands]
         lines += ["  " + "  | ".join([*steps, self._staying()])]
         ended = self.words.proposition("ended")
         lines.append(f"CTLSPEC NAME no_deadlock := AG (!stuck | {ended});")

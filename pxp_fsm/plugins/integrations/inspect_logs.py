@@ -99,7 +99,7 @@ def _samples_of_archive(path: Path) -> tuple[str, Iterator[EvalSample]]:
     summaries = _read(path, lambda: read_eval_log_sample_summaries(log, format="eval"))
 
     def samples() -> Iterator[EvalSample]:
-        left = iter([(one.id, one.epoch) for one in summaries])
+        left = iter([(summary.id, summary.epoch) for summary in summaries])
         while some := list(islice(left, _TOGETHER)):
             yield from _chunk(some)
 
@@ -143,19 +143,19 @@ def _check_sizes(path: Path) -> None:
             f"`inspect log recover` makes one"
         ) from error
     with path.open("rb") as file:
-        for one in members:
-            named = f"{path}: its member {quoted(one.filename)}"
-            if one.file_size > min(_LARGEST, max(_SMALL, _TIMES * one.compress_size)):
+        for member in members:
+            named = f"{path}: its member {quoted(member.filename)}"
+            if member.file_size > min(_LARGEST, max(_SMALL, _TIMES * member.compress_size)):
                 raise DataError(
-                    f"{named} expands to {one.file_size:,} bytes from {one.compress_size:,}; no "
-                    f"sample of a session does"
+                    f"{named} expands to {member.file_size:,} bytes from "
+                    f"{member.compress_size:,}; no sample of a session does"
                 )
             try:
-                size = _expanded(file, one)
+                size = _expanded(file, member)
             except Exception as error:  # each way of compression has its own
                 raise DataError(f"{named} is damaged ({type(error).__name__})") from error
-            if size != one.file_size:
-                raise DataError(f"{named} is not of the {one.file_size:,} bytes that it says")
+            if size != member.file_size:
+                raise DataError(f"{named} is not of the {member.file_size:,} bytes that it says")
 
 
 def _expanded(file: BinaryIO, member: zipfile.ZipInfo) -> int:

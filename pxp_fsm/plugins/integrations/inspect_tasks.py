@@ -194,7 +194,11 @@ class _Sessions:
             judge=_JUDGE if judge else None,
             prompts=prompts,
         )
-        opened = {name: one for name, one in models.items() if one is not None}
+        opened = {
+            name: inspect_model
+            for name, inspect_model in models.items()
+            if inspect_model is not None
+        }
         about = self.plan, self.subject, self.data, Path(defaults.OUTPUT)
         return Roles(*about, selection, opened.__getitem__)
 

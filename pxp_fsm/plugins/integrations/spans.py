@@ -100,16 +100,16 @@ def _own_sessions(found: Iterable[_Session]) -> Iterator[Found]:
             yield where, error
 
 
-def _ended(one: _Session) -> int:
-    return 0 if one.root is None else one.root.end
+def _ended(session: _Session) -> int:
+    return 0 if session.root is None else session.root.end
 
 
-def _document(one: _Session) -> dict[str, Any]:
-    attributes = {} if one.root is None else one.root.attributes
+def _document(session: _Session) -> dict[str, Any]:
+    attributes = {} if session.root is None else session.root.attributes
     closing = attributes.get(CLOSING)
     return session_document(
         _part(attributes.get(SESSION)),
-        [_part(span.attributes[MESSAGE]) for span in one.messages],
+        [_part(span.attributes[MESSAGE]) for span in session.messages],
         None if closing is None else _part(closing),
     )
 
@@ -131,7 +131,7 @@ def _conversation(name: str, position: int, spans: list[Span], convention: Conve
     try:
         messages = tuple(
             (str(span.attributes[_AGENT]), text)
-            for span in sorted(agents or spans, key=lambda one: (one.end, one.start))
+            for span in sorted(agents or spans, key=lambda span: (span.end, span.start))
             if (text := _text(span.attributes[_OUTPUT]))
         )
         about = RecordedConversation(name, name, 1, position, messages)
@@ -199,9 +199,9 @@ def _span(span: object, where: str) -> Span:
         raise DataError(f"{where}: a span must be an object")
     trace = str(span.get("traceId", ""))
     attributes = {
-        str(one.get("key")): _value(one.get("value"), where)
-        for one in _items(span, ("attributes",), where)
-        if isinstance(one, dict)
+        str(item.get("key")): _value(item.get("value"), where)
+        for item in _items(span, ("attributes",), where)
+        if isinstance(item, dict)
     }
     try:
         times = int(span.get("startTimeUnixNano", 0)), int(span.get("endTimeUnixNano", 0))
@@ -219,12 +219,12 @@ def _value(value: object, where: str, depth: int = 0) -> Any:
         return None
     kind, held = next(iter(value.items()))
     if kind == "arrayValue":
-        return [_value(one, where, depth + 1) for one in _items(held, ("values",), where)]
+        return [_value(item, where, depth + 1) for item in _items(held, ("values",), where)]
     if kind == "kvlistValue":
         return {
-            str(one.get("key")): _value(one.get("value"), where, depth + 1)
-            for one in _items(held, ("values",), where)
-            if isinstance(one, dict)
+            str(item.get("key")): _value(item.get("value"), where, depth + 1)
+            for item in _items(held, ("values",), where)
+            if isinstance(item, dict)
         }
     return held
 

@@ -154,7 +154,9 @@ def count_lines(found: Sequence[Count]) -> Iterator[str]:
     for length in range(1, longest):
         counts = [each.lengths[length] if length < len(each.lengths) else 0 for each in found]
         if longest <= LENGTHS + 1 and any(counts):
-            rows.append((f"of {length} message{'s'[: length > 1]}", [f"{one:,}" for one in counts]))
+            rows.append(
+                (f"of {length} message{'s'[: length > 1]}", [f"{count:,}" for count in counts])
+            )
     numbered = [f"({number})" for number in range(1, len(found) + 1)]
     for number, each in zip(numbered, found, strict=True):
         yield each.title if len(found) == 1 else f"{number} {each.title}"

@@ -151,7 +151,7 @@ def meanings() -> dict[str, str]:
 
 
 def _names() -> set[str]:
-    return {*NAMED, *(name_of(frozenset({one})) for one in NAMED["equivalence"])}
+    return {*NAMED, *(name_of(frozenset({assumption})) for assumption in NAMED["equivalence"])}
 
 
 def _of(reading: ProtocolReading) -> Operand:
@@ -220,7 +220,10 @@ def recorded(database: str, run: str | None = None) -> Language:
                         f"of two; pxp show SESSION shows what each agent sent"
                     )
                 if session.ending in CONCLUDED and not session.turns:
-                    sent = ((one.sender == session.initiator, one.tag) for one in session.messages)
+                    sent = (
+                        (message.sender == session.initiator, message.tag)
+                        for message in session.messages
+                    )
                     words.add(word_of(sent))
         title = f"recorded in {board.shown}" + (f", {run}" if run is not None else "")
     return of_words(title, words)

@@ -58,7 +58,9 @@ def odds(rules: Interact, members: Mapping[str, Mapping[str, float | Fraction]])
 
 def _player(shares: Mapping[str, float | Fraction]) -> Player:
     values = {name: Fraction(str(value)) for name, value in shares.items()}
-    player = Player(Behaviour({one: values.pop(one.value, Fraction(0)) for one in Category}))
+    player = Player(
+        Behaviour({category: values.pop(category.value, Fraction(0)) for category in Category})
+    )
     for name, value in values.items():
         player = player.with_(name, value)
     return player

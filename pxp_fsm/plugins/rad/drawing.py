@@ -168,7 +168,11 @@ def drawn(findings: tuple[DrawnFinding, ...], seed: str) -> Plane:
     air = 0.62 + random.uniform(-0.03, 0.03)
     heart = chest.heart()
     for side in (RIGHT, LEFT):
-        here = {label: one for label, one in by_label.items() if one.side == side}
+        here = {
+            label: drawn_finding
+            for label, drawn_finding in by_label.items()
+            if drawn_finding.side == side
+        }
         seen += _side(chest, side, here, air, heart, random)
     seen += 0.12 * heart + chest.bones()
     seen += 0.012 * chest.clouds(0.03)

@@ -41,10 +41,12 @@ def _read(report: str) -> tuple[tuple[str, frozenset[str]], ...]:
     told: dict[str, set[str]] = {}
     for sentence in _SENTENCE.split(report[:_READ]):
         found = lexicon().find(sentence)
-        sides = [one for one in found if one.pattern.name in _SIDES]
-        for one in found:
-            if one.pattern.name not in _SIDES:
-                told.setdefault(one.pattern.name, set()).update(_side_of(one, sides))
+        sides = [pattern_match for pattern_match in found if pattern_match.pattern.name in _SIDES]
+        for pattern_match in found:
+            if pattern_match.pattern.name not in _SIDES:
+                told.setdefault(pattern_match.pattern.name, set()).update(
+                    _side_of(pattern_match, sides)
+                )
     if len(told) > 1:
         told.pop(_NOTHING, None)
     return tuple((name, frozenset(told[name])) for name in sorted(told))

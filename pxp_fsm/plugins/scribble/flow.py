@@ -94,8 +94,8 @@ class ProtocolGraph:
             if number == END:
                 ended = True
                 continue
-            one = self.nodes[number]
-            match one:
+            reached = self.nodes[number]
+            match reached:
                 case Sending(signature, sender, receiver, after, _):
                     if sender == role:
                         found.add(Head(Kind.SEND, receiver, signature.operator, after))
@@ -104,7 +104,7 @@ class ProtocolGraph:
                     else:
                         left.append(after)
                 case Branching():
-                    left += one.branches
+                    left += reached.branches
                 case Beginning(body, roles, repeats, after):
                     left.append(body if role in roles or repeats else after)
         return frozenset(found), ended or not found
@@ -124,14 +124,14 @@ def flow_of(body: Block) -> ProtocolGraph:
 def roles_of(block: Block) -> frozenset[str]:
     """The roles that send or receive in a block."""
     found = set[str]()
-    for one in block:
-        match one:
+    for statement in block:
+        match statement:
             case Interaction():
-                found |= {one.sender, *one.receivers}
+                found |= {statement.sender, *statement.receivers}
             case GlobalChoice():
-                found |= frozenset().union(*map(roles_of, one.branches))
+                found |= frozenset().union(*map(roles_of, statement.branches))
             case Recursion():
-                found |= roles_of(one.body)
+                found |= roles_of(statement.body)
     return frozenset(found)
 
 
@@ -158,24 +158,32 @@ class _Builder:
 
     def block(self, block: Block, after: int, bound: Mapping[str, int]) -> int:
         """The node where a block begins, built from its end."""
-        for one in reversed(block):
-            match one:
+        for statement in reversed(block):
+            match statement:
                 case Interaction():
-                    for receiver in reversed(one.receivers):
+                    for receiver in reversed(statement.receivers):
                         number = self._fresh()
-                        sent = (one.signature, one.sender, receiver, after, one.at)
+                        sent = (
+                            statement.signature,
+                            statement.sender,
+                            receiver,
+                            after,
+                            statement.at,
+                        )
                         self.nodes[number], after = Sending(*sent), number
                 case GlobalChoice():
-                    branches = tuple(self.block(branch, after, bound) for branch in one.branches)
+                    branches = tuple(
+                        self.block(branch, after, bound) for branch in statement.branches
+                    )
                     number = self._fresh()
-                    decided = Branching(one.subject, branches, after, one.at)
+                    decided = Branching(statement.subject, branches, after, statement.at)
                     self.nodes[number], after = decided, number
                 case Recursion():
                     number = self._fresh()
-                    body = self.block(one.body, after, {**bound, one.name: number})
-                    roles, repeats = roles_of(one.body), escapes(one, frozenset())
+                    body = self.block(statement.body, after, {**bound, statement.name: number})
+                    roles, repeats = roles_of(statement.body), escapes(statement, frozenset())
                     self.nodes[number] = Beginning(body, roles, repeats, after)
                     after = number
                 case Repeat():
-                    after = bound[one.name]
+                    after = bound[statement.name]
         return after

@@ -47,33 +47,32 @@ def faults_of_form(
 
 
 def _empty(filename: str, block: Block) -> Iterator[Fault]:
-    for one in block:
-        if isinstance(one, Recursion):
-            yield from _empty(filename, one.body)
-        if isinstance(one, GlobalChoice):
-            for branch in one.branches:
+    for statement in block:
+        if isinstance(statement, Recursion):
+            yield from _empty(filename, statement.body)
+        if isinstance(statement, GlobalChoice):
+            for branch in statement.branches:
                 if not branch:
-                    said = (
-                        f"a branch of the choice at {one.subject} is empty; let it send something"
-                    )
-                    yield fault_at(filename, one.at, said)
+                    chooser = statement.subject
+                    said = f"a branch of the choice at {chooser} is empty; let it send something"
+                    yield fault_at(filename, statement.at, said)
                 yield from _empty(filename, branch)
 
 
 def _unreachable(filename: str, block: Block) -> Iterator[Fault]:
-    for place, one in enumerate(block):
+    for place, statement in enumerate(block):
         rest = block[place + 1 :]
-        blocks = [one.body] if isinstance(one, Recursion) else []
-        blocks += one.branches if isinstance(one, GlobalChoice) else ()
+        blocks = [statement.body] if isinstance(statement, Recursion) else []
+        blocks += statement.branches if isinstance(statement, GlobalChoice) else ()
         for inner in blocks:
             yield from _unreachable(filename, inner)
         if not rest:
             continue
-        roles = roles_of((one,))
-        if escapes(one, frozenset()):
+        roles = roles_of((statement,))
+        if escapes(statement, frozenset()):
             said = "it cannot be reached: a statement before it goes back to the beginning"
             yield fault_at(filename, rest[0].at, said)
-        elif not _ends(one):
+        elif not _ends(statement):
             for later in rest:
                 if roles & roles_of((later,)) or (roles and isinstance(later, Repeat)):
                     said = "it cannot be reached: a statement before it never ends"
@@ -81,15 +80,15 @@ def _unreachable(filename: str, block: Block) -> Iterator[Fault]:
                     break
 
 
-def _ends(one: Statement) -> bool:
+def _ends(statement: Statement) -> bool:
     """Whether a statement can come to its end."""
-    match one:
+    match statement:
         case Interaction():
             return True
         case Recursion():
-            return all(map(_ends, one.body))
+            return all(map(_ends, statement.body))
         case GlobalChoice():
-            return any(all(map(_ends, branch)) for branch in one.branches)
+            return any(all(map(_ends, branch)) for branch in statement.branches)
     return False
 
 
@@ -116,8 +115,8 @@ class _Knowledge:
             seen.add((node, knowing))
             if node == END:
                 return None
-            one = self.flow.nodes[node]
-            match one:
+            reached = self.flow.nodes[node]
+            match reached:
                 case Sending(_, sender, receiver, after, at):
                     if sender not in knowing:
                         said = f"{sender} sends before it can know which branch was chosen"
@@ -129,13 +128,13 @@ class _Knowledge:
                     if subject not in knowing:
                         said = f"{subject} decides before it can know which branch was chosen"
                         self.found.setdefault((at, subject), fault_at(self.filename, at, said))
-                    everywhere = self._after(node, one)
+                    everywhere = self._after(node, reached)
                     if everywhere is None:
                         return None
                     knowing, node = knowing | everywhere, after
         return knowing if node == stop else None
 
-    def _after(self, node: int, one: Branching) -> frozenset[str] | None:
+    def _after(self, node: int, branching: Branching) -> frozenset[str] | None:
         """Who knows after a choice, whatever was chosen; None where no branch comes to its end.
 
         While the branches are looked at, a way that comes back to the choice adds nothing.
@@ -143,7 +142,8 @@ class _Knowledge:
         if node not in self.known:
             self.known[node] = frozenset()
             ways = [
-                self._walk(branch, frozenset([one.subject]), one.after) for branch in one.branches
+                self._walk(branch, frozenset([branching.subject]), branching.after)
+                for branch in branching.branches
             ]
             ending = [way for way in ways if way is not None]
             self.known[node] = frozenset.intersection(*ending) if ending else None

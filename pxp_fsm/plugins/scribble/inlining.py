@@ -49,7 +49,7 @@ class _Inliner:
         frame = (protocol.name, (), protocol.roles)
         name = _name_of(frame)
         # A parameter of the protocol that is checked stands for a message of its own name.
-        signatures = {one: Signature(one) for one in protocol.parameters}
+        signatures = {parameter: Signature(parameter) for parameter in protocol.parameters}
         block = self._block(protocol.body, roles, signatures, {}, {frame: name})
         return (Recursion(name, block, protocol.at),)
 
@@ -68,7 +68,7 @@ class _Inliner:
 
     def _statement(
         self,
-        one: Statement,
+        statement: Statement,
         roles: Mapping[str, str],
         signatures: Mapping[str, Signature],
         bound: Mapping[str, str],
@@ -76,39 +76,43 @@ class _Inliner:
     ) -> Statement:
         self.count += 1
         if self.count > MOST:
-            raise self._refuse(one.at, f"more than {MOST:,} statements with all calls written out")
+            raise self._refuse(
+                statement.at, f"more than {MOST:,} statements with all calls written out"
+            )
 
         def role(name: str) -> str:
             if name not in roles:
                 there = ", ".join(roles)
-                raise self._refuse(one.at, f"there is no role {name}; the roles are {there}")
+                raise self._refuse(statement.at, f"there is no role {name}; the roles are {there}")
             return roles[name]
 
-        match one:
+        match statement:
             case Interaction(signature, sender, receivers, _):
                 meant = self._meant(signature, signatures)
                 to = tuple(map(role, receivers))
                 if role(sender) in to:
-                    raise self._refuse(one.at, f"{sender} cannot send a message to itself")
-                return Interaction(meant, role(sender), to, one.at)
+                    raise self._refuse(statement.at, f"{sender} cannot send a message to itself")
+                return Interaction(meant, role(sender), to, statement.at)
             case GlobalChoice(subject, branches, _):
                 inner = tuple(
                     self._block(branch, roles, signatures, bound, frames) for branch in branches
                 )
-                return GlobalChoice(role(subject), inner, one.at)
+                return GlobalChoice(role(subject), inner, statement.at)
             case Recursion(name, body, _):
                 fresh = f"{name} {self.count}"
                 return Recursion(
                     fresh,
                     self._block(body, roles, signatures, {**bound, name: fresh}, frames),
-                    one.at,
+                    statement.at,
                 )
             case Repeat(name, _):
                 if name not in bound:
-                    raise self._refuse(one.at, f"continue {name} stands in no rec {name}")
-                return replace(one, name=bound[name])
+                    raise self._refuse(statement.at, f"continue {name} stands in no rec {name}")
+                return replace(statement, name=bound[name])
             case Calling():
-                return self._called(one, tuple(map(role, one.roles)), signatures, frames)
+                return self._called(
+                    statement, tuple(map(role, statement.roles)), signatures, frames
+                )
 
     def _called(
         self,
@@ -119,10 +123,10 @@ class _Inliner:
     ) -> Statement:
         protocol = self.module.protocol(call.name)
         if protocol is None:
-            there = ", ".join(one.name for one in self.module.protocols)
+            there = ", ".join(global_protocol.name for global_protocol in self.module.protocols)
             said = f"there is no protocol {call.name} in this file; there are: {there}"
             raise self._refuse(call.at, said)
-        arguments = tuple(self._meant(one, signatures) for one in call.arguments)
+        arguments = tuple(self._meant(argument, signatures) for argument in call.arguments)
         for given, wanted, what in (
             (roles, protocol.roles, "roles"),
             (arguments, protocol.parameters, "arguments"),

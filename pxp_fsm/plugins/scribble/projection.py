@@ -104,11 +104,11 @@ class LocalView:
 
     def _sendings(self) -> Iterator[tuple[Position, Kind, str, str]]:
         """The messages of the role: each with its place."""
-        for one in self.flow.messages():
-            if one.sender == self.role:
-                yield one.at, Kind.SEND, one.receiver, one.signature.operator
-            elif one.receiver == self.role:
-                yield one.at, Kind.RECEIVE, one.sender, one.signature.operator
+        for message in self.flow.messages():
+            if message.sender == self.role:
+                yield message.at, Kind.SEND, message.receiver, message.signature.operator
+            elif message.receiver == self.role:
+                yield message.at, Kind.RECEIVE, message.sender, message.signature.operator
 
     def _problems(self) -> Iterator[tuple[Iterable[Head], str]]:
         for heads, ended in self.positions.values():
@@ -200,8 +200,8 @@ def faults_of_roles(filename: str, views: Sequence[LocalView], at: Position) -> 
 def payloads_of(flow: ProtocolGraph, types: Mapping[str, str], tags: TagNames) -> dict[str, Any]:
     """The JSON Schema of what each tag carries, where all its messages carry the same."""
     found: dict[str, list[Any]] = {}
-    for one in flow.messages():
-        carried = [_SCHEMAS.get(types.get(name, name), {}) for name in one.signature.payload]
+    for message in flow.messages():
+        carried = [_SCHEMAS.get(types.get(name, name), {}) for name in message.signature.payload]
         if len(carried) > 1:
             schema: Any = {
                 "type": "array",
@@ -212,7 +212,7 @@ def payloads_of(flow: ProtocolGraph, types: Mapping[str, str], tags: TagNames) -
             }
         else:
             schema = carried[0] if carried else {}
-        found.setdefault(tags.of(one.signature.operator), []).append(schema)
+        found.setdefault(tags.of(message.signature.operator), []).append(schema)
     return {
         tag: schemas[0]
         for tag, schemas in found.items()

@@ -47,8 +47,10 @@ def read(text: str, filename: str) -> System:
     the place of each fault.
     """
     module = parse(text, filename)
-    main = [one for one in module.protocols if not one.auxiliary] or list(module.protocols)
-    systems = [projected(module, one) for one in main]
+    main = [protocol for protocol in module.protocols if not protocol.auxiliary] or list(
+        module.protocols
+    )
+    systems = [projected(module, protocol) for protocol in main]
     return systems[0]
 
 
@@ -89,7 +91,7 @@ def projected(module: ScribbleModule, protocol: GlobalProtocol) -> System:
 
 
 def _acts(flow: ProtocolGraph, role: str) -> bool:
-    return any(role in (one.sender, one.receiver) for one in flow.messages())
+    return any(role in (message.sender, message.receiver) for message in flow.messages())
 
 
 def _table_name(protocol: str, role: str) -> str:

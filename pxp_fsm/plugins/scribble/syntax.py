@@ -115,7 +115,14 @@ class ScribbleModule:
     def protocol(self, name: str) -> GlobalProtocol | None:
         """The protocol that is called so, by its name or with that of this module before it."""
         short = name.removeprefix(f"{self.name}.")
-        return next((one for one in self.protocols if one.name == short), None)
+        return next(
+            (
+                global_protocol
+                for global_protocol in self.protocols
+                if global_protocol.name == short
+            ),
+            None,
+        )
 
 
 def fault_at(filename: str, at: Position, message: str) -> Fault:
@@ -202,10 +209,12 @@ class _Reader:
         types = {str(one.children[3]): str(one.children[1]).strip('"') for one in _of(tree, "type")}
         protocols = tuple(self._protocol(one) for one in _of(tree, "protocol"))
         seen: set[str] = set()
-        for one in protocols:
-            if one.name in seen:
-                self._refuse(one.at, f"two protocols are called {one.name}; rename one of them")
-            seen.add(one.name)
+        for protocol in protocols:
+            if protocol.name in seen:
+                self._refuse(
+                    protocol.at, f"two protocols are called {protocol.name}; rename one of them"
+                )
+            seen.add(protocol.name)
         return ScribbleModule(self._filename, name, protocols, types)
 
     def _refuse(self, at: Position, message: str) -> None:
@@ -217,7 +226,7 @@ class _Reader:
         for word in modifiers:
             if word != "aux":
                 self._refuse(at, f"{word} is not supported; leave it out")
-        name = next(str(one) for one in tree.children if not _is_tree(one))
+        name = next(str(child) for child in tree.children if not _is_tree(child))
         roles = tuple(str(one.children[0]) for one in _of(tree, "role"))
         if len(set(roles)) < len(roles):
             self._refuse(at, f"two roles of {name} have one name; rename one of them")
@@ -234,7 +243,7 @@ class _Reader:
 
     def _statement(self, tree: Tree[Token]) -> Statement:
         at, kind = _at(tree), str(tree.data)
-        words = [str(one) for one in tree.children if not _is_tree(one)]
+        words = [str(child) for child in tree.children if not _is_tree(child)]
         blocks = _of(tree, "block")
         if kind == "message":
             signature = self._signature(next(_trees(tree.children)))
@@ -258,11 +267,11 @@ class _Reader:
         raise TableError((fault_at(self._filename, at, said),))
 
     def _signature(self, tree: Tree[Token]) -> Signature:
-        words = [str(one) for one in tree.children]
+        words = [str(child) for child in tree.children]
         if tree.data == "named":
             return Signature(words[0], named=True)
         # Of `(A)` and `a(A)` the place of the bracket tells which word is the operator.
-        begins = [getattr(one, "start_pos", None) for one in tree.children[:1]]
+        begins = [getattr(child, "start_pos", None) for child in tree.children[:1]]
         has_operator = begins == [tree.meta.start_pos]
         operator, payload = (words[0], words[1:]) if has_operator else ("", words)
         return Signature(operator, tuple(payload))
@@ -279,7 +288,7 @@ def _of(tree: Tree[Token], kind: str) -> list[Tree[Token]]:
 def _trees(children: Sequence[Tree[Token] | Token]) -> Iterator[Tree[Token]]:
     from lark import Tree
 
-    return (one for one in children if isinstance(one, Tree))
+    return (child for child in children if isinstance(child, Tree))
 
 
 def _dotted(tree: Tree[Token] | Token) -> str:

@@ -197,7 +197,7 @@ class Conduct:
             if given:
                 disclosure.identify(self.board, run, subject, given)
             tasks = assignment(self.study, place)
-            does = [{"task": one.task.name, "arm": one.arm.name} for one in tasks]
+            does = [{"task": task.task.name, "arm": task.arm.name} for task in tasks]
             about = json.dumps({"place": place, "does": does})
             self._known[subject] = begin(self.board, run, subject, number + 1, about, place)
             self._seen[subject] = self._clock()

@@ -69,11 +69,11 @@ def given_out(
     """
     erased = {one.session: one.created for one in board.erasures(study.run)}
     held = defaultdict[Export, list[str]](list)
-    for one in people:
-        for found in exports_of(board, [study.run, *runs_of(study, one)]):
+    for person in people:
+        for found in exports_of(board, [study.run, *runs_of(study, person)]):
             file = found._replace(run=study.run)
-            if found.created <= erased.get(one.name, "") and one.subject not in held[file]:
-                held[file].append(one.subject)
+            if found.created <= erased.get(person.name, "") and person.subject not in held[file]:
+                held[file].append(person.subject)
     return tuple(
         f"{file.kind} {file.name}, given out {file.created[:16]}, "
         f"{_holds(file.kind, ', '.join(subjects))} (SHA-256 {file.digest[:12]})"

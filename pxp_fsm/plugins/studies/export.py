@@ -91,9 +91,9 @@ def export_study(study: Study, board: SqlBlackboard, folder: Path) -> tuple[Path
         raise UsageError(f"{folder} already exists; give another name, or remove it")
     people = participations(study, board)
     tables: dict[str, list[Sequence[Cell]]] = {
-        "participants": [_participant(study, one) for one in people],
-        "answers": [row for one in people for row in _answers(board, one)],
-        "messages": [row for one in people for row in _messages(study, board, one)],
+        "participants": [_participant(study, person) for person in people],
+        "answers": [row for person in people for row in _answers(board, person)],
+        "messages": [row for person in people for row in _messages(study, board, person)],
     }
     texts = {f"{name}.csv": as_csv([*COLUMNS[name]], rows) for name, rows in tables.items()}
     texts["dictionary.csv"] = as_csv(
@@ -106,7 +106,7 @@ def export_study(study: Study, board: SqlBlackboard, folder: Path) -> tuple[Path
         part.mkdir()
         for name, text in texts.items():
             (part / name).write_text(text, "utf-8", newline="")
-    tasks = (run for one in people for run in runs_of(study, one) if run in stored)
+    tasks = (run for person in people for run in runs_of(study, person) if run in stored)
     runs = [study.run, *tasks]
     disclosure.note_export(board, runs, "study", folder)
     return tuple(folder / name for name in texts)
@@ -131,11 +131,11 @@ def participations(study: Study, board: SqlBlackboard) -> tuple[Participation, .
     """Every participation of the study as it is stored, in the order in which they came."""
     names = (record.session for record in board.sessions(study.run))
     subjects = [name.removeprefix(f"{study.run}/") for name in names]
-    return tuple(read(board, study.run, one) for one in subjects if one != NOBODY)
+    return tuple(read(board, study.run, subject) for subject in subjects if subject != NOBODY)
 
 
-def _consent(one: Participation) -> str:
-    messages = one.messages("CONSENT")
+def _consent(participation: Participation) -> str:
+    messages = participation.messages("CONSENT")
     value = _value(messages[0].json) if messages else None
     return str(value["version"]) if isinstance(value, dict) else ""
 
@@ -148,10 +148,16 @@ def _value(text: str) -> Any:
         return None
 
 
-def _participant(study: Study, one: Participation) -> Sequence[Cell]:
-    does = assigned(study, one)
+def _participant(study: Study, participation: Participation) -> Sequence[Cell]:
+    does = assigned(study, participation)
     order = "; ".join(f"{each.task.name}: {each.arm.name}" for each in does)
-    return one.subject, one.status, _consent(one), len(one.messages("TASK")), order
+    return (
+        participation.subject,
+        participation.status,
+        _consent(participation),
+        len(participation.messages("TASK")),
+        order,
+    )
 
 
 def _how(timing: Timing | None, consent: str) -> Sequence[Cell]:
@@ -160,10 +166,10 @@ def _how(timing: Timing | None, consent: str) -> Sequence[Cell]:
     return timing.active, timing.idle, timing.edits, timing.pastes, timing.page, consent
 
 
-def _answers(board: SqlBlackboard, one: Participation) -> Iterator[Sequence[Cell]]:
-    timings, consent = timings_of(board, one.name), _consent(one)
+def _answers(board: SqlBlackboard, participation: Participation) -> Iterator[Sequence[Cell]]:
+    timings, consent = timings_of(board, participation.name), _consent(participation)
     trained, part = 0, "before"
-    for each in one.history:
+    for each in participation.history:
         message = each.message
         if message is None:
             continue
@@ -176,28 +182,30 @@ def _answers(board: SqlBlackboard, one: Participation) -> Iterator[Sequence[Cell
         answers = _value(message.json)
         for question, answer in answers.items() if isinstance(answers, dict) else ():
             how = _how(timings.get(each.number), consent)
-            yield one.subject, of, attempt, question, answer, *how
+            yield participation.subject, of, attempt, question, answer, *how
 
 
-def _messages(study: Study, board: SqlBlackboard, one: Participation) -> Iterator[Sequence[Cell]]:
-    does = assigned(study, one)
-    for each in does[: len(one.messages("TASK"))]:
+def _messages(
+    study: Study, board: SqlBlackboard, participation: Participation
+) -> Iterator[Sequence[Cell]]:
+    does = assigned(study, participation)
+    for each in does[: len(participation.messages("TASK"))]:
         if not each.task.network:
-            yield from _of_task(study, board, one, each)
+            yield from _of_task(study, board, participation, each)
 
 
 def _of_task(
-    study: Study, board: SqlBlackboard, one: Participation, does: Assigned
+    study: Study, board: SqlBlackboard, participation: Participation, does: Assigned
 ) -> Iterator[Sequence[Cell]]:
-    run = run_name(study, one.subject, does.place)
-    before, consent = began(board, one, does.place), _consent(one)
-    sessions = TaskSessions(study, board, one.subject, does, run, 0, before)
+    run = run_name(study, participation.subject, does.place)
+    before, consent = began(board, participation, does.place), _consent(participation)
+    sessions = TaskSessions(study, board, participation.subject, does, run, 0, before)
     for record in board.sessions(run):
         timings, messages = timings_of(board, record.session), sessions.timed(record, before)
         before = messages[-1].release.at if messages else sessions.opened(record, before)
         for message, release in messages:
             yield (
-                one.subject,
+                participation.subject,
                 does.place,
                 does.task.name,
                 does.arm.name,

@@ -113,14 +113,14 @@ class Participation:
     def messages(self, label: str) -> list[Message]:
         """What was sent under `label`, in order."""
         return [
-            one.message
-            for one in self.history
-            if one.message is not None and one.message.tag == label
+            event.message
+            for event in self.history
+            if event.message is not None and event.message.tag == label
         ]
 
     def events(self) -> list[str]:
         """The events from outside that happened, in order."""
-        return [one.action.label for one in self.history if isinstance(one.action, External)]
+        return [event.action.label for event in self.history if isinstance(event.action, External)]
 
 
 def begin(
@@ -130,13 +130,13 @@ def begin(
     system = participation()
     members = tuple(
         MemberRecord(
-            one.name,
-            one.automaton.name,
-            one.automaton.fingerprint,
-            canonical_json(one.automaton),
-            _IS[one.name],
+            member.name,
+            member.automaton.name,
+            member.automaton.fingerprint,
+            canonical_json(member.automaton),
+            _IS[member.name],
         )
-        for one in system.members
+        for member in system.members
     )
     record = SessionRecord(
         session=f"{run}/{subject}",
@@ -151,7 +151,7 @@ def begin(
         fingerprint=system.fingerprint,
         memo=False,
         assumptions=(),
-        agents=tuple((one.name, one.description) for one in members[:2]),
+        agents=tuple((member.name, member.description) for member in members[:2]),
         subject="" if subject == NOBODY else subject,
         channel=system.channel.name,
         members=members,

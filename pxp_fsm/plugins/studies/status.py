@@ -38,16 +38,16 @@ def summary(study: Study, state: Participation, people: Sequence[Participation])
 
     `state` is the participation that holds the state of the study itself.
     """
-    places = study.experts - sum(holds_place(study, one) for one in people)
+    places = study.experts - sum(holds_place(study, person) for person in people)
     at = state.state(STUDY)
     left = "" if at in ENDED else f", {counted(places, 'place')} left"
     yield f"Study {study.name}: {at}, {len(people)} came{left}"
-    for status, count in sorted(Counter(one.status for one in people).items()):
+    for status, count in sorted(Counter(person.status for person in people).items()):
         yield f"  {count:5}  {status}"
-    for one in people:
-        given, waits = len(one.messages("TASK")), waits_for(one)
+    for person in people:
+        given, waits = len(person.messages("TASK")), waits_for(person)
         on = f", waits {waits}" if waits else ""
-        yield f"  {one.subject}  {one.status}, task {given} of {len(study.tasks)}{on}"
+        yield f"  {person.subject}  {person.status}, task {given} of {len(study.tasks)}{on}"
 
 
 def as_document(
@@ -59,12 +59,12 @@ def as_document(
         "state": state.state(STUDY),
         "participants": [
             {
-                "participant": one.subject,
-                "status": one.status,
-                "tasks": len(one.messages("TASK")),
-                "waits": waits_for(one),
+                "participant": person.subject,
+                "status": person.status,
+                "tasks": len(person.messages("TASK")),
+                "waits": waits_for(person),
             }
-            for one in people
+            for person in people
         ],
     }
 

@@ -111,8 +111,8 @@ class TaskSessions:
         times[0] = self.opened(session, before)
         if not self.does.arm.blinded:
             return tuple(
-                Timed(one, AnswerRelease(ready, 0))
-                for one, ready in zip(messages, times[1:], strict=False)
+                Timed(message, AnswerRelease(ready, 0))
+                for message, ready in zip(messages, times[1:], strict=False)
             )
         return tuple(held_back(self.study, self._place(session), messages, times))
 
@@ -140,8 +140,8 @@ class TaskSessions:
         *,
         fails: bool,
     ) -> TaskStanding:
-        out = [one for one in messages if one.release.at <= now]
-        shown = tuple(one.message for one in out)
+        out = [message for message in messages if message.release.at <= now]
+        shown = tuple(timed.message for timed in out)
         until = messages[len(out)].release.at if len(out) < len(messages) else None
         if fails and until is None and self.does.arm.blinded:
             seen = noticed.setdefault(session.session, now)
@@ -160,7 +160,7 @@ class TaskSessions:
             is_over=over,
             is_lost=over and fails,
             until=until,
-            slots=tuple(one.release.slots for one in out if one.release.slots),
+            slots=tuple(timed.release.slots for timed in out if timed.release.slots),
         )
 
     def _slot_end(self, place: str, asked: float, ready: float) -> float:

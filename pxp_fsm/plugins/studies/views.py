@@ -108,10 +108,10 @@ def view(
     elif status == "READING":
         found["text"] = study.instructions
     elif status == "TRAINING":
-        found["items"] = [_item(one, explained=again) for one in study.training]
+        found["items"] = [_item(item, explained=again) for item in study.training]
     elif status in ("BEFORE", "AFTER"):
         items = study.before if status == "BEFORE" else study.after
-        found["items"] = [_item(one) for one in items]
+        found["items"] = [_item(item) for item in items]
     elif status in ("WAITING", "ANSWERING") and standing is not None:
         given = list(does)
         found["task"] = _task(standing, given, study)
@@ -135,10 +135,10 @@ def participant_page(
     nobody has that pseudonym.
     """
     standing = standing or conduct.follow(subject)
-    one = conduct.participation(subject)
-    study, again = conduct.study, bool(one.messages("TRAINED"))
-    found = view(study, one.status, standing, conduct.doing(subject), again)
-    leaves = one.status == "DONE" and bool(study.payment.parameters)
+    participation = conduct.participation(subject)
+    study, again = conduct.study, bool(participation.messages("TRAINED"))
+    found = view(study, participation.status, standing, conduct.doing(subject), again)
+    leaves = participation.status == "DONE" and bool(study.payment.parameters)
     if leaves and subject not in identifiers_of(conduct.board, study.run):
         found["leave"] = ""  # invited by a link: there is no panel to go back to
     return found
@@ -192,9 +192,10 @@ def _task(standing: TaskStanding, does: list[Assigned], study: Study) -> dict[st
         "item": standing.position,
         "x": standing.x,
         "partner": "the other side" if blinded or now is None else _partner(now.arm),
-        "messages": [_message(study, one, blinded) for one in standing.shown],
+        "messages": [_message(study, message, blinded) for message in standing.shown],
         "earlier": [
-            [_message(study, one, blinded) for one in messages] for messages in standing.earlier
+            [_message(study, message, blinded) for message in messages]
+            for messages in standing.earlier
         ],
         "network": "" if now is None else now.task.network,
         "condition": "" if now is None else now.arm.condition,
@@ -225,8 +226,12 @@ def _debrief(study: Study, does: Iterable[Assigned]) -> dict[str, Any]:
         "text": study.debrief,
         "attribution": study.attribution,
         "arms": [
-            {"place": one.place, "task": one.task.about or one.task.name, "about": one.arm.about}
-            for one in does
+            {
+                "place": assigned.place,
+                "task": assigned.task.about or assigned.task.name,
+                "about": assigned.arm.about,
+            }
+            for assigned in does
         ],
     }
 

@@ -96,16 +96,21 @@ def server(toolbox: Toolbox, asker: Asker) -> Server[Any]:
             return types.CallToolResult(content=[_text(str(error))], is_error=True)
         structured = found.value if isinstance(found.value, dict) else None
         content: list[types.ContentBlock] = [_text(as_text(found.value))]
-        for one in found.pictures:
-            data = b64encode(one.data).decode()
-            content.append(types.ImageContent(data=data, mime_type=one.media_type))
+        for picture in found.pictures:
+            data = b64encode(picture.data).decode()
+            content.append(types.ImageContent(data=data, mime_type=picture.media_type))
         return types.CallToolResult(content=content, structured_content=structured)
 
     async def list_resources(context: Context, _params: Any) -> types.ListResourcesResult:
         return types.ListResourcesResult(
             resources=[
-                types.Resource(uri=one.uri, name=one.uri, description=one.about, mime_type=one.kind)
-                for one in await toolbox.resources(asker(context))
+                types.Resource(
+                    uri=resource.uri,
+                    name=resource.uri,
+                    description=resource.about,
+                    mime_type=resource.kind,
+                )
+                for resource in await toolbox.resources(asker(context))
             ]
         )
 
@@ -219,7 +224,11 @@ def assistant_site(
             sets=sets,
             links=people,
             tools=f"{links.address}{PATH}",
-            tokens={one: links.token(scope, one) for one in assistants.members if one != mine},
+            tokens={
+                member: links.token(scope, member)
+                for member in assistants.members
+                if member != mine
+            },
             beside=None if mine is None else over_stdio,
         )
 

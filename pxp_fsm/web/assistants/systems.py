@@ -49,7 +49,7 @@ class SystemAssistants:
         self._host = host
         self._opening = run.opening
         self._lines: Mapping[str, MemberLine] = {
-            one.name: one for one in run.opening.running.members
+            member.name: member for member in run.opening.running.members
         }
         self._sessions: dict[str, Session] = {}
         run.on_begin = self._begun
@@ -70,9 +70,9 @@ class SystemAssistants:
     def tables(self, _member: str) -> Mapping[str, Automaton]:
         """The tables of all members, by their names; a second one of a name by its member's."""
         found: dict[str, Automaton] = {}
-        for one in self._opening.running.members:
-            if found.setdefault(one.automaton.name, one.automaton) != one.automaton:
-                found[one.name] = one.automaton
+        for member in self._opening.running.members:
+            if found.setdefault(member.automaton.name, member.automaton) != member.automaton:
+                found[member.name] = member.automaton
         return found
 
     def table(self, member: str) -> Automaton:
@@ -113,7 +113,7 @@ class SystemAssistants:
         name = self._named(member, session)
         found, table = self._sessions[name], self.table(member)
         turn, asked = found.turn(member), self._waiting(member, name) is not None
-        here = {one.name: one for one in options_of(turn, table)}
+        here = {member_option.name: member_option for member_option in options_of(turn, table)}
         moves = []
         for do, states in moves_of(table).items():
             if do in here and asked:
@@ -174,7 +174,7 @@ class SystemAssistants:
     def _outcome(self, found: Session, member: str, before: int, waits: bool) -> str:
         """What has come of an answer that was given after `before` actions."""
         later = found.events[before:]
-        own = next((one for one in later if actor_of(one.action) == member), None)
+        own = next((event for event in later if actor_of(event.action) == member), None)
         if own is not None:
             return f"done: action {own.number}, {own.action}"
         if waits:

@@ -156,9 +156,9 @@ def options_of(seat: AssistantRole, asked: SeatQuestion) -> list[dict[str, Any]]
         return [{"do": ANSWER, "means": "give your answer as the payload", "payload": payload}]
     if asked.step is QuestionKind.TAG:
         return [
-            {"do": one.guard, "means": one.about, "sends": one.tag}
-            for one in asked.choices
-            if one.allowed
+            {"do": choice.guard, "means": choice.about, "sends": choice.tag}
+            for choice in asked.choices
+            if choice.allowed
         ]
     return [{"do": word.value, "means": about} for word, about in _OPTIONS.items()]
 
@@ -167,7 +167,7 @@ def given_for(seat: AssistantRole, asked: SeatQuestion, do: str, payload: Any) -
     """What an assistant gives as an answer to `asked`; raises `DataError` where it is none."""
     names = [one["do"] for one in options_of(seat, asked)]
     if do not in names:
-        why = next((f" ({one.about})" for one in asked.choices if one.guard == do), "")
+        why = next((f" ({choice.about})" for choice in asked.choices if choice.guard == do), "")
         raise DataError(f"do must be one of {', '.join(names)}, not {quoted(do)}{why}")
     if asked.step is QuestionKind.ANSWER:
         try:
@@ -218,7 +218,7 @@ class TaskAssistants:
         """Those of all runs that have any."""
         runs = [hosted.run for hosted in self._host.hosted.values()]
         return tuple(
-            member_of(one.name, role) for one in runs for role in one.opening.plan.assistants
+            member_of(run.name, role) for run in runs for role in run.opening.plan.assistants
         )
 
     def member(self, name: str) -> str:
@@ -304,7 +304,7 @@ class TaskAssistants:
         place = self._chosen(seat, session, begun)
         run, problem = seat.hosted.run, seat.problem
         line = line_of(place)
-        over = sum(one.ending is not None for one in begun)
+        over = sum(record.ending is not None for record in begun)
         if not session and place.status == OVER and over < run.total:
             line["status"] = OTHERS  # the next session is about to begin
         described = problem.described(place.record.instance)
@@ -313,7 +313,7 @@ class TaskAssistants:
         line |= {"member": seat.role, "about": problem.query}
         line |= {} if described is None else {"instance": described}
         line |= {"state": f"{state}: {about}" if about else state}
-        line |= {"messages": [message_of(one, seat) for one in place.history]}
+        line |= {"messages": [message_of(message, seat) for message in place.history]}
         line |= {"sessions_over": f"{over} of {run.total}", "notice": RESEARCH_ONLY}
         line |= seat.hosted.note
         if place.waiting is None or place.status != YOUR_TURN:
@@ -329,7 +329,7 @@ class TaskAssistants:
         place = self._placed(seat, session)
         asked = None if place.status != YOUR_TURN or place.waiting is None else place.waiting.asked
         if asked is not None and asked.step is QuestionKind.TAG:
-            here = {one.guard: one for one in asked.choices}
+            here = {guard_choice.guard: guard_choice for guard_choice in asked.choices}
         else:
             here = {}
         state, moves = state_in(seat, place), list[AssistantMove]()
@@ -380,7 +380,7 @@ class TaskAssistants:
             raise DataError(f"no session {quoted(session)} has begun; the tool sessions lists them")
         if not begun:
             raise NotBegun
-        open_ones = [one for one in begun if one.ending is None]
+        open_ones = [session_record for session_record in begun if session_record.ending is None]
         for record in open_ones:
             place = self._place(seat, record)
             if place.status == YOUR_TURN:
@@ -391,7 +391,7 @@ class TaskAssistants:
         waiting = self._host.questions.waiting(
             record.session, seat.who
         )  # it follows what is stored
-        history = tuple(one.carried for one in self._host.board.events(record.session))
+        history = tuple(event.carried for event in self._host.board.events(record.session))
         if waiting is not None and waiting.number != len(history) + 1:
             waiting = None
         return AssistantSeat(record, history, waiting)

@@ -366,7 +366,7 @@ class Toolbox:
 
     async def _moves(self, member: str, given: OfSession) -> Any:
         return {
-            "moves": [asdict(one) for one in await self.assistants.moves(member, given.session)]
+            "moves": [asdict(move) for move in await self.assistants.moves(member, given.session)]
         }
 
     async def _answer(self, member: str, given: OfAnswer) -> Any:
@@ -385,7 +385,7 @@ class Toolbox:
                     raise DataError(one["error"])
                 results.append(one)
         views = Views(subject.system())
-        return {"results": [_result(one, views) for one in results]}
+        return {"results": [_result(result, views) for result in results]}
 
     def _subject(self, member: str, given: OfCheck) -> SystemSubject:
         if given.texts and given.table:
@@ -445,7 +445,7 @@ def as_text(value: Any) -> str:
 async def read(toolbox: Toolbox, member: str, uri: str) -> tuple[Resource, str]:
     """The resource at `uri`, and its text; `DataError` where there is none for `member`."""
     listed = await toolbox.resources(member)
-    found = next((one for one in listed if one.uri == uri), None)
+    found = next((resource for resource in listed if resource.uri == uri), None)
     if found is None:
         raise DataError(f"there is no resource {quoted(uri)}")
     return found, await found.text()

@@ -129,7 +129,7 @@ def _is_carried(host: Host, place: SeatPlace) -> bool:
 def _is_stored(host: Host, place: SeatPlace, number: int) -> bool:
     where = place.repetition, place.position, place.position
     found = host.board.sessions_at(place.run, *where)
-    return any(one.messages >= number or one.ending is not None for one in found)
+    return any(record.messages >= number or record.ending is not None for record in found)
 
 
 def give(host: Host, place: SeatPlace, said: PostedReply, consent: str = "") -> int | None:

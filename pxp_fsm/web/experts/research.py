@@ -178,7 +178,7 @@ def _view(host: Host, number: int, hosted: HostedRun) -> RunView:
 def results_of(board: SqlBlackboard, runs: Sequence[str]) -> SessionResults:
     """What the sessions of `runs` have come to, all together."""
     statistics, tally = statistics_of(board, *runs), RunTally()
-    total = max((one.total for one in statistics.repetitions), default=0)
+    total = max((repetition.total for repetition in statistics.repetitions), default=0)
     sheet = summary.table1(statistics, ())
     for run in runs if total else ():
         for session in observed(board, run, reasons=False):

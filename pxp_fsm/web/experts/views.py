@@ -211,11 +211,11 @@ def queue_of(host: Host, hosted: HostedRun) -> tuple[QueueLine, ...]:
 
 def _sorted(lines: Iterable[QueueLine]) -> tuple[QueueLine, ...]:
     order = list(CaseStanding)
-    return tuple(sorted(lines, key=lambda one: order.index(one.standing)))
+    return tuple(sorted(lines, key=lambda line: order.index(line.standing)))
 
 
 def _lines(host: Host, hosted: HostedRun) -> Iterator[QueueLine]:
-    begun = {one.session: one for one in host.board.sessions(hosted.run.name)}
+    begun = {session.session: session for session in host.board.sessions(hosted.run.name)}
     for place in hosted.places:
         yield _line(host, hosted, place, begun.get(place.session))
 
@@ -242,7 +242,9 @@ class Released:
 
     def shown(self, text: str) -> str:
         """What is shown of an explanation, or of an answer that was offered."""
-        theirs = {one.answer.explanation for one in self.messages if one.sender != HUMAN}
+        theirs = {
+            message.answer.explanation for message in self.messages if message.sender != HUMAN
+        }
         return self.plain(text) if text in theirs else text
 
 
@@ -285,7 +287,7 @@ def session_view(host: Host, place: SeatPlace, released: Released | None = None)
         pictured=_pictured(problem, record.instance),
         smiles=problem.smiles,
         labels=words_of(problem),
-        messages=tuple(_message(one, problem, shown) for one in history),
+        messages=tuple(_message(message, problem, shown) for message in history),
         automaton=laid_out(rules.automaton),
         state=state,
         about=next((one.about for one in rules.automaton.states if one.name == state), ""),

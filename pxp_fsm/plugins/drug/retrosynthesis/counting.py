@@ -64,8 +64,11 @@ def _scored(
         count = math.fsum(1 / len(example.steps) for example in examples)
         near = sorted(
             (
-                (likeness(product, one.product) * likeness(reactants, one.reactants), one.patent)
-                for one in examples
+                (
+                    likeness(product, lesson.product) * likeness(reactants, lesson.reactants),
+                    lesson.patent,
+                )
+                for lesson in examples
             ),
             reverse=True,
         )

@@ -86,7 +86,10 @@ def cut_out(outcome: Any) -> tuple[str, ...] | None:
     """The molecules of what RDKit has just cut out, as `canonical_set` gives them."""
     from rdkit import Chem
 
-    parts = [_sanitized(one) for one in Chem.GetMolFrags(outcome, asMols=True, sanitizeFrags=False)]
+    parts = [
+        _sanitized(fragment)
+        for fragment in Chem.GetMolFrags(outcome, asMols=True, sanitizeFrags=False)
+    ]
     return None if None in parts else tuple(sorted(part.smiles for part in parts if part))
 
 

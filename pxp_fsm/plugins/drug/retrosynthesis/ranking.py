@@ -129,12 +129,12 @@ def alternatives(
 ) -> dict[str, list[RankedWay]]:
     """The ways to each set of reactants; arguments as of `candidates`."""
     proposals = list(found)
-    total = math.fsum({one.template: one.relevance for one in proposals}.values())
+    total = math.fsum({proposal.template: proposal.relevance for proposal in proposals}.values())
     names = {key: tuple(sorted(those, key=_by_plausibility)) for key, those in named.items()}
     ways: dict[str, list[RankedWay]] = {}
-    for one in proposals:
-        way = RankedWay(one, names.get(one.reactants, ()), one.relevance / total)
-        ways.setdefault(one.reactants, []).append(way)
+    for proposal in proposals:
+        way = RankedWay(proposal, names.get(proposal.reactants, ()), proposal.relevance / total)
+        ways.setdefault(proposal.reactants, []).append(way)
     return {key: [RankedWay(None, those, 0.0)] for key, those in names.items()} | ways
 
 
@@ -179,7 +179,9 @@ def score(way: RankedWay) -> float:
 
 def ranked(found: Iterable[Candidate]) -> tuple[Candidate, ...]:
     """Candidates, best first; rounded, so that the order of a sum's terms decides no tie."""
-    return tuple(sorted(found, key=lambda one: (-round(one.score, 9), one.reactants)))
+    return tuple(
+        sorted(found, key=lambda candidate: (-round(candidate.score, 9), candidate.reactants))
+    )
 
 
 def _by_plausibility(named: Named) -> tuple[float, str, str]:

@@ -124,7 +124,7 @@ def _groups(by_tag: bool) -> list[Array]:
     import numpy as np
 
     keys = [(each.agent, each.received if by_tag else "") for each in CONTEXTS]
-    return [np.array([key == one for key in keys]) for one in dict.fromkeys(keys)]
+    return [np.array([key == value for key in keys]) for value in dict.fromkeys(keys)]
 
 
 def _fitted(tables: Array, groups: list[Array]) -> Array:

@@ -77,7 +77,7 @@ def _atelectasis(measures: Measures) -> str:
 
 def _nothing(measures: Measures) -> str:
     right, left = measures.right, measures.left
-    gap = max(abs(one - two) for one, two in zip(right.zones, left.zones, strict=True))
+    gap = max(abs(zone - two) for zone, two in zip(right.zones, left.zones, strict=True))
     return (
         f"Nothing abnormal: the cardiothoracic ratio is {measures.ratio:.2f}, the densities of the "
         f"lung zones differ by at most {gap:.2f} between the sides, and those of the costophrenic "

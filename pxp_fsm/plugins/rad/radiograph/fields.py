@@ -112,9 +112,11 @@ def _lung(dark: Mask, middle: int, toward: int) -> Mask:
     within[_MARGIN:-_MARGIN, _MARGIN:-_MARGIN] = half[_MARGIN:-_MARGIN, _MARGIN:-_MARGIN]
     for candidates in (clear_border(half, buffer_size=2), within):
         numbered = label(candidates)
-        regions = [one for one in regionprops(numbered) if one.area >= _SMALLEST * SIZE * SIZE]
+        regions = [
+            region for region in regionprops(numbered) if region.area >= _SMALLEST * SIZE * SIZE
+        ]
         if regions:
-            largest = max(regions, key=lambda one: one.area)
+            largest = max(regions, key=lambda region: region.area)
             closed: Mask = closing(numbered == largest.label, disk(4)) > 0
             return closed
     return _usual(middle, toward)

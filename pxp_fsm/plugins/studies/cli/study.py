@@ -33,7 +33,7 @@ NOT_PROVED = 1
 def check(request: options.CheckStudy) -> int:
     """Check the file, then prove the lifecycles."""
     study, results = load_study(request.file), list(prove())
-    wrong = [one for one in results if not one.as_expected]
+    wrong = [result for result in results if not result.as_expected]
     if request.as_json:
         click.echo(as_json(results))
         return NOT_PROVED if wrong else 0
@@ -43,10 +43,10 @@ def check(request: options.CheckStudy) -> int:
     click.echo(f"each {size}: {study.experts // size} whole blocks, {study.experts % size} more")
     about = {one.formula: one.about for one in system_file().properties}
     about |= {formula: said for said, formula, _fairness in IN_TIME}
-    for one in results:
-        said = about.get(one.name)
-        if said is not None or not one.as_expected:
-            click.echo(f"{one.status.value:6} {said or one.name}")
+    for result in results:
+        said = about.get(result.name)
+        if said is not None or not result.as_expected:
+            click.echo(f"{result.status.value:6} {said or result.name}")
     click.echo(f"Lifecycles: {len(results)} verdicts, {len(wrong)} not as expected")
     return NOT_PROVED if wrong else 0
 

@@ -293,10 +293,12 @@ def page_of(
 ) -> dict[str, Any]:
     """What the page of `subject` receives now, as JSON; `asks` if what waits for them is shown."""
     found = participant_page(conduct, subject, standing) | {"subject": subject}
-    one = conduct.participation(subject)
-    if one.status in ASKING:
-        found["draft"] = read_draft(conduct.board, one.name, len(one.history) + 1)
-    if one.status in AT_TASK and standing.session:
+    participation = conduct.participation(subject)
+    if participation.status in ASKING:
+        found["draft"] = read_draft(
+            conduct.board, participation.name, len(participation.history) + 1
+        )
+    if participation.status in AT_TASK and standing.session:
         arm = conduct.doing(subject)[-1].arm
         place = next(
             (each for each in list(runner.places.values()) if each.session == standing.session),

@@ -157,10 +157,12 @@ def _add_page(routes: APIRouter, host: StudyHost) -> None:
     @routes.put("/api/participant/answers", status_code=204, response_class=Response)
     def answers(subject: Participant, typed: Typed) -> None:
         """Keep what is typed in answer to questions."""
-        one = host.conduct.participation(subject)
-        if one.status not in ASKING:
+        participation = host.conduct.participation(subject)
+        if participation.status not in ASKING:
             raise SessionMoved("these questions are not asked any more; what was typed is not kept")
-        keep_draft(host.conduct.board, one.name, len(one.history) + 1, typed.answers)
+        keep_draft(
+            host.conduct.board, participation.name, len(participation.history) + 1, typed.answers
+        )
 
 
 def _add_task(routes: APIRouter, host: StudyHost) -> None:

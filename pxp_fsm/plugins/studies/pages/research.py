@@ -224,7 +224,9 @@ def add_research(routes: APIRouter, host: StudyHost, links: Links) -> None:
     def arms(_who: Researcher, subject: str) -> tuple[str, ...]:
         """The arms of a participant's tasks: whoever asks for them is not blind any more."""
         given = conduct.assigned(known(subject))
-        return tuple(f"{one.place}. {one.task.name}: {one.arm.name}" for one in given)
+        return tuple(
+            f"{assigned.place}. {assigned.task.name}: {assigned.arm.name}" for assigned in given
+        )
 
 
 def _runs(conduct: Conduct) -> Iterator[tuple[str, str, str]]:
@@ -239,7 +241,7 @@ def _runs(conduct: Conduct) -> Iterator[tuple[str, str, str]]:
 
 def _results(board: SqlBlackboard, runs: Sequence[str], name: str) -> SessionResults:
     found = results_of(board, runs)
-    named = (name if one == "this run" else one for one in found.headings)
+    named = (name if heading == "this run" else heading for heading in found.headings)
     return replace(found, headings=tuple(named))
 
 
@@ -313,9 +315,11 @@ def _view(host: StudyHost) -> StudyView:
     lines, endings, meter = list[Line](), Counter[str](), Meter()
     stored = {record.run for record in board.runs()}
     for subject in sorted(conduct.subjects, key=number_of):
-        one = conduct.participation(subject)
+        participation = conduct.participation(subject)
         found = [record for _place, record in _stored(host, subject)]
-        endings.update(one.ending for one in found if one.ending in CONCLUDED)
+        endings.update(
+            session_record.ending for session_record in found if session_record.ending in CONCLUDED
+        )
         runs = [run for run in conduct.runs_of(subject) if run in stored]
         for run in runs:
             meter.begin(board.costs(run))
@@ -323,9 +327,9 @@ def _view(host: StudyHost) -> StudyView:
         lines.append(
             Line(
                 subject,
-                one.status,
-                len(one.messages("TASK")),
-                waits_for(one),
+                participation.status,
+                len(participation.messages("TASK")),
+                waits_for(participation),
                 len(found),
                 _STOPPED if any(each.trouble for each in hosted) else "",
             )
