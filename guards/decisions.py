@@ -54,7 +54,9 @@ class ScriptedGuards:
 class ChanceGuards:
     """Picks one of the allowed guards at random; without a weight its weight is 1.
 
-    The draw depends on seed, session and message number alone, so a resumed session goes on alike.
+    The draw depends on the seed, the session's place in its run, the two agents and the message's
+    number between them, so that a session goes on alike where it is resumed, and where it is forked
+    as far as nothing was changed.
     """
 
     name = "chance"
@@ -67,7 +69,9 @@ class ChanceGuards:
     async def decide(self, situation: Situation) -> Valuation:
         allowed = situation.allowed
         weights = [self._weights.get(guard, 1.0) for guard in allowed]
-        drawn = random.Random(f"{self._seed}/{situation.received.session}/{situation.number}")
+        place = situation.received.session.partition("/")[2] or situation.received.session
+        pair = f"{situation.agent}/{situation.received.sender}"
+        drawn = random.Random(f"{self._seed}/{place}/{pair}/{situation.number}")
         return situation.choosing(drawn.choices(allowed, weights)[0])
 
 

@@ -29,7 +29,14 @@ from pxp_fsm.automata.payloads import payload_problem
 from pxp_fsm.errors import DataError, NoAnswer
 from pxp_fsm.prompting.members import WAIT, MemberOption, may_wait, options_of
 from pxp_fsm.prompting.prompts import Problem
-from pxp_fsm.protocol.messages import Answer, Instance, Message, Question
+from pxp_fsm.protocol.messages import (
+    Answer,
+    Instance,
+    Message,
+    Overview,
+    Question,
+    number_after,
+)
 from pxp_fsm.protocol.relations import NOISY, Assumption, Outcome
 from pxp_fsm.protocol.situation import Situation
 from pxp_fsm.sessions.actors import Intent, Turn
@@ -78,8 +85,10 @@ class TerminalPerson:
 
         They may take the other's answer or their own last one, and need not type it again.
         """
-        self._come_to(_session(question), len(question.history) + 1)
+        self._come_to(_session(question), question.number)
         self._show_all(question)
+        if question.overview is not None and not question.history:
+            say((_HEADING, f"You begin with {question.to}."))
         said = [message.answer for message in question.history[-2:]]
         if self._draft == UnsentAnswer() and said:
             there = dict(zip((_THEIRS, _MINE), reversed(said), strict=False))
@@ -117,10 +126,17 @@ class TerminalPerson:
 
     async def choose(self, situation: Situation, allowed: Sequence[str]) -> str:
         """The guard whose tag they name; only what automaton, j and k allow is accepted."""
-        self._come_to(situation.received.session, situation.number)
-        self._show_new([situation.received])
+        overview, received = situation.overview, situation.received
+        number = number_after([received], overview) if overview is not None else situation.number
+        self._come_to(received.session, number)
+        self._show_new([received] if overview is None else overview.messages)
+        to = ""
+        if overview is not None:
+            to = f" to {received.sender}"
+            _show_overview(overview)
+            say(f"You answer message {received.number}, {received.tag} by {received.sender}.")
         choices = choices_of(situation.rules, situation.guards, situation.number, allowed)
-        say((_HEADING, f"What may you send as message {situation.number}?"))
+        say((_HEADING, f"What may you send{to} as message {number}?"))
         for one in choices:
             say("  ", (_NAME if one.allowed else "", f"{one.tag:8}"), one.about)
         may_be = {one.tag.upper(): one.guard for one in choices if one.allowed}
@@ -137,8 +153,9 @@ class TerminalPerson:
 
     async def review(self, question: Question, tag: str, answer: Answer) -> bool:
         """A last look at the message; whether to send it, or to make it again."""
-        self._come_to(_session(question), len(question.history) + 1)
-        say((_HEADING, f"Message {len(question.history) + 1}, as it would be sent:"))
+        self._come_to(_session(question), question.number)
+        to = "" if question.overview is None else f" to {question.to}"
+        say((_HEADING, f"Message {question.number}{to}, as it would be sent:"))
         self._show_answer(tag, answer)
         with self._kept():
             if await self._last_choice(question.instance, answer.prediction) == _EDIT:
@@ -199,7 +216,10 @@ class TerminalPerson:
                 labels, none = ", ".join(self._problem.labels), self._problem.none
                 many = f"any of: {labels}; or {none}" if none is not None else f"one of: {labels}"
                 say(f"  a prediction is {many}")
-        self._show_new(question.history)
+        overview = question.overview
+        self._show_new(question.history if overview is None else overview.messages)
+        if overview is not None:
+            _show_overview(overview)
 
     def _show_new(self, history: Sequence[Message]) -> None:
         for message in history:
@@ -235,7 +255,23 @@ class PersonsRelation:
 
 def _session(question: Question) -> str:
     """The session's name; before its first message the instance stands for it."""
+    if question.overview is not None:
+        return question.session or question.instance.key
     return question.history[-1].session if question.history else question.instance.key
+
+
+def _show_overview(overview: Overview) -> None:
+    """The board of a session of several agents: current predictions, and who owes a message."""
+    say((_HEADING, "The board"))
+    for pair in overview.pairs:
+        if pair.answer is None:
+            say("   ", (_NAME, pair.name), " has said nothing yet")
+            continue
+        changed = f", changed {pair.version} times" if pair.version > 1 else ""
+        changed = ", changed once" if pair.version == 1 else changed
+        say("   ", (_NAME, pair.name), f": {pair.answer.prediction}{changed}")
+    owed = ", ".join(f"{member} to {partner}" for member, partner in overview.owed)
+    say(f"   Owed: {owed}")
 
 
 def _show_text(label: str, text: str) -> None:

@@ -45,7 +45,7 @@ from pxp_fsm.automata.system_files import (
 )
 from pxp_fsm.errors import Fault, FileError, PXPError, UsageError, quoted
 from pxp_fsm.experiments.plan_data import draw_of
-from pxp_fsm.experiments.plans import RELATIONS, Plan
+from pxp_fsm.experiments.plans import RELATIONS, Plan, models_named
 from pxp_fsm.prompting.model import Capability, Image, LanguageModel
 from pxp_fsm.prompting.prompts import Problem, Prompt, Prompts
 from pxp_fsm.protocol.interfaces import CopyableLearner, Learner, Respondent
@@ -349,9 +349,10 @@ def _able(
     if plan.effort is not None:
         answer, verdict = (replace(p, effort=plan.effort) for p in (prompts.answer, prompts.judge))
         prompts = replace(prompts, answer=answer, judge=verdict)
+    asked = tuple(_asked(task, data, prompts))
     wanted = (
-        (plan.human_model, _asked(task, data, prompts), prompts.answer.effort),
-        (machine, _asked(task, data, prompts), prompts.answer.effort),
+        (plan.human_model, asked, prompts.answer.effort),
+        *((name, asked, prompts.answer.effort) for name in models_named(machine, plan.agents)),
         (judge, _judged(prompts), prompts.judge.effort),
     )
     for name, needs, effort in wanted:
@@ -427,11 +428,22 @@ def notes(plan: Plan, selection: Selection, task: Task) -> Sequence[str]:
         )
     if selection.machine is not None:
         takes = "the conversations before it" if plan.goes_on else "nothing"
+        who = f"machine is {selection.machine}"
+        if plan.agents is not None:
+            who = f"machines are {selection.machine}, each with replies of its own"
         kept.append(
-            f"The machine is {selection.machine}: asked again, it may answer otherwise; it takes "
-            f"{takes} from one session to the next."
+            f"The {who}: asked again, it may answer otherwise; it takes {takes} from one session "
+            f"to the next."
         )
     return kept
+
+
+def agent_names(plan: Plan) -> tuple[str, ...]:
+    """The names of a session's agents: m and h, or m1, m2, … and, where one is named, h."""
+    if plan.agents is None:
+        return MACHINE, HUMAN
+    human = () if plan.human is None else (HUMAN,)
+    return (*(f"{MACHINE}{number + 1}" for number in range(plan.agents - len(human))), *human)
 
 
 def alike(plan: Plan, task: Task) -> bool:
@@ -492,33 +504,40 @@ class Roles:
         draw, many = draw_of(self._plan, repetition), self._plan.agents
         if many is None:
             return self._two(repetition, draw)
-        with_human = self._plan.human is not None
-        machines = [f"{MACHINE}{number}" for number in range(1, many + 1 - with_human)]
-        pairs = {name: self._two(repetition, f"{draw}/{name}") for name in machines}
-        found = {name: pair[MACHINE] for name, pair in pairs.items()}
-        return found | ({HUMAN: pairs[machines[0]][HUMAN]} if with_human else {})
+        pairs = {
+            name: self._two(repetition, f"{draw}/{name}", name)
+            for name in agent_names(self._plan)
+            if name != HUMAN
+        }
+        found = {name: pair[name] for name, pair in pairs.items()}
+        return found | ({} if self._plan.human is None else {HUMAN: pairs[f"{MACHINE}1"][HUMAN]})
 
-    def _two(self, repetition: int, draw: str) -> dict[str, Agent]:
+    def _two(self, repetition: int, draw: str, name: str = MACHINE) -> dict[str, Agent]:
+        """The machine, which is called `name`, and the human."""
         data = replace(self._data, draw=draw)
         machine, human = self._task.agents(data, self._plan.memo)
         selection, problem = self._selection, self._task.problem
-        if selection.machine is not None:
-            machine = self._model(machine, selection.machine, repetition)
+        models = models_named(selection.machine, self._plan.agents)
+        if models:
+            place = agent_names(self._plan).index(name)
+            # Machines of one model share no replies: each counts as a repetition of its own.
+            own = repetition + place * self._plan.repetitions
+            machine = self._model(machine, models[place % len(models)], own)
         if selection.human is not None:
             human = self._model(human, selection.human, repetition)
             human = replace(human, guards=Derived())  # no oracle agent: it may REVISE
         if self._judges is not None:
-            first, second = self._judges
-            machine, human = replace(machine, agree=first), replace(human, agree=second)
+            machine = replace(machine, agree=self._judges[name])
+            human = replace(human, agree=self._judges.get(HUMAN, human.agree))
         if self._plan.person is not None and problem is not None:
             why_not = self._task.why_not
             ask = None if why_not is None else partial(why_not, machine.respondent)
             human = with_person(human, self._plan, problem, self._where, ask)
-        found = {"machine": (MACHINE, machine), "human": (HUMAN, human)}
+        found = {"machine": (name, machine), "human": (HUMAN, human)}
         if not isinstance(self._where, Path):
             for role, way in self._plan.assistants.items():
-                name, agent = found[role]
-                found[role] = name, with_assistant(agent, way, name, self._where)
+                who, agent = found[role]
+                found[role] = who, with_assistant(agent, way, who, self._where)
         return dict(found.values())
 
     def _model(self, agent: Agent, name: str, repetition: int) -> Agent:
@@ -532,26 +551,23 @@ class Roles:
         respondent = ModelRespondent(model, problem, prompts, repetition=repetition)
         return replace(agent, respondent=respondent, query=agent.query or problem.query)
 
-    def remember(self, session: str, initiator: str, entries: Iterable[Event]) -> None:
+    def remember(self, session: str, entries: Iterable[Event]) -> None:
         """Tell the judges what they were asked in a stored session, before the run goes on."""
         if self._judges is None:
             return
-        first, second = self._judges
         for entry in entries:
-            judge = first if entry.carried.sender == initiator else second
-            judge.remember(entry.judgements, session)
+            self._judges[entry.carried.sender].remember(entry.judgements, session)
 
-    def _make_judges(self) -> tuple[Judge, Judge] | None:
-        """The judges of the two agents: one and the same where they share its memory."""
+    def _make_judges(self) -> dict[str, Judge] | None:
+        """The judge of each agent: one and the same where they share its memory."""
         if self._selection.judge is None or self._selection.prompts is None:
             return None
         model, scope = self._opened(self._selection.judge), scope_of(self._plan)
         votes, prompts = self._plan.votes, self._selection.prompts
+        names = agent_names(self._plan)
         if scope in (Scope.RUN, Scope.PAIR):
-            both = Judge(model, prompts, scope, votes=votes)
-            return both, both
-        first, second = (Judge(model, prompts, scope, votes=votes, owner=one) for one in "mh")
-        return first, second
+            return dict.fromkeys(names, Judge(model, prompts, scope, votes=votes))
+        return {name: Judge(model, prompts, scope, votes=votes, owner=name) for name in names}
 
 
 _PROGRAM = "program:"

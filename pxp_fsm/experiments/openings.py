@@ -352,13 +352,13 @@ class TaskOpening:
             stored = around.board.sessions(around.run)
             for record in stored:
                 entries = around.board.events(record.session)
-                roles.remember(record.session, record.agents[0][0], entries)
+                roles.remember(record.session, entries)
             if not stored and self.origin is not None and self._forked is not None:
                 # the judges were asked in the messages that are to be copied, too
                 forked = self._forked
                 name = f"{around.run}/{forked.repetition}/{forked.position}"
                 entries = copies(forkable(around.board, self.origin), self.origin, name)
-                roles.remember(name, forked.agents[0][0], entries)
+                roles.remember(name, entries)
         self._roles = roles
 
     def before(self, unit: Unit) -> Sequence[SessionRecord]:

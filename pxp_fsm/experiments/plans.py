@@ -278,7 +278,8 @@ class Plan:
     )
     machine: str | None = option(
         "Who predicts: a model (anthropic:NAME, openai:NAME[@URL]; pxp help models), of a network "
-        "that of every agent; or an assistant (mcp, mcp:relations, mcp:answers; pxp help mcp).",
+        "that of every agent, of a panel one for each machine, separated by commas; or an "
+        "assistant (mcp, mcp:relations, mcp:answers; pxp help mcp).",
         None,
         metavar="WHO",
         listed="models",
@@ -517,8 +518,13 @@ class Plan:
 
     @property
     def machine_model(self) -> str | None:
-        """The model in the machine's role; None where no model is."""
+        """The model in the machine's role; None where no model is. Of a panel those of all."""
         return None if self.machine in ASSISTANTS else self.machine
+
+    @property
+    def machine_models(self) -> tuple[str, ...]:
+        """The models of a panel's machines, m1 first; one stands for all, and () for no model."""
+        return models_named(self.machine_model, self.agents)
 
     @property
     def assistants(self) -> Mapping[str, str]:
@@ -621,6 +627,13 @@ def _prompts_beside(values: Mapping[str, Any]) -> Path | None:
     return found if any(asked) and found.is_file() else None
 
 
+def models_named(machine: str | None, agents: int | None) -> tuple[str, ...]:
+    """The models that a plan's text names: those of a panel are separated by commas."""
+    if machine is None:
+        return ()
+    return (machine,) if agents is None else tuple(map(str.strip, machine.split(",")))
+
+
 def check_plan(plan: Plan) -> None:
     """Raise `UsageError`, with its field, where a value of the plan cannot be one."""
     options.check_types(plan)
@@ -645,6 +658,18 @@ def check_plan(plan: Plan) -> None:
         )
     if plan.assistants and plan.person is not None and not plan.in_browser:
         raise UsageError("a person beside an assistant is asked on a page: browser", "human")
+    many = 1 if plan.agents is None else plan.agents - (plan.human is not None)
+    if len(plan.machine_models) not in (0, 1, many):
+        raise UsageError(
+            f"a panel of {plan.agents} agents has {many} machines here; name one model for all of "
+            f"them, or one for each: {quoted(plan.machine)}",
+            "machine",
+        )
+    if plan.agents is not None and plan.assistants:
+        raise UsageError(
+            "assistants are in sessions of two; a panel has machines, models and a person",
+            next(iter(plan.assistants)),
+        )
     if plan.preset is not None and plan.machine in ASSISTANTS:
         raise UsageError("the machine of a preset is a model, never an assistant", "machine")
     if plan.subject is not None and plan.person is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeGuard
@@ -116,6 +116,27 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
+class CurrentPair:
+    """What the agent `name` has told somebody last, and how often that has changed."""
+
+    name: str
+    answer: Answer | None
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What everybody may see of a session of several agents.
+
+    `pairs` are the current pairs, `owed` says who owes whom a message, `messages` are all so far.
+    """
+
+    pairs: tuple[CurrentPair, ...]
+    owed: tuple[tuple[str, str], ...]
+    messages: tuple[Message, ...] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Episode:
     """A conversation that went before: an instance, and messages about it in order.
 
@@ -140,7 +161,8 @@ class Question:
     `earlier` is what the context holds about other instances: sessions that went before, where the
     context is carried on; and, where a validation instance is asked about, the session itself.
     `session` is the name of the session in which it is asked, and `purpose` what the answer is for:
-    `answer`, `validation` where a lesson is weighed by it, or `test`.
+    `answer`, `validation` where a lesson is weighed by it, or `test`. In a session of several
+    agents `to` is whom the answer is sent to, and `overview` what everybody may see: people do.
 
     >>> import pxp_fsm as pxp
     >>> question = pxp.Question("", pxp.Instance("whale", "What is a whale?"))
@@ -156,6 +178,18 @@ class Question:
     session: str = field(default="", repr=False)
     purpose: str = field(default="answer", repr=False)
     categories: tuple[str, ...] = field(default=(), repr=False)
+    to: str = field(default="", repr=False)
+    overview: Overview | None = field(default=None, repr=False)
+
+    @property
+    def number(self) -> int:
+        """The number of the message that carries the answer, in its session."""
+        return number_after(self.history, self.overview)
+
+
+def number_after(history: Sequence[Message], overview: Overview | None) -> int:
+    """The number of the message that comes next in a session, of two or of several agents."""
+    return len(history if overview is None else overview.messages) + 1
 
 
 def text_problem(text: str) -> str | None:

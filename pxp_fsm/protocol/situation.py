@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 from pxp_fsm.automata.automaton import Valuation, one_hot
 from pxp_fsm.errors import GuardError
 from pxp_fsm.protocol.decisions import GUARDS, Guard
-from pxp_fsm.protocol.messages import Answer, Instance, Message
+from pxp_fsm.protocol.messages import Answer, Instance, Message, Overview
 from pxp_fsm.protocol.relations import Relations
 from pxp_fsm.protocol.rules import MATCH, Role, Rules, derive
 
@@ -20,7 +20,8 @@ class Situation:
 
     `own` is the pair that the received one is compared with (y'', e''): one's latest message, or
     for message 2 the fresh answer. `guards` are the names to be decided, exactly one of them true.
-    Where it may not LEARN (`learns`), it keeps its pair, so that PXP's REV does not hold.
+    Where it may not LEARN (`learns`), it keeps its pair, so that PXP's REV does not hold. Of a
+    session of several agents `number` is that in their channel, and `overview` has all of it.
     """
 
     rules: Rules
@@ -32,6 +33,7 @@ class Situation:
     relations: Relations
     guards: tuple[str, ...]
     learns: bool = field(default=True, kw_only=True)
+    overview: Overview | None = field(default=None, kw_only=True, repr=False)
     _reconsider: Callable[[], Awaitable[Answer]] = field(repr=False)
     _revised: Answer | None = field(default=None, repr=False)
 

@@ -17,6 +17,7 @@ from pxp_fsm.protocol.messages import (
     Instance,
     Json,
     Message,
+    Overview,
     text_problem,
 )
 from pxp_fsm.protocol.relations import Judgement, OracleFailed, Outcome, digest
@@ -54,7 +55,7 @@ class Turn:
     `current` is the pair that it has sent last, to whomever; None between two agents, where that
     stands in the messages. `learns` is whether it may LEARN now, `settled` whether neither of the
     two has changed its pair since its own latest message to the other, and `others` are the
-    conversations that the member has with other agents.
+    conversations that the member has with other agents; `overview` is what everybody may see.
 
     >>> import pxp_fsm as pxp
     >>> about = pxp.Instance("lamp", "a lamp")
@@ -79,6 +80,7 @@ class Turn:
     learns: bool = True
     settled: bool = True
     others: tuple[Episode, ...] = field(default=(), repr=False)
+    overview: Overview | None = field(default=None, repr=False)
 
     @property
     def received(self) -> tuple[Message, ...]:

@@ -287,6 +287,8 @@ class Seat:
             (*self._earlier, *turn.others),
             self._session,
             categories=turn.categories,
+            to=turn.to,
+            overview=turn.overview,
         )
         while True:
             withdraw = self.relations.withdrawing()
@@ -357,6 +359,7 @@ class Seat:
             relations=self.relations,
             guards=turn.guards,
             learns=turn.learns or self._rules.asks_each_time,
+            overview=turn.overview,
             _reconsider=reconsider,
         )
         valuation = await self._decide(situation)

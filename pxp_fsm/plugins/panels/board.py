@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.plugins.panels.panel import Panel, PanelVerdict, Scheduling
-from pxp_fsm.protocol.messages import Message, Tag
+from pxp_fsm.protocol.messages import Answer, CurrentPair, Message, Overview, Tag
 from pxp_fsm.protocol.rules import Interact
 
 _T = TypeVar("_T")
@@ -196,6 +196,15 @@ class PanelLayout:
         """Whether neither end has changed since its own latest message in the channel."""
         first, second = board.talks[channel].moved
         return not first[0] and not second[1]
+
+    def overview(self, board: PanelBoard, messages: Sequence[Message]) -> Overview:
+        """What everybody may see after `messages`, which have led to `board`."""
+        pairs = tuple(
+            CurrentPair(name, pair if isinstance(pair, Answer) else None, version)
+            for name, pair, version in zip(self.names, board.current, board.changes, strict=True)
+        )
+        owed = tuple((self.names[one.member], self.names[one.partner]) for one in self.owed(board))
+        return Overview(pairs, owed, tuple(messages))
 
     def read(self, messages: Sequence[Message]) -> list[PanelBoard]:
         """The boards of a session: before its first message, and after each."""

@@ -137,6 +137,7 @@ class PanelPolicy:
             learns=self.layout.learns(board, owed.member, owed.channel),
             settled=self.layout.settled(board, owed.channel),
             others=tuple(self._others(course, owed)),
+            overview=self.layout.overview(board, course.history),
         )
 
     def _others(self, course: Course, owed: Owed) -> Iterator[Episode]:

@@ -27,7 +27,11 @@ def words(n: int, k: int, agents: int, schedule: str) -> int:
 
 
 @pytest.mark.parametrize(
-    ("n", "k", "counts"), [(3, 1, (4, 4, 13)), (4, 2, (8, 10, 36))], ids=["3,1", "4,2"]
+    ("n", "k", "counts"),
+    [
+        pytest.param(3, 1, (4, 4, 13), id="3,1"),
+        pytest.param(4, 2, (8, 10, 36), id="4,2", marks=pytest.mark.deep),
+    ],
 )
 def test_two_agents_have_the_tag_sequences_of_two(n: int, k: int, counts: tuple[int, ...]) -> None:
     panel = pxp.Panel(pxp.Interact(n=n, k=k))
@@ -64,8 +68,14 @@ def test_interact_ends_within_n_messages_in_each_channel(schedule: str) -> None:
     assert bound.steps == 9
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES)
-@pytest.mark.parametrize("rule", ["call", "alone"])
+@pytest.mark.parametrize(
+    ("schedule", "rule"),
+    [
+        ("free", "call"),
+        pytest.param("free", "alone", marks=pytest.mark.deep),
+        *((schedule, rule) for schedule in SCHEDULES[1:] for rule in ("call", "alone")),
+    ],
+)
 def test_call_and_alone_end_and_keep_the_replies_of_two(schedule: str, rule: str) -> None:
     found = answers(model(schedule=schedule, **{rule: True}))
     assert (found.is_whole, found.ends, found.replies, found.unstable) == (True, True, {}, None)
@@ -90,6 +100,7 @@ def test_pxp_k_bounds_no_panel() -> None:
     assert not found.idle_cycle
 
 
+@pytest.mark.deep
 def test_in_a_fair_triangle_everybody_changes_for_ever() -> None:
     found = answers(model(schedule="fifo"), 12_000)
     assert found.all_change is not None

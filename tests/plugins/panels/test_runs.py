@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import pxp_fsm as pxp
@@ -11,9 +13,12 @@ from pxp_fsm.experiments import runs, summary
 from pxp_fsm.experiments.drawings import session_diagram
 from pxp_fsm.experiments.plans import check_plan
 
+TABLE = str(Path(__file__).parents[3] / "examples" / "labels")
+
 
 def test_a_task_runs_among_three_machines_and_is_forked_without_one() -> None:
-    plan = pxp.Plan("rad", agents=3, instances="1", n=4, schedule="round-robin", added="limit:2")
+    about = {"agents": 3, "instances": "1", "n": 4, "data": TABLE}
+    plan = pxp.Plan("labels", schedule="round-robin", added="limit:2", **about)  # type: ignore[arg-type]
     with pxp.open_blackboard(":memory:") as board:
         run = pxp.run(plan, board)
         (stored,) = board.sessions(run.name)

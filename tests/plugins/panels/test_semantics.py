@@ -10,7 +10,7 @@ from pxp_fsm.plugins.panels import PanelLayout
 from tests.oracles import panels as naive
 from tests.plugins.panels.random_panels import differences, random_panel, said_in
 
-SAMPLE = range(150)
+SAMPLE = range(24)
 
 
 def test_a_sample_of_random_panels_means_the_same() -> None:
@@ -23,9 +23,10 @@ def test_two_thousand_random_panels_mean_the_same(part: int) -> None:
     assert [said for seed in range(part, 2000, 8) for said in differences(seed)] == []
 
 
+@pytest.mark.deep
 def test_the_random_panels_reach_each_tag_verdict_and_ending() -> None:
     tags, endings, verdicts = set(), set(), set()
-    for seed in SAMPLE:
+    for seed in range(150):
         one = random_panel(seed)
         session = one.run()
         tags |= {message.tag for message in session.history}
