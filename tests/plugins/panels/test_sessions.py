@@ -81,7 +81,7 @@ def rows(board: SqlBlackboard, session: str) -> list[tuple[object, ...]]:
 @pytest.mark.parametrize("schedule", ["free", "fifo", "round-robin"])
 def test_a_panel_of_two_is_a_session_of_two(protocol: str, schedule: str) -> None:
     with pxp.open_blackboard(":memory:") as board:
-        for seed in range(8):
+        for seed in range(4):
             rules = RULES[protocol](seed)
             for number, subject in enumerate((rules, pxp.Panel(rules, schedule))):
                 name = f"{('two', 'panel')[number]}{seed}/1"
@@ -99,7 +99,7 @@ def test_a_panel_of_two_is_a_session_of_two(protocol: str, schedule: str) -> Non
 @pytest.mark.parametrize("rule", ["call", "alone", "commit", "reopen"])
 @pytest.mark.parametrize("protocol", RULES)
 def test_the_rules_of_panels_are_neutral_between_two(rule: str, protocol: str) -> None:
-    for seed in range(6):
+    for seed in range(4):
         rules = RULES[protocol](seed)
         added: Any = {rule: True}
         panel = pxp.Panel(rules, **added)
