@@ -18,7 +18,7 @@ from pxp_fsm.errors import UsageError, quoted
 _KEY, _GIVEN, _OUTSIDE = "option", "given", "outside"
 
 PROTOCOL, WHO, DATA, LIMITS = "Protocol", "Who takes part", "Data", "Limits"
-OUTPUT, SERVER = "Output", "Server"
+OUTPUT, SERVER, FORK = "Output", "Server", "Another continuation"
 """Groups of options that several commands have."""
 
 

@@ -219,7 +219,8 @@ class GeneralCommand(_FromDataclasses):
     """A command whose first argument decides, by its kind, what is done and which options count.
 
     `face` is the dataclass of its help and arguments, whose field `what` has all of them; without
-    one, the kind is that which `face.without` names. Help shows the groups `face.groups` first.
+    one, the kind is that which `face.without` names, unless an option is given that stands for the
+    first (`face.stands_for` has functions of its value and of the others). Help shows the groups `face.groups` first.
     """
 
     def __init__(self, name: str, face: type[Any]) -> None:
@@ -260,6 +261,12 @@ class GeneralCommand(_FromDataclasses):
 
     def invoke(self, ctx: click.Context) -> None:
         what: tuple[str, ...] = ctx.params.pop("what")
+        for name, find in getattr(self.face, "stands_for", {}).items():
+            value = ctx.params.get(name)
+            if value is not None and what:
+                raise UsageError(f"--{name} takes the place of {what[0]}; leave one of them out")
+            if value is not None:
+                what = (load(find)(value, ctx.params),)
         if what:
             kind = load(f"{_KINDS}:kind_of")(what[0], ctx.params.get("database"), self.verb)
             if self.verb not in kind.verbs:

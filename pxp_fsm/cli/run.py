@@ -100,7 +100,11 @@ def run(request: options.RunTask) -> int:
     the run. The exit code says whether a fault ended a session.
     """
     of_system = is_system_file(request.plan["task"])
-    source = RunOrigin.read(request.source)
+    source = RunOrigin.read(request.fork or request.source)
+    if source.origin is None or of_system:
+        for name in ("without", "skip", "answer_file"):
+            if getattr(request, name):
+                raise UsageError("this is of a fork of a task's session: give --fork", name)
     if not of_system:
         request = replace(request, plan=with_assignments(request.plan, request.assignments))
         if request.save_plan is not None:
@@ -142,7 +146,7 @@ def with_assignments(plan: Mapping[str, Any], assignments: Sequence[str]) -> dic
 
 def _save_plan(request: options.RunTask, path: Path) -> None:
     """Write the plan as an experiment's file, once it is seen that it can be run."""
-    for name in ("source", "both", "monitors", "respondents", "anyway"):
+    for name in ("source", "fork", "both", "monitors", "respondents", "anyway"):
         if getattr(request, name):
             raise UsageError("an experiment's file is one new run; leave out this", name)
     values = _values(request)
@@ -312,9 +316,13 @@ def _fork(origin: Origin, request: options.RunTask) -> Begun:
     plan = _plan(request)
     _see_the_person(plan)
     given = {name: getattr(plan, name) for name in request.plan}
+    if request.answer_file is not None:
+        given["answer"] = text_of(request.answer_file, "an answer").strip()
+        plans.answer_in(given["answer"])
+    changes: dict[str, Any] = {"without": request.without, "skip": request.skip}
 
     def begun(board: SqlBlackboard) -> Iterator[tuple[str, Run[Any]]]:
-        forked = runs.fork(origin, board, given, request.models.settings)
+        forked = runs.fork(origin, board, given, request.models.settings, **changes)
         _see_the_person(forked.opening.plan)
         yield "", forked
 

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from backends.databases import SqlBlackboard
-from pxp_fsm.errors import NotThere, quoted
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from backends.databases import Origin, SqlBlackboard
+from pxp_fsm.defaults import DATABASE, OUTPUT
+from pxp_fsm.errors import NotThere, UsageError, quoted
+from pxp_fsm.experiments.plan_data import WITHOUT_PLAN
 from pxp_fsm.tasks.task import task_meanings
 
 
@@ -23,6 +29,20 @@ def find_session(name: str, database: str) -> bool:
         shown = f"no name that pxp list shows; tasks are: {tasks or 'none'}"
         said = f"{quoted(name)} is no file and {shown}; and {error}"
         raise NotThere(said) from error
+
+
+def task_of_fork(text: str, given: Mapping[str, Any]) -> str:
+    """The task of the run whose session is carried on from SESSION@MESSAGE.
+
+    Raises `UsageError` where the text is none, or the run of no task, and `NotThere`.
+    """
+    origin = Origin.read(text)
+    database = given.get("database") or str(Path(given.get("output") or OUTPUT) / DATABASE)
+    with SqlBlackboard(database, create=False) as board:
+        record = board.run(board.session(origin.session).record.run)
+    if record.task in WITHOUT_PLAN:
+        raise UsageError(f"run {record.run} {WITHOUT_PLAN[record.task]}; it is of no task")
+    return record.task
 
 
 def is_session(board: SqlBlackboard, name: str) -> bool:

@@ -51,7 +51,7 @@ from pxp_fsm.experiments.plan_data import (
 from pxp_fsm.experiments.plans import CAPS, Order, Plan, ordered
 from pxp_fsm.experiments.telemetry import TracedBoard
 from pxp_fsm.prompting.model import LanguageModel
-from pxp_fsm.protocol.messages import Episode, Instance
+from pxp_fsm.protocol.messages import Answer, Episode, Instance
 from pxp_fsm.sessions.agent import Members
 from pxp_fsm.sessions.events import Event, Faults
 from pxp_fsm.sessions.learning import Keep
@@ -241,6 +241,12 @@ class TaskOpening:
         self.data = data
         self.settings = settings or Settings()
         self.origin = origin
+        if plan.answer is not None and origin is None:
+            raise UsageError("this is of a fork: give SESSION@MESSAGE too", "answer")
+        self._instead = plan.replacing
+        if self._instead is not None and task.problem is not None:
+            prediction = task.problem.from_text(self._instead.prediction)
+            self._instead = replace(self._instead, prediction=prediction)
         self.selection = members.models(plan, task, data, settings)
         self._forked = forked
         self._subject = plan.talks()
@@ -391,6 +397,7 @@ class TaskOpening:
             earlier=past.episodes,
             record_faults=True,
             update_context=self.task.update_context,
+            instead=self._replaced(stored, around),
         )
         serving = None if self.plan.is_served or slot.is_over else around.serving
         record = stored or self.record(session, slot)
@@ -415,6 +422,16 @@ class TaskOpening:
         if stored.faults:
             return stored_plan(around.board.run(stored.run)).talks()
         return rules_of(stored)
+
+    def _replaced(
+        self, stored: SessionRecord | None, around: Surroundings
+    ) -> Mapping[int, Answer]:
+        """What the first new message of a fork carries, if the plan says so; of no other session.
+        """
+        is_other = stored is not None and stored.run != around.run
+        if self._instead is None or self.origin is None or is_other:
+            return {}
+        return {self.origin.number + 1: self._instead}
 
     def record(self, session: Session, slot: Slot) -> SessionRecord:
         run = slot.session.rsplit("/", 2)[0]

@@ -22,6 +22,7 @@ from pxp_fsm import defaults, options, registry
 from pxp_fsm.automata.system_files import MCP
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.options import DATA, PROTOCOL, WHO, Option, option
+from pxp_fsm.protocol.messages import Answer, answer_problem
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 from pxp_fsm.sessions.learning import Gated, Keep
 from pxp_fsm.tasks.prompts import prompts_text
@@ -354,6 +355,14 @@ class Plan:
         key="panel.rules",
         only_in=_IN_FILE,
     )
+    answer: str | None = option(
+        "Of a fork, what its first new message carries, as a JSON object with a prediction and an "
+        "explanation.",
+        None,
+        metavar="JSON",
+        key="agents.answer",
+        only_in=_IN_FILE,
+    )
     preset: str | None = option(
         "The models and settings of a paper: B-rad, B-drug, C-rad, C-drug; machine and judge "
         "replace its models and keep its settings.",
@@ -547,6 +556,11 @@ class Plan:
         """Whether the machine is the task's own."""
         return self.machine is None and self.preset is None
 
+    @property
+    def replacing(self) -> Answer | None:
+        """What the first new message of a fork carries; raises `UsageError` where it is none."""
+        return None if self.answer is None else answer_in(self.answer)
+
     def meaning(self) -> dict[str, Any]:
         """Every choice by its field's name; those that came later only where they are made."""
         chosen = asdict(self)
@@ -571,6 +585,7 @@ class Plan:
 _LATER = (
     "added",
     "agents",
+    "answer",
     "effort",
     "label",
     "match",
@@ -627,6 +642,23 @@ def _prompts_beside(values: Mapping[str, Any]) -> Path | None:
     return found if any(asked) and found.is_file() else None
 
 
+def answer_in(text: str) -> Answer:
+    """The answer that a JSON object is; raises `UsageError` where it is none."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if isinstance(found, dict) and set(found) == {"prediction", "explanation"}:
+        answer = Answer(found["prediction"], found["explanation"])
+        if answer_problem(answer) is None:
+            return answer
+    raise UsageError(
+        'an answer is a JSON object, such as {"prediction": "mammal", "explanation": "It breathes '
+        f'air."}}, not {quoted(text)}',
+        "answer",
+    )
+
+
 def models_named(machine: str | None, agents: int | None) -> tuple[str, ...]:
     """The models that a plan's text names: those of a panel are separated by commas."""
     if machine is None:
@@ -640,6 +672,8 @@ def check_plan(plan: Plan) -> None:
     plan.rules()  # says of n and k what they mean
     options.check_ranges(plan)
     plan.talks()
+    if plan.answer is not None:
+        answer_in(plan.answer)
     if plan.subject is not None and re.fullmatch(SUBJECT, plan.subject) is None:
         raise UsageError(
             f"a pseudonym has 1 to 40 letters, digits, '_', '.' or '-', not {quoted(plan.subject)}",

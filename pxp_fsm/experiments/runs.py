@@ -536,11 +536,15 @@ def fork(
     given: Mapping[str, Any] = MappingProxyType({}),
     settings: Settings | None = None,
     task: Task | None = None,
+    *,
+    without: str | None = None,
+    skip: bool = False,
 ) -> Run[TaskOpening]:
     """A new run of one session, which carries on a stored one of a task from `origin`.
 
     It is recorded, and nothing is run yet. Its plan is that of the stored run, but for what is
-    `given` by the names of a plan's fields. Raises what `resume` and `forks.forkable` raise.
+    `given` by the names of a plan's fields; a panel goes on `without` an agent, whose channels are
+    closed there, or with a turn passed (`skip`) to who would be next. Raises what `resume` and `forks.forkable` raise.
     """
     stored = forkable(board, origin)
     forked = stored.record
@@ -560,6 +564,16 @@ def fork(
                 "a fork keeps this of the run that it carries on; leave it out", field_name
             )
     plan = replace(plan, **given)
+    changes = [f"without:{without}@{origin.number}"] if without is not None else []
+    changes += [f"skip:{origin.number}"] if skip else []
+    if changes and plan.agents is None:
+        raise UsageError(
+            f"session {origin.session} is one of two agents; in a panel an agent is left out, or "
+            f"its turn passed",
+            "without" if without is not None else "skip",
+        )
+    if changes:
+        plan = replace(plan, added=",".join([*filter(None, [plan.added]), *changes]))
     two = plan.agents is None and origin.number
     ending = plan.rules().ending(stored.history[: origin.number]) if two else None
     if ending is not None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 from pxp_fsm.automata.automaton import DECIDE, Automaton, Valuation
@@ -147,7 +148,8 @@ class Seat:
 
     `partner` is whom it talks to, `earlier` what it is carried on from. `session` is the session's
     name, which is told to whoever is asked. An agent that talks to several has a seat for each;
-    what it has judged is known `beside`, in its other seats. Raises `UsageError` for a name that
+    what it has judged is known `beside`, in its other seats. `instead` are the answers that messages
+    of those numbers carry in place of its own. Raises `UsageError` for a name that
     cannot be shown.
     """
 
@@ -162,10 +164,12 @@ class Seat:
         partner: str = "",
         session: str = "",
         beside: Seat | None = None,
+        instead: Mapping[int, Answer] = MappingProxyType({}),
     ) -> None:
         self.name = checked_name("an agent's", name)
         self.agent = agent
         self._partner = partner
+        self._instead = instead
         # An agent does one thing at a time, so that one clock and one log serve all its seats.
         self._clock: _Clock = _Clock() if beside is None else beside._clock
         self.relations: Relations = (
@@ -309,7 +313,11 @@ class Seat:
         before, asks = history[-2].answer if number > 2 else None, self._rules.asks_each_time
         if not asks and turn.current is not None:  # what it told others counts here too
             before = turn.current
-        stands = None if asks and turn.learns else turn.current or before
+        instead = self._instead.get(question.number)
+        if instead is not None:  # what it is compared with, and what it sends: it does not LEARN
+            turn = replace(turn, learns=False)
+            before = before if asks else instead
+        stands = instead or (None if asks and turn.learns else turn.current or before)
         fresh = await self._fresh(question, before) if stands is None else stands
         if number == 1:
             return Outgoing(Tag.INIT.value, fresh)

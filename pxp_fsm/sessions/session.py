@@ -103,7 +103,8 @@ class Session:
 
     For two agents: `earlier` is what each, by its name, carries in its context from sessions
     before. `update_context` says what each message adds to the context C; without it C is derived
-    from the messages alone.
+    from the messages alone. `instead` are answers that messages of those numbers carry in place of
+    what their agents would say.
 
     What a member's own code raises ends the session, and is raised again once that ending is
     stored. With `record_faults` it is only recorded, in `cause` and `fault`, as where one run has
@@ -173,6 +174,7 @@ class Session:
         parameters: Mapping[str, object] = MappingProxyType({}),
         earlier: Mapping[str, tuple[Episode, ...]] = MappingProxyType({}),
         update_context: ContextFunction | None = None,
+        instead: Mapping[int, Answer] = MappingProxyType({}),
         limit: int = defaults.LIMIT,
         on_event: Callable[[Event], None] | None = None,
         record_faults: bool = False,
@@ -190,7 +192,9 @@ class Session:
         self.seed = seed
         self.faults = faults or Faults()
         if isinstance(followed, System):
-            _check_unused("a system", earlier=earlier, update_context=update_context)
+            _check_unused(
+                "a system", earlier=earlier, update_context=update_context, instead=instead
+            )
             # A policy of one's own says itself what follows from the rules, as Schedule does.
             own = policy or made
             ruled = (
@@ -217,7 +221,7 @@ class Session:
             self._agents = _agents(members, None if made else 2)
             conversing: ConversingOf = made or partial(Schedule, followed)
             talk = conversing(tuple(self._agents), update_context, channel or "sync")
-            self.members = self._take_seats(talk, followed, earlier)
+            self.members = self._take_seats(talk, followed, earlier, instead)
             self.system = talk.system()
             self.policy = self._conversing = talk
         if limit < 1:
@@ -239,7 +243,11 @@ class Session:
         self._memory = dict.fromkeys(self.live.machines, "{}")
 
     def _take_seats(
-        self, talk: Conversing, rules: Rules, earlier: Mapping[str, tuple[Episode, ...]]
+        self,
+        talk: Conversing,
+        rules: Rules,
+        earlier: Mapping[str, tuple[Episode, ...]],
+        instead: Mapping[int, Answer],
     ) -> dict[str, Seat]:
         """Give each agent a seat for each other that it talks to; its first one is returned."""
         own: dict[str, Seat] = {}
@@ -254,6 +262,7 @@ class Session:
                     partner=partner,
                     session=self.name,
                     beside=own.get(name),
+                    instead=instead,
                 )
                 self._seats[name, partner] = seat
                 own.setdefault(name, seat)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from pxp_fsm.cli.options import common
 from pxp_fsm.experiments.plans import Plan
-from pxp_fsm.options import DATA, LIMITS, OUTPUT, PROTOCOL, WHO, given, option
+from pxp_fsm.options import DATA, FORK, LIMITS, OUTPUT, PROTOCOL, WHO, given, option
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +28,8 @@ class RunOptions:
     """
 
     without: ClassVar[str] = "task"
-    groups: ClassVar[tuple[str, ...]] = (PROTOCOL, WHO, DATA, LIMITS, OUTPUT)
+    stands_for: ClassVar[Mapping[str, str]] = {"fork": "pxp_fsm.cli.stored:task_of_fork"}
+    groups: ClassVar[tuple[str, ...]] = (PROTOCOL, WHO, DATA, FORK, LIMITS, OUTPUT)
     what: tuple[str, ...] = option("", (), argument=True, metavar="X [FROM|INPUT]", listed="tasks")
 
 
@@ -41,6 +43,26 @@ class RunTask:
 
     plan: dict[str, Any] = given(Plan)
     source: str | None = option("", None, argument=True, metavar="[FROM]", listed="runs")
+    fork: str | None = option(
+        "Carry SESSION on from MESSAGE as a new run; it takes the place of X and FROM.",
+        None,
+        metavar="SESSION@MESSAGE",
+        group=FORK,
+    )
+    without: str | None = option(
+        "Of a panel: close the channels of AGENT there.", None, metavar="AGENT", group=FORK
+    )
+    skip: bool = option(
+        "Of a panel: pass the turn there to the agent that would be next.", False, group=FORK
+    )
+    answer_file: Path | None = option(
+        "Let the next message carry the answer in FILE: a JSON object with a prediction and an "
+        "explanation.",
+        None,
+        name="answer",
+        metavar="FILE",
+        group=FORK,
+    )
     monitors: tuple[str, ...] = option(
         "Report at once where a session violates FORMULA (pxp help logic); repeatable.",
         (),

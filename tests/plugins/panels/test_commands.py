@@ -125,8 +125,7 @@ def test_a_language_is_of_sessions_of_two(ran: tuple[Path, str]) -> None:
 
 def test_a_later_session_is_forked_without_an_agent_and_shown(tmp_path: Path) -> None:
     command_line.pxp(*LABELS, "--agents", "3", cwd=tmp_path)
-    rules = ("--set", "panel.rules=without:m2@3")
-    fork = command_line.pxp("run", "labels", f"{PANEL}/1/2@3", *rules, cwd=tmp_path)
+    fork = command_line.pxp("run", "--fork", f"{PANEL}/1/2@3", "--without", "m2", cwd=tmp_path)
     assert fork.returncode == 0, fork.stderr
     look = fork.stdout.splitlines()[-1].partition("pxp show ")[2].split()
     shown = command_line.pxp("show", *look, cwd=tmp_path)
@@ -138,3 +137,43 @@ def test_a_panel_is_not_monitored(tmp_path: Path) -> None:
     done = command_line.pxp(*LABELS, "--agents", "3", "--monitor", "F h.RATIFY", cwd=tmp_path)
     assert done.returncode == 2
     assert "a panel has 3" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--fork", f"{PANEL}/1/1@3", "labels"), "--fork takes the place of labels"),
+        (("labels", "--without", "m2"), "give --fork"),
+        (("--fork", f"{PANEL}/1/1", "--skip"), "is no message of a session"),
+        (("--fork", f"{PAIR}/1/1@1", "--skip"), "is one of two agents"),
+        (("--fork", f"{PANEL}/1/1@3", "--without", "m9"), "no agent 'm9'"),
+        (("--fork", f"{PANEL}/1/1@99", "--skip"), "no message 99"),
+        (("--fork", "nothing/1/1@1", "--skip"), "nothing/1/1"),
+    ],
+)
+def test_what_is_no_other_continuation_is_refused(
+    ran: tuple[Path, str], given: tuple[str, ...], said: str
+) -> None:
+    done = command_line.pxp("run", *given, cwd=ran[0])
+    assert done.returncode == 2, done.stderr
+    assert said in done.stderr.replace("\n", " ")
+    assert "Traceback" not in done.stderr
+
+
+def test_a_message_is_replaced_and_what_comes_after_it_is_made_anew(
+    ran: tuple[Path, str], tmp_path: Path
+) -> None:
+    folder, _ = ran
+    (tmp_path / "answer.json").write_text('{"prediction": "payment", "explanation": "Money."}')
+    given = ("--fork", f"{PANEL}/1/1@3", "--answer", str(tmp_path / "answer.json"))
+    done = command_line.pxp("run", *given, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    look = done.stdout.splitlines()[-1].partition("pxp show ")[2].split()
+    shown = json.loads(command_line.pxp("show", *look, "--json", cwd=folder).stdout)
+    replaced = shown["messages"][3]
+    assert (replaced["prediction"], replaced["explanation"]) == ("payment", "Money.")
+    assert len(shown["messages"]) > 4
+    (tmp_path / "answer.json").write_text('{"prediction": "payment"}')
+    refused = command_line.pxp("run", *given, cwd=folder)
+    assert refused.returncode == 2
+    assert "an answer is a JSON object" in refused.stderr
