@@ -13,8 +13,8 @@ from pxp_fsm.cli.exchange import note_given_out
 from pxp_fsm.cli.options import results as options
 from pxp_fsm.cli.presentation.text import console, printable
 from pxp_fsm.errors import UsageError
-from pxp_fsm.experiments import comparison, files, outcomes, summary
-from pxp_fsm.experiments.plan_data import check_no_panel, run_title
+from pxp_fsm.experiments import comparison, files, outcomes, panels, summary
+from pxp_fsm.experiments.plan_data import run_title
 from pxp_fsm.experiments.reports.write import left_out, write
 
 
@@ -43,17 +43,22 @@ def report(request: options.ReportOptions) -> None:
 
 def compare(request: options.CompareRuns) -> None:
     """Print how two runs differ, session by session."""
-    names = [files.run_name(name) for name in (request.first, request.second)]
-    if names[0] == names[1]:
-        raise UsageError(f"both names are the run {printable(names[0])}; give two different runs")
+    name = files.run_name(request.first)
     with SqlBlackboard(request.database, create=False) as board:
-        records = [board.run(name) for name in names]
-        for record in records:
-            check_no_panel(record, "a comparison")
-        left, right = (outcomes.outcomes_of(board, name) for name in names)
-        titles = [run_title(record) for record in records]
+        first = board.run(name)
+        others = [board.run(files.run_name(other)) for other in request.others]
+        others = others or panels.carried_on(board, name)
+        if name in [other.run for other in others]:
+            raise UsageError(f"both names are the run {printable(name)}; give two different runs")
+        left = panels.compared_outcomes(board, [first])
+        right = panels.compared_outcomes(board, others)
+        titles = [run_title(first), run_title(others[0]) if len(others) == 1 else right.run]
     found = outcomes.compare(left, right)
-    remarks = comparison.comparison_lines(left, right, found)
+    remarks = [
+        *comparison.comparison_lines(left, right, found),
+        *panels.change_lines(left, right),
+    ]
+    names = [name, *(other.run for other in others)]
     if request.as_json:
         kinds = [asdict(each) | {"p": float(each.p)} for each in found]
         document = {"runs": names, "sessions": kinds, "remarks": list(remarks)}

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pxp_fsm.errors import counted
-from pxp_fsm.experiments.outcomes import Contrast, Outcomes, RunComparison, estimates, order_effect
+from pxp_fsm.experiments.outcomes import (
+    MESSAGES,
+    Contrast,
+    Outcomes,
+    RunComparison,
+    estimates,
+    order_effect,
+)
 from pxp_fsm.experiments.statistics import CONFIDENCE, Interval
 from pxp_fsm.experiments.summary import Sheet
 
@@ -123,6 +130,11 @@ def comparison_lines(
         "The interval of the difference is from its standard error clustered over instances; where "
         "no pair differs there is none."
     )
+    if found[-1].row == MESSAGES:
+        lines.append(
+            "Messages are means; only first and only second say which session of a pair has more, "
+            "and p is of flipping whole instances."
+        )
     apart = [each.row for each in found if _disagree(each)]
     if apart:
         lines.append(

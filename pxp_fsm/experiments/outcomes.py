@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from backends.databases import SqlBlackboard
@@ -38,17 +38,22 @@ class Outcomes:
     """The sessions of a run that the protocol ended: where each stood, in which classes it is.
 
     `positions` and `classes` go by repetition and instance; a session's classes are in the order of
-    `statistics.ROWS`. `left_out` sessions are not over, or were ended by a fault.
+    `rows`: those of `statistics.ROWS`, or of panels the verdicts. `left_out` sessions are not over,
+    or were ended by a fault. `lengths` are the numbers of messages of panels' sessions, `endings`
+    how they ended.
     """
 
     run: str
     positions: Mapping[Place, int]
     classes: Mapping[Place, tuple[bool, ...]]
     left_out: int
+    rows: tuple[str, ...] = ROWS
+    lengths: Mapping[Place, int] = field(default_factory=dict)
+    endings: Mapping[Place, str] = field(default_factory=dict)
 
     def of(self, row: str) -> dict[Place, bool]:
         """Which sessions are in the class `row`."""
-        place = ROWS.index(row)
+        place = self.rows.index(row)
         return {where: classes[place] for where, classes in self.classes.items()}
 
 
@@ -90,7 +95,8 @@ class RunComparison:
     """One class in two runs, over the `pairs` of sessions that are about the same.
 
     `first` and `second` are the shares; `only_first` and `only_second` the unequal pairs. `p` is
-    exact, McNemar's for one repetition; for several, that of flipping whole instances. `interval`
+    exact, McNemar's for one repetition; for several, and of `MESSAGES`, whose numbers are means,
+    that of flipping whole instances. `interval`
     is of the difference second - first, from its error clustered over instances.
     """
 
@@ -105,29 +111,38 @@ class RunComparison:
 
 
 def compare(first: Outcomes, second: Outcomes) -> tuple[RunComparison, ...]:
-    """Each class of `ROWS` in two runs; sessions are paired by repetition and instance.
+    """Each class in two runs; sessions are paired by repetition and instance.
 
-    Raises `UsageError` where they have no session in common.
+    Of panels the last row is their messages, in numbers. Raises `UsageError` where the runs have no
+    session in common, or only one is of panels.
     """
+    if first.rows != second.rows:
+        raise UsageError(
+            f"{first.run} and {second.run} have no classes in common: one is of panels, the other "
+            f"of a machine and a human"
+        )
     pairs = [where for where in first.classes if where in second.classes]
     if not pairs:
         raise UsageError(
             f"{first.run} and {second.run} have no finished session about the same instance in the "
             f"same repetition; compare runs of the same data"
         )
-    return tuple(_compared(row, first.of(row), second.of(row), pairs) for row in ROWS)
+    found = [_compared(row, first.of(row), second.of(row), pairs) for row in first.rows]
+    if first.lengths:
+        found.append(_compared(MESSAGES, first.lengths, second.lengths, pairs))
+    return tuple(found)
 
 
 def _compared(
-    row: str, first: Mapping[Place, bool], second: Mapping[Place, bool], pairs: list[Place]
+    row: str, first: Mapping[Place, int], second: Mapping[Place, int], pairs: list[Place]
 ) -> RunComparison:
     differences = [int(second[where]) - int(first[where]) for where in pairs]
     instances = [where[1] for where in pairs]
     by_instance: dict[str, int] = defaultdict(int)
     for instance, difference in zip(instances, differences, strict=True):
         by_instance[instance] += difference
-    only_first, only_second = differences.count(-1), differences.count(1)
-    several = len({where[0] for where in pairs}) > 1
+    only_first, only_second = (sum(sign * one > 0 for one in differences) for sign in (-1, 1))
+    several = len({where[0] for where in pairs}) > 1 or row == MESSAGES
     p = sign_flips(by_instance.values()) if several else mcnemar(only_first, only_second)
     mean = sum(differences) / len(pairs)
     half = _Z95 * clustered_error(differences, instances)
@@ -139,8 +154,14 @@ def _compared(
         only_first,
         only_second,
         p,
-        Interval(max(-1.0, mean - half), min(1.0, mean + half)),
+        Interval(mean - half, mean + half)
+        if row == MESSAGES
+        else Interval(max(-1.0, mean - half), min(1.0, mean + half)),
     )
+
+
+MESSAGES = "messages"
+"""The row of a comparison of panels that has no shares: how many messages sessions have."""
 
 
 def pooled(name: str, by_person: Mapping[int, Sequence[Outcomes]]) -> Outcomes:

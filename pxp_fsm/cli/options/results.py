@@ -60,10 +60,14 @@ class CompareOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class CompareRuns:
-    """Compare two runs, or two experiments by their files, session by session."""
+    """Compare two runs, or two experiments by their files, session by session.
+
+    Several further runs count as one: such as those that carry sessions of the first on. Where only
+    one is named it is compared with all runs that carry its sessions on (pxp run --fork).
+    """
 
     first: str = option(argument=True)
-    second: str = option(argument=True)
+    others: tuple[str, ...] = option("", (), argument=True, metavar="[RUN]...")
     database: str = common.database()
     as_json: bool = common.as_json()
 

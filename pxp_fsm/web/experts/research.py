@@ -15,8 +15,8 @@ from starlette.requests import Request
 
 from backends.databases import SqlBlackboard
 from pxp_fsm.errors import UsageError
-from pxp_fsm.experiments import comparison, outcomes, summary
-from pxp_fsm.experiments.plan_data import check_no_panel, run_title
+from pxp_fsm.experiments import comparison, outcomes, panels, summary
+from pxp_fsm.experiments.plan_data import run_title
 from pxp_fsm.experiments.reports.tallies import KINDS, RunTally, observed
 from pxp_fsm.experiments.statistics import statistics_of
 from pxp_fsm.web.experts.views import CaseStanding, QueueLine, queue_of
@@ -193,14 +193,15 @@ def results_of(board: SqlBlackboard, runs: Sequence[str]) -> SessionResults:
 def differences_of(board: SqlBlackboard, first: str, second: str) -> Differences:
     """How two runs differ, of which sessions are paired by repetition and instance."""
     records = [board.run(name) for name in (first, second)]
-    left, right = (outcomes.outcomes_of(board, name) for name in (first, second))
     try:
-        for record in records:
-            check_no_panel(record, "a comparison")
+        left, right = (panels.compared_outcomes(board, [record]) for record in records)
         found = outcomes.compare(left, right)
     except UsageError as error:
         return Differences(trouble=str(error))
     titles = map(run_title, records)
     sheet = comparison.comparison_sheet(found, *titles)
-    notes = comparison.comparison_lines(left, right, found)
+    notes = [
+        *comparison.comparison_lines(left, right, found),
+        *panels.change_lines(left, right),
+    ]
     return Differences(sheet.headings, sheet.rows, tuple(notes))

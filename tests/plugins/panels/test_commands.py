@@ -65,8 +65,6 @@ def test_a_run_as_json_has_directions_and_no_classes(tmp_path: Path) -> None:
         ("report", "runs/blackboard.sqlite", PANEL, "--no-test-set"),
         ("export", PANEL, "-o", "p.zip"),
         ("test", PANEL),
-        ("compare", PANEL, PAIR),
-        ("compare", PAIR, PANEL),
         ("serve", f"{PANEL}/1/1", "--no-browser"),
     ],
 )
@@ -177,3 +175,38 @@ def test_a_message_is_replaced_and_what_comes_after_it_is_made_anew(
     refused = command_line.pxp("run", *given, cwd=folder)
     assert refused.returncode == 2
     assert "an answer is a JSON object" in refused.stderr
+
+
+def test_a_run_is_compared_with_the_runs_that_carry_its_sessions_on(tmp_path: Path) -> None:
+    run = (*LABELS, "--agents", "3", "--n", "4", "--set", "learning.keep=never")
+    assert command_line.pxp(*run, cwd=tmp_path).returncode == 0
+    alone = command_line.pxp("compare", PANEL, cwd=tmp_path)
+    assert alone.returncode == 2
+    assert f"no run carries sessions of {PANEL} on" in alone.stderr
+    (tmp_path / "answer.json").write_text('{"prediction": "product", "explanation": "Broken."}')
+    for number, how in enumerate((("--without", "m3"), ("--answer", "answer.json")), 1):
+        given = ("run", "--fork", f"{PANEL}/1/{number}@3", *how)
+        assert command_line.pxp(*given, cwd=tmp_path).returncode == 0
+    done = command_line.pxp("compare", PANEL, "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    rows = {row["row"]: row for row in found["sessions"]}
+    assert found["runs"] == [PANEL, "labels-2", "labels-3"]
+    assert [*rows][:5] == ["consensus", "agreement", "split", "impasse", "oscillation"]
+    assert rows["messages"]["first"] == 9.0 != rows["messages"]["second"]
+    assert any(line.startswith("Endings that differ") for line in found["remarks"])
+    each = command_line.pxp("compare", PANEL, "labels-2", cwd=tmp_path)
+    assert each.returncode == 0, each.stderr
+    assert "Sessions are paired by repetition and instance: 1 pair" in each.stdout
+
+
+def test_a_panel_is_not_compared_with_two_nor_a_session_with_itself(
+    ran: tuple[Path, str],
+) -> None:
+    for names, said in (
+        ((PANEL, PAIR), "have no classes in common"),
+        ((PANEL, PANEL), "both names are the run"),
+    ):
+        done = command_line.pxp("compare", *names, cwd=ran[0])
+        assert done.returncode == 2
+        assert said in done.stderr.replace("\n", " ")

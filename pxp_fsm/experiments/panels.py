@@ -1,0 +1,249 @@
+"""Results of the sessions of panels: verdicts, who persuaded whom, who was right and when.
+
+What a verdict is, the plug-in that knows panels says.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from backends.databases import RunRecord, SessionRecord, SqlBlackboard, origin_of
+from backends.databases.records import CONCLUDED
+from pxp_fsm import registry
+from pxp_fsm.errors import DataError, UsageError, counted, quoted
+from pxp_fsm.experiments.accuracy import normal_form
+from pxp_fsm.experiments.members import agent_names
+from pxp_fsm.experiments.outcomes import Outcomes, Place, outcomes_of
+from pxp_fsm.experiments.plan_data import agents_of, read_plan, stored_plan
+from pxp_fsm.experiments.summary import Sheet
+from pxp_fsm.protocol.rules import Ending
+
+_OVER = (*CONCLUDED, Ending.FINISHED.value, Ending.LIMIT.value)
+
+VERDICTS = ("consensus", "agreement", "split", "impasse", "oscillation")
+ROWS = (*VERDICTS, "most right at the end", "all right at the end")
+"""What two runs of panels are compared by."""
+
+
+@dataclass(frozen=True, slots=True)
+class PanelSession:
+    """A session of a panel: its verdicts, and of each agent what it was right about.
+
+    `first_right` are the messages with which agents were right first, None where they never were;
+    it and `right`, who is right at the end, are None where nothing is known to be right.
+    `persuaded` counts who took over the prediction of whom. `classes` are those of Remark 6.
+    """
+
+    record: SessionRecord
+    verdicts: frozenset[str]
+    right: Mapping[str, bool] | None
+    first_right: Mapping[str, int | None] | None
+    persuaded: Mapping[tuple[str, str], int]
+    classes: Mapping[str, tuple[str, ...]]
+
+    @property
+    def ending(self) -> str:
+        """How it ended, with the verdict that ended it."""
+        cause = (self.record.cause or "").partition(":")[0]
+        ending = self.record.ending or "not over"
+        return f"{ending} ({cause})" if cause in VERDICTS else ending
+
+
+def panel_sessions(board: SqlBlackboard, record: RunRecord) -> Iterator[PanelSession]:
+    """The sessions of a panel's run that are over and were not erased, one at a time.
+
+    Raises `UsageError` where the plug-in that knows panels is not there.
+    """
+    where = registry.contribution("names", "panels")
+    if where is None:
+        raise UsageError("sessions of several agents need the plug-in panels")
+    panels, plan = registry.load(where), stored_plan(record)
+    panel, names = plan.talks(), agent_names(plan)
+    rightness = _rightness(record)
+    erased = {one.session for one in board.erasures(record.run)}
+    left = {name for name, _ in panel.without}
+    for session in board.sessions(record.run):
+        if session.ending not in _OVER or session.session in erased:
+            continue
+        events = board.events(session.session)
+        is_right = rightness.get(session.instance.key)
+        said = {event.carried.sender: event.carried.answer.prediction for event in events}
+        yield PanelSession(
+            session,
+            frozenset(map(str, panels.verdicts_of(panel, names, events))),
+            None
+            if is_right is None
+            else {name: name in said and is_right(said[name]) for name in names if name not in left},
+            None if is_right is None else panels.first_correct(names, events, is_right),
+            Counter((one.by, one.agent) for one in panels.persuasions(events)),
+            panels.agent_classes([event.carried for event in events]),
+        )
+
+
+def _rightness(record: RunRecord) -> Mapping[str, Callable[[str], bool]]:
+    """Whether a prediction is right, by instance; empty where the task or its data are gone."""
+    try:
+        task, data = read_plan(stored_plan(record))
+    except (UsageError, DataError):
+        return {}
+    normal = normal_form(task)
+
+    def is_right(wanted: str) -> Callable[[str], bool]:
+        return lambda prediction: normal(prediction) == normal(wanted)
+
+    return {row.instance.key: is_right(row.answer.prediction) for row in data.sessions}
+
+
+def panel_outcomes(board: SqlBlackboard, record: RunRecord) -> Outcomes:
+    """The outcomes of a panel's run, for a comparison with another."""
+    positions, classes = dict[Place, int](), dict[Place, tuple[bool, ...]]()
+    lengths, endings = dict[Place, int](), dict[Place, str]()
+    for one in panel_sessions(board, record):
+        session = one.record
+        place = session.repetition, session.instance.key
+        right = list(one.right.values()) if one.right is not None else []
+        verdicts = (name in one.verdicts for name in VERDICTS)
+        rights = 2 * sum(right) > len(right), bool(right) and all(right)
+        positions[place], classes[place] = session.position, (*verdicts, *rights)
+        lengths[place], endings[place] = session.messages, one.ending
+    many = sum(1 for _ in board.sessions(record.run))
+    return Outcomes(
+        record.run, positions, classes, many - len(classes), ROWS, lengths, endings
+    )
+
+
+def carried_on(board: SqlBlackboard, run: str) -> list[RunRecord]:
+    """The runs that carry sessions of `run` on; raises `UsageError` where there are none."""
+    found = []
+    for record in board.runs():
+        origin = origin_of(record.plan)
+        if origin is not None and board.session(origin.session).record.run == run:
+            found.append(record)
+    if not found:
+        raise UsageError(
+            f"no run carries sessions of {run} on; name another run, or fork a session of it with "
+            f"pxp run --fork SESSION@MESSAGE"
+        )
+    return found
+
+
+def compared_outcomes(board: SqlBlackboard, records: Sequence[RunRecord]) -> Outcomes:
+    """The outcomes of a run, or of several as those of one.
+
+    Raises `UsageError` where a session is in two of them, or only some are of panels.
+    """
+    found = [
+        outcomes_of(board, record.run) if agents_of(record) is None else panel_outcomes(board, record)
+        for record in records
+    ]
+    if len(found) == 1:
+        return found[0]
+    if len({one.rows for one in found}) > 1:
+        raise UsageError("some of these runs are of panels, the others of a machine and a human")
+    seen = dict[Place, str]()
+    for one in found:
+        for place in one.classes:
+            if place in seen:
+                raise UsageError(
+                    f"{seen[place]} and {one.run} have both a session about {quoted(place[1])} in "
+                    f"repetition {place[0]}; compare them one after the other"
+                )
+            seen[place] = one.run
+    return Outcomes(
+        counted(len(found), "run"),
+        {place: at for one in found for place, at in one.positions.items()},
+        {place: of for one in found for place, of in one.classes.items()},
+        sum(one.left_out for one in found),
+        found[0].rows,
+        {place: many for one in found for place, many in one.lengths.items()},
+        {place: ending for one in found for place, ending in one.endings.items()},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PanelResults:
+    """The tables of a panel's run."""
+
+    sessions: int
+    verdicts: Sheet
+    agents: Sheet
+    persuasion: Mapping[tuple[str, str], int]
+
+
+def panel_results(board: SqlBlackboard, record: RunRecord) -> PanelResults:
+    """Count the verdicts of a panel's run, and what each agent was right about."""
+    names = agent_names(stored_plan(record))
+    verdicts, persuaded = Counter[str](), Counter[tuple[str, str]]()
+    strong: dict[str, Counter[str]] = {name: Counter() for name in names}
+    first: dict[str, list[int]] = {name: [] for name in names}
+    right, judged, many = Counter[str](), 0, 0
+    for one in panel_sessions(board, record):
+        many += 1
+        verdicts.update(one.verdicts or {"none of these"})
+        persuaded.update(one.persuaded)
+        for name, found in one.classes.items():
+            strong[name].update(found)
+        judged += one.right is not None
+        right.update(name for name, is_right in (one.right or {}).items() if is_right)
+        for name, number in (one.first_right or {}).items():
+            first[name] += [] if number is None else [number]
+    return PanelResults(
+        many,
+        _verdict_sheet(verdicts, many),
+        Sheet(
+            "Agents",
+            (
+                "agent",
+                "strong",
+                "ultra-strong",
+                "right at the end",
+                "ever right",
+                "first right with message, median",
+                "persuaded others",
+                "was persuaded",
+            ),
+            tuple(
+                (
+                    name,
+                    str(strong[name]["strong"]),
+                    str(strong[name]["ultra_strong"]),
+                    str(right[name]) if judged else "-",
+                    str(len(first[name])) if judged else "-",
+                    f"{median(first[name]):g}" if first[name] else "-",
+                    str(sum(n for (by, _), n in persuaded.items() if by == name)),
+                    str(sum(n for (_, who), n in persuaded.items() if who == name)),
+                )
+                for name in names
+            ),
+        ),
+        dict(persuaded),
+    )
+
+
+def _verdict_sheet(verdicts: Mapping[str, int], many: int) -> Sheet:
+    rows = [
+        (name, str(verdicts.get(name, 0)), f"{verdicts.get(name, 0) / many:.2f}" if many else "-")
+        for name in (*VERDICTS, "none of these")
+    ]
+    title = f"Verdicts on {counted(many, 'session')}, of which several may hold"
+    return Sheet(title, ("verdict", "sessions", "share"), tuple(rows))
+
+
+def change_lines(first: Outcomes, second: Outcomes) -> Sequence[str]:
+    """How endings and lengths of paired sessions differ, in words; of panels alone."""
+    pairs = [place for place in first.endings if place in second.endings]
+    if not pairs:
+        return ()
+    moved = Counter(
+        (first.endings[place], second.endings[place])
+        for place in pairs
+        if first.endings[place] != second.endings[place]
+    )
+    changes = ", ".join(
+        f"{before} to {after} {many}" for (before, after), many in sorted(moved.items())
+    )
+    said = f": {changes}" if changes else ""
+    return (f"Endings that differ: {sum(moved.values())} of {len(pairs)}{said}.",)
