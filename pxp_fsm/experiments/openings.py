@@ -423,11 +423,8 @@ class TaskOpening:
             return stored_plan(around.board.run(stored.run)).talks()
         return rules_of(stored)
 
-    def _replaced(
-        self, stored: SessionRecord | None, around: Surroundings
-    ) -> Mapping[int, Answer]:
-        """What the first new message of a fork carries, if the plan says so; of no other session.
-        """
+    def _replaced(self, stored: SessionRecord | None, around: Surroundings) -> Mapping[int, Answer]:
+        """What the first new message of a fork carries, if the plan says so; of no other session."""
         is_other = stored is not None and stored.run != around.run
         if self._instead is None or self.origin is None or is_other:
             return {}

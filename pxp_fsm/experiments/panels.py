@@ -76,7 +76,9 @@ def panel_sessions(board: SqlBlackboard, record: RunRecord) -> Iterator[PanelSes
             frozenset(map(str, panels.verdicts_of(panel, names, events))),
             None
             if is_right is None
-            else {name: name in said and is_right(said[name]) for name in names if name not in left},
+            else {
+                name: name in said and is_right(said[name]) for name in names if name not in left
+            },
             None if is_right is None else panels.first_correct(names, events, is_right),
             Counter((one.by, one.agent) for one in panels.persuasions(events)),
             panels.agent_classes([event.carried for event in events]),
@@ -110,9 +112,7 @@ def panel_outcomes(board: SqlBlackboard, record: RunRecord) -> Outcomes:
         positions[place], classes[place] = session.position, (*verdicts, *rights)
         lengths[place], endings[place] = session.messages, one.ending
     many = sum(1 for _ in board.sessions(record.run))
-    return Outcomes(
-        record.run, positions, classes, many - len(classes), ROWS, lengths, endings
-    )
+    return Outcomes(record.run, positions, classes, many - len(classes), ROWS, lengths, endings)
 
 
 def carried_on(board: SqlBlackboard, run: str) -> list[RunRecord]:
@@ -136,7 +136,9 @@ def compared_outcomes(board: SqlBlackboard, records: Sequence[RunRecord]) -> Out
     Raises `UsageError` where a session is in two of them, or only some are of panels.
     """
     found = [
-        outcomes_of(board, record.run) if agents_of(record) is None else panel_outcomes(board, record)
+        outcomes_of(board, record.run)
+        if agents_of(record) is None
+        else panel_outcomes(board, record)
         for record in records
     ]
     if len(found) == 1:
