@@ -424,7 +424,7 @@ class TaskOpening:
         return rules_of(stored)
 
     def _replaced(self, stored: SessionRecord | None, around: Surroundings) -> Mapping[int, Answer]:
-        """What the first new message of a fork carries, if the plan says so; of no other session."""
+        """What the first new message of a fork carries, where the plan says so."""
         is_other = stored is not None and stored.run != around.run
         if self._instead is None or self.origin is None or is_other:
             return {}

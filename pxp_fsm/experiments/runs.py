@@ -544,7 +544,8 @@ def fork(
 
     It is recorded, and nothing is run yet. Its plan is that of the stored run, but for what is
     `given` by the names of a plan's fields; a panel goes on `without` an agent, whose channels are
-    closed there, or with a turn passed (`skip`) to who would be next. Raises what `resume` and `forks.forkable` raise.
+    closed there, or with a turn passed (`skip`) to who would be next. Raises what
+    `resume` and `forks.forkable` raise.
     """
     stored = forkable(board, origin)
     forked = stored.record

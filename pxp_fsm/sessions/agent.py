@@ -148,9 +148,9 @@ class Seat:
 
     `partner` is whom it talks to, `earlier` what it is carried on from. `session` is the session's
     name, which is told to whoever is asked. An agent that talks to several has a seat for each;
-    what it has judged is known `beside`, in its other seats. `instead` are the answers that messages
-    of those numbers carry in place of its own. Raises `UsageError` for a name that
-    cannot be shown.
+    what it has judged is known `beside`, in its other seats. `instead` are the answers that
+    messages of those numbers carry in place of its own. Raises `UsageError` for a name that cannot
+    be shown.
     """
 
     def __init__(
