@@ -220,7 +220,8 @@ class GeneralCommand(_FromDataclasses):
 
     `face` is the dataclass of its help and arguments, whose field `what` has all of them; without
     one, the kind is that which `face.without` names, unless an option is given that stands for the
-    first (`face.stands_for` has functions of its value and of the others). Help shows the groups `face.groups` first.
+    first (`face.stands_for` has functions of its value and of the others). Help shows the groups
+    `face.groups` first.
     """
 
     def __init__(self, name: str, face: type[Any]) -> None:
