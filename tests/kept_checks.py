@@ -74,7 +74,6 @@ lan_agent
 lan_agent --property machine-agrees-with-table
 lan_agent interact --property no-deadlock
 lan_pipeline --formula EF(ended)
-interact lan_agent --n 4 --k 1
 lan_agent --property terminates
 """
 _REFUSED = f"""
@@ -112,17 +111,20 @@ interact --certificate c.json --channel sync --channel fifo:1
 {_OWN}/deal.toml --property terminates
 """
 
-QUICK = [
+_DEAR = [["interact"], [f"{_OWN}/deal.toml", "interact"], ["interact", "--runs", "finite"]]
+_QUICK = [
     *([name] for name in BUILTIN),
     *([path] for path in EXAMPLES if "agent_protocols" not in path),
     *([f"examples/agent_protocols/{path}.toml"] for path in ("a2a/retry",)),
     *(line.split() for line in _OPTIONS.strip().splitlines()),
     *(line.split() for line in _REFUSED.strip().splitlines()),
 ]
-SLOW_OF_NETWORKS = [["lan_pipeline"]]
+QUICK = [one for one in _QUICK if one not in _DEAR]
+SLOW_OF_NETWORKS = [["lan_pipeline"], ["interact", "lan_agent", "--n", "4", "--k", "1"]]
 OF_NETWORKS = [line.split() for line in _OF_NETWORKS.strip().splitlines()]
 """Of the tables of networks, which are a plug-in's."""
 SLOW = [
+    *_DEAR,
     [],
     ["interact", "--n", "5", "--k", "2"],
     ["interact", "pxp", "pxp_hang_up"],

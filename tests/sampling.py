@@ -19,5 +19,11 @@ def sampled(values: Iterable[Any], every: int) -> list[Any]:
     ]
 
 
+def first_and_rest(few: int, every: int) -> list[Any]:
+    """Numbers of random cases as two parameters of a test: the first few, and the rest as slow."""
+    rest = pytest.param(range(few, every), id="rest", marks=pytest.mark.deep)
+    return [pytest.param(range(few), id="few"), rest]
+
+
 def _parts(value: Any) -> tuple[Any, ...]:
     return value if isinstance(value, tuple) else (value,)

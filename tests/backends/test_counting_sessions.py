@@ -27,6 +27,7 @@ from pxp_fsm.errors import TableError, UsageError
 from pxp_fsm.sessions.pending import Chance
 from pxp_fsm.sessions.session import Session
 from tests.backends.test_system_sessions import Killed, plain
+from tests.sampling import sampled
 
 CLIENT = pxp.build_automaton(
     "client",
@@ -92,7 +93,7 @@ def test_a_session_counts_and_stops_by_its_rules() -> None:
         assert session.states["client"] == f"GAVE_UP[tries={most}]"
 
 
-@pytest.mark.parametrize("number", range(1, 11))
+@pytest.mark.parametrize("number", sampled(range(1, 11), 3))
 def test_a_resumed_session_has_its_registers(empty: SqlBlackboard, number: int) -> None:
     whole = retrying().run_sync()
     assert len(whole.events) == 10

@@ -74,8 +74,8 @@ def judged(whole: bytes, places: range, tmp_path: Path, seed: int) -> dict[str, 
 
 
 def test_one_damaged_byte_is_found_or_has_no_effect(whole: bytes, tmp_path: Path) -> None:
-    counts = judged(whole, range(11, len(whole), len(whole) // 80), tmp_path, 1)
-    assert min(counts.values()) > 5
+    counts = judged(whole, range(11, len(whole), len(whole) // 30), tmp_path, 1)
+    assert min(counts.values()) > 1
 
 
 @pytest.mark.deep

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.parametrize(
     ("kills", "sessions"),
-    [pytest.param(4, 3, id="4"), pytest.param(KILLS, 4, id="many", marks=pytest.mark.deep)],
+    [pytest.param(2, 3, id="2"), pytest.param(KILLS, 4, id="many", marks=pytest.mark.deep)],
 )
 def test_a_run_that_is_killed_again_and_again_is_as_if_it_had_not_been(
     database: str, kills: int, sessions: int

@@ -109,7 +109,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 WAYS = list(product(ATTACKS, BOTH, (100, 9000)))
-SOON = [way for place, way in enumerate(WAYS) if place % 4 in (0, 3)]
+SOON = [way for place, way in enumerate(WAYS) if place % 4 == 3]
 """Each attack on each vendor's client, on one whole and the other streamed."""
 
 

@@ -76,6 +76,7 @@ def test_a_changed_table_has_no_certificate_until_one_is_written(tmp_path: Path)
     assert "no-revise-at-2" in found.claims
 
 
+@pytest.mark.deep
 def test_a_changed_rule_is_another_table(tmp_path: Path) -> None:
     """The patient agent of the variants, which rejects after message 2k: proved anew."""
     text = to_toml(builtin("interact"))

@@ -79,6 +79,7 @@ def test_a_program_gets_what_the_command_prints(
     assert (found, len(found)) == (by_command(*arguments), count)
 
 
+@pytest.mark.deep
 def test_the_explorers_page_gets_the_same() -> None:
     subject = subject_in((TWO_PHASE,), None)
     assert [*map(named, standard_results(subject))] == by_command(TWO_PHASE)

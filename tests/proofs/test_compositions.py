@@ -39,6 +39,7 @@ from pxp_fsm.errors import TableError, UsageError
 from tests.oracles.system_explorer import Place, explored
 from tests.proofs.random_systems import random_channel, random_system
 from tests.proofs.text_tables import table
+from tests.sampling import first_and_rest
 
 test_of.__test__ = False  # type: ignore[attr-defined] # it is no test, whatever its name says
 
@@ -66,9 +67,10 @@ def as_place(composition: Composition, state: int) -> Place:
 
 
 @pytest.mark.parametrize("guards", [0, 0.6])
-def test_as_many_states_as_a_plain_explorer_finds(guards: float) -> None:
+@pytest.mark.parametrize("seeds", first_and_rest(30, 250))
+def test_as_many_states_as_a_plain_explorer_finds(guards: float, seeds: range) -> None:
     compared = 0
-    for seed in range(250):
+    for seed in seeds:
         chance = random.Random(seed)
         system = random_system(chance, guards=guards)
         channel = random_channel(chance, system)
@@ -88,11 +90,12 @@ def test_as_many_states_as_a_plain_explorer_finds(guards: float) -> None:
         assert [
             composition.encoding.state(composition.encoding.configuration(s)) for s in found.states
         ] == list(found.states)
-    assert compared > 150
+    assert compared > len(seeds) // 2
 
 
-def test_every_trace_is_shortest_and_taken_by_real_machines() -> None:
-    for seed in range(120):
+@pytest.mark.parametrize("seeds", first_and_rest(25, 120))
+def test_every_trace_is_shortest_and_taken_by_real_machines(seeds: range) -> None:
+    for seed in seeds:
         chance = random.Random(seed)
         system = random_system(chance, guards=0.6 * (seed % 2))
         composition = Composition(system.over(random_channel(chance, system)))

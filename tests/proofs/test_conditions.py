@@ -55,6 +55,7 @@ def test_there_are_lemmas_to_be_asked_about() -> None:
     assert sum(lemmas(shipped(path)) for path in SHIPPED) > 30
 
 
+@pytest.mark.deep
 def test_a_lemma_that_is_none_is_found_by_another_solver() -> None:
     document = next(found for path in SHIPPED if lemmas(found := shipped(path)))
     for part in document["parts"]:
@@ -65,7 +66,7 @@ def test_a_lemma_that_is_none_is_found_by_another_solver() -> None:
             assert answers(as_smt(changed)).count("sat") == 1
 
 
-@pytest.mark.parametrize("name", ["commit", "net", "polls"])
+@pytest.mark.parametrize("name", ["commit", pytest.param("net", marks=pytest.mark.deep), "polls"])
 def test_what_is_proved_of_a_system_is_written_for_other_provers(name: str, tmp_path: Path) -> None:
     system = str(EXAMPLES / f"{name}.toml")
     for ending in ("json", "smt2", "v"):

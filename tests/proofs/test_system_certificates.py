@@ -43,8 +43,9 @@ from tests.proofs.certified_systems import (
     read,
     verdicts,
 )
+from tests.sampling import sampled
 
-SEEDS = [*range(27), *(pytest.param(seed, marks=pytest.mark.deep) for seed in range(27, 400))]
+SEEDS = [*range(12), *(pytest.param(seed, marks=pytest.mark.deep) for seed in range(12, 300))]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -63,7 +64,7 @@ def test_what_holds_of_a_random_system_is_certified(seed: int) -> None:
     assert accepts(read(certificate), system)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", sampled(range(12), 3))
 def test_a_formula_that_fails_is_refused_and_one_that_holds_is_not(seed: int) -> None:
     system = next(one for one in map(random_one, range(seed * 50, 5000)) if one is not None)
     certificate = read(certify_system(system))

@@ -14,18 +14,20 @@ from proofs.systems import Composition
 from pxp_fsm.automata.actions import Exchange
 from pxp_fsm.errors import Refused, UsageError
 from pxp_fsm.sessions.events import Event
+from tests.sampling import first_and_rest
 from tests.sessions.random_sessions import random_session, states_of
 
 
 @pytest.mark.parametrize("alone", [False, True])
+@pytest.mark.parametrize("seeds", first_and_rest(8, 40))
 def test_a_state_that_is_avoided_or_reached_settles_it(
-    alone: bool, monkeypatch: pytest.MonkeyPatch
+    alone: bool, monkeypatch: pytest.MonkeyPatch, seeds: range
 ) -> None:
     """Against what the states of the run say, one after the other."""
     if alone:
         monkeypatch.setattr(monitors, "_STATES", 1)
     settled = 0
-    for seed in range(40):
+    for seed in seeds:
         session = random_session(seed, limit=15).run_sync()
         model = Composition(session.system)
         chance = random.Random(seed)

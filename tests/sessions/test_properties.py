@@ -305,7 +305,7 @@ class PxpTalk(Talk):
     )
 
 
-@pytest.mark.parametrize("examples", [12, pytest.param(150, marks=pytest.mark.deep)])
+@pytest.mark.parametrize("examples", [5, pytest.param(150, marks=pytest.mark.deep)])
 @pytest.mark.parametrize("talk", [InteractTalk, PxpTalk])
 def test_whatever_the_agents_do_the_session_is_in_order(talk: type[Talk], examples: int) -> None:
     steps = settings(max_examples=examples, stateful_step_count=40, deadline=None)

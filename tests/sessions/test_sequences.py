@@ -81,7 +81,7 @@ def all_sequences(n: int, k: int, players: Callable[[Choices], Pair]) -> set[tup
         (tolerance, 3, 1, 4),
         (tolerance, 4, 2, 10),
         (noisy, 3, 1, 13),
-        (noisy, 4, 2, 36),
+        pytest.param(noisy, 4, 2, 36, marks=pytest.mark.deep),
         (free, 3, 1, 13),
         (free, 4, 2, 36),
     ],

@@ -70,6 +70,7 @@ def test_the_task_is_there_without_any_plug_in_and_asks_for_a_table() -> None:
         load(None)
 
 
+@pytest.mark.deep
 def test_the_example_is_run_from_its_folder_by_both_settings_and_reported(tmp_path: Path) -> None:
     done = pxp("run", "labels", "--data", str(EXAMPLE), "--both", "-v", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -50,7 +50,7 @@ def _runner() -> Iterator[asyncio.Runner]:
     ("name", "end", "algorithm"),
     [
         *((*case, "KV") for case in CASES),
-        ("interact", "machine", "L*"),
+        pytest.param("interact", "machine", "L*", marks=pytest.mark.deep),
         *(pytest.param(*case, "L*", marks=pytest.mark.deep) for case in (CASES[1], *CASES[3::3])),
     ],
 )

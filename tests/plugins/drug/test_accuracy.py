@@ -82,7 +82,7 @@ def naive(bodies: list[Body]) -> dict[int, list[bool]]:
     return found
 
 
-@pytest.mark.parametrize("carry", [True, False])
+@pytest.mark.parametrize("carry", [True, pytest.param(False, marks=pytest.mark.deep)])
 def test_a_model_is_asked_with_what_it_had_heard(table: Table, carry: bool) -> None:
     with SqlBlackboard(":memory:") as board:
         run = carried(table, board, carry)

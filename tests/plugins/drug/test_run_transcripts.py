@@ -37,6 +37,7 @@ BOTH: Commands = {"task-both": ("drug", "--repetitions", "2", "--both", "--seed"
 STOPPED: Commands = {"task-stopped": ("drug", "drug-1")}
 
 
+@pytest.mark.deep
 def test_runs_of_a_task_print_what_they_printed(tmp_path: Path) -> None:
     check(tmp_path, TASK)
 
