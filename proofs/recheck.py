@@ -741,6 +741,7 @@ class Sessions:
         self.reached, self.enabled = cache(self._reached), cache(self._enabled)
         self.after, self.rests = cache(self._after), cache(self._rests)
         self.depends, self.asked = cache(self._depends), cache(self._asked)
+        self.judged = cache(self._judged)
 
     def _check_names(self) -> None:
         """Raise ValueError where a name could stand for two things, or a ghost is none."""
@@ -1112,20 +1113,14 @@ class Sessions:
             return (data,)
         if data.lost or data.values <= (not who):
             raise ValueError("a relation is asked for of a value of which nothing is known")
-        oracles, second = self.tables[who].oracles, data.values == 1
-        which = {
-            name: [x for x in asked if oracles[x]["relation"] == name]
-            for name in ("MATCH", "AGREE")
-        }
+        pairs_of, answers = self.judged(who, at, says)
         match, agree = (
-            theory.judged(known, who, second, tuple(tuple(oracles[x]["of"]) for x in which[name]))
-            for name, known in (("MATCH", data.match), ("AGREE", data.agree))
+            theory.judged(known, who, data.values == 1, pairs)
+            for pairs, known in zip(pairs_of, (data.match, data.agree), strict=True)
         )
         found = dict[Data, None]()
-        place = {x: n for n, x in enumerate(asked)}
-        for answers in says:
-            y = match.get(tuple(answers[place[x]] for x in which["MATCH"]), {})
-            e = agree.get(tuple(answers[place[x]] for x in which["AGREE"]), {})
+        for of_match, of_agree in answers:
+            y, e = match.get(of_match, {}), agree.get(of_agree, {})
             if sent == "same" and y and e:
                 found[data] = None
             elif sent != "same":
@@ -1134,6 +1129,17 @@ class Sessions:
                 for one, other in product(y, e):
                     found[Data(2, one[sent == "new"], other[sent == "new"])] = None
         return tuple(found)
+
+    def _judged(self, who: int, at: str, says: Any) -> tuple[Any, Any]:
+        """What a decision asks of MATCH and of AGREE, and the answers to each that lead to it."""
+        asked, oracles = self.asked(who, at), self.tables[who].oracles
+        which = [
+            [n for n, x in enumerate(asked) if oracles[x]["relation"] == name]
+            for name in ("MATCH", "AGREE")
+        ]
+        pairs = [tuple(tuple(oracles[asked[n]]["of"]) for n in each) for each in which]
+        some = (tuple(tuple(answers[n] for n in each) for each in which) for answers in says)
+        return pairs, [*dict.fromkeys(some)]
 
     def _after(self, values: tuple[tuple[str, Linear], ...]) -> list[tuple[int, int | None]]:
         """For each atom that is kept, the one that must hold before, or whether it holds anyway."""

@@ -6,9 +6,11 @@ of a variant it has those claims that are proved of it.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -158,11 +160,20 @@ def _accepted(path: Path, table: Automaton) -> dict[str, Any] | None:
     try:
         if path.stat().st_size > LONGEST:
             return None
-        found: dict[str, Any] = recheck.read(path.read_text("utf-8"))
-        lines = list(recheck.check_rules(found, document(table)))
+        return _checked(path.read_text("utf-8"), json.dumps(document(table)))
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+@cache
+def _checked(certificate: str, table: str) -> dict[str, Any] | None:
+    """The texts say all that is checked, so each pair of them is checked once in a process."""
+    try:
+        found: dict[str, Any] = recheck.read(certificate)
+        lines = list(recheck.check_rules(found, json.loads(table)))
         two = [name for name, _ in found["members"]] == ["m", "h"]
         known = all({*(part["relations"] or "")} <= ASSUMED.keys() for part in found["parts"])
         fine = two and known and all(part["relations"] is not None for part in found["parts"])
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
     return found if fine and lines and all(accepted for accepted, _ in lines) else None

@@ -30,7 +30,7 @@ from pxp_fsm.automata.rules import Values
 from pxp_fsm.errors import PXPError
 from pxp_fsm.protocol.decisions import Guard, initiator_speaks
 from pxp_fsm.protocol.messages import Tag
-from pxp_fsm.protocol.rules import Pxp, Rules
+from pxp_fsm.protocol.rules import Ending, Pxp, Rules
 from pxp_fsm.sessions.policy import CLOSE
 
 T = TypeVar("T")
@@ -347,13 +347,21 @@ class SessionModel:
     def _close(self, state: SessionState, tag: str, previous: str) -> SessionState:
         if isinstance(self.rules, Pxp):
             return state._replace(over="term") if tag == Tag.TERM else state
-        ending = self.rules.ending_after(state.sent, tag, previous)
+        key = state.sent, tag, previous
+        if key not in self._endings:
+            self._endings[key] = self.rules.ending_after(*key)
+        ending = self._endings[key]
         if ending is None:
             return state
         after = self._closing(state.at)
         return (
             state._replace(over="stuck") if after is None else state._replace(at=after, over=ending)
         )
+
+    @cached_property
+    def _endings(self) -> dict[tuple[int, str, str], Ending | None]:
+        """Why the schedule closes a session, remembered."""
+        return {}
 
     @cached_property
     def _closing(self) -> Callable[[tuple[str, str]], tuple[str, str] | None]:

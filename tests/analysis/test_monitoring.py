@@ -155,6 +155,7 @@ def test_a_session_that_is_not_over_is_presumed(tmp_path: Path) -> None:
     assert not tally.violated
 
 
+@pytest.mark.deep
 def test_pxp_is_watched_too_and_what_is_decided_by_itself_is_said(tmp_path: Path) -> None:
     done = pxp(
         *("run", "animals", "--instances", "2", "--protocol", "pxp", "--output", str(tmp_path)),

@@ -23,7 +23,7 @@ def postgresql() -> Iterator[PostgresServer]:
         yield server
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.deep)])
 def dialect(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

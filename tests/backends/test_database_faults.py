@@ -241,6 +241,7 @@ def test_a_fault_in_one_of_several_sessions_is_told_as_it_is(board: SqlBlackboar
 
 
 # a cursor whose connection was cut warns when it is collected
+@pytest.mark.deep
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize("dialect", ["postgresql"])

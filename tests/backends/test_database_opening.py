@@ -93,6 +93,7 @@ def run_all(commands: list[list[str]], cwd: Path) -> list[tuple[int, str, str]]:
     return [(code, out, err) for code, out, err in json.loads(done.stdout)]
 
 
+@pytest.mark.deep
 @pytest.mark.skipif(sys.platform != "linux", reason="capabilities are Linux's")
 @pytest.mark.parametrize(
     ("folder_mode", "file_mode"),

@@ -38,6 +38,7 @@ def limited() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30, 3 * 2**30))
 
 
+@pytest.mark.deep
 def test_a_small_parquet_file_that_holds_gigabytes_is_refused(exported: Path) -> None:
     import pyarrow
     from pyarrow import parquet

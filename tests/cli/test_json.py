@@ -79,6 +79,7 @@ def test_both_settings_are_two_runs(folder: Path) -> None:
     assert len({run["setting"] for run in told}) == 2
 
 
+@pytest.mark.deep
 def test_an_experiment_that_is_over_is_told_again(folder: Path) -> None:
     first = document(folder, "run mine.toml --output experiment")
     assert document(folder, "run mine.toml --output experiment") == first

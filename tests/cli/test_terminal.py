@@ -80,6 +80,7 @@ def test_a_session_on_another_table_is_refused(folder: Path, arguments: str) -> 
     assert "r-1/1/2 followed another table interact" in done.stderr
 
 
+@pytest.mark.deep
 def test_a_terminal_of_few_letters_is_enough(folder: Path) -> None:
     poor = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
     done = started("show", "r-1/1/1", cwd=folder, env=poor)

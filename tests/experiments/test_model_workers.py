@@ -55,6 +55,7 @@ def carried(run: Run[TaskOpening], board: SqlBlackboard, database: str, workers:
     return done
 
 
+@pytest.mark.deep
 def test_workers_that_ask_models_make_the_run_that_one_process_makes(
     database: str, table: Table
 ) -> None:

@@ -287,6 +287,7 @@ def test_the_command_says_how_to_carry_on_a_capped_run(
     assert "leave out --set agents.scope" in refused
 
 
+@pytest.mark.deep
 def test_what_a_run_took_is_told_by_what_it_was_for(table: Table, pxp: Callable[..., str]) -> None:
     models = ("--machine", table.model, "--judge", table.model)
     pxp("run", "animals", "--instances", "2", *models)
@@ -306,6 +307,7 @@ def test_what_a_run_took_is_told_by_what_it_was_for(table: Table, pxp: Callable[
     assert "no run 'animals-9'" in pxp("list", "costs", "animals-9", code=2)
 
 
+@pytest.mark.deep
 def test_a_judge_is_asked_again_about_a_stored_run(table: Table, pxp: Callable[..., str]) -> None:
     """The one that judged then agrees with itself; a moody one says no every third time."""
     models = ("--machine", table.model, "--judge", table.model)

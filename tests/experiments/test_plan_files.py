@@ -128,6 +128,7 @@ def test_a_file_that_is_there_is_not_replaced(tmp_path: Path) -> None:
     assert (tmp_path / "mine.toml").read_text() == "notes of my own\n"
 
 
+@pytest.mark.deep
 def test_a_plan_that_is_saved_runs_as_the_options_say(tmp_path: Path) -> None:
     options = ("--instances", "2", "--seed", "4", "--set", "learning.keep=better", "--k", "2")
     saved = pxp("run", "animals", *options, "--save-plan", "two.toml", cwd=tmp_path)

@@ -260,6 +260,7 @@ def _message(text: str) -> Body:
     }
 
 
+@pytest.mark.deep
 def test_a_run_in_batches_sends_each_round_of_all_sessions_as_one(
     httpserver: HTTPServer, pxp: Callable[..., str]
 ) -> None:

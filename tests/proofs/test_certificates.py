@@ -17,6 +17,7 @@ from pxp_fsm.automata.tables import builtin, parse_automaton
 from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 from tests.proofs.shipped_certificates import FILES
+from tests.sampling import sampled
 
 ANYHOW = ("terminates", "never-stuck", "silent-end", "reject-after-k")
 SAFE = ("never-stuck", "silent-end", "replies-INIT")
@@ -36,7 +37,7 @@ def test_what_is_shipped_is_what_is_proved_now(protocol: str) -> None:
 
 @pytest.mark.parametrize(
     ("rules", "assumptions", "claims"),
-    [
+    sampled([
         (Interact(), NOISY, ANYHOW),
         (Interact(5, 1), TOLERANCE, (*ANYHOW, "no-revise-at-2", "revised-never", "ratified-at-3",
                                      "strong-once", "never-ultra")),
@@ -50,7 +51,7 @@ def test_what_is_shipped_is_what_is_proved_now(protocol: str) -> None:
         (Pxp(2), NOISY, (*SAFE, "self-loops")),
         (Pxp(2), TOLERANCE, (*SAFE, *REPLIES, "self-loops", "terminates", "no-alternation")),
         (Pxp(2), SHARED, (*SAFE, "replies-REFUTE", "replies-REVISE", "self-loops")),
-    ],
+    ], 3),
 )  # fmt: skip
 def test_a_session_is_covered_by_what_is_proved_under_its_assumptions(
     rules: Rules, assumptions: frozenset[Assumption], claims: tuple[str, ...]

@@ -45,10 +45,11 @@ def by_command(*arguments: str) -> list[tuple[str, ...]]:
         (lambda: pxp.check("interact"), ("interact",), 71),
         (lambda: pxp.check("pxp_hang_up"), ("pxp_hang_up",), 7),
         (lambda: pxp.check(TWO_PHASE), (TWO_PHASE,), 10),
-        (
+        pytest.param(
             lambda: pxp.check("interact", relations="tolerance", n=4, k=2),
             ("interact", "--relations", "tolerance", "--n", "4", "--k", "2"),
             30,
+            marks=pytest.mark.deep,
         ),
         (
             lambda: pxp.check("pxp", "no-deadlock", "F ended", channels=["sync", "fifo:1"]),

@@ -369,6 +369,7 @@ def test_the_four_verdicts_of_one_session() -> None:
     assert tolerant.outlook is MonitorVerdict.TRUE
 
 
+@pytest.mark.deep
 def test_large_bounds_and_hanging_up_are_monitored_by_the_formula_alone() -> None:
     for rules in (Interact(10**9, 3), Pxp(hang_up=concluded)):
         monitor = EventMonitor(parse("F 2.RATIFY"), rules)

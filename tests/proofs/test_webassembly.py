@@ -247,9 +247,9 @@ def met_by(seeds: range, folder: Path) -> dict[str, int]:
 
 
 def test_random_kernels_do_what_the_interpreter_does(tmp_path: Path) -> None:
-    met = met_by(range(120), tmp_path)
-    assert met["same"] > 40
-    assert met["trap"] > 5
+    met = met_by(range(30), tmp_path)
+    assert met["same"] > 8
+    assert met["trap"] > 0
 
 
 @pytest.mark.deep

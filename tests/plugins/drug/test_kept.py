@@ -117,6 +117,7 @@ def test_its_plans_are_what_they_were(database: str) -> None:
             )
 
 
+@pytest.mark.deep
 def test_its_statistics_are_what_they_were(
     database: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from backends.databases import SqlBlackboard
@@ -43,6 +44,7 @@ def test_a_papers_preset_gives_its_settings_and_says_what_is_not_taken(table: Ta
     assert any("takes no temperature" in line for line in found.deviations)
 
 
+@pytest.mark.deep
 def test_what_is_not_as_in_the_paper_is_told_before_the_run_and_stored(
     table: Table, tmp_path: Path
 ) -> None:

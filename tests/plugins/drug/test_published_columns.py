@@ -28,6 +28,7 @@ def screen(text: str) -> list[str]:
     return [part for line in text.splitlines() for part in textwrap.wrap(line, 80) or [""]]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("instances", ["2", pytest.param("5", marks=pytest.mark.deep)])
 def test_both_settings_stand_side_by_side_with_the_published_columns_of_each(
     tmp_path: Path,

@@ -67,6 +67,7 @@ def board(tmp_path: Path) -> Iterator[SqlBlackboard]:
         yield made
 
 
+@pytest.mark.deep
 def test_spans_of_sessions_give_the_same_audit_without_a_text(
     spans: Spans, board: SqlBlackboard
 ) -> None:

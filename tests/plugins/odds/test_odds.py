@@ -69,7 +69,7 @@ def test_known_numbers() -> None:
 
 def test_real_sessions_by_chance_come_out_as_the_odds_say() -> None:
     """Each count is within what a binomial of that probability passes but once in a million."""
-    sessions, rules = 800, Interact(8, 3)
+    sessions, rules = 200, Interact(8, 3)
     pair = (
         Player(M.usual, {"RATIFY": behaviour("0.9", "0", "0", "0.1", "0")}),
         Player(H.usual, {"INIT": behaviour("0.7", "0.1", "0.1", "0.1", "0.2")}),

@@ -243,6 +243,7 @@ def test_how_far_a_column_is_off_is_measured_by_draws() -> None:
     assert as_far(np.array([20, 0, 0, 20, 0, 20, 0]), joint, 0) < 0.001
 
 
+@pytest.mark.deep
 def test_what_explains_a_published_column_best() -> None:
     (column,) = columns("DRUG 2024")
     found = explain(column, MODELS[2])

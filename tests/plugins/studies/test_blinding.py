@@ -133,6 +133,7 @@ def two(clock: Clock, quick: float = 0.02, slow: float = 0.93) -> tuple[Side, Si
     return Side(clock, "anthropic:one", quick), Side(clock, OWN, slow)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("n", "k"), [(2, 1), pytest.param(5, 2, marks=pytest.mark.deep)], ids=["short", "all of 5"]
 )
