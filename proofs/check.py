@@ -41,7 +41,8 @@ class Results(Sequence[Result]):
     >>> results.as_expected
     False
 
-    `certificates` are those that were made until now. Where reading is interrupted
+    `certificates` are those that were made until now, `notes` say which rules nothing has looked
+    at, and why. Where reading is interrupted
     (`KeyboardInterrupt`) it has what was found before. It has no truth value: ask `as_expected`.
     """
 
@@ -50,6 +51,7 @@ class Results(Sequence[Result]):
         self._found = list[Result]()
         self._error: Exception | None = None
         self.certificates: tuple[RulesCertificate | SystemCertificate, ...] = ()
+        self.notes: tuple[str, ...] = ()
 
     def _has(self, count: int | None) -> bool:
         """Compute until there are so many results, or all; whether there are so many."""
@@ -70,6 +72,8 @@ class Results(Sequence[Result]):
                 raise
             if isinstance(found, Result):
                 self._found.append(found)
+            elif isinstance(found, str):
+                self.notes = (*self.notes, found)
             else:
                 self.certificates = (*self.certificates, found)
         return True

@@ -11,6 +11,7 @@ from proofs.core.limits import UNLIMITED, Effort, half_of_memory
 from proofs.core.results import Result, Status, Verdict, stopped
 from proofs.refinement.behaviour import ActionGraph, behaviour_of
 from proofs.refinement.relations import TITLES, TRACES, Refinement
+from proofs.systems.intervals import by_rules
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.system import System
 from pxp_fsm.automata.system_files import is_system_file, read_system
@@ -87,7 +88,7 @@ def _subject(
     known = {one.name for table in _tables(subject) for one in table.rules.parameters}
     values = {**own, **{name: value for name, value in parameters.items() if name in known}}
     if isinstance(subject, System):
-        return subject.as_decided(values), known
+        return by_rules(subject, values).system, known
     return as_decided(subject, values), known
 
 

@@ -47,6 +47,7 @@ from proofs.systems import (
     partial_order,
     symmetry,
 )
+from proofs.systems.intervals import Decided, by_rules
 from proofs.systems.results import FINDING, MACHINE, TITLES, check_findings, titles_for
 from proofs.systems.standard_checks import EVENTUAL_RECEPTION, PROGRESS
 from pxp_fsm import defaults, registry
@@ -57,8 +58,8 @@ from pxp_fsm.automata.tables import BUILTIN, format_of, load_automaton
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 
-Answer = Result | SystemCertificate | RulesCertificate
-"""What comes of a request: results, and the certificates that were made on the way."""
+Answer = Result | SystemCertificate | RulesCertificate | str
+"""What comes of a request: results, the certificates that were made on the way, and notes."""
 
 
 class Checkable(Protocol):
@@ -126,22 +127,24 @@ class SystemSubjects:
         found = self.checked(request)
         return found if request.certificate is None else _certified(request, found)
 
-    def checked(self, request: Request) -> Iterator[Result]:
-        """What is checked of the tables, with free guards."""
+    def checked(self, request: Request) -> Iterator[Result | str]:
+        """What is checked of the tables: by their rules, or with free guards and notes why."""
         request = replace(request, channels=request.channels or _channels_of(request))
         system, properties = _system(request)
-        if request.certificate is None:
-            system = system.as_decided(_given(request))
         unbounded = UNBOUNDED in request.channels
         channels = [text for text in dict.fromkeys(request.channels) if text != UNBOUNDED]
         if unbounded:
             _refuse_with_unbounded(request)
             effort = replace(_effort(request), states=request.limit or compatibility.MOST_STATES)
-            yield from check_unbounded(system, request.names, request.k, effort)
+            decided = _decided(request, [system], bounded=False)
+            yield from _notes(decided)
+            yield from check_unbounded(decided[0].system, request.names, request.k, effort)
             if not channels:
                 return
         _check_options(request)
-        over = [system.over(text) for text in channels] or [system]
+        decided = _decided(request, [system.over(text) for text in channels] or [system])
+        yield from _notes(decided)
+        over = [one.system for one in decided]
         reduction = _reduction(request.reduction)
         try:
             yield from _bounded(request, over, properties, reduction)
@@ -243,6 +246,19 @@ def _proved_from_rules(request: Request) -> Iterator[Answer]:
         yield certificate
 
 
+def _decided(request: Request, systems: Sequence[System], *, bounded: bool = True) -> list[Decided]:
+    """The systems as far as their rules decide; a certificate is of every decision."""
+    if request.certificate is not None:
+        return [*map(Decided, systems)]
+    return [by_rules(one, _given(request), bounded=bounded) for one in systems]
+
+
+def _notes(decided: Iterable[Decided]) -> Iterator[str]:
+    """Which rules nothing that is checked looks at, each once."""
+    for one in dict.fromkeys(reason for each in decided for reason in each.left_out):
+        yield f"rules left out: {one}"
+
+
 def _channels_of(request: Request) -> tuple[str, ...]:
     """The channel that the format of a file means, where none is given; none of our own format."""
     alone = request.subjects[0] if len(request.subjects) == 1 else None
@@ -264,7 +280,7 @@ def _reduction(name: str | None) -> Reduction | None:
         raise UsageError(f"there is no reduction {quoted(name)}; there are: {known}") from error
 
 
-def _certified(request: Request, answers: Iterator[Result]) -> Iterator[Answer]:
+def _certified(request: Request, answers: Iterator[Result | str]) -> Iterator[Answer]:
     """The results, with the certificate of those that hold; what it has not is UNKNOWN."""
     found, channels = list[Result](), request.channels
     if request.parameters:
@@ -279,8 +295,7 @@ def _certified(request: Request, answers: Iterator[Result]) -> Iterator[Answer]:
             "certificate",
         )
     try:
-        for result in answers:
-            found.append(result)
+        found += (result for result in answers if isinstance(result, Result))
         system, _ = _system(request)
         over = system if channels in ((), (UNBOUNDED,)) else system.over(channels[0])
         certificate = certify_system(over, found, _effort(request))

@@ -13,18 +13,20 @@ vocabulary of the system; what it means is a value of one of the types here.
 from __future__ import annotations
 
 import operator
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from proofs.core.explore import Step
 from proofs.logic.formulas import And, Atom, Formula, Not, Or, Truth
 from proofs.systems.product import Action, Composition, Move
 from pxp_fsm.automata.actions import Choose, Decide, Deliver, Exchange, External, Send
 from pxp_fsm.automata.automaton import Automaton, Kind
-from pxp_fsm.automata.expressions import Value
+from pxp_fsm.automata.expressions import ID, INT, Value
+from pxp_fsm.automata.unfolding import written
 
 Holds = Callable[[int], bool]
 """Whether a proposition holds in a state."""
@@ -127,7 +129,31 @@ def of_steps(composition: Composition) -> frozenset[str]:
 
 def named(composition: Composition) -> Mapping[str, Proposition]:
     """Every proposition by its name; several names can mean one."""
-    return {**dict(_of_states(composition)), **dict(_of_steps(composition))}
+    known = {**dict(_of_states(composition)), **dict(_of_steps(composition))}
+    return _Named(known, dict(_of_registers(composition)))
+
+
+class _Named(Mapping[str, Proposition]):
+    """Propositions by name; of those about registers, which are many, what they mean comes last:
+    there is one for each two numbers, and a formula names a few."""
+
+    def __init__(self, known: dict[str, Proposition], later: dict[str, Callable[[], AtState]]):
+        self._known, self._later = known, later
+
+    def __getitem__(self, name: str) -> Proposition:
+        if name not in self._known:
+            self._known[name] = self._later[name]()
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._known
+        yield from (name for name in self._later if name not in self._known)
+
+    def __len__(self) -> int:
+        return len(self._known.keys() | self._later.keys())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._known or name in self._later
 
 
 def test_of(composition: Composition, proposition: OfState) -> Holds:
@@ -171,7 +197,7 @@ def bits_of(composition: Composition, proposition: OfState) -> int:
 
 def guard_of(move: Move) -> str:
     """The guard of the row by which a message is sent; "" where there is none."""
-    return next((row.guard or "" for _, row in move.rows if row.kind is Kind.SEND), "")
+    return next((written(row.guard or "") for _, row in move.rows if row.kind is Kind.SEND), "")
 
 
 def told_by(composition: Composition, action: Action, guard: str = "") -> frozenset[OfStep]:
@@ -244,9 +270,6 @@ def _of_states(composition: Composition) -> Iterator[tuple[str, OfState]]:
         for state in member.automaton.states:
             for subject in (member.name, str(place + 1)):
                 yield f"{subject}@{state.name}", AtState(place, frozenset({state.name}))
-        for name, states in _of_values(member.automaton):
-            for subject in (member.name, str(place + 1)):
-                yield f"{subject}{name}", AtState(place, frozenset(states))
     for link in composition.encoding.links:
         name = composition.encoding.link_name(link)
         yield from ((f"{name}@empty", Empty(link)), (f"{name}@full", Full(link)))
@@ -255,44 +278,68 @@ def _of_states(composition: Composition) -> Iterator[tuple[str, OfState]]:
         )
 
 
-def _of_values(automaton: Automaton) -> Iterator[tuple[str, list[str]]]:
+def _of_registers(composition: Composition) -> Iterator[tuple[str, Callable[[], AtState]]]:
+    for place, member in enumerate(composition.system.members):
+        for name, states in _of_values(member.automaton):
+            for subject in (member.name, str(place + 1)):
+                yield f"{subject}{name}", partial(_at, place, states)
+
+
+def _at(place: int, states: Callable[[], list[str]]) -> AtState:
+    return AtState(place, frozenset(states()))
+
+
+def _of_values(automaton: Automaton) -> Iterator[tuple[str, Callable[[], list[str]]]]:
     """What can be said of the values in the states of an unfolded table, and where it is true.
 
-    Numbers are compared with all numbers that a register has, and with the parameters.
+    Numbers are compared with all numbers that a register has, and with the parameters; ids, which
+    have no names, with each other.
     """
-    held = {state.name: dict(state.values) for state in automaton.states if state.base}
     made = automaton.unfolding
-    for base in () if made is None else [state.name for state in made.table.states]:
-        yield f"@{base}", [state.name for state in automaton.states if state.base == base]
-    names = dict.fromkeys(name for values in held.values() for name in values)
+    if made is None:
+        return
+    written, types = defaultdict[str, list[str]](list), made.table.rules.types
+    for state in automaton.states:
+        written[state.base].append(state.name)
+    for base, names in written.items():
+        yield f"@{base}", partial(list, names)
+    for base in (state.name for state in made.table.states if state.name not in written):
+        yield f"@{base}", list
+    held = {state.name: dict(state.values) for state in automaton.states}
+    names = [*dict.fromkeys(name for values in held.values() for name in values)]
     for name in names:
-        found = {values[name] for values in held.values()}
-        numbers = [value for value in found if type(value) is int]
-        if not numbers:
-            for value in found:
+        if types[name] not in (INT, ID):
+            for value in dict.fromkeys(values[name] for values in held.values()):
                 label = f".{name}" if value is True else f".{name}={value}"
                 if value is not False:
-                    yield label, [at for at, values in held.items() if values[name] == value]
+                    yield label, partial(_where, held, name, operator.eq, partial(_constant, value))
             continue
         others: dict[str, Callable[[Mapping[str, Value]], Value]] = {
-            str(number): partial(_constant, number)
-            for number in range(min(0, *numbers, 0), max(numbers) + 2)
+            other: itemgetter(other)
+            for other in names
+            if other != name and types[other] == types[name]
         }
-        others |= {other: itemgetter(other) for other in names if other != name}
+        if types[name] == INT:
+            numbers = {int(values[name]) for values in held.values()}
+            met = range(min(0, *numbers, 0), max(numbers) + 2)
+            others |= {str(number): partial(_constant, number) for number in met}
         for sign, compared in _SIGNS.items():
-            for other, read in others.items():
-                yield (
-                    f".{name}{sign}{other}",
-                    [
-                        at
-                        for at, values in held.items()
-                        if type(read(values)) is int and compared(values[name], read(values))
-                    ],
-                )
+            if types[name] == INT or sign in ("=", "!="):
+                for other, read in others.items():
+                    yield f".{name}{sign}{other}", partial(_where, held, name, compared, read)
 
 
-def _constant(number: int, _values: object) -> int:
-    return number
+def _where(
+    held: Mapping[str, Mapping[str, Value]],
+    name: str,
+    compared: Callable[[Any, Any], bool],
+    read: Callable[[Mapping[str, Value]], Value],
+) -> list[str]:
+    return [at for at, values in held.items() if compared(values[name], read(values))]
+
+
+def _constant(value: Value, _values: object) -> Value:
+    return value
 
 
 _SIGNS = {
@@ -317,7 +364,8 @@ def _of_steps(composition: Composition) -> Iterator[tuple[str, OfStep]]:
                 else:
                     yield f"{subject}.{row.label}", SentTag(place, None, row.label)
                     if row.guard is not None:
-                        yield f"{subject}:{row.guard}", GuardTaken(place, row.guard)
+                        guard = written(row.guard)
+                        yield f"{subject}:{guard}", GuardTaken(place, guard)
     for sender, receiver in composition.system.links:
         name = composition.encoding.link_name((sender, receiver))
         for tag in composition.encoding.tags((sender, receiver)):

@@ -15,12 +15,13 @@ from types import MappingProxyType
 from pxp_fsm import registry
 from pxp_fsm.automata.automaton import Automaton, Kind, Transition
 from pxp_fsm.automata.channels import SYNCHRONOUS, Channel, parse_channel
+from pxp_fsm.automata.expressions import INT
 from pxp_fsm.automata.rules import Parameter, value_problem
 from pxp_fsm.automata.soundness import UNRECEIVED, check_peers
 from pxp_fsm.automata.system_files import SystemFile, in_table, is_system_file, read_system
 from pxp_fsm.automata.table_files import name_problem
 from pxp_fsm.automata.tables import format_of, load_automaton, table_called
-from pxp_fsm.automata.unfolding import as_decided, unfolded
+from pxp_fsm.automata.unfolding import stored_answers, unfolded
 from pxp_fsm.documents import located, text_of
 from pxp_fsm.errors import Fault, TableError, UsageError
 
@@ -114,7 +115,8 @@ class System:
         """The system whose members decide and count by their rules, with these parameters.
 
         The registers are in the states (`unfolding.unfolded`). Without parameters rules are not
-        looked at: whoever decides, all that can happen is more than what the rules allow.
+        looked at: whoever decides, all that can happen is more than what the rules allow. An oracle
+        whose numbers are stored has an interval: `{"right": range(10)}`.
 
         >>> import pxp_fsm as pxp
         >>> system = pxp.System.load("m=interact", "h=interact")
@@ -123,17 +125,10 @@ class System:
 
         Raises `UsageError` for a parameter that no table has, and as `unfolded` does.
         """
-        known = {
-            parameter.name for each in self.members for parameter in each.automaton.rules.parameters
-        }
-        unknown = [name for name in given if name not in known]
-        if unknown:
-            there = ", ".join(sorted(known)) or "none"
-            said = f"no table of {self.name} has a parameter {unknown[0]}; there are: {there}"
-            raise UsageError(said, "parameters")
+        self.check_given(given)
         members = (
-            replace(member, automaton=unfolded(member.automaton, _of(member.automaton, given)))
-            for member in self.members
+            replace(one, automaton=unfolded(one.automaton, settable(one.automaton, given)))
+            for one in self.members
         )
         return replace(self, members=tuple(members))
 
@@ -141,18 +136,27 @@ class System:
         """The system as a session runs it: `with_parameters`, or itself where no table counts.
 
         Guards by themselves are decided by the members, who may be asked to follow the rules.
+
+        Raises `UsageError` as `with_parameters` does, and for a table that stores what oracles say.
         """
-        counts = any(member.automaton.counts for member in self.members)
+        for one in self.members:
+            made = one.automaton.unfolding
+            for name, said in stored_answers(made.table if made else one.automaton).items():
+                raise UsageError(
+                    f"{one.automaton.name}: {name} becomes what the oracle {', '.join(said)} says; "
+                    f"tables like this are explored, and no session runs them"
+                )
+        counts = any(one.automaton.counts for one in self.members)
         return self.with_parameters(given) if counts or given else self
 
-    def as_decided(self, given: Mapping[str, object] = MappingProxyType({})) -> System:
-        """By its rules where `given`; else each table as `unfolding.as_decided` has it."""
-        if given:
-            return self.with_parameters(given)
-        members = (
-            replace(member, automaton=as_decided(member.automaton, {})) for member in self.members
-        )
-        return replace(self, members=tuple(members))
+    def check_given(self, given: Mapping[str, object]) -> None:
+        """Raise `UsageError` for a name that is no parameter of a table, and no oracle's."""
+        known = {name for each in self.members for name in _names(each.automaton)}
+        unknown = [name for name in given if name not in known]
+        if unknown:
+            there = ", ".join(sorted(known)) or "none"
+            said = f"no table of {self.name} has a parameter {unknown[0]}; there are: {there}"
+            raise UsageError(said, "parameters")
 
     def __post_init__(self) -> None:
         if not isinstance(self.members, tuple) or not all(
@@ -345,9 +349,14 @@ class System:
         return self.members[receiver].automaton.receives(state, tag, self.members[sender].name)
 
 
-def _of(automaton: Automaton, given: Mapping[str, object]) -> dict[str, object]:
-    names = {parameter.name for parameter in automaton.rules.parameters}
-    return {name: value for name, value in given.items() if name in names}
+def settable(automaton: Automaton, given: Mapping[str, object]) -> dict[str, object]:
+    """What is `given` of a table: its parameters, and intervals of numbers that are asked."""
+    return {name: given[name] for name in _names(automaton) if name in given}
+
+
+def _names(automaton: Automaton) -> list[str]:
+    numbers = (one.name for one in automaton.rules.oracles if one.type == INT)
+    return [*(one.name for one in automaton.rules.parameters), *numbers]
 
 
 _OPPOSITE = {Kind.SEND: Kind.RECEIVE, Kind.RECEIVE: Kind.SEND}

@@ -7,18 +7,22 @@ exports tables takes rules, over all channels, without knowing of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from functools import lru_cache
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from itertools import count, product
 from types import MappingProxyType
 
 from pxp_fsm.automata.automaton import Automaton, Kind, State, Transition, Unfolding
-from pxp_fsm.automata.expressions import Value, names_in
-from pxp_fsm.automata.rules import Rules, Values
-from pxp_fsm.errors import UsageError
+from pxp_fsm.automata.expressions import BOOL, ID, INT, Value, names_in
+from pxp_fsm.automata.rules import Oracle, Rules, Values
+from pxp_fsm.errors import UsageError, quoted
 
 MOST_STATES = 10_000
 """States of a table, its registers included, beyond which it is not unfolded."""
+
+MOST_ANSWERS = 10_000
+"""Answers to all that is asked at once beyond which a table that stores some is not unfolded."""
 
 GIVEN = "given"
 """The key under which a stored table has the parameters with which it is unfolded."""
@@ -27,11 +31,24 @@ _Place = tuple[str, Values]
 """A state of the table, and what the registers hold in it."""
 
 
-def unfolded(automaton: Automaton, parameters: Mapping[str, object]) -> Automaton:
+Within = Mapping[str, tuple[int, int]]
+"""The least and the largest number that a register is followed to."""
+
+
+def unfolded(
+    automaton: Automaton, parameters: Mapping[str, object], within: Within = MappingProxyType({})
+) -> Automaton:
     """`automaton` with `parameters`, its registers in the states: `WAIT[tries=1]`.
 
     A state keeps the name that it has in the table (`State.base`) and the values that hold there.
-    An event that an agent causes by itself is a row under a guard of its own.
+    An event that an agent causes by itself is a row under a guard of its own. A row that stores
+    what an oracle says is a row for each answer, under a guard with what is stored
+    (`KEEP[best=2]`): for each truth value or member; for each number of the interval that
+    `parameters` give for the oracle (a `range`); and an id is one that is known, or a new one. Ids
+    are compared for equality alone, so those of a state are called `#1`, `#2` in the order of its
+    registers, whatever they are.
+
+    From a state in which a register is not `within` its numbers no row leads on.
 
     >>> import pxp_fsm as pxp
     >>> table = unfolded(pxp.load_automaton("interact"), {"n": 2, "k": 1})
@@ -39,9 +56,33 @@ def unfolded(automaton: Automaton, parameters: Mapping[str, object]) -> Automato
     ['IDLE[j=0, last=NONE, stop=false]', 'WAIT[j=1, last=INIT, stop=false]']
 
     Raises `UsageError` for parameters that do not fit, where more than `MOST_STATES` states can be
-    reached, and where a register is given what an oracle has said: that is any value.
+    reached (`TooManyStates`), and where a register becomes a number without an interval.
     """
-    return _unfolded(automaton, automaton.rules.arguments(parameters))
+    asked = {one.name: one for one in automaton.rules.oracles if one.type == INT}
+    intervals = {name: one for name, one in parameters.items() if name in asked}
+    for name, interval in intervals.items():
+        _check_interval(asked[name], interval)
+    rest = {name: one for name, one in parameters.items() if name not in intervals}
+    held = tuple(sorted(intervals.items()))
+    return _unfolded(
+        automaton, automaton.rules.arguments(rest), held, tuple(sorted(within.items()))
+    )
+
+
+class TooManyStates(UsageError):
+    """The registers of a table take more values than are followed."""
+
+
+def _check_interval(oracle: Oracle, interval: object) -> None:
+    name, least = oracle.name, oracle.minimum
+    if not isinstance(interval, range) or interval.step != 1 or not interval:
+        raise UsageError(
+            f"the oracle {name} is asked anew each time; give the interval of what it says, as in "
+            f"{name}=0..9, not {quoted(interval)}",
+            name,
+        )
+    if least is not None and interval.start < least:
+        raise UsageError(f"the oracle {name} says at least {least}, not {interval.start}", name)
 
 
 def as_decided(automaton: Automaton, given: Mapping[str, object]) -> Automaton:
@@ -61,41 +102,43 @@ def as_decided(automaton: Automaton, given: Mapping[str, object]) -> Automaton:
 
 
 @lru_cache(maxsize=64)
-def _unfolded(automaton: Automaton, given: Values) -> Automaton:
+def _unfolded(
+    automaton: Automaton,
+    given: Values,
+    intervals: tuple[tuple[str, range], ...],
+    within: tuple[tuple[str, tuple[int, int]], ...],
+) -> Automaton:
     """The same for values that were checked: each has the type that its parameter declares."""
-    rules = automaton.rules
+    rules, table = automaton.rules, _Table(automaton, given, dict(intervals))
     start = (automaton.initial, rules.initial)
     names, rows, left = {start: _name(rules, start)}, list[Transition](), [start]
+    numbers = [one.name for one in rules.registers]
+    limits = [(numbers.index(name), low, high) for name, (low, high) in within]
+    guards = {row.label: "it happens by itself" for row in automaton.transitions if _is_own(row)}
+    guards |= automaton.guards
     for place in left:
-        for row, registers in _rows(automaton, given, place):
+        for row, guard, registers in table.rows(place):
             target = (row.target, registers)
             if target not in names:
                 names[target] = _name(rules, target)
-                left.append(target)
+                if all(low <= int(registers[at]) <= high for at, low, high in limits):
+                    left.append(target)
                 _check_size(automaton, names)
-            guard = row.label if _is_own(row) else row.guard
-            rows.append(
-                Transition(
-                    row.row,
-                    names[place],
-                    names[target],
-                    guard,
-                    row.kind,
-                    row.label,
-                    row.partner,
-                )
-            )
+            if guard is not None and row.guard is not None:
+                guards.setdefault(guard, guards.get(row.guard, ""))
+            source, new = names[place], names[target]
+            rows.append(Transition(row.row, source, new, guard, row.kind, row.label, row.partner))
     decided = dict[str, dict[str, None]]()
-    for row in rows:
-        if row.guard is not None:
-            decided.setdefault(row.source, {})[row.guard] = None
+    for one in rows:
+        if one.guard is not None:
+            decided.setdefault(one.source, {})[one.guard] = None
     about = {state.name: state.about for state in automaton.states}
-    own = {row.label: "it happens by itself" for row in automaton.transitions if _is_own(row)}
-    held = [*zip((parameter.name for parameter in rules.parameters), given, strict=True)]
-    told = ", ".join(f"{name}={_shown(value)}" for name, value in held)
+    held = [*zip((one.name for one in rules.parameters), given, strict=True)]
+    told = [f"{name}={_shown(value)}" for name, value in held]
+    told += [f"{name}={one.start}..{one.stop - 1}" for name, one in intervals]
     return replace(
         automaton,
-        name=f"{automaton.name}({told})" if told else automaton.name,
+        name=f"{automaton.name}({', '.join(told)})" if told else automaton.name,
         states=tuple(
             State(
                 name,
@@ -108,46 +151,168 @@ def _unfolded(automaton: Automaton, given: Values) -> Automaton:
         ),
         initial=names[start],
         final=frozenset(name for place, name in names.items() if place[0] in automaton.final),
-        guards=MappingProxyType({**own, **automaton.guards}),
+        guards=MappingProxyType(guards),
         transitions=tuple(rows),
         rules=Rules(),
         unfolding=Unfolding(automaton, tuple(held)),
     )
 
 
-def _rows(
-    automaton: Automaton, given: Values, place: _Place
-) -> Iterator[tuple[Transition, Values]]:
-    """The rows that may be taken in a place, each with the registers after it.
-
-    While an urgent row may be taken there is no other one, not even to receive.
-    """
-    rules, (state, registers) = automaton.rules, place
-    values = (*given, *registers)
-    rows = [row for row in automaton.leaving(state) if rules.when(row, values)]
-    guards = automaton.guards_of(state)
-    if state in rules.deciding:
-        guards = rules.possible(state, dict(zip(rules.stored, values, strict=True)))
-    urgent = [row for row in rows if row.urgent]
-    for row in urgent or rows:
-        if row.guard is None or row.guard in guards:
-            yield row, _after(automaton, row, values)
+def stored_answers(automaton: Automaton) -> Mapping[str, frozenset[str]]:
+    """The registers that become what oracles say, each with these oracles."""
+    found = dict[str, frozenset[str]]()
+    for row in automaton.transitions if automaton.rules.oracles else ():
+        for name, said in _stored_by(automaton.rules, row).items():
+            found[name] = found.get(name, frozenset()) | said
+    return found
 
 
-def _after(automaton: Automaton, row: Transition, values: Values) -> Values:
-    rules = automaton.rules
-    asked = {oracle.name for oracle in rules.oracles}
-    if row.guard is None:
-        return rules.step(row, values)
-    for name, update in rules.updates(row).items():
-        if names_in(update) & asked:
+def written(guard: str) -> str:
+    """The guard of an unfolded table as the table is written: without what it stores."""
+    return guard.partition("[")[0]
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A table with the values of its parameters, and intervals of what its oracles say."""
+
+    automaton: Automaton
+    given: Values
+    intervals: Mapping[str, range]
+
+    @cached_property
+    def _stored(self) -> dict[int, dict[str, frozenset[str]]]:
+        """By the id of each row, the registers to which it gives what oracles say."""
+        table = self.automaton
+        return {id(row): _stored_by(table.rules, row) for row in table.transitions}
+
+    @cached_property
+    def _depends(self) -> dict[str, frozenset[str]]:
+        """By the states that decide by rules, the oracles on which their guards depend."""
+        rules = self.automaton.rules
+        asked = {one.name for one in rules.oracles}
+        whens = {name: names_in(when) & asked for name, when in rules.whens.items() if when}
+        return {
+            state: frozenset(name for guard in guards for name in whens.get(guard, ()))
+            for state, guards in rules.deciding.items()
+        }
+
+    def rows(self, place: _Place) -> Iterator[tuple[Transition, str | None, Values]]:
+        """The rows that may be taken in a place, each with its guard and the registers after it.
+
+        While an urgent row may be taken there is no other one, not even to receive.
+        """
+        rules, (state, registers) = self.automaton.rules, place
+        values = (*self.given, *registers)
+        rows = [row for row in self.automaton.leaving(state) if rules.when(row, values)]
+        rows = [row for row in rows if row.urgent] or rows
+        ways = [*self._ways(state, values, rows)] if any(row.guard for row in rows) else []
+        for row in rows:
+            if row.guard is None:
+                guard = row.label if _is_own(row) else None
+                yield row, guard, self._renamed(rules.step(row, values))
+                continue
+            found = dict[tuple[str, Values], None]()
+            stored = self._stored[id(row)]
+            for answers, guards in ways:
+                if row.guard in guards:
+                    said = (answers.get(one.name, False) for one in rules.oracles)
+                    after = self._renamed(rules.step(row, (*values, *said)))
+                    found[self._guard(row.guard, stored, after), after] = None
+            yield from ((row, guard, after) for guard, after in found)
+
+    def _ways(
+        self, state: str, values: Values, rows: Sequence[Transition]
+    ) -> Iterator[tuple[Mapping[str, Value], Sequence[str]]]:
+        """All answers that matter, each with the guards that may be true then.
+
+        Those are asked for that are stored, those that are of an interval, and ids.
+        """
+        rules = self.automaton.rules
+        known = dict(zip(rules.stored, values, strict=True))
+        used = self._depends.get(state, frozenset())
+        read = {name for row in rows for said in self._stored[id(row)].values() for name in said}
+        read |= {
+            one.name
+            for one in rules.oracles
+            if one.name in used and (one.type == ID or one.name in self.intervals)
+        }
+        asked = [one for one in rules.oracles if one.name in read]
+        some = {one.name: self._said(one, known, len(asked)) for one in asked}
+        if state not in rules.deciding:
+            guards: Sequence[str] = self.automaton.guards_of(state)
+            yield from ((answers, guards) for answers in self._all(some))
+            return
+        settled = used <= some.keys()
+        for answers in self._all(some):
+            if settled:
+                said = (answers.get(one.name, False) for one in rules.oracles)
+                yield answers, (rules.decide(state, (*values, *said)),)
+            else:
+                yield answers, rules.possible(state, {**known, **answers})
+
+    def _all(self, some: Mapping[str, Sequence[Value]]) -> Iterator[dict[str, Value]]:
+        size = 1
+        for one in some.values():
+            size *= len(one)
+        if size > MOST_ANSWERS:
             raise UsageError(
-                f"{automaton.name}: {name} becomes what the oracle "
-                f"{', '.join(names_in(update) & asked)} says, which is any value; a table like "
-                f"this is not explored with parameters"
+                f"{self.automaton.name}: {', '.join(some)} have more than {MOST_ANSWERS:,} answers "
+                f"at once; give smaller intervals"
             )
-    nothing: Values = (False,) * len(asked)  # no update reads it
-    return rules.step(row, (*values, *nothing))
+        return (dict(zip(some, answers, strict=True)) for answers in product(*some.values()))
+
+    def _said(self, oracle: Oracle, known: Mapping[str, Value], asked: int) -> Sequence[Value]:
+        """What an oracle may say; of ids, those that are known, and as many new ones as asked."""
+        if oracle.type == BOOL:
+            return (False, True)
+        if oracle.type.members:
+            return sorted(oracle.type.members)
+        if oracle.type == ID:
+            types = self.automaton.rules.types
+            ids = ["", *(str(known[name]) for name in known if types[name] == ID)]
+            return [*dict.fromkeys([*ids, *(f"new {number}" for number in range(asked))])]
+        if oracle.name not in self.intervals:
+            stored = stored_answers(self.automaton).items()
+            register = next(name for name, said in stored if oracle.name in said)
+            raise UsageError(
+                f"{self.automaton.name}: {register} becomes what the oracle {oracle.name} says, "
+                f"which is any number; give an interval, as in {oracle.name}=0..9"
+            )
+        return self.intervals[oracle.name]
+
+    def _renamed(self, registers: Values) -> Values:
+        """The registers, their ids called after their order: nothing but that tells them apart."""
+        types = [one.type for one in self.automaton.rules.registers]
+        if ID not in types:
+            return registers
+        declared = zip(self.automaton.rules.parameters, self.given, strict=True)
+        called: dict[Value, Value] = {"": ""}
+        called |= {value: value for one, value in declared if one.type == ID}
+        fresh = (name for number in count(1) if (name := f"#{number}") not in called.values())
+        found = list[Value]()
+        for type_, value in zip(types, registers, strict=True):
+            if type_ == ID and value not in called:
+                called[value] = next(fresh)
+            found.append(called[value] if type_ == ID else value)
+        return tuple(found)
+
+    def _guard(self, guard: str, stored: Collection[str], after: Values) -> str:
+        """The guard with what is stored; with all ids, which may be called otherwise after it."""
+        registers = zip(self.automaton.rules.registers, after, strict=True)
+        told = [
+            f"{one.name}={_shown(value)}"
+            for one, value in registers
+            if stored and (one.name in stored or one.type == ID)
+        ]
+        return f"{guard}[{', '.join(told)}]" if told else guard
+
+
+def _stored_by(rules: Rules, row: Transition) -> dict[str, frozenset[str]]:
+    """The registers to which a row gives what oracles say, each with these oracles."""
+    asked = {one.name for one in rules.oracles} if row.guard is not None else set[str]()
+    said = {name: names_in(update) & asked for name, update in rules.updates(row).items()}
+    return {name: some for name, some in said.items() if some}
 
 
 def _is_own(row: Transition) -> bool:
@@ -169,7 +334,7 @@ def _shown(value: Value) -> str:
 
 def _check_size(automaton: Automaton, names: Mapping[_Place, str]) -> None:
     if len(names) > MOST_STATES:
-        raise UsageError(
+        raise TooManyStates(
             f"{automaton.name}: its registers take more than {MOST_STATES:,} states; let a when or "
             f"an urgent event bound what they count"
         )

@@ -35,7 +35,9 @@ def tables(request: options.CheckTables) -> int:
     if not request.as_json:
         for path in written:
             click.echo(printable(f"Certificate: {path}"))
-    for raised in {result.verdict.reason: result.verdict.error for result in found}.values():
+        for note in checked.notes:
+            click.echo(printable(f"Note: {note}"))
+    for raised in {one.verdict.reason: one.verdict.error for one in found}.values():
         if raised is not None:
             for line in "".join(traceback.format_exception(raised)).splitlines():
                 click.echo(printable(line), err=True)
