@@ -15,7 +15,8 @@ def parameters_option() -> Any:
     """With which parameters rules decide."""
     return option(
         "Let the rules of the tables decide and count, with these parameters (n=4,k=2), before "
-        "those of a system file; without them, whoever decides; repeatable.",
+        "those of a system file, and intervals of the numbers that oracles say (right=0..9); "
+        "without them, whoever decides; repeatable.",
         (),
         name="with",
         metavar="NAME=VALUE",

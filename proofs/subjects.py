@@ -215,7 +215,7 @@ def _given(request: Request) -> dict[str, object]:
 
 
 def parameters_in(texts: Iterable[str]) -> dict[str, object]:
-    """The parameters that texts like "n=4,k=2" give: numbers, true or false, and names.
+    """The parameters that texts like "n=4,k=2" give: numbers, true or false, names, intervals (0..9).
 
     Raises `UsageError` for a text that gives none.
     """
@@ -225,8 +225,11 @@ def parameters_in(texts: Iterable[str]) -> dict[str, object]:
         if not name or not equals or not value:
             said = f"{quoted(text)} is no parameter; write NAME=VALUE, as in n=4,k=2"
             raise UsageError(said, "parameters")
-        number = re.fullmatch(r"-?[0-9]{1,18}", value)
-        found[name] = int(value) if number else {"true": True, "false": False}.get(value, value)
+        number = re.fullmatch(r"(-?[0-9]{1,18})(?:\.\.(-?[0-9]{1,18}))?", value)
+        if number and number[2]:
+            found[name] = range(int(number[1]), int(number[2]) + 1)
+        else:
+            found[name] = int(value) if number else {"true": True, "false": False}.get(value, value)
     return found
 
 

@@ -189,8 +189,10 @@ class System:
     @property
     def decides(self) -> str:
         """Who decides, in the words of results: rules where tables are unfolded, or anybody."""
-        unfolded_ones = any(member.automaton.unfolding for member in self.members)
-        return "by rules" if unfolded_ones else "free guards"
+        if not any(one.automaton.unfolding for one in self.members):
+            return "free guards"
+        free = any(one.automaton.counts for one in self.members if not one.automaton.unfolding)
+        return "by rules, free guards" if free else "by rules"
 
     @property
     def name(self) -> str:

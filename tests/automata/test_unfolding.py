@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 import pxp_fsm as pxp
 from proofs.core.results import Status
+from proofs.systems import intervals
 from proofs.systems.product import Composition
 from proofs.systems.reachability import reach
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.expressions import Value
+from pxp_fsm.automata.serialization import to_toml
 from pxp_fsm.automata.system import System
 from pxp_fsm.automata.tables import parse_automaton
 from pxp_fsm.automata.unfolding import unfolded
@@ -194,27 +198,188 @@ def test_what_counts_without_end_is_not_unfolded() -> None:
         unfolded(endless, {"most": 1})
 
 
-def test_what_an_oracle_says_is_not_unfolded_into_states() -> None:
-    gate = pxp.build_automaton(
+def gate(**more: Any) -> Automaton:
+    rows = [
+        {"from": "READY", "to": "WEIGH", "event": "LESSON"},
+        {"from": "WEIGH", "to": "READY", "guard": "KEEP", "event": "KEPT", "do": {"best": "new"}},
+        {"from": "WEIGH", "to": "READY", "guard": "DROP", "event": "DROPPED"},
+    ]
+    return pxp.build_automaton(
         "gate",
-        [
-            {"from": "READY", "to": "WEIGH", "event": "LESSON"},
-            {
-                "from": "WEIGH",
-                "to": "READY",
-                "guard": "KEEP",
-                "event": "KEPT",
-                "do": {"best": "new"},
-            },
-            {"from": "WEIGH", "to": "READY", "guard": "DROP", "event": "DROPPED"},
-        ],
+        rows,
         final=["READY"],
         guards={"KEEP": {"when": "new > best"}, "DROP": {"when": "else"}},
         registers={"best": {"init": 0, "min": 0}},
-        oracles={"new": {"type": "int", "min": 0}},
+        oracles={"new": {"type": "int", "min": 0}, **more},
     )
-    with pytest.raises(UsageError, match="best becomes what the oracle new says"):
-        unfolded(gate, {})
+
+
+def test_a_number_that_is_stored_takes_an_interval() -> None:
+    with pytest.raises(UsageError, match="best becomes what the oracle new says, which is any num"):
+        unfolded(gate(), {})
+    table = unfolded(gate(), {"new": range(3)})
+    assert [(t.source, t.guard, t.target) for t in table.transitions if t.guard] == [
+        ("WEIGH[best=0]", "KEEP[best=1]", "READY[best=1]"),
+        ("WEIGH[best=0]", "KEEP[best=2]", "READY[best=2]"),
+        ("WEIGH[best=0]", "DROP", "READY[best=0]"),
+        ("WEIGH[best=1]", "KEEP[best=2]", "READY[best=2]"),
+        ("WEIGH[best=1]", "DROP", "READY[best=1]"),
+        ("WEIGH[best=2]", "DROP", "READY[best=2]"),
+    ]
+    for wrong, why in (
+        (range(-1, 3), "says at least 0, not -1"),
+        (range(3, 3), "give the interval"),
+        (range(0, 9, 2), "give the interval"),
+        (3, "give the interval"),
+    ):
+        with pytest.raises(UsageError, match=why):
+            unfolded(gate(), {"new": wrong})
+    with pytest.raises(UsageError, match="more than 10,000 answers at once"):
+        unfolded(gate(), {"new": range(10_001)})
+
+
+def test_an_interval_is_given_on_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("gate.toml").write_text(to_toml(gate()), "utf-8")
+    arguments = ["check", "a=gate.toml", "b=gate.toml", "--with", "new=0..3"]
+    for formula, code in (
+        ("G a.best<=3", 0),
+        ("G a.best<=2", 1),
+        ("G (event.KEPT -> !(a.best=0 & b.best=0))", 0),
+    ):
+        done = CliRunner().invoke(commands, [*arguments, "--formula", formula])
+        assert done.exit_code == code, done.output
+        assert "by rules, sync" in done.output
+    done = CliRunner().invoke(commands, ["check", "gate.toml", "--property", "no-deadlock"])
+    assert "Note: rules left out: gate: best becomes what the oracle new says" in done.output
+    refused = CliRunner().invoke(commands, [*arguments[:-1], "new=3"])
+    assert refused.exit_code == 2
+    assert "give the interval of what it says, as in new=0..9, not 3" in refused.output
+
+
+FILES = {
+    "registers": {"old": {"type": "id"}, "now": {"type": "id"}},
+    "oracles": {"file": {"type": "id"}, "other": {"type": "id"}},
+    "guards": {
+        "SAME": {"when": "file == now"},
+        "BACK": {"when": "file != now and file == old and old != now"},
+        "MOVED": {"when": "else"},
+    },
+}
+
+
+def files() -> Automaton:
+    return pxp.build_automaton(
+        "files",
+        [
+            {"from": "IDLE", "to": "IDLE", "guard": "SAME", "event": "KEPT"},
+            {"from": "IDLE", "to": "IDLE", "guard": "BACK", "event": "UNDONE",
+             "do": {"now": "old", "old": "other"}},
+            {"from": "IDLE", "to": "IDLE", "guard": "MOVED", "event": "SAVED",
+             "do": {"old": "now", "now": "file"}},
+        ],
+        final=["IDLE"],
+        **FILES,
+    )  # fmt: skip
+
+
+def test_ids_are_told_apart_by_equality_alone() -> None:
+    """As many texts as registers and answers are all that can be told apart."""
+    table = unfolded(files(), {})
+    found = {(t.source, t.guard, t.label, t.target) for t in table.transitions}
+    rules, rows = files().rules, {row.guard: row for row in files().transitions}
+    start = ("", "")
+    expected, left = set[tuple[str, ...]](), [start]
+    for old, now in left:
+        for file, other in product(("", "a", "b", "c", "d"), repeat=2):
+            guard = rules.decide("IDLE", (old, now, file, other))
+            after = rules.step(rows[guard], (old, now, file, other))
+            source, target = _told((old, now)), _told(after)
+            stored = f"[{target}]" if guard != "SAME" else ""
+            step = f"IDLE[{source}]", f"{guard}{stored}", rows[guard].label, f"IDLE[{target}]"
+            if step not in expected:
+                expected.add(step)
+            if after not in left:
+                left.append(after)
+    assert found == expected
+    assert len(table.states) == 5  # none, either or both stored, alike or not
+    keys = [(t.source, t.guard) for t in table.transitions]
+    assert len({*keys}) == len(keys)  # a machine knows where each leads
+
+
+def _told(ids: tuple[Value, ...]) -> str:
+    called = {"": ""}
+    for one in ids:
+        called.setdefault(str(one), f"#{len(called)}")
+    return f"old={called[str(ids[0])]}, now={called[str(ids[1])]}"
+
+
+def test_formulas_compare_ids() -> None:
+    system = System.load(files(), files()).with_parameters({})
+    asked = "G (event.UNDONE -> 1.old!=now)", "EF (1.old!=now & 2.old=now)", "G 1.old=now"
+    found = pxp.check(system, *asked)
+    assert [str(one.status) for one in found] == ["FAILS", "HOLDS", "FAILS"]
+    with pytest.raises(UsageError, match=r"1\.old<now"):
+        len(pxp.check(system, "G 1.old<now"))
+
+
+def test_what_stores_answers_is_explored_and_not_run() -> None:
+    for system in (
+        System.load(gate(), gate()),
+        System.load(gate(), gate()).with_parameters({"new": range(3)}),
+    ):
+        with pytest.raises(UsageError, match="are explored, and no session runs them"):
+            system.by_rules()
+
+
+SEEN = (
+    SERVER.replace('receive = "REQUEST" }', 'receive = "REQUEST", do = { seen = "seen + 1" } }')
+    + "[registers]\nseen = { init = 0, min = 0 }\n"
+)
+
+
+def fixed(table: str) -> Automaton:
+    """The client with a number in place of its parameter."""
+    table = table.replace("[parameters]\nmost = { min = 0 }\n", "")
+    return parse_automaton(table.replace('most"', '2"'))
+
+
+@pytest.mark.parametrize("channel", ["sync", "fifo:1", "lossy:2"])
+def test_what_only_the_peer_bounds_is_found_by_exploring(channel: str) -> None:
+    client, server = fixed(RETRY), parse_automaton(SEEN)
+    with pytest.raises(UsageError, match="more than 10,000 states"):
+        unfolded(server, {})
+    found = pxp.check(
+        System.load(client, server, channel=channel),
+        *("no-dead-row", "G server.seen<=3", "G server.seen<=2"),
+    )
+    assert [str(one.status) for one in found] == ["HOLDS", "HOLDS", "FAILS"]
+    assert found[0].assumptions == f"by rules, {channel}"
+    assert found.notes == ()
+
+
+def test_what_a_channel_lets_come_twice_is_bounded_by_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(intervals, "WIDEST", 20)
+    system = System.load(fixed(RETRY), parse_automaton(SEEN), channel="duplicating:1")
+    found = pxp.check(system, "no-dead-row")
+    assert found[0].assumptions == "by rules, free guards, duplicating:1"
+    assert "server: seen goes beyond 20" in found.notes[-1]
+
+
+def test_what_nothing_bounds_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intervals, "WIDEST", 20)
+    client, server = parse_automaton(CLIENT), parse_automaton(SEEN)
+    found = pxp.check(System.load(client, server), "no-dead-row")
+    assert found[0].assumptions == "free guards, sync"
+    assert found.notes == (
+        "rules left out: client: most has no value",
+        "rules left out: server: seen goes beyond 20, and nothing bounds it; let a when or an "
+        "urgent event bound what it counts",
+    )
 
 
 def test_two_tables_declare_a_parameter_alike() -> None:

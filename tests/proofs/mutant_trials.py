@@ -152,7 +152,7 @@ class Trials:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed and not self.failed:
-            self.failed = report.nodeid
+            self.failed = f"{report.nodeid}: {report.longreprtext[-2000:]}"
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         self.judges = [
