@@ -31,7 +31,7 @@ from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any, NamedTuple
 
 import pytest
@@ -91,8 +91,38 @@ TESTS: Mapping[str, tuple[str, ...]] = {
         f"tests/proofs/test_{name}.py"
         for name in (
             *("compiled", "compiled_systems", "compiled_formulas", "webassembly", "limits"),
-            *("stopped_checks", "verdicts"),
+            *("stopped_checks", "verdicts", "trace_exports"),
         )
+    ),
+    "rules": tuple(
+        f"tests/proofs/test_{name}.py"
+        for name in (
+            *("rules", "rule_certificates", "conditions", "stuck_sessions", "forgeries"),
+            *("recheck", "system_certificates", "system_forgeries", "amalgamation"),
+        )
+    ),
+    "claims": tuple(
+        f"tests/proofs/test_{name}.py"
+        for name in (
+            *("claims", "certificates", "theorems", "verdicts", "system_certificates"),
+            *("system_forgeries", "check"),
+        )
+    ),
+    "refinement": (
+        *("tests/proofs/test_refinement.py", "tests/proofs/test_known_parameters.py"),
+        "tests/proofs/test_languages.py",
+        "tests/proofs/test_published_code.py",
+    ),
+    "requests": (
+        *(
+            f"tests/proofs/test_{name}.py"
+            for name in ("check", "known_parameters", "monitor", "system_monitors", "audit")
+        ),
+        *(
+            f"tests/proofs/test_{name}.py"
+            for name in ("audit_judges", "options", "trace_exports", "endless_systems", "verdicts")
+        ),
+        "tests/automata/test_unfolding.py",
     ),
 }
 """The tests that may notice a change, by the part of the code."""
@@ -113,10 +143,10 @@ PATIENCE = 30
 
 
 class Judge(NamedTuple):
-    """A comparison or a test: its name, and what returns whether it fails."""
+    """A comparison or a test: its name, and what returns why it fails, or ""."""
 
     name: str
-    fails: Callable[[], bool]
+    fails: Callable[[], str]
 
 
 class Cost(NamedTuple):
@@ -167,21 +197,22 @@ class Trials:
             self._try_all(costs)
         return True
 
-    def _fails(self, item: pytest.Item) -> bool:
+    def _fails(self, item: pytest.Item) -> str:
         self.failed = ""
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
-        return bool(self.failed)
+        return self.failed
 
     def _costs(self) -> dict[str, Cost]:
         """What each judge takes; `failed` names one that fails where nothing is changed."""
-        child = _Child(lambda: json.dumps(list(_measured(self.judges))))
+        modules = {mutant.module for mutant in self.mutants}
+        child = _Child(lambda: json.dumps(list(_measured(self.judges, modules))))
         answer = child.answer(wait=True)
         try:
             found = json.loads(answer)
         except ValueError:
             self.failed = f"the measurement of the tests: {answer}"
             return {}
-        self.failed = next((name for name, fails, _, _ in found if fails), "")
+        self.failed = next((why for _, why, _, _ in found if why), "")
         return {
             name: Cost(seconds, {file: frozenset(lines) for file, lines in ran.items()})
             for name, _, seconds, ran in found
@@ -249,13 +280,13 @@ def comparisons() -> Iterator[Judge]:
         yield Judge(f"sessions {of} {under}", partial(_sessions_differ, of, under))
 
 
-def _machine_differs(name: str) -> bool:
-    return bool(compare_machine(builtin(name)).differences)
+def _machine_differs(name: str) -> str:
+    return "; ".join(map(str, compare_machine(builtin(name)).differences))
 
 
-def _sessions_differ(of: Rules, under: str) -> bool:
+def _sessions_differ(of: Rules, under: str) -> str:
     model = SessionModel(of, Theory(assumptions_of(under)), observes=of.n is not None)
-    return bool(compare(model).difference)
+    return str(compare(model).difference or "")
 
 
 def runs(cost: Cost, mutant: Mutant) -> bool:
@@ -263,18 +294,16 @@ def runs(cost: Cost, mutant: Mutant) -> bool:
     return not cost.lines.get(mutant.file, frozenset()).isdisjoint(mutant.lines)
 
 
-def _measured(judges: Iterable[Judge]) -> Iterator[tuple[str, bool, float, dict[str, list[int]]]]:
-    files = {
-        str(module.__file__): f"{module.__name__.replace('.', '/')}.py"
-        for modules in MODULES.values()
-        for module in modules
-    }
+def _measured(
+    judges: Iterable[Judge], modules: Iterable[ModuleType]
+) -> Iterator[tuple[str, str, float, dict[str, list[int]]]]:
+    files = {str(module.__file__): f"{module.__name__.replace('.', '/')}.py" for module in modules}
     for judge in judges:
         with lines_run(files) as ran:
             started = time.process_time()
-            fails = judge.fails()
+            why = judge.fails()
             seconds = time.process_time() - started
-        yield judge.name, fails, seconds, {file: sorted(ran[file]) for file in ran if ran[file]}
+        yield judge.name, why, seconds, {file: sorted(ran[file]) for file in ran if ran[file]}
 
 
 @contextmanager

@@ -3,9 +3,10 @@
 `python -m tests.proofs.mutation_page [NUMBER]` tries NUMBER of them (all, without it) in a random
 order that is always the same, leaves out what was noticed before, and writes the page. What was
 found is in `.mutants.jsonl`, a line a mutant; a function that has changed since is tried again, and
-so is a mutant that nothing noticed. With `--module NAME` it tries those of one module; the page
-keeps the row of a module of which the log says less. With `--sample` it tries those of modules that
-are finished afresh, and only prints them.
+so is a mutant that nothing noticed. With `--module NAME` it tries those of one module or one room;
+the page keeps the row of a module of which the log says less. With `--every N` it tries every Nth
+change of each module, always the same ones. With `--sample` it tries those of modules that are
+finished afresh, and only prints them.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
+from types import ModuleType
 
 from pxp_fsm.protocol import rules
 from tests.proofs.mutant_trials import NOTHING, UNREACHED, try_all
 from tests.proofs.source_changes import functions
-from tests.proofs.source_mutants import OPERATORS, Mutant, mutants
+from tests.proofs.source_mutants import MODULES, OPERATORS, Mutant, mutants
 
 ROOT = Path(__file__).parents[2]
 FOUND = ROOT / ".mutants.jsonl"
@@ -43,9 +45,10 @@ KINDS = ("machine", "sessions", "test", "error", "no end", "equivalent", "surviv
 """The columns of the page."""
 
 
-def shuffled() -> list[Mutant]:
-    """Every mutant, in a random order in which each keeps its place whatever else changes."""
-    return sorted(mutants(), key=lambda mutant: hashlib.sha256(str(mutant).encode()).digest())
+def shuffled(*modules: ModuleType, every: int = 1) -> list[Mutant]:
+    """The mutants, in a random order in which each keeps its place whatever else changes."""
+    found = mutants(*modules, every=every)
+    return sorted(found, key=lambda mutant: hashlib.sha256(str(mutant).encode()).digest())
 
 
 def unchanged() -> Mutant:
@@ -78,13 +81,15 @@ def known() -> dict[str, str]:
 
 
 def finished(text: str) -> dict[str, dict[str, int]]:
-    """The rows of a page, by their module: of the modules of which no mutant survives."""
+    """The rows of a page, by their module: of the modules of which every mutant was tried, and none
+    survives."""
     found = {}
-    for file, numbers in re.findall(r"^\| `(\S+)` \| \d+ \| (.*) \|$", text, re.MULTILINE):
+    rows = re.findall(r"^\| `(\S+)` \| (\d+) \| (\d+) \| (.*) \|$", text, re.MULTILINE)
+    for file, size, tried, numbers in rows:
         row = {
             one: int(number or 0) for one, number in zip(KINDS, numbers.split(" | "), strict=True)
         }
-        if not row["survives"]:
+        if size == tried and not row["survives"]:
             found[file] = row
     return found
 
@@ -111,7 +116,11 @@ def page(found: Iterable[tuple[Mutant, str]], every: Collection[Mutant], before:
     for (_, one), number in list(counts.items()):
         counts["all", one] += number
     total, done = len(every), counts.total() // 2
-    rest = "" if done == total else " Those that are left: `make mutants` goes on."
+    rest = (
+        ""
+        if done == total
+        else " Of a module with less tried, every so many-th was. `make mutants` goes on."
+    )
     lines = [
         "# Mutants",
         "",
@@ -126,10 +135,10 @@ def page(found: Iterable[tuple[Mutant, str]], every: Collection[Mutant], before:
         "*error* is one after which a comparison cannot go on; *no end* is one that runs until it",
         "is stopped. Changes of tables and of their rules: [proofs](proofs.md).",
         "",
-        f"| module | tried | {' | '.join(KINDS)} |",
-        f"|---|--:|{'--:|' * len(KINDS)}",
-        *(_row(f"`{file}`", file, counts) for file in files),
-        _row("all", "all", counts),
+        f"| module | changes | tried | {' | '.join(KINDS)} |",
+        f"|---|--:|--:|{'--:|' * len(KINDS)}",
+        *(_row(f"`{file}`", file, sizes[file], counts) for file in files),
+        _row("all", "all", sum(sizes[file] for file in files), counts),
         "",
         "## Equivalent",
         "",
@@ -147,10 +156,10 @@ def page(found: Iterable[tuple[Mutant, str]], every: Collection[Mutant], before:
     return "\n".join(lines) + "\n"
 
 
-def _row(title: str, place: str, counts: Mapping[tuple[str, str], int]) -> str:
+def _row(title: str, place: str, size: int, counts: Mapping[tuple[str, str], int]) -> str:
     numbers = [counts[place, one] for one in KINDS]
     shown = (str(number or "") for number in numbers)
-    return f"| {title} | {sum(numbers)} | {' | '.join(shown)} |"
+    return f"| {title} | {size} | {sum(numbers)} | {' | '.join(shown)} |"
 
 
 def _code(text: str) -> str:
@@ -163,10 +172,17 @@ def main(arguments: list[str]) -> None:
     """Try some mutants, or all; write the page."""
     parser = argparse.ArgumentParser(prog="tests.proofs.mutation_page")
     parser.add_argument("number", nargs="?", type=int, help="of the mutants in their order; all")
-    parser.add_argument("--module", metavar="NAME", help="only of this one: pxp_fsm.sessions.live")
+    parser.add_argument("--module", metavar="NAME", help="only of this: proofs.systems, proofs")
+    parser.add_argument("--every", type=int, metavar="N", help="every Nth change of each module")
     parser.add_argument("--sample", action="store_true", help="afresh, and without a page")
     given = parser.parse_args(arguments)
-    every, done = shuffled(), {} if given.sample else known()
+    chosen = [
+        module
+        for modules in MODULES.values()
+        for module in modules
+        if f"{module.__name__}.".startswith(f"{given.module or ''}.".lstrip("."))
+    ]
+    done = {} if given.sample else known()
 
     def note(mutant: Mutant, by: str) -> None:
         done[mutant.key] = by
@@ -176,7 +192,7 @@ def main(arguments: list[str]) -> None:
                 file.write(json.dumps(line, ensure_ascii=False) + "\n")
         print(f"{kind(mutant, by)} | {mutant} | {by}", file=sys.__stdout__, flush=True)
 
-    wanted = [one for one in every if given.module in (None, one.module.__name__)]
+    wanted = shuffled(*chosen, every=given.every or 1)
     if given.sample:
         done_with = finished(PAGE.read_text("utf-8"))
         wanted = [one for one in wanted if one.file in done_with]
@@ -189,6 +205,7 @@ def main(arguments: list[str]) -> None:
     if tried:
         try_all(tried, note, jobs=os.cpu_count() or 1)
     if not given.sample:
+        every = shuffled()
         found = [(mutant, done[mutant.key]) for mutant in every if mutant.key in done]
         PAGE.write_text(page(found, every, PAGE.read_text("utf-8")), "utf-8")
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
-from itertools import chain, pairwise
+from itertools import chain, count, pairwise
 from types import CodeType, ModuleType
 
 from pxp_fsm.automata import actions, automaton, channels, soundness, system, tables
@@ -57,6 +57,7 @@ MODULES: Mapping[str, tuple[ModuleType, ...]] = {
     "systems": _rooms(
         *("systems.checking", "systems.coloring", "systems.compatibility", "systems.encoding"),
         *("systems.fairness", "systems.folding", "systems.partial_order", "systems.paths"),
+        *("systems.intervals", "systems.options"),
         *("systems.product", "systems.propositions", "systems.reachability"),
         *("systems.receptions", "systems.replay", "systems.results", "systems.standard_checks"),
         *("systems.symmetry", "systems.tables"),
@@ -71,7 +72,23 @@ MODULES: Mapping[str, tuple[ModuleType, ...]] = {
         *("sessions.relational", "sessions.replay", "sessions.running"),
     ),
     "core": _rooms(
-        *("core.explore", "core.graphs", "core.limits", "core.properties"), "core.table_search"
+        *("core.explore", "core.graphs", "core.kernels", "core.limits", "core.properties"),
+        *("core.results", "core.table_search", "core.webassembly"),
+    ),
+    "rules": _rooms("recheck", "rules.certificates", "rules.conditions", "rules.prover"),
+    "claims": _rooms(
+        *("claims.catalogue", "claims.certificates", "claims.checking", "claims.predicates"),
+        *("claims.system_certificates", "claims.theorems"),
+    ),
+    "refinement": _rooms(
+        *("compare", "refinement.behaviour", "refinement.formulas", "refinement.partition"),
+        *("refinement.relations", "refinement.saturation", "refinement.simulation"),
+        *("refinement.traces", "languages.language", "languages.protocols"),
+        "languages.published_code",
+    ),
+    "requests": _rooms(
+        *("audit.findings", "audit.sessions", "audit.systems", "check", "export.commands"),
+        *("export.traces", "monitor", "requests", "subjects"),
     ),
 }
 """All modules between the table and the message, and the rooms of the checker."""
@@ -149,22 +166,34 @@ class Mutant:
 
 
 @cache
-def mutants(*modules: ModuleType) -> tuple[Mutant, ...]:
-    """Every change of every function of `modules`, or of all, each once."""
+def mutants(*modules: ModuleType, every: int = 1) -> tuple[Mutant, ...]:
+    """Every change of every function of `modules`, or of all, each once.
+
+    With `every` only each change with a number that it divides is looked at, module by module.
+    """
     return tuple(
         mutant
         for module in modules or chain.from_iterable(MODULES.values())
-        for name, function in functions_of(module)
-        for mutant in _of(module, name, function)
+        for mutant in _all_of(module, every)
     )
 
 
-def _of(module: ModuleType, name: str, function: Function) -> Iterator[Mutant]:
+def _all_of(module: ModuleType, every: int) -> Iterator[Mutant]:
+    number = count()
+    for name, function in functions_of(module):
+        yield from _of(module, name, function, lambda: next(number) % every == 0)
+
+
+def _of(
+    module: ModuleType, name: str, function: Function, wanted: Callable[[], bool]
+) -> Iterator[Mutant]:
     said, original = _only_said(function), ast.unparse(function)
     body = range(function.body[0].lineno, (function.end_lineno or 0) + 1)
     seen = {_compiled(function)}
     for node, put, lines in list(_places(function, body)):
         for new in () if id(node) in said else _changes(node, function):
+            if not wanted():
+                continue
             put(new)
             source = ast.unparse(function)
             try:
