@@ -39,7 +39,7 @@ $(READY_DEV): pyproject.toml | $(BIN)/python
 	@touch $(READY) $@
 
 $(READY_DEEP): $(READY_DEV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,inspect,site,storm]' 'a2a-sdk[http-server]==1.3.0'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,inspect,site,storm]' 'a2a-sdk[http-server]==1.3.0' 'cvc5>=1.2'
 	@touch $@
 
 run: $(READY)
