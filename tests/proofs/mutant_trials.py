@@ -205,7 +205,9 @@ class Trials:
     def _costs(self) -> dict[str, Cost]:
         """What each judge takes; `failed` names one that fails where nothing is changed."""
         modules = {mutant.module for mutant in self.mutants}
-        child = _Child(lambda: json.dumps(list(_measured(self.judges, modules))))
+        # All tests run in one process here, and what one has compiled keeps its memory reserved.
+        measured = partial(_measured, self.judges, modules)
+        child = _Child(lambda: json.dumps(list(measured())), resource.RLIM_INFINITY)
         answer = child.answer(wait=True)
         try:
             found = json.loads(answer)
@@ -393,20 +395,20 @@ def _is_ours(what: Any) -> bool:
 class _Child:
     """A process that answers one question with a text, in a folder of its own."""
 
-    def __init__(self, ask: Callable[[], str]) -> None:
+    def __init__(self, ask: Callable[[], str], memory: int = MEMORY) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="mutant-"))
         self._pid = os.fork()
         if not self._pid:
-            self._run(ask)
+            self._run(ask, memory)
 
-    def _run(self, ask: Callable[[], str]) -> None:
+    def _run(self, ask: Callable[[], str], memory: int) -> None:
         os.setsid()
         nowhere = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(nowhere, stream)
         for number in (signal.SIGPROF, signal.SIGALRM):
             signal.signal(number, signal.SIG_DFL)
-        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
         os.environ["PYTEST_DEBUG_TEMPROOT"] = str(self._folder)
         try:
             found = ask()
