@@ -215,7 +215,7 @@ def _given(request: Request) -> dict[str, object]:
 
 
 def parameters_in(texts: Iterable[str]) -> dict[str, object]:
-    """The parameters that texts like "n=4,k=2" give: numbers, true or false, names, intervals (0..9).
+    """The parameters that texts like "n=4,k=2" give: numbers, true or false, names, and intervals.
 
     Raises `UsageError` for a text that gives none.
     """

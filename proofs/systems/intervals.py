@@ -52,7 +52,8 @@ def by_rules(system: System, given: Mapping[str, object], *, bounded: bool = Tru
     growing = dict[int, TooManyStates]()
     for place, member in enumerate(members):
         table = member.automaton
-        missing = [one.name for one in table.rules.parameters if one.name not in given]
+        needed = [parameter.name for parameter in table.rules.parameters]
+        missing = [name for name in needed if name not in given]
         if missing and not given:
             left_out[f"{table.name}: {', '.join(missing)} has no value"] = None
         elif given or table.counts:
@@ -132,5 +133,5 @@ def _outside(
 
 def _first(table: Automaton) -> Intervals:
     """The intervals that are tried first: what the registers hold at first, and one more."""
-    numbers = [one for one in table.rules.registers if one.type == INT]
-    return {one.name: (int(one.initial), int(one.initial) + 1) for one in numbers}
+    numbers = [register for register in table.rules.registers if register.type == INT]
+    return {counted.name: (int(counted.initial), int(counted.initial) + 1) for counted in numbers}

@@ -58,11 +58,11 @@ def unfolded(
     Raises `UsageError` for parameters that do not fit, where more than `MOST_STATES` states can be
     reached (`TooManyStates`), and where a register becomes a number without an interval.
     """
-    asked = {one.name: one for one in automaton.rules.oracles if one.type == INT}
-    intervals = {name: one for name, one in parameters.items() if name in asked}
+    asked = {oracle.name: oracle for oracle in automaton.rules.oracles if oracle.type == INT}
+    intervals = {name: value for name, value in parameters.items() if name in asked}
     for name, interval in intervals.items():
         _check_interval(asked[name], interval)
-    rest = {name: one for name, one in parameters.items() if name not in intervals}
+    rest = {name: value for name, value in parameters.items() if name not in intervals}
     held = tuple(sorted(intervals.items()))
     return _unfolded(
         automaton, automaton.rules.arguments(rest), held, tuple(sorted(within.items()))
@@ -112,8 +112,8 @@ def _unfolded(
     rules, table = automaton.rules, _Table(automaton, given, dict(intervals))
     start = (automaton.initial, rules.initial)
     names, rows, left = {start: _name(rules, start)}, list[Transition](), [start]
-    numbers = [one.name for one in rules.registers]
-    limits = [(numbers.index(name), low, high) for name, (low, high) in within]
+    places = [register.name for register in rules.registers]
+    limits = [(places.index(name), low, high) for name, (low, high) in within]
     guards = {row.label: "it happens by itself" for row in automaton.transitions if _is_own(row)}
     guards |= automaton.guards
     for place in left:
@@ -129,13 +129,13 @@ def _unfolded(
             source, new = names[place], names[target]
             rows.append(Transition(row.row, source, new, guard, row.kind, row.label, row.partner))
     decided = dict[str, dict[str, None]]()
-    for one in rows:
-        if one.guard is not None:
-            decided.setdefault(one.source, {})[one.guard] = None
+    for row in rows:
+        if row.guard is not None:
+            decided.setdefault(row.source, {})[row.guard] = None
     about = {state.name: state.about for state in automaton.states}
-    held = [*zip((one.name for one in rules.parameters), given, strict=True)]
+    held = [*zip((parameter.name for parameter in rules.parameters), given, strict=True)]
     told = [f"{name}={_shown(value)}" for name, value in held]
-    told += [f"{name}={one.start}..{one.stop - 1}" for name, one in intervals]
+    told += [f"{name}={said.start}..{said.stop - 1}" for name, said in intervals]
     return replace(
         automaton,
         name=f"{automaton.name}({', '.join(told)})" if told else automaton.name,
@@ -190,7 +190,7 @@ class _Table:
     def _depends(self) -> dict[str, frozenset[str]]:
         """By the states that decide by rules, the oracles on which their guards depend."""
         rules = self.automaton.rules
-        asked = {one.name for one in rules.oracles}
+        asked = {oracle.name for oracle in rules.oracles}
         whens = {name: names_in(when) & asked for name, when in rules.whens.items() if when}
         return {
             state: frozenset(name for guard in guards for name in whens.get(guard, ()))
@@ -216,7 +216,7 @@ class _Table:
             stored = self._stored[id(row)]
             for answers, guards in ways:
                 if row.guard in guards:
-                    said = (answers.get(one.name, False) for one in rules.oracles)
+                    said = (answers.get(oracle.name, False) for oracle in rules.oracles)
                     after = self._renamed(rules.step(row, (*values, *said)))
                     found[self._guard(row.guard, stored, after), after] = None
             yield from ((row, guard, after) for guard, after in found)
@@ -233,12 +233,12 @@ class _Table:
         used = self._depends.get(state, frozenset())
         read = {name for row in rows for said in self._stored[id(row)].values() for name in said}
         read |= {
-            one.name
-            for one in rules.oracles
-            if one.name in used and (one.type == ID or one.name in self.intervals)
+            oracle.name
+            for oracle in rules.oracles
+            if oracle.name in used and (oracle.type == ID or oracle.name in self.intervals)
         }
-        asked = [one for one in rules.oracles if one.name in read]
-        some = {one.name: self._said(one, known, len(asked)) for one in asked}
+        asked = [oracle for oracle in rules.oracles if oracle.name in read]
+        some = {oracle.name: self._said(oracle, known, len(asked)) for oracle in asked}
         if state not in rules.deciding:
             guards: Sequence[str] = self.automaton.guards_of(state)
             yield from ((answers, guards) for answers in self._all(some))
@@ -246,15 +246,15 @@ class _Table:
         settled = used <= some.keys()
         for answers in self._all(some):
             if settled:
-                said = (answers.get(one.name, False) for one in rules.oracles)
+                said = (answers.get(oracle.name, False) for oracle in rules.oracles)
                 yield answers, (rules.decide(state, (*values, *said)),)
             else:
                 yield answers, rules.possible(state, {**known, **answers})
 
     def _all(self, some: Mapping[str, Sequence[Value]]) -> Iterator[dict[str, Value]]:
         size = 1
-        for one in some.values():
-            size *= len(one)
+        for answers in some.values():
+            size *= len(answers)
         if size > MOST_ANSWERS:
             raise UsageError(
                 f"{self.automaton.name}: {', '.join(some)} have more than {MOST_ANSWERS:,} answers "
@@ -283,12 +283,12 @@ class _Table:
 
     def _renamed(self, registers: Values) -> Values:
         """The registers, their ids called after their order: nothing but that tells them apart."""
-        types = [one.type for one in self.automaton.rules.registers]
+        types = [register.type for register in self.automaton.rules.registers]
         if ID not in types:
             return registers
         declared = zip(self.automaton.rules.parameters, self.given, strict=True)
         called: dict[Value, Value] = {"": ""}
-        called |= {value: value for one, value in declared if one.type == ID}
+        called |= {value: value for parameter, value in declared if parameter.type == ID}
         fresh = (name for number in count(1) if (name := f"#{number}") not in called.values())
         found = list[Value]()
         for type_, value in zip(types, registers, strict=True):
@@ -301,16 +301,16 @@ class _Table:
         """The guard with what is stored; with all ids, which may be called otherwise after it."""
         registers = zip(self.automaton.rules.registers, after, strict=True)
         told = [
-            f"{one.name}={_shown(value)}"
-            for one, value in registers
-            if stored and (one.name in stored or one.type == ID)
+            f"{register.name}={_shown(value)}"
+            for register, value in registers
+            if stored and (register.name in stored or register.type == ID)
         ]
         return f"{guard}[{', '.join(told)}]" if told else guard
 
 
 def _stored_by(rules: Rules, row: Transition) -> dict[str, frozenset[str]]:
     """The registers to which a row gives what oracles say, each with these oracles."""
-    asked = {one.name for one in rules.oracles} if row.guard is not None else set[str]()
+    asked = {oracle.name for oracle in rules.oracles} if row.guard is not None else set[str]()
     said = {name: names_in(update) & asked for name, update in rules.updates(row).items()}
     return {name: some for name, some in said.items() if some}
 

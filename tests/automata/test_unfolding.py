@@ -199,7 +199,7 @@ def test_what_counts_without_end_is_not_unfolded() -> None:
 
 
 def gate(**more: Any) -> Automaton:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"from": "READY", "to": "WEIGH", "event": "LESSON"},
         {"from": "WEIGH", "to": "READY", "guard": "KEEP", "event": "KEPT", "do": {"best": "new"}},
         {"from": "WEIGH", "to": "READY", "guard": "DROP", "event": "DROPPED"},
@@ -259,17 +259,6 @@ def test_an_interval_is_given_on_the_command_line(
     assert "give the interval of what it says, as in new=0..9, not 3" in refused.output
 
 
-FILES = {
-    "registers": {"old": {"type": "id"}, "now": {"type": "id"}},
-    "oracles": {"file": {"type": "id"}, "other": {"type": "id"}},
-    "guards": {
-        "SAME": {"when": "file == now"},
-        "BACK": {"when": "file != now and file == old and old != now"},
-        "MOVED": {"when": "else"},
-    },
-}
-
-
 def files() -> Automaton:
     return pxp.build_automaton(
         "files",
@@ -281,7 +270,13 @@ def files() -> Automaton:
              "do": {"old": "now", "now": "file"}},
         ],
         final=["IDLE"],
-        **FILES,
+        registers={"old": {"type": "id"}, "now": {"type": "id"}},
+        oracles={"file": {"type": "id"}, "other": {"type": "id"}},
+        guards={
+            "SAME": {"when": "file == now"},
+            "BACK": {"when": "file != now and file == old and old != now"},
+            "MOVED": {"when": "else"},
+        },
     )  # fmt: skip
 
 
@@ -290,7 +285,7 @@ def test_ids_are_told_apart_by_equality_alone() -> None:
     table = unfolded(files(), {})
     found = {(t.source, t.guard, t.label, t.target) for t in table.transitions}
     rules, rows = files().rules, {row.guard: row for row in files().transitions}
-    start = ("", "")
+    start: tuple[Value, ...] = ("", "")
     expected, left = set[tuple[str, ...]](), [start]
     for old, now in left:
         for file, other in product(("", "a", "b", "c", "d"), repeat=2):
