@@ -168,8 +168,8 @@ def test_hostile_messages_are_refused_or_stored_exactly(target: Target, numbers:
     [
         ("sqlite", 500),
         ("postgresql", 250),
-        pytest.param("sqlite", 25_000, marks=pytest.mark.deep),
-        pytest.param("postgresql", 8_000, marks=pytest.mark.deep),
+        pytest.param("sqlite", 8_000, marks=pytest.mark.deep),
+        pytest.param("postgresql", 3_000, marks=pytest.mark.deep),
     ],
 )
 def test_so_many_hostile_messages(empty: SqlBlackboard, number: int, checked: bool) -> None:

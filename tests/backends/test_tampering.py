@@ -180,7 +180,8 @@ def test_each_column_of_each_row_is_covered(board: SqlBlackboard, every_row: boo
 
 
 @pytest.mark.parametrize(
-    ("dialect", "every_row"), [("sqlite", False), ("postgresql", False), *WHOLE]
+    ("dialect", "every_row"),
+    [("sqlite", False), pytest.param("postgresql", False, marks=pytest.mark.deep), *WHOLE],
 )
 def test_each_row_is_missed_and_one_too_many_is_seen(board: SqlBlackboard, every_row: bool) -> None:
     with unguarded(board) as connection:

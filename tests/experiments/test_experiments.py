@@ -236,6 +236,7 @@ def test_what_is_none_of_a_policy_is_refused() -> None:
             runs.start(replace(Plan("animals"), **wrong), board)
 
 
+@pytest.mark.deep
 def test_the_commands_run_skip_and_compare(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

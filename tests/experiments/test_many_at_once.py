@@ -52,7 +52,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Slow:
     return found
 
 
-@pytest.mark.parametrize("in_flight", [4, 30])
+@pytest.mark.parametrize("in_flight", [4, pytest.param(30, marks=pytest.mark.deep)])
 def test_sessions_of_all_repetitions_go_on_together(server: Slow, in_flight: int) -> None:
     plan = Plan("animals", instances="5", repetitions=8, machine=MODEL)
     over: Counter[int] = Counter()

@@ -116,7 +116,7 @@ def test_no_pair_is_judged_twice_in_its_session_and_no_text_with_itself(table: T
     ("scope", "after"),
     [
         ("session", 5),
-        ("pair", 5),
+        pytest.param("pair", 5, marks=pytest.mark.deep),
         *(
             pytest.param(scope, after, marks=pytest.mark.deep)
             for scope in ("session", "run", "pair", "call")

@@ -25,7 +25,7 @@ def one_at_a_time() -> tuple[str, str]:
 
 @pytest.mark.parametrize(
     ("kind", "status"),
-    sampled([("openai", 400), ("openai", 403), ("anthropic", 404), ("anthropic", 401)], 3),
+    sampled([("openai", 400), ("openai", 403), ("anthropic", 404), ("anthropic", 401)], 4),
 )
 def test_what_is_wrong_at_the_first_calls_ends_the_run_and_counts_nothing(
     pxp: Callable[..., str], httpserver: HTTPServer, kind: str, status: int
@@ -45,6 +45,7 @@ def test_what_is_wrong_at_the_first_calls_ends_the_run_and_counts_nothing(
         assert not any(cost.calls or cost.dollars for cost in board.costs("animals-1"))
 
 
+@pytest.mark.deep
 def test_a_run_that_was_refused_is_carried_on(
     pxp: Callable[..., str], table: Table, httpserver: HTTPServer
 ) -> None:

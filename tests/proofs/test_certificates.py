@@ -62,6 +62,7 @@ def test_a_session_is_covered_by_what_is_proved_under_its_assumptions(
     assert set(found.claims) == set(claims)
 
 
+@pytest.mark.deep
 def test_a_changed_table_has_no_certificate_until_one_is_written(tmp_path: Path) -> None:
     table = builtin("interact")
     rows = tuple(t for t in table.transitions if (t.kind, t.label) != (Kind.SEND, "REJECT"))

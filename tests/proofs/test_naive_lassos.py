@@ -165,6 +165,5 @@ def test_a_longer_cycle_is_told_where_the_shortest_is_unfair(
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("part", range(1, 4))
-def test_more_fair_lassos(part: int) -> None:
-    compared(range(part * 1_000, part * 1_000 + 1_000))
+def test_more_fair_lassos() -> None:
+    compared(range(1_000, 2_000))

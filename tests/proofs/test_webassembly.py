@@ -253,9 +253,8 @@ def test_random_kernels_do_what_the_interpreter_does(tmp_path: Path) -> None:
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("part", range(1, 5))
-def test_more_random_kernels(part: int, tmp_path: Path) -> None:
-    assert met_by(range(part * 1_000, part * 1_000 + 1_000), tmp_path)["same"] > 300
+def test_more_random_kernels(tmp_path: Path) -> None:
+    assert met_by(range(1_000, 2_000), tmp_path)["same"] > 300
 
 
 REFUSED = {

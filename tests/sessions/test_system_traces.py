@@ -88,8 +88,8 @@ def test_counterexamples_over_every_channel_are_run_from_their_files() -> None:
 
 
 @pytest.mark.deep
-def test_counterexamples_of_a_thousand_systems_are_run_from_their_files() -> None:
-    assert sum(followed(seed)[1] for seed in range(60, 1060)) > 1000
+def test_counterexamples_of_hundreds_of_systems_are_run_from_their_files() -> None:
+    assert sum(followed(seed)[1] for seed in range(60, 360)) > 300
 
 
 def test_a_session_is_drawn_with_all_its_members() -> None:

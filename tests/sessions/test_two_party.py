@@ -20,7 +20,7 @@ def outcome(seed: int, opens: Any) -> dict[str, Any]:
         return played(script(seed), board, opens)
 
 
-@pytest.mark.parametrize("many", [20, pytest.param(1_200, marks=pytest.mark.deep)])
+@pytest.mark.parametrize("many", [20, pytest.param(600, marks=pytest.mark.deep)])
 def test_scripted_sessions_go_as_the_naive_session_goes(many: int) -> None:
     naive = cast(Any, two_party.Session)
     with open_blackboard(":memory:") as board, open_blackboard(":memory:") as other:

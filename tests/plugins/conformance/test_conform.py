@@ -44,6 +44,7 @@ def test_a_program_that_knows_nothing_of_us_conforms(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.deep
 def test_the_shortest_sequence_that_shows_a_bug(tmp_path: Path) -> None:
     done = pxp(f"{OWN} --bug", "--timeout", "60", "-o", "way.mmd", cwd=tmp_path)
     assert done.returncode == 1

@@ -28,6 +28,7 @@ from pxp_fsm.plugins.conformance.process import (
     schema,
     written,
 )
+from tests.sampling import sampled
 
 SAYS_RESET = """
 import sys, time, os, json
@@ -79,7 +80,7 @@ HOSTILE: dict[str, tuple[str, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", HOSTILE)
+@pytest.mark.parametrize("case", sampled(HOSTILE, 3))
 def test_what_is_no_answer_is_told_in_a_sentence(case: str) -> None:
     then, said = HOSTILE[case]
     with program(then) as tested:

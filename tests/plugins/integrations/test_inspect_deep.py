@@ -115,14 +115,14 @@ def counts(board: SqlBlackboard, *runs: str) -> tuple[int, dict[str, int]]:
 
 
 @pytest.mark.parametrize("role", ["machine", "human"])
-def test_200_sessions_are_counted_the_same_by_inspect_and_the_blackboard(
+def test_60_sessions_are_counted_the_same_by_inspect_and_the_blackboard(
     tmp_path: Path, role: str
 ) -> None:
     database = str(tmp_path / "lab.sqlite")
-    task = inspect_tasks.drug("all", role=role, repetitions=10, database=database)
+    task = inspect_tasks.drug("all", role=role, repetitions=3, database=database)
     log = evaluate(task, chemist, tmp_path / "logs")
     assert log.status == "success"
-    assert len(log.samples or []) == 200
+    assert len(log.samples or []) == 60
 
     counted = scores(log)
     of_inspect = {name: sum(one[name] for one in counted) for name in CLASSES}
@@ -130,8 +130,8 @@ def test_200_sessions_are_counted_the_same_by_inspect_and_the_blackboard(
         [run] = board.runs()
         assert counts(board, run.run) == (len(counted), of_inspect)
         endings = Counter(str(record.ending) for record in board.sessions())
-    assert sum(endings.values()) == 200
-    assert sum(endings[one] for one in CONCLUDED) == len(counted) < 200  # some replies are none
+    assert sum(endings.values()) == 60
+    assert sum(endings[one] for one in CONCLUDED) == len(counted) < 60  # some replies are none
     assert len({value for value in of_inspect.values() if value}) > 2
 
     # the metrics of Inspect: the mean over instances of the mean over their repetitions

@@ -150,6 +150,7 @@ def test_the_views_of_two_partners_are_the_same_over_all_sessions(
             assert all(len(page) % 4096 == 0 for page in first)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     "said",
     [("INIT", "RATIFY"), *(pytest.param(tags, marks=pytest.mark.deep) for tags in ((), ("INIT",)))],

@@ -246,7 +246,7 @@ class Dead(Exception):
 
 
 @pytest.mark.parametrize(
-    "after", [5, *(pytest.param(n, marks=pytest.mark.deep) for n in range(1, 60))]
+    "after", [5, *(pytest.param(n, marks=pytest.mark.deep) for n in range(1, 60, 3))]
 )
 def test_a_conduct_that_is_killed_anywhere_goes_on_alike(
     after: int, study: Study, board: SqlBlackboard, monkeypatch: pytest.MonkeyPatch
