@@ -15,7 +15,7 @@ help:
 	@echo "make run        run the papers' two settings of DRUG offline, 5 repetitions each, into runs/"
 	@echo "make quick      check, and run the core tests; under a minute with warm caches"
 	@echo "make test       check, and run all tests but the slow ones"
-	@echo "make test-deep  run the slow tests: kills, restarts, the wheel, every example of properties"
+	@echo "make test-deep  run the slow tests: kills, PostgreSQL, the wheel, every example of properties"
 	@echo "make simulation kill and cut simulated labs; SEEDS=10000 for a night"
 	@echo "make mutants    change what runs, one place at a time; goes on where it was stopped"
 	@echo "make check      check formatting, lint, types and import contracts"
