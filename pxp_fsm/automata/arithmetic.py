@@ -227,7 +227,13 @@ class Case:
     `values` are the answers for names that are no numbers, `atoms` what is then assumed of numbers.
     """
 
-    def __init__(self, atoms: Iterable[Atom], answers: list[Value]) -> None:
+    def __init__(
+        self,
+        atoms: Iterable[Atom],
+        answers: list[Value],
+        known: dict[tuple[Atom, ...], bool] | None = None,
+    ) -> None:
+        self._refuted: dict[tuple[Atom, ...], bool] = {} if known is None else known
         self.values: dict[str, Value] = {}
         self.atoms = dict.fromkeys(atoms)
         self.others = list[list[Value]]()
@@ -249,14 +255,21 @@ class Case:
         false = negation(true)
         if true in self.atoms or false in self.atoms:
             return true in self.atoms
-        if refute([*self.atoms, false]) is not None:
+        if self._refutes(false):
             found = True
-        elif refute([*self.atoms, true]) is not None:
+        elif self._refutes(true):
             found = False
         else:
             found = bool(self._answer([False, True]))
         self.atoms[true if found else false] = None
         return found
+
+    def _refutes(self, one: Atom) -> bool:
+        """Whether what is assumed excludes an atom; other cases ask the same again."""
+        key = (*self.atoms, one)
+        if key not in self._refuted:
+            self._refuted[key] = refute(key) is not None
+        return self._refuted[key]
 
     def _answer(self, options: list[Value]) -> Value:
         """The answer that this case gives here; the other ones begin cases of their own."""
@@ -274,11 +287,12 @@ def cases(evaluation: Callable[[Case], T], bounds: Iterable[Atom] = ()) -> Itera
     numbers. The cases exclude each other and leave nothing out. Raises `TooManyCases`.
     """
     bounds, left, count = list(bounds), list[list[Value]]([[]]), 0
+    known = dict[tuple[Atom, ...], bool]()
     while left:
         count += 1
         if count > _MOST_CASES:
             raise TooManyCases
-        case = Case(bounds, left.pop())
+        case = Case(bounds, left.pop(), known)
         result = evaluation(case)
         left += case.others
         yield case, result

@@ -271,10 +271,12 @@ def parse_expression(
     if len(text) > LONGEST:
         said = f"an expression has at most {LONGEST:,} characters, not {len(text):,}"
         raise ExpressionError(said)
-    tree = _tree(text)
-    if _levels(tree) > DEEPEST:
-        raise ExpressionError(f"nested too deeply: at most {DEEPEST} levels; name a part in [let]")
-    found = _Reader(names, frozenset(members), definitions or {}).read(tree)
+    known = names, frozenset(members), definitions or {}
+    try:
+        found = _read(text, known, positions=False)
+    except ExpressionError:
+        # Only a fault says where it is: to note that of every part takes half of the time.
+        found = _read(text, known, positions=True)
     depth, size = _measure(found)
     if depth > DEEPEST or size > LARGEST:
         raise ExpressionError(
@@ -295,18 +297,30 @@ def name_problem(name: str) -> str | None:
     return None
 
 
+def _read(
+    text: str,
+    known: tuple[Mapping[str, Type], frozenset[str], Mapping[str, Expression]],
+    *,
+    positions: bool,
+) -> Expression:
+    tree = _tree(text, positions)
+    if _levels(tree) > DEEPEST:
+        raise ExpressionError(f"nested too deeply: at most {DEEPEST} levels; name a part in [let]")
+    return _Reader(*known).read(tree)
+
+
 @cache
-def _parser() -> Lark:
+def _parser(positions: bool) -> Lark:
     from lark import Lark
 
-    return Lark(GRAMMAR, parser="lalr", propagate_positions=True, maybe_placeholders=False)
+    return Lark(GRAMMAR, parser="lalr", propagate_positions=positions, maybe_placeholders=False)
 
 
-def _tree(text: str) -> Tree[Token] | Token:
+def _tree(text: str, positions: bool) -> Tree[Token] | Token:
     from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
     try:
-        return _parser().parse(text)
+        return _parser(positions).parse(text)
     except UnexpectedCharacters as error:
         at, expected = error.pos_in_stream or 0, set[str]()
     except UnexpectedToken as error:

@@ -582,14 +582,23 @@ def static_faults(
     """
     for state, guards in rules.deciding.items():
         yield from _decision_faults(rules, state, guards, states[state])
+    least = {register.name: register.minimum for register in rules.registers}
     seen = set[tuple[str, str, str | None, str]]()
+    fine = dict[tuple[str, str], bool]()
     for row, place in rows:
         for name, update in rules.updates(row).items():
+            minimum = least[name]
+            if minimum is None:
+                continue
+            text = str_of(update)
+            # Most updates stay above the minimum whatever the row demands.
+            if (name, text) not in fine:
+                fine[name, text] = _below(rules, None, update, minimum) is None
             when = "" if row.when is None else str_of(row.when)
-            key = (name, str_of(update), row.guard, when)
-            if key not in seen:
+            key = (name, text, row.guard, when)
+            if not fine[name, text] and key not in seen:
                 seen.add(key)
-                yield from _minimum_faults(rules, row, place, name, update)
+                yield from _minimum_faults(rules, row, place, name, update, minimum)
 
 
 def _decision_faults(
@@ -627,13 +636,23 @@ def _decision_faults(
 
 
 def _minimum_faults(
-    rules: Rules, row: RuledRow, place: Place, name: str, update: Expression
+    rules: Rules, row: RuledRow, place: Place, name: str, update: Expression, minimum: int
 ) -> Iterator[Fault]:
-    register = next(one for one in rules.registers if one.name == name)
-    minimum = register.minimum
-    if minimum is None:
-        return
     condition = row.when if row.guard is None else rules.whens.get(row.guard)
+    case = _below(rules, condition, update, minimum)
+    if case is not None:
+        values = witness(rules, case)
+        said = (
+            f"{row.source} {row.action}: {name} = {str_of(update)} is below its min {minimum} "
+            f"at {values}; add a when that excludes it, or change the min of {name}"
+        )
+        yield Fault(place, said, "below-minimum", name)
+
+
+def _below(
+    rules: Rules, condition: Expression | None, update: Expression, minimum: int
+) -> Case | None:
+    """A case in which the condition is true and the update gives less than the minimum, if any."""
 
     def stays(case: Case) -> bool:
         if condition is not None and value_in(condition, case) is not True:
@@ -641,15 +660,7 @@ def _minimum_faults(
         after = value_in(update, case)
         return isinstance(after, Linear) and case.holds(Linear((), minimum).plus(after, -1))
 
-    for case, holds in cases(stays, rules.bounds):
-        if not holds:
-            values = witness(rules, case)
-            said = (
-                f"{row.source} {row.action}: {name} = {str_of(update)} is below its min {minimum} "
-                f"at {values}; add a when that excludes it, or change the min of {name}"
-            )
-            yield Fault(place, said, "below-minimum", name)
-            return
+    return next((case for case, holds in cases(stays, rules.bounds) if not holds), None)
 
 
 def witness(rules: Rules, case: Case) -> str | None:
