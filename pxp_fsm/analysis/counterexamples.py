@@ -195,6 +195,7 @@ def draw_violation(
     agent: str | None = None,
     style: Style = PLAIN,
     form: str | None = None,
+    parameters: tuple[str, ...] = (),
 ) -> tuple[Path, ...]:
     """Draw how `tables`, joined by `channel`, break `name`: a standard check or a formula.
 
@@ -211,6 +212,7 @@ def draw_violation(
         names=(name,) if name in known else (),
         formulas=() if name in known else (name,),
         channels=() if channel is None else (channel,),
+        parameters=parameters,
     )
     result = answer(request)[0]
     if result.trace is None:

@@ -7,17 +7,25 @@ from pathlib import Path
 import click
 
 from backends import databases
+from proofs.subjects import parameters_in
 from pxp_fsm import analysis, experiments
 from pxp_fsm.artifacts import file_name
+from pxp_fsm.automata.system_files import is_system_file
+from pxp_fsm.automata.tables import load_automaton
+from pxp_fsm.automata.unfolding import unfolded
 from pxp_fsm.cli.options import draw as options
 from pxp_fsm.cli.presentation.text import printable
-from pxp_fsm.diagrams import SUFFIXES, Diagram, Style, write
+from pxp_fsm.diagrams import SUFFIXES, Diagram, StateDiagram, Style, state_diagram, write
 from pxp_fsm.diagrams.notebook import table_diagram
 from pxp_fsm.errors import UsageError
 
 _TABULAR = {".itf.json": "itf", ".table.tex": "latex"}
 """Endings and formats of the steps of a counterexample: data, and a table."""
 _SUFFIXES = {**SUFFIXES, **_TABULAR}
+
+
+MOST_DRAWN = 100
+"""States beyond which nobody could read a drawing."""
 
 
 def tables(request: options.DrawSystem) -> None:
@@ -32,7 +40,7 @@ def tables(request: options.DrawSystem) -> None:
             if getattr(request, name) is not None:
                 raise UsageError("this requires --counterexample", name)
         state = request.state if isinstance(request, options.DrawTable) else None
-        diagram = table_diagram(what[0], state)
+        diagram = _by_rules(what[0], request.parameters, state)
         draw_diagram(diagram, what[0], request.output, request.form, request.style)
         return
     if isinstance(request, options.DrawTable) and request.state is not None:
@@ -46,14 +54,32 @@ def tables(request: options.DrawSystem) -> None:
             raise UsageError("this applies to claims, not to tables of your own", "relations")
         channel = request.channel
         files = analysis.counterexamples.draw_violation(
-            what, failing, channel, path, agent, style, form
+            what, failing, channel, path, agent, style, form, request.parameters
         )
     else:
-        if request.channel is not None:
-            raise UsageError("this requires tables", "channel")
+        for name in ("channel", "parameters"):
+            if getattr(request, name):
+                raise UsageError("this requires tables", name)
         sizes = request.relations, request.n, request.k
         files = analysis.counterexamples.draw(failing, path, *sizes, agent, style, form)
     _say(files)
+
+
+def _by_rules(what: str, parameters: tuple[str, ...], state: str | None) -> StateDiagram:
+    """The automaton of a table, or of a system; with parameters its registers are in its states."""
+    if not parameters:
+        return table_diagram(what, state)
+    if is_system_file(what):
+        said = "the members of a system are drawn without their states; draw a member's table"
+        raise UsageError(said, "parameters")
+    automaton = unfolded(load_automaton(what), parameters_in(parameters))
+    if len(automaton.states) > MOST_DRAWN:
+        raise UsageError(
+            f"{automaton.name} has {len(automaton.states):,} states, and a drawing at most "
+            f"{MOST_DRAWN}; give smaller numbers",
+            "parameters",
+        )
+    return state_diagram(automaton, marked=state)
 
 
 def session(request: options.DrawSession) -> None:

@@ -392,3 +392,28 @@ def test_what_is_refused_is_refused_again_after_what_is_equal_to_it() -> None:
     for wrong in (True, 1.0):
         with pytest.raises(UsageError, match="is a whole number"):
             unfolded(table, {"n": wrong, "k": 1})
+
+
+def test_a_table_is_drawn_with_its_registers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("client", RETRY), ("server", SERVER)):
+        Path(f"{name}.toml").write_text(text, "utf-8")
+    draw = ["draw", "client.toml", "-o", "drawn.mmd", "--with"]
+    done = CliRunner().invoke(commands, [*draw, "most=1"])
+    assert done.exit_code == 0, done.output
+    shown = "WAITING#91;tries#61;1#93;"
+    assert shown in Path("drawn.mmd").read_text("utf-8")
+    failing = ["draw", "client.toml", "server.toml", "--counterexample", "no-deadlock"]
+    done = CliRunner().invoke(commands, [*failing, "--with", "most=1", "-o", "failing.mmd"])
+    assert done.exit_code == 0, done.output
+    assert shown in Path("failing-client.mmd").read_text("utf-8")
+    for arguments, problem in (
+        ([*draw, "most=40"], "a drawing at most 100"),
+        ([*draw, "least=1"], "there is no parameter least"),
+        (["draw", "--counterexample", "refuted-never", "--with", "n=1"], "this requires tables"),
+    ):
+        refused = CliRunner().invoke(commands, arguments)
+        assert refused.exit_code == 2
+        assert problem in refused.output

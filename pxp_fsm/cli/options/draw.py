@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from proofs.requests import parameters_option
 from pxp_fsm import defaults
 from pxp_fsm.cli.options import common
 from pxp_fsm.diagrams import FORMATS, Style
@@ -80,6 +81,7 @@ class DrawSystem:
     relations: str | None = option(
         "The assumptions of the claim on MATCH and AGREE.", None, metavar="NAME", group=_FAILING
     )
+    parameters: tuple[str, ...] = parameters_option()
     n: int = option("The bound n of INTERACT.", defaults.N, group=_FAILING)
     k: int = option("The bound k.", defaults.K, metavar="K", group=_FAILING)
 
