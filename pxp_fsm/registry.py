@@ -112,8 +112,9 @@ class Plugin:
     `web.SystemSubject` that returns a `web.PageSet`. `options` further options of a
     general command: the command's name, and their dataclass. `kinds` are further kinds of what
     the general commands take (`SubjectKind`). `lists` are further kinds of `pxp list`
-    (entries whose body is a function that returns each name with its meaning), `help`
-    pages of the documentation: a package and the name of a file in it.
+    (entries whose body is a function that returns each name with its meaning), `purposes` what
+    models are asked for besides, as scripts name it, `help` pages of the documentation: a package
+    and the name of a file in it.
 
     >>> import pxp_fsm as pxp
     >>> pxp.registry.Plugin(
@@ -141,6 +142,7 @@ class Plugin:
     options: Mapping[str, str] = field(default_factory=dict)
     kinds: Mapping[str, SubjectKind] = field(default_factory=dict)
     lists: Mapping[str, Entry] = field(default_factory=dict)
+    purposes: tuple[str, ...] = ()
     help: Mapping[str, str] = field(default_factory=dict)
 
 

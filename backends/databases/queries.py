@@ -191,7 +191,8 @@ def _records(
         memo, assumptions, *agents, ending, cause, messages, subject, channel, faults = row[11:]
         initiator, initiator_is, responder, responder_is = agents
         pair = shared.setdefault(
-            tuple(agents), ((initiator, initiator_is), (responder, responder_is))
+            tuple(agents),
+            ((initiator, initiator_is), (responder, responder_is))[: 2 if responder else 1],
         )
         members = members_of(connection, name) if channel or faults else ()
         if members and not channel:

@@ -75,7 +75,8 @@ def session_row(record: SessionRecord, salt: str) -> Row:
 
     `salt` is that of its texts.
     """
-    (initiator, initiator_is), (responder, responder_is) = record.agents[:2]
+    # A system may have one member alone, to which things happen.
+    (initiator, initiator_is), (responder, responder_is) = (*record.agents, ("", ""))[:2]
     row: Row = {
         "session": record.session,
         "run": record.run,

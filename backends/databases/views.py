@@ -48,6 +48,7 @@ VIEWS = {
     FROM sessions
     UNION ALL
     SELECT session, responder, 'responder', responder_description FROM sessions
+    WHERE responder <> ''
     UNION ALL
     SELECT members.session, members.name, 'further', members.description
     FROM members JOIN sessions ON sessions.session = members.session

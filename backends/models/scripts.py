@@ -12,10 +12,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
+from pxp_fsm import registry
 from pxp_fsm.documents import text_of
-from pxp_fsm.errors import Fault, FileError, NoAnswer, quoted
+from pxp_fsm.errors import Fault, FileError, NoAnswer, UsageError, quoted
 from pxp_fsm.options import option
 from pxp_fsm.prompting.framing import unframed
 from pxp_fsm.prompting.model import Capability, ModelRequest, Reply
@@ -24,12 +26,20 @@ from pxp_fsm.schemas import FileKind, read_value
 PREFIX = "script:"
 """What the name of such a model begins with; the path of its file follows."""
 
+PURPOSES = ("answer", "judge", "member", "summary", "test", "validation")
+"""What the toolkit itself asks models for; plug-ins and programs have purposes of their own."""
+
+_NEAR = 0.8
+"""A purpose that is no known one, and so like one, is a slip."""
+
 
 @dataclass(frozen=True, slots=True)
 class ScriptLine:
     """What is said to which requests, and how often (None: always)."""
 
-    purpose: str = option("What is asked: answer, judge, ...")
+    purpose: str = option(
+        "What is asked: answer, judge, ...; of a network control, execution or a step."
+    )
     reply: str = option("What is said: a text, or an object.", written=object)
     when: Mapping[str, str] = option(
         "By key of what is asked: a text that stands in its value.", {}
@@ -40,6 +50,11 @@ class ScriptLine:
     )
 
     def __post_init__(self) -> None:
+        known = {*PURPOSES, *(name for plugin in registry.plugins() for name in plugin.purposes)}
+        near = get_close_matches(self.purpose, known, n=1, cutoff=_NEAR)
+        if near and self.purpose not in known:
+            said = f"nothing is asked for the purpose {quoted(self.purpose)}"
+            raise UsageError(f"{said}; did you mean {near[0]}?", "purpose")
         reply: object = self.reply
         if not isinstance(reply, str):
             object.__setattr__(self, "reply", json.dumps(reply, ensure_ascii=False))

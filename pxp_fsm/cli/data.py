@@ -106,6 +106,10 @@ def summarize(request: options.DataSummarizeOptions) -> None:
     )
     found = asyncio.run(asked)
     own_data.write_records(request.output, found)
+    if request.as_json:
+        document = {"summarised": len(found), "of": len(rows), "file": str(request.output)}
+        click.echo(json.dumps(document | {"calls": meter.calls}, indent=1))
+        return
     click.echo(
         printable(
             f"{len(found):,} of {counted(len(rows), 'explanation')} summarised: {request.output}"

@@ -39,6 +39,11 @@ class Meter:
 
     def begin(self, costs: Iterable[Cost]) -> None:
         """Begin with what an interrupted run had cost; the rate is that of now."""
+        self.add(costs)
+        self._since, self._before = self.clock(), self.calls
+
+    def add(self, costs: Iterable[Cost]) -> None:
+        """Count what is stored of a run."""
         for cost in costs:
             self.calls += cost.calls - cost.cached
             self.known += cost.cached
@@ -47,7 +52,6 @@ class Meter:
             self.received += cost.usage.received
             self.dollars += cost.dollars or 0.0
             self.unpriced += cost.calls - cost.cached - cost.failed if cost.dollars is None else 0
-        self._since, self._before = self.clock(), self.calls
 
     @property
     def rate(self) -> float:

@@ -15,7 +15,7 @@ from contextlib import (
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from backends.databases import Origin, RunRecord, SessionRecord, SqlBlackboard, origin_of
 from backends.databases.records import check_same, session_record
@@ -163,9 +163,10 @@ class Surroundings:
 class Opening(Protocol):
     """What the sessions of a run are, and who sits in them: of a task, or of a system.
 
-    With an `origin` they carry a stored session on from there; `single` is the unit of a run that
-    is one session of another run, carried on at its place. `carries` says that a session depends on
-    those before it in its repetition, `asks_models` that models take part.
+    With an `origin` they carry a stored session on from there; `single` is the unit of a run of one
+    session, which it ends with: that of another run, carried on at its place, or a training.
+    `carries` says that a session depends on those before it in its repetition, `asks_models` that
+    models take part.
     """
 
     settings: Settings
@@ -217,6 +218,16 @@ class Opening(Protocol):
 
     def check(self, session: Any, slot: Slot) -> None:
         """Raise `UsageError` where a stored session of the run would go on as another one."""
+
+
+class Resumable(Opening, Protocol):
+    """One that says itself what a stored run of it is."""
+
+    def resumed(self, record: RunRecord, settings: Settings | None = None) -> Self:
+        """The same as a stored run has it, with its caps where `settings` set none.
+
+        Raises `UsageError` where it was another.
+        """
 
 
 class TaskOpening:
@@ -530,7 +541,7 @@ class SystemOpening:
             settings=settings,
         )
 
-    def resumed(self, record: RunRecord, settings: Settings | None = None) -> SystemOpening:
+    def resumed(self, record: RunRecord, settings: Settings | None = None) -> Self:
         """The same as a stored run has it: with its seed, sessions, origin and caps.
 
         Raises `UsageError` where it was another system's, or had other respondents.
@@ -543,7 +554,7 @@ class SystemOpening:
                 f"run {quoted(record.run)} is no run of a system file; pxp run TASK RUN "
                 f"resumes others"
             ) from error
-        found = SystemOpening(
+        found = type(self)(
             self.file,
             self.respondents,
             sessions=sessions,

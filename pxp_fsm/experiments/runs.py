@@ -41,6 +41,7 @@ from pxp_fsm.experiments.members import Part
 from pxp_fsm.experiments.openings import (
     Opening,
     Past,
+    Resumable,
     Slot,
     Surroundings,
     SystemOpening,
@@ -54,6 +55,7 @@ from pxp_fsm.experiments.plan_data import (
     read_plan,
 )
 from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.prompting.model import LanguageModel
 from pxp_fsm.protocol.messages import printable
 from pxp_fsm.protocol.rules import FAULTS, Ending
 from pxp_fsm.sessions.events import Event
@@ -85,6 +87,7 @@ OnStep = Callable[[Progress], None]
 
 
 OpeningT = TypeVar("OpeningT", bound=Opening)
+ResumableT = TypeVar("ResumableT", bound=Resumable)
 
 
 class Run(Generic[OpeningT]):
@@ -104,6 +107,7 @@ class Run(Generic[OpeningT]):
         self.on_fault: Callable[[str], None] = log
         self.on_begin: Callable[[Session], None] = lambda _session: None
         self._faults = Reporter()
+        self._served: Serving | None = None
 
     @property
     def total(self) -> int:
@@ -113,6 +117,8 @@ class Run(Generic[OpeningT]):
     @cached_property
     def finished(self) -> int:
         """How many sessions were over when this was first asked."""
+        if self.opening.single is not None:
+            return self.total - self.left.total()
         found = (each.over for each in self.board.summaries() if each.run == self.name)
         return next(found, 0)
 
@@ -122,9 +128,10 @@ class Run(Generic[OpeningT]):
         single, size = self.opening.single, self.opening.sessions
         if single is not None:
             found = Counter({single.repetition: 1})
+            stored = self.board.sessions_at(self.name, single.repetition, single.last, single.last)
         else:
             found = Counter(dict.fromkeys(range(1, self.opening.repetitions + 1), size))
-        stored = self.board.sessions(self.name)
+            stored = self.board.sessions(self.name)
         found.subtract(each.repetition for each in stored if each.ending is not None)
         return found
 
@@ -160,22 +167,37 @@ class Run(Generic[OpeningT]):
         with self._claimed():
             waited_for(self._execute(self._whole, folder, on_step))
 
-    async def carry(self, desk: Desk, on_step: OnStep = lambda _step: None) -> None:
-        """Carry the run to its end in the loop of a server; whoever it serves is asked at `desk`.
+    async def carry(self, where: Desk | Path, on_step: OnStep = lambda _step: None) -> None:
+        """The same in the loop of a caller; whoever a server serves is asked at the desk `where`.
 
         A session that waits for them holds up none that does not depend on it. Raises what
         `execute` raises.
         """
         with self._claimed():
-            await self._execute(self._whole, desk, on_step)
+            await self._execute(self._whole, where, on_step)
 
     def execute_units(self, chosen: Sequence[Unit], on_step: OnStep = lambda _step: None) -> None:
         """Carry some units to their end; whoever calls sees to it that nobody else does."""
         waited_for(self._execute(chosen, Path(defaults.OUTPUT), on_step))
 
+    @asynccontextmanager
+    async def open_models(self) -> AsyncIterator[Callable[[str], LanguageModel]]:
+        """A block in which the models of the run are asked outside its sessions too.
+
+        What it costs counts as the run's, and what was replied before is not asked again. It may
+        be carried in the block. Raises what `execute` raises.
+        """
+        with self._claimed():
+            async with self._serving() as serving:
+                around = Surroundings(self.name, self.board, serving, Path(defaults.OUTPUT))
+                yield around.model
+
     @contextmanager
     def _claimed(self) -> Iterator[None]:
         """While no other process may work on the run."""
+        if self.board.holds(self.name):
+            yield
+            return
         self.board.lock(self.name)
         try:
             yield
@@ -199,13 +221,17 @@ class Run(Generic[OpeningT]):
     @asynccontextmanager
     async def _serving(self) -> AsyncIterator[Serving | None]:
         """The models of the run while it is carried on; none where it names none."""
-        if not self.opening.asks_models:
-            yield None
+        if self._served is not None or not self.opening.asks_models:
+            yield self._served
             return
         self.meter = costs.meter_of(self.board, self.name)
         stored = (self.board, self.name, self.opening.settings, self.meter)
         async with costs.serving_of(*stored, self.on_wait) as serving:
-            yield serving
+            self._served = serving
+            try:
+                yield serving
+            finally:
+                self._served = None
 
     def _lanes(self, unit: Unit, on_step: OnStep) -> Iterator[Coroutine[None, None, object]]:
         """The parts of a unit that depend on no other: each session, or all of them in a row."""
@@ -476,30 +502,31 @@ def resume(
 
 @overload
 def resume(
-    name: str, board: SqlBlackboard, settings: Settings | None, subject: SystemOpening
-) -> Run[SystemOpening]: ...
+    name: str, board: SqlBlackboard, settings: Settings | None, subject: ResumableT
+) -> Run[ResumableT]: ...
 
 
 def resume(
     name: str,
     board: SqlBlackboard,
     settings: Settings | None = None,
-    subject: Task | SystemOpening | None = None,
+    subject: Task | Resumable | None = None,
     *,
     may_be_over: bool = False,
 ) -> Run[Any]:
     """The run `name`, to be carried on at the next message or action.
 
     `subject` is its task where that is not installed; of a run of a system it says who its members
-    are. It keeps the caps that it was begun with where `settings` set none. Where it `may_be_over`,
-    one with a person may be too, and nobody is asked anything.
+    are, of another run of no task what its sessions are. It keeps the caps that it was begun with
+    where `settings` set none. Where it `may_be_over`, one with a person may be too, and nobody is
+    asked anything.
 
     Raises `NotThere` where there is no such run, and `UsageError` or `DataError` where the package,
     its plan, data, tables or members are not what they were (what was learned could not be
     rebuilt), or a run with a person is over.
     """
     record = _resumable(name, board)
-    if isinstance(subject, SystemOpening):
+    if subject is not None and not isinstance(subject, Task):
         return Run(name, subject.resumed(record, settings), board)
     opening = TaskOpening.stored(record, board, settings, subject)
     found, plan = Run(name, opening, board), opening.plan

@@ -72,4 +72,5 @@ class DataSummarizeOptions:
         listed="models",
     )
     prompts: Path | None = option("A file with a prompt of your own.", None)
+    as_json: bool = common.as_json()
     models: common.ModelOptions

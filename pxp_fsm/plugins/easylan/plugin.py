@@ -72,6 +72,7 @@ PLUGIN = Plugin(
         ),
     },
     checks=(f"{_HERE}.proofs:NETWORKS",),
+    purposes=("control", "execution", "gap", "reason", "weakness", "parameters", "part"),
     commands={
         "lan": Entry(
             "train and edit networks of LLM agents",

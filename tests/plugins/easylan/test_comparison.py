@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from backends.databases import CallsOf, SqlBlackboard
+from backends.databases import SqlBlackboard
 from pxp_fsm.plugins.easylan.distance.measures import Action, tallied, ued
 from pxp_fsm.plugins.easylan.experiments import comparison
 from pxp_fsm.plugins.easylan.experiments.comparison import (
@@ -58,10 +58,11 @@ def says(purpose: str, frames: Frames) -> Any:
     return {"rationale": "", "parameters": {"knowledge": told}}
 
 
-def compared(seed: int, board: SqlBlackboard | None, developer: Developer | None) -> list[Measured]:
-    setting = TrainingSetting(
-        TASK, TASK.split(seed), Speaking(says), calls=None if board is None else CallsOf(board)
-    )
+def compared(
+    seed: int, board: SqlBlackboard, folder: Path, developer: Developer | None
+) -> list[Measured]:
+    split, model = TASK.split(seed), Speaking(says)
+    setting = TrainingSetting(TASK, split, model, board=board, folder=folder)
 
     async def all_three() -> list[Measured]:
         return [
@@ -75,12 +76,14 @@ def compared(seed: int, board: SqlBlackboard | None, developer: Developer | None
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> list[Measured]:
-    path = tmp_path_factory.mktemp("board") / "board.db"
-    with SqlBlackboard(str(path)) as board:
+    folder = tmp_path_factory.mktemp("board")
+    with SqlBlackboard(str(folder / "board.db")) as board:
         return [
             one
             for seed in (1, 2)
-            for one in compared(seed, board, Confirming(MeetsCriteria(TASK, TASK.examples).will_do))
+            for one in compared(
+                seed, board, folder, Confirming(MeetsCriteria(TASK, TASK.examples).will_do)
+            )
         ]
 
 
@@ -116,11 +119,10 @@ def test_who_only_confirms_edits_nothing_and_who_types_by_hand_spends_at_least_t
     assert base.lmd.upper == naive.lmd.upper
 
 
-def test_who_edits_by_chance_spends_more_than_who_confirms() -> None:
-    path = ":memory:"
+def test_who_edits_by_chance_spends_more_than_who_confirms(tmp_path: Path) -> None:
     meets = MeetsCriteria(TASK, TASK.examples)
-    with SqlBlackboard(path) as board:
-        (easy, *_others) = compared(1, board, Editing(0.5, seed=1, will_do=meets.will_do))
+    with SqlBlackboard(":memory:") as board:
+        (easy, *_others) = compared(1, board, tmp_path, Editing(0.5, seed=1, will_do=meets.will_do))
     assert ued(easy.actions) > 0
     assert easy.train.mean == 1
 

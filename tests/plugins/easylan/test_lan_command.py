@@ -115,7 +115,7 @@ def test_training_goes_on_by_the_same_command(
         assert "Handled: 1 of 1" in done.stdout.splitlines()
     with SqlBlackboard("x.db", create=False) as board:
         assert list(board.costs("lan-2")) == []
-        assert list(board.sessions("lan-2")) == []
+        assert [record.session for record in board.sessions("lan-2")] == ["lan-2/0/1"]
 
 
 def test_a_judge_decides_whether_an_output_will_do_and_a_hint_was_followed(

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from backends.databases import SqlBlackboard
+from backends.databases.verify import verify
 from pxp_fsm.artifacts import locked
 from pxp_fsm.documents import faults
-from pxp_fsm.errors import FileError, UsageError
+from pxp_fsm.errors import BlackboardError, UsageError
 from pxp_fsm.plugins.easylan.experiments.setup import Training
 from pxp_fsm.plugins.easylan.lan import Lan
 from pxp_fsm.plugins.easylan.model import files
@@ -31,7 +32,7 @@ from pxp_fsm.plugins.easylan.training.developer import (
     RegressionChoice,
     StepView,
 )
-from pxp_fsm.plugins.easylan.training.events import Kept, Moved, Resumed
+from pxp_fsm.plugins.easylan.training.events import Kept, Moved, Resumed, StepBegun
 from pxp_fsm.plugins.easylan.training.pipeline import Trainer, TrainingLimits
 from pxp_fsm.plugins.easylan.training.progress import Example, TrainingProgress
 from pxp_fsm.plugins.easylan.training.supervision import StepEnded
@@ -243,17 +244,23 @@ def test_an_edit_between_two_processes_is_an_edit_during_the_step(tmp_path: Path
 KILLED = """
 import os, signal, sys
 from pathlib import Path
+from backends.databases import SqlBlackboard
+from pxp_fsm.plugins.easylan import lan
 from pxp_fsm.plugins.easylan.experiments import setup
-from pxp_fsm.plugins.easylan.training import progress
 folder, most, database = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] or None
-written, save = 0, progress.save
-def killing(now, path):
-    global written
-    save(now, path)
-    written += 1
-    if written == most:
-        os.kill(os.getpid(), signal.SIGKILL)
-progress.save = killing
+written = 0
+def killing(kind, name):
+    write = getattr(kind, name)
+    def killed(*given):
+        global written
+        write(*given)
+        written += 1
+        if written == most:
+            os.kill(os.getpid(), signal.SIGKILL)
+    setattr(kind, name, killed)
+for name in ("start_run", "start_session", "append", "close"):
+    killing(SqlBlackboard, name)
+killing(lan.Lan, "save")
 import asyncio
 examples = setup.examples(folder / "train.jsonl")
 model = f"script:{folder / 'script.jsonl'}"
@@ -275,7 +282,7 @@ def carried(folder: Path, most: int, database: str = "") -> subprocess.Completed
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("kills", [(8,), pytest.param((4, 6, 5, 3), marks=pytest.mark.deep)])
+@pytest.mark.parametrize("kills", [(9,), pytest.param((4, 6, 5, 3), marks=pytest.mark.deep)])
 def test_a_killed_training_goes_on_with_its_confirmed_steps_in_its_run(
     folder: Path, kills: tuple[int, ...]
 ) -> None:
@@ -289,10 +296,12 @@ def test_a_killed_training_goes_on_with_its_confirmed_steps_in_its_run(
     assert Lan.load(folder / "my.lan.json").network.order == ("Solver", "Poet")
     with SqlBlackboard(str(folder / "x.db"), create=False) as board:
         (run,) = board.runs()
-        sessions = board.sessions(run.run)
+        training, *sessions = board.sessions(run.run)
+        assert (training.session, training.ending) == ("lan-1/0/1", "finished")
         assert [one.session for one in sessions] == [f"lan-1/1/{i}" for i in (1, 2, 3)]
         assert {one.ending for one in sessions} == {"ratified"}
         asked = {cost.purpose: cost.calls for cost in board.costs(run.run)}
+    assert not verify(url).problems
     assert {key: asked[key] for key in ("gap", "reason", "parameters")} == {
         "gap": 1,
         "reason": 1,
@@ -333,6 +342,7 @@ def test_whoever_leaves_keeps_the_confirmed_steps(folder: Path) -> None:
         asyncio.run(Training(path, examples, model, Leaving()).run())
     asyncio.run(Training(path, examples, model, Confirms()).run(told.append))
     assert isinstance(told[0], Resumed) and told[0].state == "PARAMETERS"
+    assert [type(event) for event in told[:2]] == [Resumed, StepBegun]
     steps = [one for one in told if isinstance(one, StepEnded)]
     assert len(steps) == 1 and list(steps[0].value) == ["parameters"]  # type: ignore[call-overload] # an object
     assert Lan.load(path).network.order == ("Solver", "Poet")
@@ -343,7 +353,7 @@ def test_a_network_is_trained_by_one_process_at_a_time(folder: Path) -> None:
     before = path.read_bytes()
     training = Training(path, (Example("x", "two"),), f"script:{folder / 'script.jsonl'}")
     with (
-        locked(progress.path_of(path)),
+        locked(training.kept),
         pytest.raises(UsageError, match=r"my\.lan\.json\.training: another process"),
     ):
         asyncio.run(training.run())
@@ -365,8 +375,7 @@ def test_other_examples_begin_a_training_anew_and_a_broken_file_says_what_to_do(
     told: list[Any] = []
     asyncio.run(Training(path, (Example("y", "two"),), model).run(told.append))
     assert not any(isinstance(one, Resumed) for one in told)
-    kept = progress.path_of(path)
-    for text in ("[", "{}", '{"format": "pxp-fsm training"}'):
-        kept.write_text(text, "utf-8")
-        with pytest.raises(FileError, match=r"my\.lan\.json\.training"):
-            asyncio.run(Training(path, (Example("y", "two"),), model).run())
+    training = Training(path, (Example("y", "two"),), model)
+    training.kept.write_text("{}" * 500, "utf-8")
+    with pytest.raises(BlackboardError, match=r"my\.lan\.json\.training"):
+        asyncio.run(training.run())

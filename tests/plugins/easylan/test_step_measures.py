@@ -23,11 +23,9 @@ from pxp_fsm.plugins.easylan.distance.measures import (
     ued,
 )
 from pxp_fsm.plugins.easylan.experiments.comparison import stored
-from pxp_fsm.plugins.easylan.experiments.setup import TrainingBoard
+from pxp_fsm.plugins.easylan.experiments.setup import Training
 from pxp_fsm.plugins.easylan.training.developer import DeveloperChoice
-from pxp_fsm.plugins.easylan.training.pipeline import Trainer
 from pxp_fsm.plugins.easylan.training.simulated import Confirming, ScriptedAct, ScriptedDeveloper
-from pxp_fsm.plugins.easylan.training.supervision import Supervision
 from pxp_fsm.prompting.model import Capability, ModelRequest, Reply, layered
 from pxp_fsm.protocol.messages import Tag
 
@@ -39,21 +37,20 @@ def example() -> dict[str, Any]:
     return runpy.run_path(str(FRENCH / "train.py"))
 
 
-def trained(example: dict[str, Any], developer: Confirming, board: SqlBlackboard) -> Trainer:
+def trained(
+    example: dict[str, Any], developer: Confirming, board: SqlBlackboard, folder: Path
+) -> None:
     lan, model = example["translator"](), read_script(FRENCH / "script.toml")
-    steps = TrainingBoard(board, {"network": lan.network.task}, "")
-    trainer = Trainer(
-        lan, model, Exact(), developer, supervision=Supervision(board=steps), name=steps.run
-    )
-    asyncio.run(trainer.train(example["EXAMPLES"][:1]))
-    return trainer
+    examples = tuple(example["EXAMPLES"][:1])
+    training = Training(folder / "x.lan.json", examples, model, developer, same=Exact(), lan=lan)
+    asyncio.run(training.on(board).carry(folder))
 
 
 def test_confirming_all_four_steps_is_four_clicks_that_table_6_does_not_count(
     example: dict[str, Any], tmp_path: Path
 ) -> None:
     with SqlBlackboard(str(tmp_path / "board.db")) as board:
-        trained(example, Confirming(), board)
+        trained(example, Confirming(), board, tmp_path)
         actions = list(in_steps(stored(board, "lan-1")))
         assert tallied(actions)[Action.CONFIRM] == ActionTally(4, 4)
         assert (ued(actions), ued(actions, set(Action))) == (0, 4)
@@ -70,7 +67,7 @@ def test_edits_and_hints_are_counted_for_their_step_with_their_distance(
         ScriptedAct("PARAMETERS", DeveloperChoice.REJECT),
     ]
     with SqlBlackboard(str(tmp_path / "board.db")) as board:
-        trained(example, ScriptedDeveloper(script), board)
+        trained(example, ScriptedDeveloper(script), board, tmp_path)
         sessions = list(stored(board, "lan-1"))
         found = tallied(in_steps(sessions))
         first = sessions[0][1]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,6 +17,7 @@ from pxp_fsm.cli.options.draw import DrawFile
 from pxp_fsm.cli.presentation.text import printable, waits
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.experiments.costs import Meter
+from pxp_fsm.experiments.runs import Run
 from pxp_fsm.plugins.easylan.cli import options
 from pxp_fsm.plugins.easylan.distance.measures import Attention, by_hand, counted
 from pxp_fsm.plugins.easylan.experiments import comparison, setup
@@ -100,24 +102,37 @@ def train(request: options.LanTrainOptions) -> None:
         updater=given.updater,
         prompts=prompts_file(given),
     )
-    shown, attention, began = (
-        _noted if developer == "terminal" else _told,
-        Attention(),
-        time.monotonic(),
-    )
+    shown: Callable[[Told], None] = _noted if developer == "terminal" else _told
+    if request.as_json:
+        shown = _silent
+    attention, began = Attention(), time.monotonic()
 
     def told(event: Told) -> None:
         attention(event)
         shown(event)
 
-    outcomes = asyncio.run(training.run(told))
+    runs = list[Run[setup.TrainingOpening]]()
+    outcomes = asyncio.run(training.run(told, runs.append))
     after = Lan.load(request.network).history
-    click.echo(f"Time: {time.monotonic() - began:.0f} s, the developer's {attention.seconds:.0f} s")
+    edits = sum(change.ued or 0 for change in after.changes[history.version :])
+    handled, spent = sum(outcome.handled for outcome in outcomes), time.monotonic() - began
+    if request.as_json:
+        document = {
+            "run": "".join(run.name for run in runs),
+            "handled": handled,
+            "of": len(outcomes),
+            "examples": [asdict(outcome) for outcome in outcomes],
+            "version": after.version,
+            "seconds": {"all": round(spent, 3), "developer": round(attention.seconds, 3)},
+            "UED": attention.ued + edits,
+            "confirmations": attention.confirmations,
+        }
+        click.echo(json.dumps(document, indent=1))
+        return
+    click.echo(f"Time: {spent:.0f} s, the developer's {attention.seconds:.0f} s")
     if who is not None:
-        edits = sum(change.ued or 0 for change in after.changes[history.version :])
         click.echo(f"UED: {attention.ued + edits}; confirmations: {attention.confirmations}")
-    print_cost(training.meter)
-    handled = sum(outcome.handled for outcome in outcomes)
+    print_cost(*(run.meter for run in runs))
     click.echo(f"Handled: {handled} of {len(outcomes)}")
     if handled == len(outcomes) and after.version == history.version:
         click.echo("Every example was handled before; the network was not changed.")
@@ -195,10 +210,11 @@ def draw(request: DrawFile) -> None:
     draw_diagram(picture, request.file, request.output, request.form, request.style)
 
 
-def print_cost(meter: Meter) -> None:
+def print_cost(*meters: Meter) -> None:
     """What models cost; nothing where a script stood in for them."""
-    if meter.sent or meter.known or meter.failed:
-        click.echo(f"Models were asked: {meter.shown()}")
+    for meter in meters:
+        if meter.sent or meter.known or meter.failed:
+            click.echo(f"Models were asked: {meter.shown()}")
 
 
 def _silent(_event: Event | Told) -> None:

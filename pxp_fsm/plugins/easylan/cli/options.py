@@ -129,7 +129,14 @@ class LanTrainOptions:
         "a hint.",
         default="equal texts, ignoring case and spaces",
     )
-    database: str | None = _steps()
+    database: str | None = option(
+        "Store the training and each of its steps in this database, as a run.",
+        None,
+        metavar="URL",
+        default="beside NETWORK, until it is over",
+        common=True,
+    )
+    as_json: bool = common.as_json("Write what came of it as JSON to standard output.")
     models: common.ModelOptions
 
 

@@ -6,29 +6,28 @@ Source: arXiv 2309.15943, sections 6.3 and 6.5.1.
 
 from __future__ import annotations
 
-import json
 import tomllib
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import cache
+from functools import cache, cached_property
 from itertools import product
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from backends.databases import CallsOf, SqlBlackboard
-from backends.models.registry import open_models
+from backends.databases import SqlBlackboard
 from backends.models.settings import Settings
-from pxp_fsm.defaults import DATABASE, NETWORKS
+from pxp_fsm.defaults import DATABASE
 from pxp_fsm.errors import NoAnswer, UsageError, quoted
 from pxp_fsm.experiments.costs import Meter
+from pxp_fsm.experiments.runs import Run, start
 from pxp_fsm.experiments.statistics import estimate
 from pxp_fsm.experiments.summary import Sheet
 from pxp_fsm.plugins.easylan.distance.lmd import Distance, network_distance
 from pxp_fsm.plugins.easylan.distance.measures import (
     Action,
-    Attention,
     ManualAction,
     Stopwatch,
     by_hand,
@@ -42,7 +41,13 @@ from pxp_fsm.plugins.easylan.distance.measures import (
 )
 from pxp_fsm.plugins.easylan.experiments import developers
 from pxp_fsm.plugins.easylan.experiments.scoring import CriterionJudge, Score, naive, score, scored
-from pxp_fsm.plugins.easylan.experiments.setup import TrainingBoard, training_in
+from pxp_fsm.plugins.easylan.experiments.setup import (
+    TRAINING,
+    Training,
+    TrainingOpening,
+    come_to,
+    training_in,
+)
 from pxp_fsm.plugins.easylan.experiments.tasks import (
     By,
     ExampleSplit,
@@ -57,11 +62,9 @@ from pxp_fsm.plugins.easylan.model.network import Network, initial
 from pxp_fsm.plugins.easylan.running.execution import NetworkRun, NetworkRunner
 from pxp_fsm.plugins.easylan.running.requests import Requester, bundled
 from pxp_fsm.plugins.easylan.training.developer import Developer
-from pxp_fsm.plugins.easylan.training.pipeline import Trainer, TrainingLimits
+from pxp_fsm.plugins.easylan.training.pipeline import TrainingLimits
 from pxp_fsm.plugins.easylan.training.progress import Example as Shown
-from pxp_fsm.plugins.easylan.training.progress import digest_of
 from pxp_fsm.plugins.easylan.training.simulated import HandEditor
-from pxp_fsm.plugins.easylan.training.supervision import Supervision
 from pxp_fsm.prompting.model import LanguageModel, Spending, layered
 from pxp_fsm.protocol.messages import Instance
 from pxp_fsm.protocol.relations import NOISY, TOLERANCE, Assumption, Outcome
@@ -73,32 +76,37 @@ class MeetsCriteria:
 
     Fills `Relation`: the left text is an output, the right one a good output. Where several
     examples have the same one, it must meet the criteria for each; a judge without a verdict is
-    unsure.
+    unsure. The `judge` may be set once its model is open: `judged_by` says who it will be.
     """
 
     def __init__(
-        self, task: LanTask, examples: Iterable[TaskExample], judge: CriterionJudge | None = None
+        self,
+        task: LanTask,
+        examples: Iterable[TaskExample],
+        judge: CriterionJudge | None = None,
+        judged_by: str | None = None,
     ) -> None:
         self._task = task
-        self._judge = judge
+        self.judge = judge
+        self._judged_by = judged_by if judge is None else judge.name
         self._by_truth: dict[str, list[TaskExample]] = {}
         for example in examples:
             self._by_truth.setdefault(example.truth, []).append(example)
 
     @property
     def name(self) -> str:
-        by = "" if self._judge is None else f" and {self._judge.name}"
+        by = "" if self._judged_by is None else f" and {self._judged_by}"
         return f"the criteria of {self._task.name}, by a program{by}"
 
     @property
     def assumptions(self) -> frozenset[Assumption]:
         """A judge may say something else each time; programs do not, but have a side."""
-        given = NOISY if self._judge is not None else TOLERANCE
+        given = NOISY if self._judged_by is not None else TOLERANCE
         return given - {Assumption.SYMMETRIC, Assumption.REFLEXIVE}
 
     async def holds(self, left: str, right: str) -> Outcome:
         passes = [
-            (await scored(self._task, example, left, self._judge)).passes
+            (await scored(self._task, example, left, self.judge)).passes
             for example in self._by_truth.get(right, ())
         ]
         if not passes or False in passes:
@@ -112,7 +120,7 @@ class MeetsCriteria:
         ]
         if not here:
             return False
-        return (await scored(self._task, here[0], run.output, self._judge)).passes is True
+        return (await scored(self._task, here[0], run.output, self.judge)).passes is True
 
 
 ROUNDS = 5
@@ -133,11 +141,12 @@ class Measured:
 
     `interaction` are the seconds in which the developer was asked, and nobody else worked, and
     `reviewing` those of them about steps, as stored with each of their messages; `handled` counts
-    the training examples that came to be right.
+    the training examples that came to be right. `run` is its name on the blackboard.
     """
 
     condition: Condition
     seed: int
+    run: str
     history: History
     train: Score
     test: Score
@@ -157,19 +166,27 @@ class Measured:
 
 @dataclass(frozen=True)
 class TrainingSetting:
-    """What all conditions share: task, split, model, judge; where sessions and calls are stored."""
+    """What all conditions share: task, split, model, and who judges.
+
+    Each condition is a run of the `board`, or of one in memory. With `resumes` it is the latest
+    one with the same plan, if there is one. A trained network is kept in `folder`, which need not
+    be there where nothing is trained.
+    """
 
     task: LanTask
     split: ExampleSplit
-    model: LanguageModel
-    judge: CriterionJudge | None = None
-    calls: CallsOf | None = None
-    at_once: int = 1
+    model: str | LanguageModel
+    judge: str | None = None
+    board: SqlBlackboard = field(default_factory=lambda: SqlBlackboard(":memory:"))
+    folder: Path = Path()
+    settings: Settings = field(default_factory=Settings)
+    on_wait: Callable[[str], None] = lambda _why: None
+    resumes: bool = False
 
-    @property
+    @cached_property
     def meets(self) -> MeetsCriteria:
         """What decides in training that an output will do."""
-        return MeetsCriteria(self.task, self.split.train, self.judge)
+        return MeetsCriteria(self.task, self.split.train, judged_by=self.judge)
 
     @property
     def shown(self) -> tuple[Shown, ...]:
@@ -180,89 +197,118 @@ class TrainingSetting:
         """The network of the beginning: one agent, whose subtask is the task."""
         return Lan(begun_as(initial(self.task.task, output=self.task.output)))
 
+    def file(self, condition: Condition) -> Path:
+        """Where a network that comes of a condition is kept."""
+        return self.folder / f"{condition.lower()}-{self.split.seed}.lan.json"
+
+    @asynccontextmanager
+    async def open_run(
+        self,
+        condition: Condition,
+        who: str,
+        developer: Developer | None = None,
+        limits: TrainingLimits | None = None,
+    ) -> AsyncIterator[tuple[Run[TrainingOpening], LanguageModel]]:
+        """The run of a condition, and its model; `who` develops its network."""
+        trains, path = condition is Condition.EASYLAN, self.file(condition)
+        goes_on = trains and self.resumes and path.exists()
+        lan = Lan.load(path) if goes_on else self.begin()
+        if trains:
+            lan.on_change = lambda: lan.save(path)
+        more = {"task": self.task.name, "condition": str(condition), "seed": self.split.seed}
+        training = Training(
+            path,
+            self.shown,
+            self.model,
+            developer,
+            limits=limits or TrainingLimits(),
+            same=self.meets,
+            settings=self.settings,
+            lan=lan,
+            more=more | {"who": who},
+        )
+        if self.resumes:
+            run = training.on(self.board, may_be_over=True)
+        else:
+            run = start(TrainingOpening(training, lan), self.board)
+        run.on_wait = self.on_wait
+        async with run.open_models() as opened:
+            if self.judge is not None:
+                self.meets.judge = CriterionJudge(opened(self.judge))
+            yield run, opened(self.model) if isinstance(self.model, str) else self.model
+
 
 async def easylan(
     setting: TrainingSetting, developer: Developer | None, limits: TrainingLimits | None = None
 ) -> Measured:
     """The network that is trained by the pipeline, under a developer's eyes or unattended."""
-    lan, watch, attention = setting.begin(), Stopwatch(), Attention(outputs=False)
-    board = _begun(setting, Condition.EASYLAN, "nobody" if developer is None else developer.name)
-    trainer = Trainer(
-        lan,
-        layered(setting.model, timed(watch)),
-        setting.meets,
-        developer,
-        limits=limits or TrainingLimits(),
-        supervision=Supervision(board=board),
-        name="lan" if board is None else board.run,
-        on_event=attention,
-    )
-    outcomes = await trainer.train(setting.shown)
-    sessions = (
-        () if setting.calls is None else tuple(stored(setting.calls.board, setting.calls.run))
-    )
-    efforts = [effort_of(entry).seconds for _instance, entries in sessions for entry in entries]
-    handled = sum(outcome.handled for outcome in outcomes)
-    seconds = attention.seconds, sum(efforts)
-    done = tuple(in_steps(sessions))
-    return await _measured(setting, Condition.EASYLAN, lan, done, watch, seconds, handled)
+    who = "nobody" if developer is None else developer.name
+    async with setting.open_run(Condition.EASYLAN, who, developer, limits) as (run, model):
+        if not run.finished:
+            await run.carry(setting.folder)
+        now, lan = come_to(setting.board, run.name), run.opening.lan
+        sessions = tuple(stored(setting.board, run.name))
+        efforts = [effort_of(entry).seconds for _instance, entries in sessions for entry in entries]
+        return await _measured(
+            setting,
+            Condition.EASYLAN,
+            run,
+            model,
+            lan,
+            steps=tuple(in_steps(sessions)),
+            seconds=(now.seconds, sum(efforts)),
+            handled=sum(outcome.handled for outcome in now.outcomes),
+            calls=now.calls,
+        )
 
 
 async def baseline(setting: TrainingSetting, editor: HandEditor, rounds: int = ROUNDS) -> Measured:
     """The network that is edited by hand alone, until its output will do or nobody knows more."""
-    _begun(setting, Condition.BASELINE, editor.name)
-    lan, watch = setting.begin(), Stopwatch()
-    runner = NetworkRunner(Requester(layered(setting.model, timed(watch)), bundled()))
-    meets, handled, spent = setting.meets, 0, 0.0
-    for example in setting.shown:
-        for attempt in range(rounds + 1):
-            run = await _run(runner, lan.network, example.external)
-            if run is not None and await meets.will_do(run, example.truth):
-                handled += 1
-                break
-            if attempt == rounds:
-                break
-            began = watch.clock()
-            edited = await editor.improve(run, example.external, example.truth, lan)
-            spent += watch.clock() - began
-            if not edited:
-                break
-    return await _measured(setting, Condition.BASELINE, lan, (), watch, (spent, 0.0), handled)
+    async with setting.open_run(Condition.BASELINE, editor.name) as (run, model):
+        lan, watch, meets = run.opening.lan, Stopwatch(), setting.meets
+        runner = NetworkRunner(Requester(layered(model, timed(watch)), bundled()))
+        handled, spent = 0, 0.0
+        for example in setting.shown:
+            for attempt in range(rounds + 1):
+                ran = await _run(runner, lan.network, example.external)
+                if ran is not None and await meets.will_do(ran, example.truth):
+                    handled += 1
+                    break
+                if attempt == rounds:
+                    break
+                began = watch.clock()
+                edited = await editor.improve(ran, example.external, example.truth, lan)
+                spent += watch.clock() - began
+                if not edited:
+                    break
+        return await _measured(
+            setting,
+            Condition.BASELINE,
+            run,
+            model,
+            lan,
+            seconds=(spent, 0.0),
+            handled=handled,
+            calls=watch.calls,
+        )
 
 
 async def naive_lan(setting: TrainingSetting) -> Measured:
     """The naive network: made from the training examples at once, by nobody."""
-    _begun(setting, Condition.NAIVE, "nobody")
-    watch = Stopwatch()
-    network = naive(setting.task, setting.split.train)
-    lan = Lan(begun_as(network))
-    outcome = await _measured(setting, Condition.NAIVE, lan, (), watch, (0.0, 0.0), 0)
+    async with setting.open_run(Condition.NAIVE, "nobody") as (run, model):
+        lan = Lan(begun_as(naive(setting.task, setting.split.train)))
+        outcome = await _measured(setting, Condition.NAIVE, run, model, lan)
     return replace(outcome, handled=outcome.train.passed)
 
 
-def earlier(
-    board: SqlBlackboard, task: LanTask, seeds: Iterable[int]
-) -> dict[tuple[Condition, int], list[str]]:
-    """The runs of earlier comparisons on a task, by condition and seed, oldest first."""
-    trained: dict[tuple[Condition, int], list[str]] = {
-        place: [] for place in product(Condition, seeds)
-    }
-    for run in board.runs():
-        plan = json.loads(run.plan) if run.task == NETWORKS else {}
-        place = plan.get("condition"), plan.get("seed")
-        if plan.get("task") == task.name and place in trained:
-            trained[place].append(run.run)
-    return trained
-
-
-def spent(board: SqlBlackboard, others: Container[str]) -> Spending:
-    """What the runs of a database have spent on models, without some `others`."""
-    some = [board.spending(run.run) for run in board.runs() if run.run not in others]
+def spent(board: SqlBlackboard, measured: Iterable[Measured]) -> Spending:
+    """What conditions that are measured have spent on models."""
+    some = [board.spending(outcome.run) for outcome in measured]
     return Spending(
-        sum(spent.calls for spent in some),
-        sum(spent.dollars for spent in some),
-        sum(spent.unpriced for spent in some),
-        any(spent.exceeded for spent in some),
+        sum(spending.calls for spending in some),
+        sum(spending.dollars for spending in some),
+        sum(spending.unpriced for spending in some),
+        any(spending.exceeded for spending in some),
     )
 
 
@@ -276,45 +322,34 @@ def acts_in_steps(database: str, run: str | None) -> tuple[ManualAction, ...]:
 
 
 def stored(board: SqlBlackboard, run: str) -> Iterator[tuple[Instance, Sequence[Event]]]:
-    """The sessions of a training in their order, each with what it is about."""
+    """The sessions of a training's steps in their order, each with what it is about."""
     for record in board.sessions(run):
-        yield record.instance, board.events(record.session)
-
-
-def _begun(setting: TrainingSetting, condition: Condition, developer: str) -> TrainingBoard | None:
-    """Begin a condition's run, where there is a blackboard: its sessions and calls are kept."""
-    if setting.calls is None:
-        return None
-    plan: dict[str, object] = {
-        "task": setting.task.name,
-        "condition": condition,
-        "seed": setting.split.seed,
-        "model": setting.model.name,
-        "developer": developer,
-        "same": setting.meets.name,
-    }
-    board = TrainingBoard(setting.calls.board, plan, digest_of(setting.shown))
-    setting.calls.run = board.run
-    return board
+        if record.repetition != TRAINING.repetition:
+            yield record.instance, board.events(record.session)
 
 
 async def _measured(
     setting: TrainingSetting,
     condition: Condition,
+    run: Run[TrainingOpening],
+    model: LanguageModel,
     lan: Lan,
-    steps: Sequence[ManualAction],
-    watch: Stopwatch,
-    seconds: tuple[float, float],
-    handled: int,
+    *,
+    steps: Sequence[ManualAction] = (),
+    seconds: tuple[float, float] = (0.0, 0.0),
+    handled: int = 0,
+    calls: int = 0,
 ) -> Measured:
-    runner = NetworkRunner(Requester(setting.model, bundled()))
+    runner, at_once = NetworkRunner(Requester(model, bundled())), setting.settings.in_flight
+    judge = setting.meets.judge
     train, test = [
-        await score(lan.network, setting.task, part, runner, setting.judge, at_once=setting.at_once)
+        await score(lan.network, setting.task, part, runner, judge, at_once=at_once)
         for part in (setting.split.train, setting.split.test)
     ]
     return Measured(
         condition,
         setting.split.seed,
+        run.name,
         lan.history,
         train,
         test,
@@ -323,7 +358,7 @@ async def _measured(
         modifications(lan.history),
         *seconds,
         handled,
-        watch.calls,
+        calls,
     )
 
 
@@ -342,9 +377,9 @@ class TrainingComparison:
     """Training on a task in three ways, once for each of the seeds; `output` is a folder.
 
     `developer` supervises EasyLAN, `hand` edits the baseline, by the names of `developers`. The
-    `database` is a file in the folder unless it is named. With `resume`, what models replied in
-    earlier comparisons that it stores is not asked for again. Raises `UsageError` where a
-    criterion needs a judge and there is none.
+    `database` is a file in the folder unless it is named. With `resume` the latest run of each
+    condition goes on, and what models replied in it is not asked for again. Raises `UsageError`
+    where a criterion needs a judge and there is none.
     """
 
     task: LanTask
@@ -373,30 +408,24 @@ class TrainingComparison:
         """What came of each condition on each split; `meter` adds up what models cost."""
         self.output.mkdir(parents=True, exist_ok=True)
         with SqlBlackboard(self.database or str(self.output / DATABASE)) as board:
-            return await self._measured(board, on_wait, meter or Meter())
-
-    async def _measured(
-        self, board: SqlBlackboard, on_wait: Callable[[str], None], meter: Meter
-    ) -> list[Measured]:
-        calls = meter.kept = CallsOf(board)
-        measured = list[Measured]()
-        before = earlier(board, self.task, self.seeds) if self.resume else {}
-        others = {run.run for run in board.runs()} - {
-            run for some in before.values() for run in some
-        }
-        for seed, condition in product(self.seeds, Condition):
-            known = [
-                reply for run in before.get((condition, seed), ()) for reply in board.replies(run)
-            ]
-            spending = spent(board, others)
-            async with open_models(self.settings, on_wait, meter, calls, spending, known) as opened:
-                judge = None if self.judge is None else CriterionJudge(opened(self.judge))
-                split, at_once = self.task.split(seed), self.settings.in_flight
+            measured = list[Measured]()
+            for seed, condition in product(self.seeds, Condition):
                 setting = TrainingSetting(
-                    self.task, split, opened(self.model), judge, calls, at_once
+                    self.task,
+                    self.task.split(seed),
+                    self.model,
+                    self.judge,
+                    board,
+                    self.output,
+                    self.settings.shares(1, spent(board, measured))[0],
+                    on_wait,
+                    self.resume,
                 )
-                measured.append(await self._condition(condition, setting))
-        return measured
+                outcome = await self._condition(condition, setting)
+                measured.append(outcome)
+                if meter is not None:
+                    meter.add(board.costs(outcome.run))
+            return measured
 
     async def _condition(self, condition: Condition, setting: TrainingSetting) -> Measured:
         match condition:

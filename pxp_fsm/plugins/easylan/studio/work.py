@@ -1,6 +1,6 @@
 """Runs and trainings of a studio's network: one at a time, beside whoever looks at it.
 
-A training is the library's: its state is data in a file beside the network, its questions have an
+A training is the library's: its state is stored with the run that it is, its questions have an
 identity. Whatever is stopped here, by the developer or with the server, goes on there.
 """
 
@@ -15,6 +15,7 @@ from typing import Any
 
 from backends.models.settings import Settings
 from pxp_fsm.errors import PXPError, UsageError
+from pxp_fsm.experiments.runs import Run
 from pxp_fsm.plugins.easylan.experiments import setup
 from pxp_fsm.plugins.easylan.lan import Lan
 from pxp_fsm.plugins.easylan.model.network import Network
@@ -32,7 +33,6 @@ from pxp_fsm.plugins.easylan.running.execution import NetworkRun, NoneActive
 from pxp_fsm.plugins.easylan.running.requests import load_prompts
 from pxp_fsm.plugins.easylan.serialization import response_from_json, to_json
 from pxp_fsm.plugins.easylan.studio.state import Message, Stamp, Studio, stamp_of
-from pxp_fsm.plugins.easylan.training import progress
 from pxp_fsm.plugins.easylan.training.developer import (
     Act,
     Developer,
@@ -247,10 +247,9 @@ class Work:
 
     def resume(self) -> None:
         """Go on with a training that was stopped with the server, if there is one."""
-        if self.plan.model is not None and self.studio.exists:
-            kept = progress.path_of(self.studio.path)
-            if kept.exists():
-                self._begin(self._train(None, Remote()))
+        ready = self.plan.model is not None and self.studio.exists
+        if ready and self._training_of((), Remote()).is_stopped:
+            self._begin(self._train(None, Remote()))
 
     def start_run(self, external: str) -> None:
         """Run the network on an input. Raises `UsageError` while something is under way."""
@@ -390,9 +389,21 @@ class Work:
     ) -> None:
         self.training, self._attended = TrainingView(going=True), isinstance(developer, Remote)
         self._tell(self._training_message())
-        plan = setup.Training(
+        training = self._training_of(examples or (), developer)
+        outcomes = await training.run(self._listen, self._started)
+        self.studio.note_examples(one.example for one in outcomes if not one.handled)
+        handled = sum(outcome.handled for outcome in outcomes)
+        why = "".join(f" {one.example.external}: {one.why}." for one in outcomes if not one.handled)
+        ended = f"Handled: {handled} of {len(outcomes)}.{why}"
+        self.training, self._trainer = TrainingView(ended=ended), None
+        self._tell(*self.messages())
+
+    def _training_of(
+        self, examples: tuple[Example, ...], developer: Developer | Remote | None
+    ) -> setup.Training:
+        return setup.Training(
             self.studio.path,
-            examples or (),
+            examples,
             self.plan.model_name,
             developer,
             limits=self.plan.limits,
@@ -405,17 +416,11 @@ class Work:
             updater=self.plan.updater,
             prompts=self.plan.prompts,
         )
-        async with plan.opened(self._listen) as trainer:
-            self._started(trainer)
-            outcomes = await trainer.train(examples)
-        self.studio.note_examples(one.example for one in outcomes if not one.handled)
-        handled = sum(outcome.handled for outcome in outcomes)
-        why = "".join(f" {one.example.external}: {one.why}." for one in outcomes if not one.handled)
-        ended = f"Handled: {handled} of {len(outcomes)}.{why}"
-        self.training, self._trainer = TrainingView(ended=ended), None
-        self._tell(*self.messages())
 
-    def _started(self, trainer: Trainer) -> None:
+    def _started(self, run: Run[setup.TrainingOpening]) -> None:
+        trainer = run.opening.trainer
+        if trainer is None:
+            raise AssertionError("a run that has begun has a trainer")
         self._trainer = trainer
         if trainer.progress.run is not None:
             self.run.complete(trainer.progress.run)
@@ -453,7 +458,8 @@ class Work:
             if trainer is not None:
                 self.studio.note_examples(trainer.progress.examples[len(trainer.outcomes) :])
             await asyncio.wait([self._task])
-            progress.path_of(self.studio.path).unlink(missing_ok=True)
+            if trainer is not None:
+                self._training_of((), Remote()).end()
 
     async def close(self) -> None:
         """Stop what is under way; a training goes on when the studio is started again."""

@@ -2,14 +2,18 @@
 
 Which row is taken, the table and `pxp_fsm.plugins.easylan.decisions` say; here is what each row
 does, who can step in, and what happens in each state that waits (`Activities`): runs, steps,
-replays, questions; each ends with the label of a row. Source: EasyLAN (Pan, Yu, Li, Shi), section
-4, Figure 3, and section 5.2 and Table 4 for what a model is asked.
+replays, questions; each ends with the label of a row. What is stored of the session carries with
+each event what the training had in hand before it, so that a training that was stopped goes on.
+Source: EasyLAN (Pan, Yu, Li, Shi), section 4, Figure 3, and section 5.2 and Table 4 for what a
+model is asked.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+import time
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -28,7 +32,7 @@ from pxp_fsm.plugins.easylan.lan import Lan
 from pxp_fsm.plugins.easylan.model.history import Author, Change
 from pxp_fsm.plugins.easylan.model.network import Network, Unsound
 from pxp_fsm.plugins.easylan.model.operations import Forget, Operation, applied
-from pxp_fsm.plugins.easylan.running.events import RunBegun, RunReason
+from pxp_fsm.plugins.easylan.running.events import CallBegun, RunBegun, RunReason
 from pxp_fsm.plugins.easylan.running.execution import NetworkRun, NetworkRunner, NoneActive
 from pxp_fsm.plugins.easylan.running.requests import Requester, bundled, text
 from pxp_fsm.plugins.easylan.training.developer import (
@@ -47,6 +51,8 @@ from pxp_fsm.plugins.easylan.training.developer import (
     View,
 )
 from pxp_fsm.plugins.easylan.training.events import (
+    Answered,
+    Asked,
     CopyTried,
     Kept,
     Moved,
@@ -55,12 +61,14 @@ from pxp_fsm.plugins.easylan.training.events import (
     Resumed,
     StepBegun,
     Told,
+    Withdrawn,
 )
 from pxp_fsm.plugins.easylan.training.progress import (
     Example,
     ExampleResult,
     TrainingProgress,
     digest_of,
+    to_text,
 )
 from pxp_fsm.plugins.easylan.training.questions import Remote, TrainingQuestions, back_to, identity
 from pxp_fsm.plugins.easylan.training.regressions import (
@@ -88,12 +96,12 @@ from pxp_fsm.prompting.model import LanguageModel, Reply
 from pxp_fsm.prompting.prompts import Prompt
 from pxp_fsm.prompting.replies import strict_object, unfenced, whole_text
 from pxp_fsm.protocol.messages import Answer, Instance, text_problem
-from pxp_fsm.protocol.relations import Relation
+from pxp_fsm.protocol.relations import Judgement, Relation
 from pxp_fsm.protocol.rules import FAULTS, Ending
 from pxp_fsm.sessions.actors import Actor, Turn
 from pxp_fsm.sessions.events import Event
 from pxp_fsm.sessions.policy import Alone
-from pxp_fsm.sessions.session import Session
+from pxp_fsm.sessions.session import Session, Store
 
 
 def _network_told(network: Network, run: NetworkRun, truth: str) -> dict[str, Any]:
@@ -288,8 +296,7 @@ class Activities:
 
     The agents are run by `runner`; `asker` asks for the results of steps. Without `questions`
     nobody is asked: every step is confirmed. `interrupt` ends the activity under way with a label.
-    `satisfied` is what was found of the last run's output, `copy` the network that the update would
-    make.
+    `copy` is the network that the update would make.
     """
 
     lan: Lan
@@ -303,7 +310,6 @@ class Activities:
     on_event: Callable[[Told], None]
     keep: Callable[[], None]
     reason: RunReason = RunReason.RESUMED
-    satisfied: bool = False
     copy: Network | None = None
     name: str = field(default="nobody", init=False)
 
@@ -385,12 +391,12 @@ class Activities:
                 now.run = await self._ran()
                 self.keep()
             self.lan.last = now.run
-            self.satisfied = False
-            self.satisfied = await self._verdict(now.run)
+            now.satisfied = False
+            now.satisfied = await self._verdict(now.run)
         except NoAnswer as error:
             now.why = str(error)
             return "FAILED"
-        now.why = "" if self.satisfied else f"the output was {quoted(now.run.output)}"
+        now.why = "" if now.satisfied else f"the output was {quoted(now.run.output)}"
         if not now.run.active:
             now.why = "no agent was active: the output is the input"
         return "RAN"
@@ -439,7 +445,9 @@ class Activities:
             await self._interrupted(MOVED)
         version = self.lan.version if handed else now.version
         number = self.number
-        question = DeveloperQuestion(identity(number, now.asked, view), version, number, view)
+        # What is asked in a step is told apart by the messages that it shows.
+        asked = 0 if isinstance(view, StepView) else now.asked
+        question = DeveloperQuestion(identity(number, asked, view), version, number, view)
         response = await self.questions.ask(question, copy)
         if response is None:
             await self._interrupted(MOVED)
@@ -472,6 +480,8 @@ class Activities:
         if now.begun != (step, x):
             self.abandon(EDITED)
         now.steps += not now.events
+        while self.supervision.is_of_another(self._session, x):
+            now.steps += 1
         now.begun = step, x
         self.on_event(StepBegun(step, now.strategy, self._session, self.number))
         agreed = await self.supervision.step(
@@ -544,6 +554,8 @@ class Activities:
         now = self.progress
         if not self.is_fresh:
             return "RESTART"
+        if self.questions is None:  # whoever was asked is there no longer
+            return str(RegressionChoice.RETRY)
         if self.copy is None:
             raise AssertionError("only a developer weighs a regression, and of a copy")
         view = RegressionView(now.regressions, now.update)
@@ -555,6 +567,8 @@ class Activities:
         return str(choice)
 
     async def _handed(self) -> str:
+        if self.questions is None:
+            return str(Continuation.SKIP)
         return str(await self._ask(HandedView(self.progress.why), Continuation))
 
 
@@ -594,6 +608,10 @@ class Trainer:
     training that was stopped, which goes on from there; `keep` is called with it whenever something
     has happened. With `stream` models are asked to reply piece by piece, where they can.
     `updater` makes the results of steps in place of `model`, and all are asked by `prompts`.
+
+    With a `blackboard` the training's `session` of that name is stored there, each event with the
+    progress before it: `progress` is then that of the last one stored, and the session is replayed
+    to it before it goes on.
     """
 
     def __init__(
@@ -612,12 +630,14 @@ class Trainer:
         stream: bool = False,
         updater: LanguageModel | None = None,
         prompts: Mapping[str, Prompt] | None = None,
+        blackboard: Store | None = None,
+        session: str = "",
     ) -> None:
         self.lan = lan
         self.progress = progress or TrainingProgress(version=lan.version)
         self.progress.name = name
         self._limits = limits
-        self._on_event = on_event
+        self._on_event = on_event = _counted(self.progress, on_event)
         self._keep = keep
         asker = Requester(model, prompts or bundled(), on_event=on_event, stream=stream)
         self._runner = NetworkRunner(asker, remembered(lan.network))
@@ -642,17 +662,19 @@ class Trainer:
         self._label = ""
         self._stopping = False
         self._looked_at: Facts | None = None
-        self._finishing = False
+        self._is_here = False
         self.session = Session(
             System((Member(PIPELINE, builtin(PIPELINE)),), free_names=True),
-            {PIPELINE: Actor(self._decided, guards=self._decided)},
+            {PIPELINE: Actor(self._decide, guards=self._decide)},
             instance=Instance(name, lan.network.task),
-            name=f"{name}/{PIPELINE}",
+            name=session or f"{name}/{PIPELINE}",
+            blackboard=None if blackboard is None else _Remembering(blackboard, self.progress),
             policy=Alone(self._happens),
             on_event=self._take,
+            record_faults=blackboard is not None,
         )
-        # What happened before a stop is in the log; the progress tells where that has led.
-        self.session.live.machines[PIPELINE].return_to(self._state())
+        if blackboard is None:
+            self.session.live.machines[PIPELINE].return_to(self._state())
 
     @property
     def state(self) -> str:
@@ -724,54 +746,78 @@ class Trainer:
         Those of which the progress tells what came of them are not handled again; without
         `examples` it goes on with those of the progress.
         """
+        self.expect(examples)
+        with self.watching():
+            while self.session.ending is None:
+                await self._advance()
+        return tuple(self.outcomes)
+
+    def expect(self, examples: Iterable[Example] | None) -> None:
+        """Let the session be about these examples; None leaves those of the progress.
+
+        Raises `UsageError` for one without an output where no developer could say it.
+        """
         now = self.progress
         if examples is not None:
             some = list(examples)
             if now.data != digest_of(some) or len(now.examples) != len(some):
                 now.data, now.examples = digest_of(some), some
-        if self._questions is None and not all(one.truth for one in now.examples):
-            raise UsageError("an example without an output requires a developer, who says it")
-        for example in tuple(now.examples[len(self.outcomes) :]):
-            await self.handle(example)
-        self._finishing = True
-        await self.session.run()
-        return tuple(self.outcomes)
+        check_truths(now.examples, attended=self._questions is not None)
+
+    def watching(self) -> AbstractContextManager[None]:
+        """A block in which the session is told of each change of the network."""
+        return self.lan.watched(self._changed)
 
     async def handle(self, example: Example) -> ExampleResult:
         """Iterate until the example is handled, or given up.
 
         Where one is `unfinished`, that is what is handled.
         """
-        now, number = self.progress, len(self.outcomes) + 1
-        if len(now.examples) < number:
-            now.examples.append(example)
-        with self.lan.watched(self._changed):
-            if self.state == "IDLE":
-                await self._advance()
-            else:
-                self._on_event(Resumed(self._do.example, number, self.state))
+        if self.unfinished is None:
+            self.progress.examples.append(example)
+        with self.watching():
+            await self._advance()
             while self.state != "IDLE":
                 await self._advance()
-        handled = self.session.events[-1].label == "RECORD"
-        why = "" if handled else now.why
-        outcome = ExampleResult(self._do.example, handled, now.counters.iterations, why)
-        self.outcomes.append(outcome)
-        self._kept()
-        return outcome
+        return self.outcomes[-1]
 
     def _state(self) -> str:
         """The state in which the pipeline goes on: a commit that was written is done."""
-        now, changes = self.progress, self.lan.history.changes
-        pending, made = now.operations, changes[now.version : now.version + 1]
+        now = self.progress
         if now.state in ("REPLAY", "REGRESSION"):
-            if pending and made and made[0].operations[: len(pending)] == pending:
+            if self._is_committed:
                 now.version, now.run = now.version + 1, None
                 return "RUN"
-            if self._do.is_fresh:
-                self._do.copy = applied(self.lan.network, pending)
-        if self._questions is None:  # whoever was asked is there no longer
-            return {"REGRESSION": "WEIGH", "HANDED": "HAND_OVER"}.get(now.state, now.state)
+            self._copy_again(now.state)
         return now.state
+
+    @property
+    def _is_committed(self) -> bool:
+        """Whether the network's log holds the update that is in hand."""
+        now, changes = self.progress, self.lan.history.changes
+        pending, made = now.operations, changes[now.version : now.version + 1]
+        return bool(pending and made) and made[0].operations[: len(pending)] == pending
+
+    def _copy_again(self, state: str) -> None:
+        """Make the copy again that is tried, weighed or asked about in `state`."""
+        if state in _TRYING and self._do.is_fresh:
+            self._do.copy = applied(self.lan.network, self.progress.operations)
+
+    def _arrive(self) -> None:
+        """Go on from what was stored, before the first thing that happens here.
+
+        An event is stored before what its row does is done. Whoever is stopped in between does it
+        when they go on: the progress is that before the event.
+        """
+        if self._is_here:
+            return
+        self._is_here = True
+        if self.session.events:
+            self._do_row(self.session.events[-1], again=True)
+            self._copy_again(self.state)
+            self._do.reason = RunReason.RESUMED
+        if self.state != "IDLE":
+            self._on_event(Resumed(self._do.example, self._do.number, self.state))
 
     def _changed(self) -> None:
         """The network has another version: what was asked about the one before is no longer."""
@@ -808,8 +854,9 @@ class Trainer:
 
     async def _happens(self, state: str) -> str:
         """The label with which the state's activity ends, or by which it is cut short."""
+        self._arrive()
         if state == "IDLE":
-            return "FINISH" if self._finishing else "EXAMPLE"
+            return "FINISH" if self.unfinished is None else "EXAMPLE"
         if state == "HANDED":
             self._stopping = False
         label = "CANCEL" if self._stopping else await self._interruptible(self._do.happen(state))
@@ -819,8 +866,9 @@ class Trainer:
             return "RAN" if state == "RUN" else "RESTART"
         return label
 
-    async def _decided(self, turn: Turn) -> str:
+    async def _decide(self, turn: Turn) -> str:
         """The guard that is true; what the strategy makes of a copy is found out for it."""
+        self._arrive()
         if turn.state == "VALIDATE":
             await self._interruptible(self._do.apply())
         self._looked_at = self._facts(turn.state)
@@ -829,12 +877,49 @@ class Trainer:
 
     def _take(self, event: Event) -> None:
         """What a row does at once: nothing can come between its guard and this."""
+        self._do_row(event)
+
+    def _do_row(self, event: Event, again: bool = False) -> None:
+        """Do what a row does; `again` where it may have been done before the training stopped.
+
+        What was written into the network then is not written twice, and what others have made of
+        the network since is not written over.
+        """
         now, label, state = self.progress, event.label, self.state
+        if not again or self._do.is_fresh:
+            self._write(label)
+        self._look_back(label, state)
+        now.counters = counted(now.counters, label)
+        if is_beginning(label):
+            now.version, now.run = self.lan.version, None
+            self._do.reason = _REASONS[label]
+        if label == "EXAMPLE":
+            now.steps = now.asked = 0
+        now.why = _WHY.get(label, now.why)
+        if label == "CANCEL" or state == "IDLE":
+            self._do.abandon(_WHY.get(label, EDITED))
+        facts = self._looked_at if event.guard else None
+        if not again:
+            self._on_event(Moved(label, event.guard, state, facts, now.why))
+        now.state = state
+        if state == "IDLE":
+            handled = label == "RECORD"
+            why, iterations = "" if handled else now.why, now.counters.iterations
+            self.outcomes.append(ExampleResult(self._do.example, handled, iterations, why))
+        if state in _WAITING or state == "IDLE":
+            self._kept()
+
+    def _write(self, label: str) -> None:
+        """Write into the network what a row with that label does to it."""
         if label == "COMMIT":
-            self._commit(now.update, now.operations)
+            self._commit(self.progress.update, self.progress.operations)
         elif label == "RECORD":
             self._record()
-        elif label == "BEGIN":
+
+    def _look_back(self, label: str, state: str) -> None:
+        """Which results of steps a row with that label makes, keeps and gives up."""
+        now = self.progress
+        if label == "BEGIN":
             now.values.clear()
             now.strategy = now.refused = None
         elif label in Strategy.__members__:
@@ -844,24 +929,10 @@ class Trainer:
             now.agreed.pop(UpdateStep(state), None)
         elif label in _BACK:
             self._go_back(_BACK[label])
-        now.counters = counted(now.counters, label)
-        if is_beginning(label):
-            now.version, now.run = self.lan.version, None
-            self._do.reason = _REASONS[label]
-        if label in ("EXAMPLE", "COMMIT", "RESUME"):
+        elif label in ("EXAMPLE", "COMMIT", "RESUME"):
             now.agreed.clear()
             now.reopened.clear()
             now.verdicts.clear()
-        if label == "EXAMPLE":
-            now.steps = now.asked = 0
-        now.why = _WHY.get(label, now.why)
-        if label == "CANCEL" or state == "IDLE":
-            self._do.abandon(_WHY.get(label, EDITED))
-        facts = self._looked_at if event.guard else None
-        self._on_event(Moved(label, event.guard, state, facts, now.why))
-        now.state = state
-        if state in _WAITING:
-            self._kept()
 
     def _go_back(self, step: UpdateStep) -> None:
         """Ask about `step` again, beginning with what was agreed on; later results go."""
@@ -887,7 +958,7 @@ class Trainer:
         )
         reason = value.get("reason_type") if isinstance(value, dict) else None
         return Facts(
-            satisfied=do.satisfied,
+            satisfied=now.satisfied,
             complete=complete,
             fresh=do.is_fresh,
             valid=do.copy is not None,
@@ -922,4 +993,52 @@ class Trainer:
 
 
 _WAITING = frozenset({"RUN", *UpdateStep.__members__, "REPLAY", "REGRESSION", "HANDED"})
-"""The states in which something is waited for: those in which a training can be stopped."""
+"""The states in which something is waited for."""
+
+_TRYING = frozenset({"REPLAY", "WEIGH", "REGRESSION", "COMMIT"})
+"""The states in which there is a copy of the network on which an update is tried."""
+
+
+def check_truths(examples: Iterable[Example], *, attended: bool) -> None:
+    """Raise `UsageError` for an example without an output where no developer could say it."""
+    if not attended and not all(example.truth for example in examples):
+        raise UsageError("an example without an output requires a developer, who says it")
+
+
+def _counted(
+    progress: TrainingProgress, on_event: Callable[[Told], None]
+) -> Callable[[Told], None]:
+    """Tells `on_event`, and notes how often models were asked and how long the developer was."""
+    since: float | None = None
+
+    def told(event: Told) -> None:
+        nonlocal since
+        match event:
+            case CallBegun():
+                progress.calls += 1
+            case Asked(question):
+                about_output = isinstance(question.view, OutputView)
+                since = None if about_output else since or time.perf_counter()
+            case Answered() | Withdrawn() if since is not None:
+                progress.seconds += time.perf_counter() - since
+                since = None
+        on_event(event)
+
+    return told
+
+
+class _Remembering:
+    """A blackboard on which each event of a training carries the progress before it."""
+
+    def __init__(self, board: Store, progress: TrainingProgress) -> None:
+        self._board = board
+        self._progress = progress
+
+    def open(self, session: Session) -> None:
+        self._board.open(session)
+
+    def append(self, session: str, event: Event) -> None:
+        self._board.append(session, replace(event, memory=to_text(self._progress)))
+
+    def close(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
+        self._board.close(session, ending, cause, judgements)

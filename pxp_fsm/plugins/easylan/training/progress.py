@@ -1,7 +1,7 @@
 """The state of a training as data: where its pipeline is, and what it has in hand.
 
-It is written to a file beside the network after each thing that happens, so that a training that
-was stopped goes on at the next message of the step that was under way.
+It is stored with each event of the training's session, so that a training that was stopped goes
+on at the next message of the step that was under way.
 """
 
 from __future__ import annotations
@@ -10,14 +10,12 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
-from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.tables import builtin
-from pxp_fsm.documents import faults, read, text_of
-from pxp_fsm.errors import FileError
+from pxp_fsm.documents import faults
+from pxp_fsm.errors import DataError
 from pxp_fsm.plugins.easylan.decisions import PIPELINE, Counters
 from pxp_fsm.plugins.easylan.model import files
 from pxp_fsm.plugins.easylan.model.network import HandledExample
@@ -30,8 +28,6 @@ from pxp_fsm.protocol.messages import Answer, Message
 from pxp_fsm.protocol.relations import Judgement, Outcome
 from pxp_fsm.schemas import DIALECT, read_value, value_schema
 from pxp_fsm.sessions.events import Event
-
-FORMAT, VERSION = "pxp-fsm training", 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +55,14 @@ class ExampleResult:
 class TrainingProgress:
     """Where a training's pipeline is, and what it has in hand about the present example.
 
-    `version` is that of the network when its last run began, `run` that run; `verdicts` says of
-    outputs whether they will do. `values` are the results of this iteration's steps, `agreed` those
-    of each step with the context they were made from: an edit that changes no context changes no
-    result; `reopened` those of the steps to which the developer went back. `begun` is the step
-    under way with its context, `events` are its messages. `asked` counts what the developer has
-    answered. `name` is that of the training's sessions, `data` a digest of the `examples` given.
+    `version` is that of the network when its last run began, `run` that run, `satisfied` whether
+    its output will do; `verdicts` says it of all outputs. `values` are the results of this
+    iteration's steps, `agreed` those of each step with the context they were made from: an edit
+    that changes no context changes no result; `reopened` those of the steps to which the developer
+    went back. `begun` is the step under way with its context, `events` are its messages. `asked`
+    counts what the developer has answered, `calls` how often models were asked, and `seconds` is
+    how long the developer was, about anything but outputs. `name` is that of the training's
+    sessions, `data` a digest of the `examples` given.
     """
 
     name: str = ""
@@ -75,6 +73,7 @@ class TrainingProgress:
     counters: Counters = field(default_factory=Counters)
     outcomes: list[ExampleResult] = field(default_factory=list)
     run: NetworkRun | None = None
+    satisfied: bool = False
     verdicts: dict[str, bool] = field(default_factory=dict)
     values: dict[UpdateStep, object] = field(default_factory=dict)
     agreed: dict[UpdateStep, tuple[str, object]] = field(default_factory=dict)
@@ -85,6 +84,8 @@ class TrainingProgress:
     regressions: tuple[Regression, ...] = ()
     steps: int = 0
     asked: int = 0
+    calls: int = 0
+    seconds: float = 0.0
     why: str = ""
     begun: tuple[UpdateStep, str] | None = None
     events: tuple[Event, ...] = ()
@@ -107,32 +108,25 @@ def digest_of(examples: Iterable[Example]) -> str:
     return hashlib.sha256(said.encode()).hexdigest()
 
 
-def path_of(network: Path) -> Path:
-    """The file in which the progress of training the network in a file is kept."""
-    return network.with_name(f"{network.name}.training")
+def to_text(progress: TrainingProgress) -> str:
+    """It as it is stored with an event."""
+    return json.dumps(to_json(progress), ensure_ascii=False)
 
 
-def save(progress: TrainingProgress, path: Path) -> None:
-    """Write it into a file, whole or not at all. Raises as `write_atomically` does."""
-    write_atomically(path, json.dumps(to_json(progress), ensure_ascii=False) + "\n")
-
-
-def load(path: Path) -> TrainingProgress:
-    """The progress that a file holds. Raises `FileError`."""
-    text = text_of(path, "the progress of a training", most=files.MOST_BYTES)
-    raw = read(text, str(path), is_json=True)
-    found = faults(raw, schema())
-    if found:
-        remedy = "remove the file to begin the training anew"
-        raise FileError(f"{path}: {fault.message}; {remedy}" for fault in found)
+def from_text(text: str, session: str) -> TrainingProgress:
+    """What is stored with an event of `session`. Raises `DataError`."""
+    try:
+        raw = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{session}: what is stored of the training is no JSON: {error}") from error
+    for fault in faults(raw, schema()):
+        raise DataError(f"{session}: what is stored of the training is broken: {fault.message}")
     return from_json(raw)
 
 
 def to_json(progress: TrainingProgress) -> dict[str, Any]:
     """It as JSON of the form `schema`."""
     return {
-        "format": FORMAT,
-        "format_version": VERSION,
         "name": progress.name,
         "data": progress.data,
         "examples": [asdict(one) for one in progress.examples],
@@ -141,6 +135,7 @@ def to_json(progress: TrainingProgress) -> dict[str, Any]:
         "counters": asdict(progress.counters),
         "outcomes": [asdict(one) for one in progress.outcomes],
         "run": None if progress.run is None else of_run(progress.run),
+        "satisfied": progress.satisfied,
         "verdicts": progress.verdicts,
         "values": progress.values,
         "agreed": progress.agreed,
@@ -158,6 +153,8 @@ def to_json(progress: TrainingProgress) -> dict[str, Any]:
         ],
         "steps": progress.steps,
         "asked": progress.asked,
+        "calls": progress.calls,
+        "seconds": progress.seconds,
         "why": progress.why,
         "begun": progress.begun,
         "events": list(map(_written, progress.events)),
@@ -176,6 +173,7 @@ def from_json(raw: Mapping[str, Any]) -> TrainingProgress:
         Counters(**raw["counters"]),
         [ExampleResult(**{**one, "example": Example(**one["example"])}) for one in raw["outcomes"]],
         None if run is None else run_from_json(run),
+        raw["satisfied"],
         dict(raw["verdicts"]),
         {UpdateStep(step): value for step, value in raw["values"].items()},
         {UpdateStep(step): (x, value) for step, (x, value) in raw["agreed"].items()},
@@ -186,6 +184,8 @@ def from_json(raw: Mapping[str, Any]) -> TrainingProgress:
         tuple(map(_regression, raw["regressions"])),
         raw["steps"],
         raw["asked"],
+        raw["calls"],
+        raw["seconds"],
         raw["why"],
         None if raw["begun"] is None else (UpdateStep(raw["begun"][0]), raw["begun"][1]),
         tuple(map(_event, raw["events"])),
@@ -258,8 +258,6 @@ def schema() -> dict[str, Any]:
     results = {**steps, "additionalProperties": {**pair, "prefixItems": [text, anything]}}
     begun = {**pair, "prefixItems": [{"enum": list(map(str, UpdateStep))}, text]}
     described = _object(
-        format={"const": FORMAT},
-        format_version={"const": VERSION},
         name=text,
         data=text,
         examples={"type": "array", "items": example},
@@ -268,6 +266,7 @@ def schema() -> dict[str, Any]:
         counters=_object(iterations=number, retries=number),
         outcomes={"type": "array", "items": outcome},
         run=run,
+        satisfied={"type": "boolean"},
         verdicts={"type": "object", "additionalProperties": {"type": "boolean"}},
         values={**steps, "additionalProperties": anything},
         agreed=results,
@@ -278,6 +277,8 @@ def schema() -> dict[str, Any]:
         regressions={"type": "array", "items": regression},
         steps=number,
         asked=number,
+        calls=number,
+        seconds={"type": "number", "minimum": 0},
         why=text,
         begun={"oneOf": [{"type": "null"}, begun]},
         events={"type": "array", "items": event},

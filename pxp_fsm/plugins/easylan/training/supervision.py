@@ -68,6 +68,9 @@ class Board(Store, Protocol):
     def stored(self, name: str) -> tuple[Event, ...]:
         """The messages of the session `name` so far; none where it has not begun."""
 
+    def about(self, name: str) -> str | None:
+        """What the session `name` is about; None where it has not begun."""
+
 
 @dataclass(frozen=True)
 class StepEnded:
@@ -303,6 +306,18 @@ class Supervision:
         agreed = session.history[-1].answer
         value = value_of(agreed.prediction)
         return StepEnded(ending, value, agreed.explanation, messages=session.history)
+
+    def is_of_another(self, name: str, x: str) -> bool:
+        """Whether the session `name` was begun, and about something else than `x`: it is abandoned.
+
+        A training that was stopped in a step finds its session stored, and goes on with it; not
+        where the network was edited in between.
+        """
+        known = None if self.board is None else self.board.about(name)
+        if known is None or known == x:
+            return False
+        self.abandon(name, "the network was edited while the training was stopped")
+        return True
 
     def abandon(self, name: str, why: str) -> None:
         """Note that the session `name` goes on no more, and why."""
