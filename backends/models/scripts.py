@@ -33,12 +33,24 @@ _NEAR = 0.8
 """A purpose that is no known one, and so like one, is a slip."""
 
 
+def _purpose(text: str) -> str:
+    """A purpose; `UsageError` for a slip."""
+    known = {*PURPOSES, *(name for plugin in registry.plugins() for name in plugin.purposes)}
+    near = get_close_matches(text, known, n=1, cutoff=_NEAR)
+    if near and text not in known:
+        raise UsageError(
+            f"nothing is asked for the purpose {quoted(text)}; did you mean {near[0]}?"
+        )
+    return text
+
+
 @dataclass(frozen=True, slots=True)
 class ScriptLine:
     """What is said to which requests, and how often (None: always)."""
 
     purpose: str = option(
-        "What is asked: answer, judge, ...; of a network control, execution or a step."
+        "What is asked: answer, judge, ...; of a network control, execution or a step.",
+        parse=_purpose,
     )
     reply: str = option("What is said: a text, or an object.", written=object)
     when: Mapping[str, str] = option(
@@ -50,11 +62,6 @@ class ScriptLine:
     )
 
     def __post_init__(self) -> None:
-        known = {*PURPOSES, *(name for plugin in registry.plugins() for name in plugin.purposes)}
-        near = get_close_matches(self.purpose, known, n=1, cutoff=_NEAR)
-        if near and self.purpose not in known:
-            said = f"nothing is asked for the purpose {quoted(self.purpose)}"
-            raise UsageError(f"{said}; did you mean {near[0]}?", "purpose")
         reply: object = self.reply
         if not isinstance(reply, str):
             object.__setattr__(self, "reply", json.dumps(reply, ensure_ascii=False))

@@ -236,7 +236,7 @@ def show(
     record, shown = stored.record, console()
     check_table(record)
     for label, value in [*_facts(record), *_carried(record, origin)]:
-        shown.print(Text.assemble((f"{printable(label):<12}", "bold"), printable(value)))
+        shown.print(Text.assemble((f"{printable(label):<11} ", "bold"), printable(value)))
     asked = _Asked(calls)
     for event in stored.events:
         if record.channel:

@@ -95,3 +95,12 @@ def test_a_fault_is_told_with_its_line(tmp_path: Path, name: str, text: str, sai
     path.write_text(text, "utf-8")
     with pytest.raises(FileError, match=said):
         read_script(path)
+
+
+def test_a_slip_in_a_purpose_is_refused_and_one_of_ones_own_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "script.jsonl"
+    path.write_text('{"purpose": "answr", "reply": "x"}\n', "utf-8")
+    with pytest.raises(FileError, match=r"line 1: purpose: .* 'answr'; did you mean answer\?"):
+        read_script(path)
+    path.write_text('{"purpose": "translation", "reply": "x"}\n', "utf-8")
+    assert read_script(path).name == "script:script.jsonl"

@@ -23,6 +23,7 @@ from backends.databases.recordings import recorded_sessions
 from pxp_fsm import __version__
 from pxp_fsm.artifacts import atomic_path, file_name, write_atomically
 from pxp_fsm.automata.actions import ActionRecord
+from pxp_fsm.defaults import NETWORKS
 from pxp_fsm.diagrams.latex import Cell, Table, as_latex
 from pxp_fsm.diagrams.text import legible
 from pxp_fsm.errors import NotThere, UsageError, quoted, require_extra
@@ -728,7 +729,9 @@ def _reason(board: SqlBlackboard, record: RunRecord) -> str | None:
     """Why a run is not reported: it is of a panel, or has no plan and no sessions of a system."""
     if record.task not in WITHOUT_PLAN:
         return panel_problem(record, "a report")
-    if any(session.channel for session in board.sessions(record.run, limit=1)):
+    # What came of a training is its network, not how often its one session ended how.
+    of_system = any(session.channel for session in board.sessions(record.run, limit=1))
+    if of_system and record.task != NETWORKS:
         return None
     return f"run {record.run} {WITHOUT_PLAN[record.task]}"
 

@@ -70,7 +70,8 @@ def test_training_leaves_its_sessions_on_the_blackboard(
     assert Lan.load(folder / "my.lan.json").network.order == ("Solver", "Poet")
     with SqlBlackboard(str(folder / "x.db"), create=False) as board:
         (run,) = board.runs()
-        records = board.sessions(run.run)
+        training, *records = board.sessions(run.run)
+        assert (training.session, training.protocol) == ("lan-1/0/1", "system")
         assert [record.session for record in records] == [f"lan-1/1/{i}" for i in (1, 2, 3)]
         assert {record.ending for record in records} == {"ratified"}
         asked = {cost.purpose: cost.calls for cost in board.costs(run.run)}
@@ -338,3 +339,14 @@ def test_a_developer_at_the_terminal_supervises_and_edits(folder: Path) -> None:
     effort = next(one for one in first.events[1].judgements if one.relation == EFFORT)
     typed = len("hint\rthink of verse\r\rretry\r")
     assert json.loads(effort.detail)["distance"] == typed
+
+
+def test_what_came_of_a_training_is_json_where_that_is_asked_for(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    done = CliRunner().invoke(commands, ["lan", *TRAIN, "--developer", "nobody", "--json"])
+    told = json.loads(done.stdout)
+    assert (told["run"], told["handled"], told["of"]) == ("lan-1", 1, 1)
+    assert told["examples"][0]["handled"] is True
+    assert told["version"] == Lan.load(folder / "my.lan.json").version
