@@ -23,7 +23,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Generic, Protocol, TypeVar, overload
 
-from backends.databases import FAULTS as UNCOUNTED
 from backends.databases import Origin, RunRecord, SessionRecord, SqlBlackboard, origin_of
 from backends.models.middleware.budget import Budget
 from backends.models.registry import Serving
@@ -345,16 +344,6 @@ class Reporter:
 def log(line: str) -> None:
     """Report a line to whoever calls from Python: on standard error, unless logging says else."""
     logging.getLogger("pxp_fsm").warning("%s", printable(line))
-
-
-def causes(board: SqlBlackboard, run: str, most: int = 3) -> Iterator[str]:
-    """The most frequent causes that ended sessions of `run` by a fault, and how often they did."""
-    ended = [session for session in board.sessions(run) if session.ending in UNCOUNTED]
-    counts = Counter(f"{record.ending}: {record.cause}" for record in ended)
-    for cause, many in counts.most_common(most):
-        yield f"  {cause} ({many} session{'' if many == 1 else 's'})"
-    if len(counts) > most:
-        yield f"  and {len(counts) - most} other causes"
 
 
 @overload

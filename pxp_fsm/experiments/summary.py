@@ -21,9 +21,7 @@ from pxp_fsm.diagrams import state_diagram, write
 from pxp_fsm.errors import counted
 from pxp_fsm.experiments import plan_data
 from pxp_fsm.experiments.drawings import session_diagram
-from pxp_fsm.experiments.openings import TaskOpening
 from pxp_fsm.experiments.outcomes import estimates, outcomes_of
-from pxp_fsm.experiments.runs import Run, causes
 from pxp_fsm.experiments.statistics import (
     ROWS,
     ClassCounts,
@@ -37,6 +35,9 @@ from pxp_fsm.tasks.task import Recorded
 if TYPE_CHECKING:
     from rich.console import JustifyMethod
     from rich.table import Table
+
+    from pxp_fsm.experiments.openings import TaskOpening
+    from pxp_fsm.experiments.runs import Run
 
 PUBLISHED_SESSIONS = 20
 SOURCES = "2025: Table 1 of the workshop version; 2024: Figure 4 of arXiv 2410.20600."
@@ -231,6 +232,16 @@ def endings_of(
         told = f"{counted(failed, 'session')} {were} ended by a fault"
         yield f"{told} and in no count of the table:"
         yield from causes(board, run.name)
+
+
+def causes(board: SqlBlackboard, run: str, most: int = 3) -> Iterator[str]:
+    """The most frequent causes that ended sessions of `run` by a fault, and how often they did."""
+    ended = [session for session in board.sessions(run) if session.ending in FAULTS]
+    counts = Counter(f"{record.ending}: {record.cause}" for record in ended)
+    for cause, many in counts.most_common(most):
+        yield f"  {cause} ({many} session{'' if many == 1 else 's'})"
+    if len(counts) > most:
+        yield f"  and {len(counts) - most} other causes"
 
 
 def _recorded(board: SqlBlackboard, run: Run[TaskOpening]) -> Iterator[Recorded]:
