@@ -10,7 +10,8 @@ import pytest
 
 import pxp_fsm as pxp
 from backends.databases import SqlBlackboard
-from pxp_fsm.experiments.runs import Reporter, causes
+from pxp_fsm.experiments.runs import Reporter
+from pxp_fsm.experiments.summary import causes
 from pxp_fsm.protocol.rules import Ending
 from tests.experiments.test_own_tasks import NUMBERS, PLAN
 
