@@ -21,7 +21,7 @@ from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.errors import BlackboardError, UsageError
 from pxp_fsm.experiments import archives
 from pxp_fsm.experiments.drawings import chosen_runs
-from pxp_fsm.experiments.summary import contents
+from pxp_fsm.experiments.sheets import contents
 
 
 def tables(request: options.ExportTables) -> None:

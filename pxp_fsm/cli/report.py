@@ -13,7 +13,7 @@ from pxp_fsm.cli.exchange import note_given_out
 from pxp_fsm.cli.options import results as options
 from pxp_fsm.cli.presentation.text import console, printable
 from pxp_fsm.errors import UsageError
-from pxp_fsm.experiments import comparison, files, outcomes, panels, summary
+from pxp_fsm.experiments import comparison, files, outcomes, panels, sheets
 from pxp_fsm.experiments.plan_data import run_title
 from pxp_fsm.experiments.reports.write import left_out, write
 
@@ -64,6 +64,6 @@ def compare(request: options.CompareRuns) -> None:
         document = {"runs": names, "sessions": kinds, "remarks": list(remarks)}
         click.echo(json.dumps(document, indent=1, default=str))
         return
-    console().print(summary.as_rich(comparison.comparison_sheet(found, *map(printable, titles))))
+    console().print(sheets.as_rich(comparison.comparison_sheet(found, *map(printable, titles))))
     for line in remarks:
         click.echo(printable(line))

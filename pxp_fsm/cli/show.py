@@ -38,7 +38,7 @@ from pxp_fsm.cli.presentation.text import console, printable
 from pxp_fsm.errors import NotThere, counted
 from pxp_fsm.experiments.drawings import check_table
 from pxp_fsm.experiments.plan_data import agents_of
-from pxp_fsm.experiments.summary import as_rich, directions
+from pxp_fsm.experiments.sheets import as_rich, directions
 from pxp_fsm.protocol.decisions import category
 from pxp_fsm.protocol.intelligibility import DEFINITIONS, holds_for, two_way
 from pxp_fsm.protocol.messages import NOTHING, Message

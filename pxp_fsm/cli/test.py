@@ -16,7 +16,7 @@ from pxp_fsm.experiments import accuracy, costs
 from pxp_fsm.experiments.accuracy import Examination
 from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.experiments.plan_data import with_stored_caps
-from pxp_fsm.experiments.summary import Sheet, as_rich
+from pxp_fsm.experiments.sheets import Sheet, as_rich
 
 
 def test(request: options.TestOptions) -> None:

@@ -21,7 +21,7 @@ from backends.people.input import Drafts
 from pxp_fsm.cli.options import storage as options
 from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.errors import UsageError, counted
-from pxp_fsm.experiments.summary import contents
+from pxp_fsm.experiments.sheets import contents
 
 _NAMED = 5
 """How many sessions are named before they are erased."""

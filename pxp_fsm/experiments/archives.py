@@ -41,8 +41,8 @@ from pxp_fsm.experiments.plan_data import (
     stored_plan,
 )
 from pxp_fsm.experiments.reports import write as reports
+from pxp_fsm.experiments.sheets import contents
 from pxp_fsm.experiments.statistics import statistics_of
-from pxp_fsm.experiments.summary import contents
 
 FORMAT = "pxp-fsm archive 1"
 MANIFEST = "manifest.json"

@@ -13,8 +13,8 @@ from pxp_fsm.experiments.outcomes import (
     estimates,
     order_effect,
 )
+from pxp_fsm.experiments.sheets import Sheet
 from pxp_fsm.experiments.statistics import CONFIDENCE, Interval
-from pxp_fsm.experiments.summary import Sheet
 
 _NONE = "-"
 

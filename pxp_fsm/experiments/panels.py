@@ -18,7 +18,7 @@ from pxp_fsm.experiments.accuracy import normal_form
 from pxp_fsm.experiments.members import agent_names
 from pxp_fsm.experiments.outcomes import Outcomes, Place, outcomes_of
 from pxp_fsm.experiments.plan_data import agents_of, read_plan, stored_plan
-from pxp_fsm.experiments.summary import Sheet
+from pxp_fsm.experiments.sheets import Sheet
 from pxp_fsm.protocol.rules import Ending
 
 _OVER = (*CONCLUDED, Ending.FINISHED.value, Ending.LIMIT.value)

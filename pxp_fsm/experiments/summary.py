@@ -6,22 +6,22 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from backends.databases import FAULTS, SqlBlackboard
 from backends.databases.recordings import illustrative_session
-from backends.databases.verify import Mark
 from pxp_fsm.artifacts import file_name, write_atomically
 from pxp_fsm.defaults import DATABASE
 from pxp_fsm.diagrams import state_diagram, write
 from pxp_fsm.errors import counted
 from pxp_fsm.experiments import plan_data
 from pxp_fsm.experiments.drawings import session_diagram
+from pxp_fsm.experiments.openings import TaskOpening
 from pxp_fsm.experiments.outcomes import estimates, outcomes_of
+from pxp_fsm.experiments.runs import Run
+from pxp_fsm.experiments.sheets import Sheet, as_markdown, directions, directions_csv
 from pxp_fsm.experiments.statistics import (
     ROWS,
     ClassCounts,
@@ -32,54 +32,17 @@ from pxp_fsm.experiments.statistics import (
 )
 from pxp_fsm.tasks.task import Recorded
 
-if TYPE_CHECKING:
-    from rich.console import JustifyMethod
-    from rich.table import Table
-
-    from pxp_fsm.experiments.openings import TaskOpening
-    from pxp_fsm.experiments.runs import Run
-
 PUBLISHED_SESSIONS = 20
 SOURCES = "2025: Table 1 of the workshop version; 2024: Figure 4 of arXiv 2410.20600."
 """Where the published columns are from."""
 
-_ROOMY = 7
-"""More columns stand closer together, so that they fit into 80 characters."""
-
 CHEMISTS = " h1 and h2: two chemists."
-
-
-@dataclass(frozen=True, slots=True)
-class Sheet:
-    """A table as text: a heading for each column, then the rows."""
-
-    title: str
-    headings: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
 
 
 def compared(run: Run[TaskOpening]) -> Sequence[Published]:
     """The published columns to set beside a run: of INTERACT between two, and of its task."""
     plan = run.opening.plan
     return published(plan.task) if plan.protocol == "interact" and plan.agents is None else ()
-
-
-def directions(board: SqlBlackboard, run: str, about: str = "") -> Sheet:
-    """In how many sessions of a run each agent was intelligible to each other."""
-    rows = tuple(
-        (f"{agent} to {partner}", *map(str, counts))
-        for agent, partner, *counts in board.directions(run)
-    )
-    headings = ("tags sent by", "sessions", "one-way", "strong", "ultra-strong")
-    return Sheet(f"Intelligibility by direction{about}", headings, rows)
-
-
-def directions_csv(sheet: Sheet) -> str:
-    """A table of `directions` as CSV: sender, receiver, numbers."""
-    written = io.StringIO()
-    table = csv.writer(written, lineterminator="\n")
-    table.writerows((sheet.headings, *sheet.rows))
-    return written.getvalue()
 
 
 def table1(statistics: Statistics, columns: Sequence[Published]) -> Sheet:
@@ -141,36 +104,6 @@ def _exact(number: Fraction) -> Decimal:
     return Decimal(number.numerator) / number.denominator
 
 
-def as_rich(sheet: Sheet, *, spaced: bool = True) -> Table:
-    """The sheet for a terminal, with an empty line above and below if it is `spaced`."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(
-        title=Text(sheet.title),
-        box=box.SIMPLE_HEAD,
-        title_justify="left",
-        padding=(0, 0 if len(sheet.headings) > _ROOMY else 1, 0, 0),
-        show_edge=spaced,
-    )
-    for place, heading in enumerate(sheet.headings):
-        side: JustifyMethod = "left" if place == 0 else "right"
-        table.add_column(
-            Text(heading.replace(" ", "\n") if place else heading), justify=side, no_wrap=place == 0
-        )
-    for row in sheet.rows:
-        table.add_row(*map(Text, row))
-    return table
-
-
-def as_markdown(sheet: Sheet) -> str:
-    """The sheet as a Markdown table."""
-    rule = ["---", *["--:"] * (len(sheet.headings) - 1)]
-    lines = (" | ".join(row) for row in (sheet.headings, rule, *sheet.rows))
-    return f"# {sheet.title}\n\n" + "".join(f"| {line} |\n" for line in lines)
-
-
 def as_csv(
     statistics: Statistics, columns: Sequence[Published], found: Mapping[str, Estimate]
 ) -> str:
@@ -188,14 +121,6 @@ def as_csv(
         bounds = (f"{interval.low:.4f}", f"{interval.high:.4f}") if interval else ("", "")
         table.writerow((row.name, *own, *bounds, *_theirs(columns, place)))
     return written.getvalue()
-
-
-def contents(mark: Mark) -> str:
-    """How much a run holds: `2 sessions, 6 messages`; what systems do are actions."""
-    messages = mark.messages - mark.actions
-    parts = [counted(messages, "message")] if messages or not mark.actions else []
-    parts += [counted(mark.actions, "action")] if mark.actions else []
-    return ", ".join([counted(mark.sessions, "session"), *parts])
 
 
 def remarks(run: Run[TaskOpening], statistics: Statistics, board: SqlBlackboard) -> Sequence[str]:

@@ -21,6 +21,7 @@ from pxp_fsm.experiments import (
     forecasts,
     members,
     plan_data,
+    sheets,
     summary,
 )
 from pxp_fsm.experiments.openings import TaskOpening
@@ -199,12 +200,12 @@ def conclude(
     if run.run.opening.plan.agents is not None:
         for setting, each in finished.items():
             about = f" ({setting})" if others else ""
-            told = summary.directions(board, each.run.name, about)
-            console().print(summary.as_rich(told, spaced=False))
+            told = sheets.directions(board, each.run.name, about)
+            console().print(sheets.as_rich(told, spaced=False))
     else:
         both = summary.both_settings(_columns(finished)) if others else None
         table = both or summary.table1(run.statistics, columns)
-        console().print(summary.as_rich(table, spaced=False))
+        console().print(sheets.as_rich(table, spaced=False))
         paragraph(_two_way(finished))
         for line in _gains(finished, board):
             paragraph(line)
@@ -305,7 +306,7 @@ def _details(run: FinishedRun, board: SqlBlackboard) -> None:
     lines = [f"Run {run.run.name}:"]
     of_two = run.run.opening.plan.agents is None
     if of_two and run.outcomes.classes:
-        console().print(summary.as_rich(comparison.estimate_sheet(run.outcomes)))
+        console().print(sheets.as_rich(comparison.estimate_sheet(run.outcomes)))
         lines += comparison.explanation(run.outcomes)
     if of_two and run.run.opening.carries:
         lines += comparison.order_lines(run.outcomes, run.run.opening.plan.seed)

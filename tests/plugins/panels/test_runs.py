@@ -9,7 +9,7 @@ import pytest
 import pxp_fsm as pxp
 from backends.databases import Origin
 from pxp_fsm.errors import UsageError
-from pxp_fsm.experiments import runs, summary
+from pxp_fsm.experiments import runs, sheets
 from pxp_fsm.experiments.drawings import session_diagram
 from pxp_fsm.experiments.plans import check_plan
 
@@ -24,7 +24,7 @@ def test_a_task_runs_among_three_machines_and_is_forked_without_one() -> None:
         (stored,) = board.sessions(run.name)
         assert [name for name, _ in stored.agents] == ["m1", "m2", "m3"]
         assert stored.faults == "panel round-robin, limit 2"
-        sheet = summary.directions(board, run.name)
+        sheet = sheets.directions(board, run.name)
         assert [row[0] for row in sheet.rows] == [
             f"{a} to {b}" for a in ("m1", "m2", "m3") for b in ("m1", "m2", "m3") if a != b
         ]

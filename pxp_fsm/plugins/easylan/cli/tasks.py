@@ -15,7 +15,7 @@ from backends.models.registry import open_models
 from guards.text import NormalisedText
 from pxp_fsm.cli.presentation.text import console, printable, waits
 from pxp_fsm.experiments.costs import Meter
-from pxp_fsm.experiments.summary import as_rich
+from pxp_fsm.experiments.sheets import as_rich
 from pxp_fsm.plugins.easylan.cli import options
 from pxp_fsm.plugins.easylan.cli.network import print_cost, prompts_file, set_of
 from pxp_fsm.plugins.easylan.distance.lmd import network_distance

@@ -23,8 +23,8 @@ from pxp_fsm.defaults import DATABASE
 from pxp_fsm.errors import NoAnswer, UsageError, quoted
 from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.experiments.runs import Run, start
+from pxp_fsm.experiments.sheets import Sheet
 from pxp_fsm.experiments.statistics import estimate
-from pxp_fsm.experiments.summary import Sheet
 from pxp_fsm.plugins.easylan.distance.lmd import Distance, network_distance
 from pxp_fsm.plugins.easylan.distance.measures import (
     Action,

@@ -12,7 +12,7 @@ from backends.models.registry import open_models
 from guards.text import NormalisedText
 from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.errors import PXPError, UsageError
-from pxp_fsm.experiments.summary import Sheet
+from pxp_fsm.experiments.sheets import Sheet
 from pxp_fsm.plugins.easylan.distance.lmd import Distance, network_distance
 from pxp_fsm.plugins.easylan.distance.measures import ManualAction, by_hand, counted
 from pxp_fsm.plugins.easylan.experiments import comparison, setup

@@ -13,7 +13,7 @@ from backends.databases import SqlBlackboard
 from pxp_fsm import defaults
 from pxp_fsm.cli.presentation.text import console, printable
 from pxp_fsm.errors import UsageError
-from pxp_fsm.experiments.summary import as_rich
+from pxp_fsm.experiments.sheets import as_rich
 from pxp_fsm.plugins.odds.cli.options import OddsOptions
 from pxp_fsm.plugins.odds.prism import prism
 from pxp_fsm.plugins.odds.runs import comparison, formatting, parameters

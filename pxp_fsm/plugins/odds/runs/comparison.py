@@ -7,8 +7,8 @@ from typing import Any
 
 from proofs.sessions.model import SentSoFar
 from pxp_fsm.errors import counted
+from pxp_fsm.experiments.sheets import Sheet
 from pxp_fsm.experiments.statistics import ROWS, Interval
-from pxp_fsm.experiments.summary import Sheet
 from pxp_fsm.plugins.odds.chain import Conclusion, classes
 from pxp_fsm.plugins.odds.results import OUTCOMES
 from pxp_fsm.plugins.odds.runs.answers import OddsAnswer

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from pxp_fsm.experiments.summary import Sheet
+from pxp_fsm.experiments.sheets import Sheet
 from pxp_fsm.plugins.odds import Player
 from pxp_fsm.plugins.odds.behaviour import Behaviour
 from pxp_fsm.plugins.odds.functions import Function
