@@ -1,16 +1,17 @@
-"""Satisfiability of published formulas of LTL and LTLf, by the model checker.
+"""Satisfiability of published formulas of LTL and LTLf.
 
     git clone https://github.com/black-sat/black
     python benchmarks/bench_satisfiability.py black
 
 BLACK, a satisfiability checker (Geatti, Gigante and Montanari, TABLEAUX 2019; MIT licence), has an
-index of 3,180 formulas with their verdicts: tests/formulas/tests.index. A formula is satisfiable if
-and only if its negation fails on a graph in which everything can happen: a state for each set of
-propositions, and an edge from each to each. So the parser, the tableau, and the search are tested
-by what others published. Each model that is found is evaluated on the formula by its definition.
+index of 3,180 formulas with their verdicts: tests/formulas/tests.index. They are read by our
+parser, and decided by the translation that checks systems; each run that is found is evaluated on
+the formula by its definition. A formula with operators of the past gets a proposition for what each
+of them says, and what makes it say so: it is satisfiable if and only if the result is.
 
-Of what is in `finite_models` finite runs count, of the others infinite ones. What is not decided is
-counted by its reason.
+Of what is in `finite_models` finite runs count, of the others infinite ones. What is not decided in
+`--seconds` each is named, and what cannot be read is counted by its reason. `--log FILE` keeps a
+line for each formula.
 """
 
 from __future__ import annotations
@@ -19,34 +20,38 @@ import argparse
 import re
 import sys
 import time
-from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from proofs.core.explore import Step, Trace
-from proofs.core.kernels import Interpreter
-from proofs.core.results import Status, Verdict
-from proofs.logic import FormulaChecker, Graph, Runs, parse
-from proofs.logic.checking import MOST_PROMISES
-from proofs.logic.formulas import Formula, atoms, negated
-from proofs.logic.tableau import Tableau
-from pxp_fsm.errors import UsageError
+from proofs.core.explore import TooLarge
+from proofs.logic import parse, satisfying_run
+from proofs.logic.formulas import (
+    FALSE,
+    TRUE,
+    And,
+    Atom,
+    Formula,
+    Next,
+    Not,
+    Or,
+    Release,
+    Until,
+    WeakNext,
+    eventually,
+    globally,
+    implies,
+)
+from proofs.logic.satisfiability import WitnessRun
 
 INDEX = Path("tests", "formulas", "tests.index")
 FORMULAS = Path("benchmarks", "formulas")
-MOST_BITS = 15
-"""A node of the product has a bit for each proposition and for each temporal operator, of which
-there may be 12."""
 
-PAST = "past operators are not supported"
 TERMS = "terms of a first-order theory are not supported"
-PRODUCT = f"more than {MOST_BITS} propositions and temporal operators together"
-OPERATORS = "more than 12 different temporal operators"
-SIZE = "larger than the parser reads"
-REASONS = (PAST, TERMS, PRODUCT, OPERATORS, SIZE)
+TIME = "no answer within the time"
+REASONS = (TERMS, TIME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,100 +70,136 @@ _OPERATORS = frozenset("FGXURWM")
 _OF_THE_PAST = frozenset("YZOHST")
 
 
-def read(text: str, *, finite: bool = False) -> Formula:
-    """A formula in BLACK's syntax, by our parser; raises `NotDecided`."""
-    written, place = [], 0
+def read(text: str) -> Formula:
+    """A formula in BLACK's syntax; raises `NotDecided`."""
+    written, place = list[str](), 0
     text = text.strip()
     while place < len(text):
         found = _TOKEN.match(text, place)
         if found is None:
             raise NotDecided(TERMS)
         token, place = found[1], found.end()
-        if token in _OF_THE_PAST:
-            raise NotDecided(PAST)
-        if token.isidentifier() and token not in _OPERATORS and token not in _OURS:
+        if token.isidentifier() and token not in _OPERATORS | _OF_THE_PAST and token not in _OURS:
             token = f'"{token}"'
         written.append(_OURS.get(token, token))
-    try:
+    if _OF_THE_PAST.isdisjoint(written):
         return parse(" ".join(written))
-    except UsageError as error:
-        if "too large" in str(error) or "too deeply" in str(error):
-            raise NotDecided(SIZE) from error
-        raise
+    return WithPast(written).formula()
 
 
-def everything(names: Sequence[str]) -> Graph:
-    """The graph in which everything can happen; the states are the sets of propositions."""
-    states = 1 << len(names)
-    places = {name: place for place, name in enumerate(names)}
-    offsets = array("i", range(0, states * states + 1, states))
-    targets = array("i", list(range(states)) * states)
+class WithPast:
+    """A parser of formulas with operators of the past, which takes them away.
 
-    def truth(name: str) -> bytes:
-        return bytes(state >> places[name] & 1 for state in range(states))
+    What Y f says is a proposition that is false at first, and later what f was one state before.
+    Everything else follows: p S q is q | (p & Y(p S q)).
+    """
 
-    def trace(start: int, edges: Sequence[int]) -> Trace[int]:
-        return Trace(start, tuple(Step(targets[edge], targets[edge]) for edge in edges))
+    def __init__(self, tokens: Sequence[str]) -> None:
+        self._tokens, self._place = [*tokens, ""], 0
+        self._said = list[Formula]()
 
-    runner = Interpreter()
-    return Graph(runner, offsets, targets, range(states), truth, trace, frozenset(names))
+    def formula(self) -> Formula:
+        """The whole formula, with what its propositions say."""
+        found = self._binary(0)
+        if self._tokens[self._place]:
+            raise ValueError(f"not read: {' '.join(self._tokens[self._place :])}")
+        for said in self._said:
+            found = And(found, said)
+        return found
+
+    def _binary(self, level: int) -> Formula:
+        """A formula whose operators bind at least as much as those of a level; all to the right."""
+        if level == len(_LEVELS):
+            return self._unary()
+        left = self._binary(level + 1)
+        operator = self._tokens[self._place]
+        if operator not in _LEVELS[level]:
+            return left
+        self._place += 1
+        return self._joined(operator[0], left, self._binary(level))
+
+    def _unary(self) -> Formula:
+        word = self._tokens[self._place]
+        self._place += 1
+        if word == "(":
+            found = self._binary(0)
+            self._place += 1
+            return found
+        if word not in _UNARY and word not in _OF_THE_PAST:
+            return _CONSTANTS.get(word) or Atom(word.strip('"'))
+        of = self._unary()
+        if word in "YZ":
+            return self._before(of, first=word == "Z")
+        if word == "O":
+            return self._since(TRUE, of)
+        return Not(self._since(TRUE, Not(of))) if word == "H" else _UNARY[word](of)
+
+    def _joined(self, operator: str, left: Formula, right: Formula) -> Formula:
+        match operator:
+            case "S":
+                return self._since(left, right)
+            case "T":
+                return Not(self._since(Not(left), Not(right)))
+        return _BINARY[operator](left, right)
+
+    def _before(self, of: Formula, *, first: bool) -> Formula:
+        own = self._name()
+        self._say(own, of)
+        self._said.append(own if first else Not(own))
+        return own
+
+    def _since(self, left: Formula, right: Formula) -> Formula:
+        own = self._name()
+        found = Or(right, And(left, own))
+        self._say(own, found)
+        self._said.append(Not(own))
+        return found
+
+    def _name(self) -> Atom:
+        return Atom(f"was {self._place}.{len(self._said)}")
+
+    def _say(self, own: Atom, of: Formula) -> None:
+        later = Next(own)
+        self._said.append(globally(And(implies(later, of), implies(of, later))))
 
 
-def may_end(graph: Graph) -> Graph:
-    """The same where a run may also end in each state: in a second one without an edge."""
-    states = graph.states
-    offsets = array("i", [2 * edge for edge in graph.offsets] + [2 * len(graph.targets)] * states)
-    targets = array("i", [to + end for to in graph.targets for end in (0, states)])
-
-    def truth(name: str) -> bytes:
-        return bytes(graph.truth(name)) * 2
-
-    def trace(start: int, edges: Sequence[int]) -> Trace[int]:
-        return Trace(start % states, tuple(Step(0, targets[edge] % states) for edge in edges))
-
-    every = range(2 * states)
-    return Graph(Interpreter(), offsets, targets, every, truth, trace, graph.vocabulary)
+_CONSTANTS: dict[str, Formula] = {"true": TRUE, "false": FALSE}
+_UNARY: dict[str, Callable[[Formula], Formula]] = {
+    **{"!": Not, "X": Next, "N": WeakNext, "F": eventually, "G": globally}
+}
+_BINARY: dict[str, Callable[[Formula, Formula], Formula]] = {
+    "<": lambda left, right: And(implies(left, right), implies(right, left)),
+    "-": implies,
+    "|": Or,
+    "&": And,
+    "U": Until,
+    "R": Release,
+    "W": lambda left, right: Release(right, Or(left, right)),
+    "M": lambda left, right: Until(right, And(left, right)),
+}
+_LEVELS = (("<->",), ("->",), ("|", "||"), ("&", "&&"), tuple("URWMST"))
 
 
 @dataclass(frozen=True)
 class Decision:
-    """Whether a formula is satisfiable, and a model: states, of which the last `cycle` repeat."""
+    """A formula, and a run that satisfies it, if any."""
 
     formula: Formula
-    names: tuple[str, ...]
-    verdict: Verdict
+    run: WitnessRun | None
 
     @property
     def satisfiable(self) -> bool:
-        return self.verdict.status is Status.FAILS
-
-    @property
-    def model(self) -> tuple[list[int], int]:
-        """The states of the model, as sets of bits of `names`; and how many repeat for ever.
-
-        The cycle ends with the state in which it begins.
-        """
-        trace = self.verdict.trace
-        if trace is None:
-            raise ValueError("there is no model")
-        states = [trace.start, *(step.target for step in trace.steps)]
-        return (states[:-1] if self.verdict.cycle else states), self.verdict.cycle
+        return self.run is not None
 
 
-def decide(text: str, *, finite: bool = False) -> Decision:
+def decide(text: str, *, finite: bool = False, seconds: float = 600) -> Decision:
     """Whether a formula in BLACK's syntax is satisfiable; raises `NotDecided`."""
     formula = read(text)
-    names = tuple(sorted({*atoms(formula)}))
-    operators = len(Tableau(formula).promised)
-    if operators > MOST_PROMISES:
-        raise NotDecided(OPERATORS)
-    if len(names) + operators > MOST_BITS:
-        raise NotDecided(PRODUCT)
-    graph = everything(names)
-    if finite:
-        graph = may_end(graph)
-    checker = FormulaChecker(graph, Runs.FINITE if finite else Runs.INFINITE)
-    return Decision(formula, names, checker.check(negated(formula)))
+    try:
+        run = satisfying_run(formula, finite=finite, infinite=not finite, seconds=seconds)
+    except TooLarge as error:
+        raise NotDecided(TIME) from error
+    return Decision(formula, run)
 
 
 def listed(folder: Path) -> Iterator[tuple[str, str]]:
@@ -169,8 +210,9 @@ def listed(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def family(path: str) -> str:
-    """The first two parts of a path: who made the formulas."""
-    return "/".join(path.split("/")[:2])
+    """The first parts of a path: who made the formulas, and of which kind they are."""
+    parts = path.split("/")[:-1]
+    return "/".join(parts[: 3 if "rozier" in parts or "trp" in parts else 2])
 
 
 @dataclass
@@ -179,6 +221,7 @@ class Row:
 
     agreeing: int = 0
     wrong: list[str] = field(default_factory=list)
+    unanswered: list[str] = field(default_factory=list)
     reasons: Counter[str] = field(default_factory=Counter)
     seconds: list[float] = field(default_factory=list)
 
@@ -187,23 +230,35 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("folder", nargs="?", type=Path, help="a clone of BLACK")
     parser.add_argument("--every", type=int, default=1, help="take every so manyth formula")
+    parser.add_argument("--seconds", type=float, default=10, help="at most so long for each")
+    parser.add_argument("--log", type=Path, help="keep a line for each formula in this file")
     given = parser.parse_args()
     folder: Path | None = given.folder
     if folder is None:
         sys.stdout.write("Name the folder of a clone of https://github.com/black-sat/black\n")
         return
     rows: dict[str, Row] = defaultdict(Row)
+    log = given.log.open("w", encoding="utf-8") if given.log else None
     for path, expected in islice(listed(folder), 0, None, given.every):
         row = rows[family(path)]
         text = (folder / FORMULAS / path).read_text("utf-8")
         started = time.process_time()
         try:
-            found = decide(text, finite=path.startswith("finite_models"))
+            found = decide(text, finite=path.startswith("finite_models"), seconds=given.seconds)
+            told = "SAT" if found.satisfiable else "UNSAT"
         except NotDecided as error:
             row.reasons[error.reason] += 1
+            told = error.reason
+            if told == TIME:
+                row.unanswered.append(path)
+        seconds = time.process_time() - started
+        if log:
+            log.write(f"{path};{expected};{told};{seconds:.3f}\n")
+            log.flush()
+        if told in REASONS:
             continue
-        row.seconds.append(time.process_time() - started)
-        if found.satisfiable == (expected == "SAT"):
+        row.seconds.append(seconds)
+        if told == expected:
             row.agreeing += 1
         else:
             row.wrong.append(path)
@@ -211,13 +266,17 @@ def main() -> None:
 
 
 def _print(rows: dict[str, Row]) -> None:
-    heads = ("family", "decided", "wrong", "median, s", "largest, s", "all, s", "not decided")
-    lines = [heads, tuple("--" for _ in heads)]
+    heads = (
+        "family", "formulas", "decided", "wrong", "median, s", "largest, s", "all, s",
+        "not decided",
+    )  # fmt: skip
+    lines = [heads, ("---", *("--:" for _ in heads[1:-1]), "---")]
     total = Row()
     for name, row in sorted(rows.items()):
         lines.append(_cells(name, row))
         total.agreeing += row.agreeing
         total.wrong += row.wrong
+        total.unanswered += row.unanswered
         total.reasons += row.reasons
         total.seconds += row.seconds
     lines.append(_cells("all", total))
@@ -225,6 +284,8 @@ def _print(rows: dict[str, Row]) -> None:
         sys.stdout.write(f"| {' | '.join(line)} |\n")
     for path in total.wrong:
         sys.stdout.write(f"Wrong: {path}\n")
+    for path in total.unanswered:
+        sys.stdout.write(f"Not decided: {path}\n")
 
 
 def _cells(name: str, row: Row) -> tuple[str, ...]:
@@ -236,7 +297,8 @@ def _cells(name: str, row: Row) -> tuple[str, ...]:
     )
     reasons = "; ".join(f"{count:,}: {reason}" for reason, count in row.reasons.most_common())
     decided = row.agreeing + len(row.wrong)
-    return name, f"{decided:,}", f"{len(row.wrong):,}", *times, reasons
+    numbers = (decided + sum(row.reasons.values()), decided, len(row.wrong))
+    return name, *(f"{number:,}" for number in numbers), *times, reasons
 
 
 if __name__ == "__main__":

@@ -438,8 +438,9 @@ class Solver:
         while result < 0 < left:
             batch = min(left, self._patience)
             result = self._runner.run(
-                answer, *arrays, batch, self._pool, self._heads, self._truth, self._trail, self._levels, self._about,
-                self._signs, self._seen, self._learned, self._core, self._progress,
+                answer, *arrays, batch, self._pool, self._heads, self._truth, self._trail,
+                self._levels, self._about, self._signs, self._seen, self._learned, self._core,
+                self._progress,
             )  # fmt: skip
             arrays = own(0, ()), *arrays[1:]
             if result < 0:

@@ -5,6 +5,7 @@ from proofs.logic.fairness import FairClass, Fairness, Strength
 from proofs.logic.formulas import Formula
 from proofs.logic.graph import Graph, graph_of
 from proofs.logic.parsing import parse
+from proofs.logic.satisfiability import WitnessRun, satisfying_run
 
 __all__ = [
     "FairClass",
@@ -14,6 +15,8 @@ __all__ = [
     "Graph",
     "Runs",
     "Strength",
+    "WitnessRun",
     "graph_of",
     "parse",
+    "satisfying_run",
 ]

@@ -6,7 +6,7 @@ are kept apart: `Runs` says which of them count.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from typing import TypedDict
 
@@ -16,27 +16,26 @@ from proofs.core.webassembly import I32, I64, U8
 from proofs.logic import parsing
 from proofs.logic.formulas import (
     TRUE,
-    And,
     Atom,
     Exists,
     Formula,
-    Next,
     Not,
-    Or,
     Release,
-    Truth,
-    Until,
-    WeakNext,
     atoms,
     negated,
     negation_normal,
+    path_parts,
 )
 from proofs.logic.graph import Graph
-from proofs.logic.product import FoundRun, Product, StateKind
-from proofs.logic.tableau import Tableau, path_parts
-from pxp_fsm.errors import UsageError
-
-Duties = frozenset[Formula]
+from proofs.logic.product import (
+    FoundRun,
+    Product,
+    StateKind,
+    at_least,
+    exactly,
+    mark_following,
+)
+from proofs.logic.tableau import MOST_EXACT, Known, Tableau
 
 
 def is_co_safety(formula: Formula) -> bool:
@@ -45,52 +44,6 @@ def is_co_safety(formula: Formula) -> bool:
     A condition on how it is written: in negation normal form it has no R (and so no G).
     """
     return not any(isinstance(p, Release) for p in path_parts(negation_normal(formula)))
-
-
-def ways_to_meet(
-    duties: Duties, holds: Callable[[Formula], bool]
-) -> Iterable[tuple[Duties, Duties]]:
-    """What each way to meet `duties` here leaves: where there must be a next state, and if any."""
-    ordered = sorted(duties, key=repr)  # so that equal questions have equal answers
-    return dict.fromkeys(_ways(tuple(ordered), frozenset(), frozenset(), holds))
-
-
-def _ways(  # noqa: PLR0912 - a case for each kind of formula
-    todo: tuple[Formula, ...], strong: Duties, weak: Duties, holds: Callable[[Formula], bool]
-) -> Iterator[tuple[Duties, Duties]]:
-    if not todo:
-        yield strong, weak
-        return
-    first, rest = todo[0], todo[1:]
-    match first:
-        case Truth(value):
-            if value:
-                yield from _ways(rest, strong, weak, holds)
-        case Atom() | Exists():
-            if holds(first):
-                yield from _ways(rest, strong, weak, holds)
-        case Not(of):
-            if not holds(of):
-                yield from _ways(rest, strong, weak, holds)
-        case And(left, right):
-            yield from _ways((left, right, *rest), strong, weak, holds)
-        case Or(left, right):
-            yield from _ways((left, *rest), strong, weak, holds)
-            yield from _ways((right, *rest), strong, weak, holds)
-        case Next(of):
-            yield from _ways(rest, strong | {of}, weak, holds)
-        case WeakNext(of):
-            yield from _ways(rest, strong, weak | {of}, holds)
-        case Until(left, right):
-            yield from _ways((right, *rest), strong, weak, holds)
-            yield from _ways((left, *rest), strong | {first}, weak, holds)
-        case Release(left, right):
-            yield from _ways((right, left, *rest), strong, weak, holds)
-            yield from _ways((right, *rest), strong, weak | {first}, holds)
-
-
-MOST_PROMISES = 12
-"""What one path formula may promise of the next state; the search can double with each."""
 
 
 class Runs(StrEnum):
@@ -180,8 +133,8 @@ class FormulaChecker:
         The trace of FAILS is a shortest one for a formula without an F, U or M that could be waited
         for (for ever safe, as it is written); else a run that ends, or a lasso with a shortest stem
         and then a shortest cycle, or with fairness a short one. VACUOUS: there is no such run.
-        Raises `UsageError` for a proposition that no state has, or too many temporal operators, and
-        `TooLarge` where there is no memory for the product.
+        Raises `UsageError` for a proposition that no state has, and `TooLarge` where the formula's
+        automaton or the product is too large.
         """
         unknown = sorted(set(atoms(formula)) - self.graph.vocabulary)
         if unknown:
@@ -194,7 +147,7 @@ class FormulaChecker:
         if is_co_safety(bad):
             found = self._earliest(bad)
         else:
-            found = self._product(bad).run_of(self.graph.starts, **self._counting)
+            found = self._product(Tableau(bad)).run_of(self.graph.starts, **self._counting)
         if found is None:
             return Verdict(Status.HOLDS)
         trace = self.graph.trace(found.start, found.edges)
@@ -210,7 +163,7 @@ class FormulaChecker:
                 truth = self.graph.runner.put("B", self.graph.truth(formula.name))
             else:
                 path = formula.path if isinstance(formula, Exists) else formula
-                truth = self._product(path).satisfying(**self._counting)
+                truth = self._product(Tableau(path)).satisfying(**self._counting)
             self._truth[formula] = truth
         return self._truth[formula]
 
@@ -219,10 +172,11 @@ class FormulaChecker:
 
         Where a run ends there is no promise, and no valuation.
         """
-        product = self._product(path)
+        tableau = Tableau(path)
+        product = self._product(tableau)
         nodes = self.graph.runner.put("i", range(product.nodes))
         live = product.live(nodes, **self._counting)
-        many, offsets = len(product.tableau.valuations), self.graph.offsets
+        many, offsets = len(tableau.valuations), self.graph.offsets
         return [
             frozenset(valuation for valuation in range(many) if live[state * many + valuation])
             if offsets[state] < offsets[state + 1]
@@ -230,12 +184,25 @@ class FormulaChecker:
             for state in range(self.graph.states)
         ]
 
-    def _product(self, path: Formula) -> Product:
-        tableau = tableau_of(path)
+    def _product(self, tableau: Tableau) -> Product:
+        """The product with the valuations of a tableau, where these are few; else with its ways."""
         for atom in tableau.atoms:
             self.holds(atom)  # these may be what is large
-        self._prepare(len(self.graph.targets) << len(tableau.promised))
-        return Product(self.graph, tableau, *self._kinds(tableau.atoms))
+        exact = len(tableau.choices) <= MOST_EXACT
+        self._prepare(len(self.graph.targets) << min(len(tableau.choices), MOST_EXACT))
+        kinds, known = self._kinds(tableau.atoms)
+        if exact:
+            moves = exactly(tableau, known)
+        else:
+            moves = at_least(tableau, known, self._following(kinds, len(known)))
+        return Product(self.graph, moves, kinds, len(known))
+
+    def _following(self, kinds: Array, many: int) -> Callable[[int], Sequence[int]]:
+        """Of which kinds the states after one of a kind are."""
+        runner, graph = self.graph.runner, self.graph
+        follows = runner.new("B", many * many)
+        runner.run(mark_following, graph.offsets, graph.targets, kinds, many, follows)
+        return lambda kind: [then for then in range(many) if follows[kind * many + then]]
 
     def _prepare(self, edges: int) -> None:
         """Compile the kernels for a search that follows so many edges, where that pays."""
@@ -265,17 +232,16 @@ class FormulaChecker:
         """A shortest path, through states from which some run counts, after which `bad` is shown;
         None if there is none.
         """
-        first = frozenset({negation_normal(bad)})
-        atoms = [part for part in path_parts(next(iter(first))) if isinstance(part, (Atom, Exists))]
-        for atom in atoms:
+        tableau = Tableau(bad)
+        for atom in tableau.atoms:
             self.holds(atom)
         self._prepare(len(self.graph.targets))
         runner, graph = self.graph.runner, self.graph
-        kinds, known = self._kinds(atoms)
+        kinds, known = self._kinds(tableau.atoms)
         among = self._continuing()
         starts = [start for start in graph.starts if among[start]]
-        numbers: dict[Duties, int] = {first: 0}
-        sets, ways = [first], list[tuple[int, int]]()
+        sets, ways = [tableau.duties(tableau.first)], list[tuple[int, int]]()
+        numbers = {sets[0]: 0}
         firsts = [0] * (len(known) + 1)
         room = (
             runner.new("i", graph.states),
@@ -291,14 +257,12 @@ class FormulaChecker:
             number = duties[progress[1]]
             for kind, (ended, values) in enumerate(known):
                 firsts[number * (len(known) + 1) + kind] = len(ways) + 1
-                true: dict[Formula, bool] = dict(zip(atoms, values, strict=True))
-                for strong, weak in ways_to_meet(sets[number], true.__getitem__):
-                    then = strong | weak
+                for then in _left(tableau, sets[number], values, ended=ended):
                     if then not in numbers:
                         numbers[then] = len(sets)
                         sets.append(then)
                         firsts += [0] * (len(known) + 1)
-                    ways.append((numbers[then], int(not strong and (ended or not weak))))
+                    ways.append((numbers[then], int(not then)))
             firsts[number * (len(known) + 1) + len(known)] = len(ways) + 1
             if len(sets) * graph.states > len(came):
                 size = 2 * len(sets) * graph.states
@@ -322,6 +286,14 @@ class FormulaChecker:
         if self._runs is Runs.COMPLETE:
             return self.graph.runner.put("B", b"\1" * self.graph.states)
         return self.holds(TRUE)
+
+
+def _left(tableau: Tableau, duties: int, known: Known, *, ended: bool) -> Iterable[int]:
+    """What each way to meet duties in a state leaves for the next one."""
+    if ended:
+        return (0,) if tableau.met_at_the_end(duties, known) else ()
+    mask = (1 << len(tableau.promised)) - 1
+    return dict.fromkeys(way & mask for way in tableau.ways(duties, known))
 
 
 def _larger(runner: Runner, entries: Array, count: int) -> Array:
@@ -353,17 +325,6 @@ def refine(kinds: I32, truth: U8, numbers: I32) -> int:
             numbers[place] = count
         kinds[state] = numbers[place] - 1
     return count
-
-
-def tableau_of(path: Formula) -> Tableau:
-    """The tableau of a path formula; `UsageError` where it is too large."""
-    tableau = Tableau(path)
-    if len(tableau.promised) > MOST_PROMISES:
-        raise UsageError(
-            f"the formula has {len(tableau.promised)} different temporal operators on one run, "
-            f"and at most {MOST_PROMISES} are checked; split it into several formulas"
-        )
-    return tableau
 
 
 def of_all_runs(formula: Formula) -> Formula:

@@ -145,6 +145,23 @@ def parts(formula: Formula) -> tuple[Formula, ...]:
     return tuple(found)
 
 
+def path_parts(formula: Formula) -> tuple[Formula, ...]:
+    """The parts of a path formula, as `parts` gives them; what E quantifies is not looked into."""
+    found: dict[Formula, None] = {}
+
+    def visit(part: Formula) -> None:
+        match part:
+            case Not(of) | Next(of) | WeakNext(of):
+                visit(of)
+            case And(left, right) | Or(left, right) | Until(left, right) | Release(left, right):
+                visit(left)
+                visit(right)
+        found.setdefault(part)
+
+    visit(formula)
+    return tuple(found)
+
+
 def atoms(formula: Formula) -> Iterator[str]:
     """The propositions that it speaks of."""
     return (part.name for part in parts(formula) if isinstance(part, Atom))

@@ -16,10 +16,10 @@ from itertools import product
 from typing import Generic, TypeVar
 
 from proofs.core.explore import Model, explore
-from proofs.logic.checking import MOST_PROMISES, FormulaChecker
-from proofs.logic.formulas import Exists, Formula, atoms
+from proofs.logic.checking import FormulaChecker
+from proofs.logic.formulas import Exists, Formula, atoms, path_parts
 from proofs.logic.graph import graph_of
-from proofs.logic.tableau import Tableau, path_parts
+from proofs.logic.tableau import MOST_EXACT, Tableau
 from pxp_fsm.errors import Refused, UsageError
 
 S = TypeVar("S", bound=Hashable)
@@ -117,10 +117,10 @@ class _Tracking:
                 "a monitor sees one run, and A and E speak of others: leave them out of its formula"
             )
         self.tableau = Tableau(formula)
-        if len(self.tableau.promised) > MOST_PROMISES:
+        if len(self.tableau.choices) > MOST_EXACT:
             raise UsageError(
-                f"the formula has {len(self.tableau.promised)} different temporal operators, and "
-                f"at most {MOST_PROMISES} are monitored; split it into several"
+                f"the formula has {len(self.tableau.choices)} different temporal operators, and "
+                f"at most {MOST_EXACT} are monitored; split it into several"
             )
 
     def first(self, letter: Letter) -> _Open:
@@ -142,7 +142,7 @@ def by_itself(formula: Formula) -> Deterministic[_Open | None, Letter]:
     """
     tracking = _Tracking(formula)
     tableau = tracking.tableau
-    bits = len(tableau.atoms) + len(tableau.promised)
+    bits = len(tableau.atoms) + len(tableau.choices)
     if bits > _BITS:
         raise UsageError(
             f"the formula has {bits} propositions and temporal operators, and at most {_BITS} are "

@@ -127,14 +127,16 @@ QUOTED: /"[^"\n]+"/
 %ignore /\s+/
 """
 
-LONGEST = 10_000
+LONGEST = 100_000
 """Characters of a formula that are read."""
 
-DEEPEST = 100
-"""Operators inside each other that are read; equal ones in a row count as one."""
+DEEPEST = 200
+"""Operators inside each other that are read; equal ones in a row count as one, and so do & in &
+and | in |."""
 
-EQUIVALENCES = 12
-"""How many <-> are read: each doubles what is left of it."""
+LARGEST = 200_000
+"""Operators and propositions of a formula where each <-> is written as two implications, so that
+it doubles what it joins."""
 
 _WORDS = {
     "NAME": "a proposition",
@@ -163,10 +165,8 @@ def parse(text: str) -> Formula:
     """
     from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
-    if len(text) > LONGEST or text.count("<->") > EQUIVALENCES:
-        raise UsageError(
-            f"the formula is too large: at most {LONGEST:,} characters and {EQUIVALENCES} <->"
-        )
+    if len(text) > LONGEST:
+        raise UsageError(f"the formula is too large: at most {LONGEST:,} characters are read")
     try:
         tree = _parser().parse(text)
     except UnexpectedCharacters as error:
@@ -178,8 +178,14 @@ def parse(text: str) -> Formula:
     except UnexpectedInput as error:
         at, expected = error.pos_in_stream or 0, set()
     else:
-        if _depth(tree) > DEEPEST:
+        depth, size = _measured(tree)
+        if depth > DEEPEST:
             raise UsageError(f"the formula is nested too deeply: at most {DEEPEST} levels")
+        if size > LARGEST:
+            raise UsageError(
+                f"the formula is too large: each <-> doubles what it joins, and at most "
+                f"{LARGEST:,} operators and propositions are read"
+            )
         return _formula(tree)
     raise UsageError(_explained(text, at, expected))
 
@@ -217,15 +223,43 @@ def _parser() -> Lark:
     return Lark(GRAMMAR, parser="lalr", maybe_placeholders=False)
 
 
-def _depth(tree: Tree[Token]) -> int:
-    """The levels of `tree`, found without recursion."""
+_IN_A_ROW = ("both", "either")
+"""What may be joined in any order."""
+
+
+def _measured(tree: Tree[Token]) -> tuple[int, int]:
+    """The levels of `tree`, and its size with each <-> written out; found without recursion."""
+    order, depth = [(tree, 1)], 1
+    for one, level in order:  # grows while it is read
+        depth = max(depth, level)
+        for child in _trees(one):
+            same = one.data == child.data and one.data in _IN_A_ROW
+            order.append((child, level if same else level + 1))
+    sizes: dict[int, int] = {}
+    for one, _ in reversed(order):
+        size, *others = [sizes[id(child)] for child in _trees(one)] or [0]
+        for other in others:
+            size = 2 * (size + other) if one.data == "iff" else size + other
+        sizes[id(one)] = min(size + 1, LARGEST + 1)
+    return depth, sizes[id(tree)]
+
+
+def _trees(tree: Tree[Token]) -> list[Tree[Token]]:
     from lark import Tree
 
-    depth, level = 0, [tree]
-    while level:
-        depth += 1
-        level = [child for one in level for child in one.children if isinstance(child, Tree)]
-    return depth
+    return [child for child in tree.children if isinstance(child, Tree)]
+
+
+def _in_a_row(tree: Tree[Token]) -> list[Any]:
+    """What & or | joins, of all that are directly inside each other."""
+    found, left = list[Any](), list(reversed(tree.children))
+    while left:
+        item = left.pop()
+        if getattr(item, "data", None) == tree.data:
+            left += reversed(item.children)  # type: ignore[union-attr] # a tree has children
+        else:
+            found.append(item)
+    return found
 
 
 def _formula(tree: Tree[Token] | Token) -> Formula:  # noqa: PLR0911, PLR0912 - a case a rule
@@ -251,12 +285,12 @@ def _formula(tree: Tree[Token] | Token) -> Formula:  # noqa: PLR0911, PLR0912 - 
             return _temporal(str(items[0]), _formula(items[1]))
         case "binary":
             return _joined(str(items[1]), _formula(items[0]), _formula(items[2]))
+        case "both":
+            return _folded(And, [_formula(item) for item in _in_a_row(tree)])
+        case "either":
+            return _folded(Or, [_formula(item) for item in _in_a_row(tree)])
     found = [_formula(item) for item in items]
     match tree.data:
-        case "both":
-            return _folded(And, found)
-        case "either":
-            return _folded(Or, found)
         case "implication":
             return implies(found[0], found[1])
         case _:

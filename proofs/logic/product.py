@@ -1,10 +1,11 @@
-"""The product of a graph and a tableau, and the search in it for ends, lassos and fairness.
+"""The product of a graph and a formula's automaton, and the search in it for ends, lassos and
+fairness.
 
-A node is a state with a valuation, as one number: `state << bits | valuation`; its runs are the
-graph's runs whose promises are kept. Nodes and their edges are not stored: each state has a kind,
-which is what is true of the tableau's atoms there and whether a run ends there, and of each kind
-and valuation a table says which valuations may follow. A state in which a run ends has just the
-valuation 0.
+A node is a state of the graph with one of the automaton, as one number: `state << bits | value`;
+its runs are the graph's runs whose promises are kept. Nodes and their edges are not stored: each
+state has a kind, which is what is true of the formula's atoms there and whether a run ends there,
+and of each kind and value `Moves` say which values may follow. A state in which a run ends has just
+the value 0.
 
 What is kept of a node is one number: 0 is a node that has not been met, a positive number the
 order in which a depth-first search met it, -1 a node that no fair run visits for ever, and from
@@ -13,13 +14,13 @@ order in which a depth-first search met it, -1 a node that no fair run visits fo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
 from proofs.core.explore import TooLarge
-from proofs.core.kernels import Array
+from proofs.core.kernels import Array, Runner
 from proofs.core.webassembly import I32, I64, U8, U16
 from proofs.logic.fairness import Strength
 from proofs.logic.graph import Graph
@@ -59,7 +60,7 @@ def components(  # noqa: PLR0912, PLR0915 - one loop, whose parts share its stac
     `path` are the nodes from the root to where the search is, each with the next of its edges, the
     least order that it is known to lead back to, and whether it leads to itself at once. When a
     node's target has been searched, the node looks at that edge again: its target then has an
-    order, if it may lead back further up, or a component. So it need not be kept which valuation
+    order, if it may lead back further up, or a component. So it need not be kept which value
     of the target came last.
     """
     mask = (1 << bits) - 1
@@ -75,14 +76,14 @@ def components(  # noqa: PLR0912, PLR0915 - one loop, whose parts share its stac
         stacked, deep = 1, 1
         while deep > 0:
             node = path[deep - 1]
-            state, valuation = node >> bits, node & mask
+            state, value = node >> bits, node & mask
             edge, last, least = edges[deep - 1], offsets[state + 1], low[deep - 1]
             if offsets[state] == last:
                 progress[2] = 1
             new = -1
             while edge < last:
                 target = targets[edge]
-                at = (kinds[target] << bits) + valuation
+                at = (kinds[target] << bits) + value
                 for place in range(kept_starts[at], kept_starts[at + 1]):
                     code = (target << bits) + kept[place]
                     order = index[code]
@@ -124,7 +125,7 @@ def components(  # noqa: PLR0912, PLR0915 - one loop, whose parts share its stac
 
 
 def gather(
-    kinds: I32, settles: I32, bits: int, index: I32, base: int, settled: I32, sizes: I32
+    kinds: I32, settles: I64, bits: int, index: I32, base: int, settled: I64, sizes: I32
 ) -> int:
     """What the nodes of each component from number `base` on settle, and how many there are."""
     mask = (1 << bits) - 1
@@ -160,14 +161,14 @@ def gather_labels(
         component = INSIDE - own - base
         if own > INSIDE or component < 0:
             continue
-        state, valuation = node >> bits, node & mask
+        state, value = node >> bits, node & mask
         never[component] |= 0xFFFF - enabled[state]
         ever[component] |= enabled[state]
         for edge in range(offsets[state], offsets[state + 1]):
             if labels[edge] & (0xFFFF - taken[component]) == 0:
                 continue  # it would add nothing
             target = targets[edge]
-            at = (kinds[target] << bits) + valuation
+            at = (kinds[target] << bits) + value
             for place in range(kept_starts[at], kept_starts[at + 1]):
                 if index[(target << bits) + kept[place]] == own:
                     taken[component] |= labels[edge]
@@ -256,10 +257,10 @@ def nearest(
                 level[0] = end
                 return place
         for place in range(begin, end):
-            state, valuation = queue[place] >> bits, queue[place] & mask
+            state, value = queue[place] >> bits, queue[place] & mask
             for edge in range(offsets[state], offsets[state + 1]):
                 target = targets[edge]
-                at = (kinds[target] << bits) + valuation
+                at = (kinds[target] << bits) + value
                 for k in range(kept_starts[at], kept_starts[at + 1]):
                     code = (target << bits) + kept[k]
                     if came[code] == 0:
@@ -288,7 +289,7 @@ def walk(
     kept_starts: I32,
     kept: I32,
     bits: int,
-    settles: I32,
+    settles: I64,
     index: I32,
     members: I32,
     labels: U16,
@@ -322,12 +323,12 @@ def walk(
         place = queue[done]
         done += 1
         node, here = members[place >> wide], place & everything
-        state, valuation = node >> bits, node & mask
-        own = settles[(kinds[state] << bits) + valuation]
+        state, value = node >> bits, node & mask
+        own = settles[(kinds[state] << bits) + value]
         for edge in range(offsets[state], offsets[state + 1]):
             target = targets[edge]
             at = kinds[target] << bits
-            for k in range(kept_starts[at + valuation], kept_starts[at + valuation + 1]):
+            for k in range(kept_starts[at + value], kept_starts[at + value + 1]):
                 member = index[(target << bits) + kept[k]] - 1
                 # Another component may have been numbered too: the number alone is no proof.
                 if member < 0 or member >= len(members):
@@ -379,12 +380,19 @@ def mark_good(offsets: I32, bits: int, index: I32, finite: int, infinite: int, g
 
 
 def lead_to(
-    starts: I32, sources: I32, kinds: I32, before: I32, bits: int, good: U8, left: I32
+    starts: I32,
+    sources: I32,
+    kinds: I32,
+    before_starts: I32,
+    before: I32,
+    bits: int,
+    good: U8,
+    left: I32,
 ) -> int:
     """Spread the marks to all nodes from which a marked one is reached.
 
-    The edges of the graph are turned round. What a node's state and valuation promise is the
-    valuation of every node before it, so that each edge of the graph gives one node before.
+    The edges of the graph are turned round; `before` are the values that a kind and a value may
+    follow.
     """
     mask = (1 << bits) - 1
     waiting, done = 0, 0
@@ -393,16 +401,26 @@ def lead_to(
             left[waiting] = node
             waiting += 1
     while done < waiting:
-        state, valuation = left[done] >> bits, left[done] & mask
+        state = left[done] >> bits
+        at = (kinds[state] << bits) + (left[done] & mask)
         done += 1
-        promised = before[(kinds[state] << bits) + valuation]
-        for place in range(starts[state], starts[state + 1]):
-            code = (sources[place] << bits) + promised
-            if not good[code]:
-                good[code] = 1
-                left[waiting] = code
-                waiting += 1
+        for k in range(before_starts[at], before_starts[at + 1]):
+            value = before[k]
+            for place in range(starts[state], starts[state + 1]):
+                code = (sources[place] << bits) + value
+                if not good[code]:
+                    good[code] = 1
+                    left[waiting] = code
+                    waiting += 1
     return waiting
+
+
+def mark_following(offsets: I32, targets: I32, kinds: I32, many: int, follows: U8) -> int:
+    """Mark which of so many kinds some state has after one of a kind."""
+    for state in range(len(kinds)):
+        for edge in range(offsets[state], offsets[state + 1]):
+            follows[kinds[state] * many + kinds[targets[edge]]] = 1
+    return 0
 
 
 def choose(kinds: I32, starting_starts: I32, starting: I32, bits: int, good: U8, result: U8) -> int:
@@ -419,6 +437,113 @@ class StateKind(NamedTuple):
 
     ended: bool
     known: tuple[bool, ...]
+
+
+@dataclass(frozen=True)
+class Moves:
+    """A formula's automaton, as far as the kinds of a graph lead, in tables.
+
+    `starting` are for each kind the values in which the formula holds; `following` for each kind
+    and value those that may come after it in a state of the kind; `settles` for each kind and value
+    a bit for each of `wide` promises, whether it is not waiting there.
+    """
+
+    bits: int
+    wide: int
+    starting: Sequence[Sequence[int]]
+    following: Sequence[Mapping[int, Sequence[int]]]
+    settles: Callable[[int, int], int]
+
+
+def exactly(tableau: Tableau, kinds: Sequence[StateKind]) -> Moves:
+    """The automaton whose values are valuations of a tableau."""
+    starting, following = list[list[int]](), list[dict[int, list[int]]]()
+    for ended, known in kinds:
+        starting.append([])
+        following.append({})
+        here: Sequence[int | None] = [None] if ended else tableau.valuations
+        for valuation in here:
+            previous = tableau.kept(known, valuation)
+            following[-1].setdefault(previous, []).append(valuation or 0)
+            if tableau.holds(known, valuation):
+                starting[-1].append(valuation or 0)
+
+    def settles(kind: int, value: int) -> int:
+        ended, known = kinds[kind]
+        return 0 if ended else tableau.settled(known, value)
+
+    return Moves(len(tableau.choices), len(tableau.waiting), starting, following, settles)
+
+
+LARGEST_AUTOMATON = 10_000
+"""States of a formula's automaton for which there are tables."""
+
+MOST_WAITING = 62
+"""How many promises may be put off: each has a bit of an integer."""
+
+
+def at_least(
+    tableau: Tableau, kinds: Sequence[StateKind], follows: Callable[[int], Sequence[int]]
+) -> Moves:
+    """The automaton whose values are numbers of ways to meet a tableau's duties; 0 is the end.
+
+    It is worked out for the kinds that may come after each, which `follows` gives. Raises
+    `TooLarge`.
+    """
+    promised = len(tableau.promised)
+    first, numbers = tableau.duties(tableau.first), {-1: 0}
+    values = [-1]
+
+    def number(way: int) -> int:
+        if way not in numbers:
+            numbers[way] = len(values)
+            values.append(way)
+            if len(values) > LARGEST_AUTOMATON:
+                raise TooLarge(
+                    f"the formula's automaton has more than {LARGEST_AUTOMATON:,} states"
+                )
+        return numbers[way]
+
+    def met(duties: int, kind: int) -> list[int]:
+        ended, known = kinds[kind]
+        if ended:
+            return [0] if tableau.met_at_the_end(duties, known) else []
+        return [number(way) for way in tableau.ways(duties, known)]
+
+    starting = [met(first, kind) for kind in range(len(kinds))]
+    following: list[dict[int, list[int]]] = [{} for _ in kinds]
+    left = [(kind, value) for kind, found in enumerate(starting) for value in found]
+    seen = set(left)
+    while left:
+        kind, value = left.pop()
+        if kinds[kind].ended:
+            continue
+        for then in follows(kind):
+            if value not in following[then]:
+                following[then][value] = met(values[value] & (1 << promised) - 1, then)
+            for target in following[then][value]:
+                if (then, target) not in seen:
+                    seen.add((then, target))
+                    left.append((then, target))
+    # A promise that is never put off needs no bit.
+    put_off = 0
+    for way in values[1:]:
+        put_off |= way >> promised
+    waiting = [bit for bit in range(len(tableau.untils)) if put_off >> bit & 1]
+    if len(waiting) > MOST_WAITING:
+        raise TooLarge(
+            f"{len(waiting)} different U, F and M may be put off for ever, and at most "
+            f"{MOST_WAITING} are checked"
+        )
+
+    def settles(_kind: int, value: int) -> int:
+        if not 0 < value < len(values):  # the end, or no state
+            return 0
+        waits = values[value] >> promised
+        return sum((not waits >> bit & 1) << place for place, bit in enumerate(waiting))
+
+    bits = (len(values) - 1).bit_length()
+    return Moves(bits, len(waiting), starting, following, settles)
 
 
 class FoundRun(NamedTuple):
@@ -446,51 +571,49 @@ class CycleStep(NamedTuple):
     edge: int
 
 
+SHORTEST = 12
+"""With how many promises that may be put off a cycle is a shortest one."""
+
 LARGEST = (1 << 31) - 1
 """The highest number of a node."""
 
 
 @dataclass
 class Product:
-    """`graph` times `tableau`; `kinds` are the numbers of what is in `known`, for each state."""
+    """`graph` times an automaton; `kinds` are the numbers of so `many` kinds, for each state."""
 
     graph: Graph
-    tableau: Tableau
+    moves: Moves
     kinds: Array
-    known: Sequence[StateKind]
+    many: int
     _taken: list[tuple[int, list[Array]]] = field(default_factory=list)
     _sizes: list[int] = field(default_factory=list)
     _is_recurring: bool = False
 
     def __post_init__(self) -> None:
-        runner, tableau = self.graph.runner, self.tableau
-        self._bits = len(tableau.promised)
+        runner, moves = self.graph.runner, self.moves
+        self._bits, self._wide = moves.bits, moves.wide
         self.nodes = self.graph.states << self._bits
         if self.nodes > LARGEST:
-            raise TooLarge(f"{self.graph.states:,} states are too many for this formula")
-        kept, kept_starts = list[int](), [0]
-        before, settles = list[int](), list[int]()
-        starting, starting_starts = list[int](), [0]
-        for ended, known in self.known:
-            following: dict[int, list[int]] = {}
-            here: Sequence[int | None] = [None] if ended else tableau.valuations
-            promised = [tableau.kept(known, valuation) for valuation in here]
-            for valuation, previous in zip(here, promised, strict=True):
-                following.setdefault(previous, []).append(valuation or 0)
-                if tableau.holds(known, valuation):
-                    starting.append(valuation or 0)
-            starting_starts.append(len(starting))
-            for valuation in tableau.valuations:
-                kept += following.get(valuation, ())
-                kept_starts.append(len(kept))
-                settles.append(0 if ended else tableau.settled(known, valuation))
-                before.append(promised[0 if ended else valuation])
-        self._wide = len(tableau.waiting)
-        self._settles, self._before = runner.put("i", settles), runner.put("i", before)
-        self._starting = runner.put("i", starting_starts), runner.put("i", starting)
+            raise TooLarge(
+                f"{self.graph.states:,} states times {1 << self._bits:,} of the formula are too "
+                f"many: {LARGEST:,} are searched"
+            )
+        kept, settles = list[Sequence[int]](), list[int]()
+        before = list[list[int]]()
+        for kind in range(self.many):
+            following = moves.following[kind]
+            before += [[] for _ in range(1 << self._bits)]
+            for value in range(1 << self._bits):
+                kept.append(following.get(value, ()))
+                settles.append(moves.settles(kind, value))
+                for then in kept[-1]:
+                    before[(kind << self._bits) + then].append(value)
+        kept_starts, self._before = _rows(runner, kept), _rows(runner, before)
+        self._settles = runner.put("q", settles)
+        self._starting = _rows(runner, moves.starting)
         self._edges = (
-            self.graph.offsets, self.graph.targets, self.kinds, runner.put("i", kept_starts),
-            runner.put("i", kept), self._bits,
+            self.graph.offsets, self.graph.targets, self.kinds, *kept_starts, self._bits,
         )  # fmt: skip
         self._index = runner.new("i", 0)
 
@@ -514,7 +637,7 @@ class Product:
             base = progress[0]
             self._number(roots, progress)
             count = progress[0] - base
-            settled, sizes = runner.new("i", count), runner.new("i", count)
+            settled, sizes = runner.new("q", count), runner.new("i", count)
             runner.run(
                 gather, self.kinds, self._settles, self._bits, self._index, base, settled, sizes
             )
@@ -527,8 +650,8 @@ class Product:
 
     def settled(self, node: int) -> int:
         """The bits of what does not wait in `node`."""
-        kind, valuation = self.kinds[node >> self._bits], node & (1 << self._bits) - 1
-        return int(self._settles[(kind << self._bits) + valuation])
+        kind, value = self.kinds[node >> self._bits], node & (1 << self._bits) - 1
+        return int(self._settles[(kind << self._bits) + value])
 
     def _number(self, roots: Array, progress: Array) -> None:
         runner = self.graph.runner
@@ -575,7 +698,7 @@ class Product:
         runner.run(
             mark_good, graph.offsets, self._bits, self._index, int(finite), int(infinite), good
         )
-        runner.run(lead_to, *graph.backwards, self.kinds, self._before, self._bits, good, left)
+        runner.run(lead_to, *graph.backwards, self.kinds, *self._before, self._bits, good, left)
         runner.release(left)
         return good
 
@@ -641,6 +764,15 @@ class Product:
         return FoundRun(start, (*stem, *(step.edge for step in best[1])), len(best[1]))
 
 
+def _rows(runner: Runner, rows: Iterable[Sequence[int]]) -> tuple[Array, Array]:
+    """Where each row begins, and the last one ends, among the entries of all; and these."""
+    begins, entries = [0], list[int]()
+    for row in rows:
+        entries += row
+        begins.append(len(entries))
+    return runner.put("i", begins), runner.put("i", entries)
+
+
 @dataclass(frozen=True)
 class _Level:
     """Where a search breadth first came: the node at `place` of `queue` is the first that was
@@ -668,7 +800,7 @@ class _Walker:
         self._runner = product.graph.runner
         self._members = self._runner.new("i", product._sizes[component])
         self._runner.run(number_members, product._index, component, self._members)
-        room = len(self._members) << product._wide
+        room = len(self._members) << (product._wide if product._wide <= SHORTEST else 0)
         self._edges, self._places, self._queue = (self._runner.new("i", room) for _ in range(3))
         self._ending = self._runner.new("i", 3)
         self._none = self._runner.new("H", 0)
@@ -676,9 +808,10 @@ class _Walker:
     def cycle(self, node: int) -> list[CycleStep]:
         """A cycle through `node` that waits for nothing and is fair."""
         start = self._product._index[node] - 1
-        shortest, _ = self._walk(start, FairnessTask(), start, self._product._wide)
-        if self._is_fair(shortest):
-            return shortest
+        if self._product._wide <= SHORTEST:
+            shortest, _ = self._walk(start, FairnessTask(), start, self._product._wide)
+            if self._is_fair(shortest):
+                return shortest
         tour, here = list[CycleStep](), start
         for task in self._tasks():
             if not any(self._meets(task, step) for step in tour):

@@ -286,7 +286,10 @@ def check(
     known = frozenset(names)
     there = known | frozenset(vocabulary(sessions.both))
     fairly = fairness(wanted, model, space, there, model.rows, model.agents)
-    verdict = FormulaChecker(graph_of(model, space, fairly, known), runs).check(formula)
+    try:
+        verdict = FormulaChecker(graph_of(model, space, fairly, known), runs).check(formula)
+    except TooLarge as error:
+        return Verdict(Status.UNKNOWN, str(error)), ()
     try:
         messages = () if verdict.trace is None else replay(sessions, verdict.trace.map(_state))
     except NotReplayed as error:

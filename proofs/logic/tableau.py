@@ -1,16 +1,27 @@
-"""Tableaux of path formulas (Clarke, Grumberg and Hamaguchi, FMSD 10, 1997).
+"""Tableaux: what the parts of a path formula demand of a state, and of the state after it.
 
-At each state of a run every part of the formula is true or false. What a temporal part promises
-of the next state is a bit, and the bits at a state follow from the values at the next one. So the
-lassos of the product are as long as those of the model, and a shortest one stays one.
+A part holds in a state by what is true there and by parts that hold in the next state: p U q, for
+instance, if q holds, or else p and, next, p U q (Manna and Pnueli, Temporal Verification of
+Reactive Systems, 1995, section 5.4). The parts that matter in the next state are promised. The
+formula is in negation normal form, each part occurs once, and it is rewritten first (Etessami and
+Holzmann, Optimizing Büchi automata, CONCUR 2000).
+
+The relation is read in two ways. Exactly: of each promised part it is known whether it holds in the
+next state, a bit each (Clarke, Grumberg and Hamaguchi, FMSD 10, 1997). The bits at a state follow
+from those at the next one: so the lassos of a product are as long as those of the model, and a
+shortest one stays one. And at least: a state of the automaton is a set of parts that have to hold,
+its duties, whatever holds besides; it is worked out only as far as a search comes (Gerth, Peled,
+Vardi and Wolper, PSTV 1995; Couvreur, FM 1999).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property, partial
 
+from proofs.core.explore import TooLarge
 from proofs.logic.formulas import (
     And,
     Atom,
@@ -25,129 +36,434 @@ from proofs.logic.formulas import (
     WeakNext,
 )
 
-Holds = Callable[[Formula], bool]
-"""Whether an atom, or what E quantifies, holds in the state at hand."""
+
+class PartKind(IntEnum):
+    """What a part is."""
+
+    TRUE = 0
+    FALSE = 1
+    LITERAL = 2
+    AND = 3
+    OR = 4
+    NEXT = 5
+    WEAK_NEXT = 6
+    UNTIL = 7
+    RELEASE = 8
 
 
-@dataclass(frozen=True)
-class Tableau:
-    """The valuations of `formula`.
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a formula: `left` and `right` are numbers of parts.
 
-    A valuation is an int: bit i is the value of `promised[i]` at the next state.
+    Of a literal `left` is the number of its atom, and `right` is 1 where it is negated.
     """
 
-    formula: Formula
-    _known: dict[tuple[object, int | None], tuple[bool, ...]] = field(
-        default_factory=dict, repr=False, compare=False
-    )
+    kind: PartKind
+    left: int = 0
+    right: int = 0
 
-    @cached_property
-    def _parts(self) -> tuple[Formula, ...]:
-        return path_parts(self.formula)
 
-    @cached_property
-    def promised(self) -> tuple[Formula, ...]:
-        """The parts whose value at the next state matters now."""
-        found: dict[Formula, None] = {}
-        for part in self._parts:
-            match part:
-                case Next(of) | WeakNext(of):
-                    found.setdefault(of)
-                case Until() | Release():
-                    found.setdefault(part)
-        return tuple(found)
+TRUE, FALSE = 0, 1
+"""The numbers of the constants."""
 
-    @cached_property
+Known = tuple[bool, ...]
+"""The truth of a tableau's atoms in a state."""
+
+MOST_EXACT = 12
+"""Of how many parts a valuation says whether they hold: there are twice as many for each."""
+
+MOST_WAYS = 1_000
+"""In how many ways duties may be met in a state."""
+
+_TEMPORAL = (PartKind.UNTIL, PartKind.RELEASE)
+
+
+class Tableau:
+    """The parts of a formula, of which `first` is the formula itself, and how they are joined.
+
+    `reached` are the numbers of its parts, each after those that it is made of; `promised` those
+    that matter in the next state, of which `bits` has the places; `untils` those that must not be
+    put off for ever. `known` is everywhere the truth of `atoms`, propositions and what E begins.
+    """
+
+    def __init__(self, formula: Formula) -> None:
+        self.parts = [Part(PartKind.TRUE), Part(PartKind.FALSE)]
+        self._numbers = {part: number for number, part in enumerate(self.parts)}
+        self._atoms: dict[Formula, int] = {}
+        self._eventual = [True, True]
+        self._universal = [True, True]
+        self.first = self._read(formula)
+        self.reached = self._reached()
+        self.promised = sorted(self._promised())
+        self.bits = {number: bit for bit, number in enumerate(self.promised)}
+        self.untils = [n for n in self.reached if self.parts[n].kind is PartKind.UNTIL]
+        self._known_values: dict[tuple[Known, int | None], tuple[bool, ...]] = {}
+        self._known_ways: dict[Known, dict[int, tuple[int, ...]]] = {}
+
+    @property
     def atoms(self) -> tuple[Formula, ...]:
         """What must be known of a state: propositions, and formulas that E begins."""
-        return tuple(part for part in self._parts if isinstance(part, (Atom, Exists)))
+        return tuple(self._atoms)
+
+    def _read(  # noqa: PLR0912 - one case for each kind of formula
+        self, formula: Formula
+    ) -> int:
+        """The number of a formula; each object is read once, however often it occurs."""
+        known: dict[tuple[int, bool], int] = {}
+        left: list[tuple[Formula, bool, bool]] = [(formula, True, False)]
+        while left:
+            part, positive, ready = left.pop()
+            key = (id(part), positive)
+            if key in known:
+                continue
+            match part:
+                case Truth(value):
+                    known[key] = TRUE if value is positive else FALSE
+                case Atom() | Exists():
+                    known[key] = self._literal(part, negated=not positive)
+                case Not(of):
+                    if ready:
+                        known[key] = known[id(of), not positive]
+                    else:
+                        left += ((part, positive, True), (of, not positive, False))
+                case Next(of) | WeakNext(of):
+                    if ready:
+                        strong = isinstance(part, Next) is positive
+                        known[key] = self._next(known[id(of), positive], strong=strong)
+                    else:
+                        left += ((part, positive, True), (of, positive, False))
+                case And(one, two) | Or(one, two) | Until(one, two) | Release(one, two):
+                    if ready:
+                        pair = known[id(one), positive], known[id(two), positive]
+                        known[key] = self._joined(_KINDS[type(part), positive], *pair)
+                    else:
+                        left += (
+                            (part, positive, True),
+                            (one, positive, False),
+                            (two, positive, False),
+                        )
+        return known[id(formula), True]
+
+    def _new(self, part: Part, *, eventual: bool = False, universal: bool = False) -> int:
+        if part not in self._numbers:
+            self._numbers[part] = len(self.parts)
+            self.parts.append(part)
+            self._eventual.append(eventual)
+            self._universal.append(universal)
+        return self._numbers[part]
+
+    def _literal(self, atom: Formula, *, negated: bool) -> int:
+        number = self._atoms.setdefault(atom, len(self._atoms))
+        return self._new(Part(PartKind.LITERAL, number, int(negated)))
+
+    def _next(self, of: int, *, strong: bool) -> int:
+        if of == (FALSE if strong else TRUE):
+            return of
+        kind = PartKind.NEXT if strong else PartKind.WEAK_NEXT
+        return self._new(
+            Part(kind, of),
+            eventual=strong and self._eventual[of],
+            universal=not strong and self._universal[of],
+        )
+
+    def _joined(self, kind: PartKind, left: int, right: int) -> int:
+        eventual = self._eventual[left] and self._eventual[right]
+        universal = self._universal[left] and self._universal[right]
+        if kind in (PartKind.AND, PartKind.OR):
+            return self._boolean(kind, left, right, eventual=eventual, universal=universal)
+        holds, fails, settled = (
+            (TRUE, FALSE, self._eventual)
+            if kind is PartKind.UNTIL
+            else (FALSE, TRUE, self._universal)
+        )
+        # `left` U `right` is `right` where that is a constant or holds earlier wherever it holds
+        # later, and where `left` never holds; dually for R.
+        inner = self.parts[right]
+        if settled[right] or left in (fails, right):
+            return right
+        if inner.kind is kind and (left in (inner.left, holds)):
+            return self._joined(kind, left, inner.right) if left == holds else right
+        return self._new(
+            Part(kind, left, right),
+            eventual=(left == TRUE or eventual) if kind is PartKind.UNTIL else eventual,
+            universal=(left == FALSE or universal) if kind is PartKind.RELEASE else universal,
+        )
+
+    def _boolean(
+        self, kind: PartKind, left: int, right: int, *, eventual: bool, universal: bool
+    ) -> int:
+        neutral, other = (TRUE, FALSE) if kind is PartKind.AND else (FALSE, TRUE)
+        if left in (neutral, right):
+            return right
+        if right == neutral:
+            return left
+        if other in (left, right) or self._opposed(left, right):
+            return other
+        left, right = min(left, right), max(left, right)
+        return self._new(Part(kind, left, right), eventual=eventual, universal=universal)
+
+    def _opposed(self, left: int, right: int) -> bool:
+        one, two = self.parts[left], self.parts[right]
+        literals = one.kind is PartKind.LITERAL is two.kind
+        return literals and one.left == two.left and one.right != two.right
+
+    def _reached(self) -> list[int]:
+        """The parts that `first` is made of, each after those that it is made of."""
+        found, left = {self.first}, [self.first]
+        while left:
+            for child in children(self.parts[left.pop()]):
+                if child not in found:
+                    found.add(child)
+                    left.append(child)
+        return sorted(found)
+
+    def _promised(self) -> set[int]:
+        found = set[int]()
+        for number in self.reached:
+            part = self.parts[number]
+            if part.kind in (PartKind.NEXT, PartKind.WEAK_NEXT):
+                found.add(part.left)
+            elif part.kind in _TEMPORAL:
+                found.add(number)
+        return found
+
+    # exactly
+
+    @cached_property
+    def choices(self) -> tuple[int, ...]:
+        """The promised parts that have a bit of a valuation: of a part and its negation one."""
+        found: dict[int, None] = {}
+        for number in self.promised:
+            if number > FALSE and self._negation(number) not in found:
+                found.setdefault(number)
+        return tuple(found)
 
     @property
     def valuations(self) -> range:
-        """Every valuation; most of them lead nowhere."""
-        return range(1 << len(self.promised))
+        """Every valuation of the next state, an int with a bit for each of `choices`; most of them
+        lead nowhere.
+        """
+        return range(1 << len(self.choices))
 
     @cached_property
-    def _places(self) -> dict[Formula, int]:
-        return {part: place for place, part in enumerate(self._parts)}
-
-    def values(self, known: tuple[bool, ...], valuation: int | None) -> tuple[bool, ...]:
-        """The value of each part where `atoms` are `known`; None where the run ends here."""
-        key = (known, valuation)
-        if key not in self._known:
-            self._known[key] = tuple(self._values(known, valuation))
-        return self._known[key]
-
-    def holds(self, known: tuple[bool, ...], valuation: int | None) -> bool:
-        """Whether the formula itself holds."""
-        return self.values(known, valuation)[-1]
-
-    def kept(self, known: tuple[bool, ...], valuation: int | None) -> int:
-        """The valuation that the state before must have."""
-        values = self.values(known, valuation)
-        return sum(values[self._places[part]] << bit for bit, part in enumerate(self.promised))
-
-    def settled(self, known: tuple[bool, ...], valuation: int) -> int:
-        """For each of `waiting` a bit: whether it is not waiting here."""
-        values, bits = self.values(known, valuation), 0
-        for bit, part in enumerate(self.waiting):
-            waits = isinstance(part, Until)
-            claim, right = values[self._places[part]], values[self._places[part.right]]
-            bits |= (not (claim is waits and right is not waits)) << bit
-        return bits
-
-    @cached_property
-    def waiting(self) -> tuple[Until | Release, ...]:
+    def waiting(self) -> tuple[int, ...]:
         """The parts that must not wait for ever: a true U for its right side to hold, a false R
         for its right side to fail.
         """
-        return tuple(part for part in self._parts if isinstance(part, (Until, Release)))
+        found: dict[int, None] = {}
+        for number in self.reached:
+            if self.parts[number].kind in _TEMPORAL and self._negation(number) not in found:
+                found.setdefault(number)
+        return tuple(found)
 
-    def _values(self, known: tuple[bool, ...], valuation: int | None) -> list[bool]:
-        atoms = dict(zip(self.atoms, known, strict=True))
-        values: dict[Formula, bool] = {}
-        next_of = {part: bit for bit, part in enumerate(self.promised)}
+    def holds(self, known: Known, valuation: int | None) -> bool:
+        """Whether the formula holds; the valuation is None where the run ends here."""
+        return self._values(known, valuation)[self.first]
 
-        def later(part: Formula, at_the_end: bool) -> bool:
-            return at_the_end if valuation is None else bool(valuation >> next_of[part] & 1)
+    def kept(self, known: Known, valuation: int | None) -> int:
+        """The valuation that the state before must have."""
+        values = self._values(known, valuation)
+        return sum(values[number] << bit for bit, number in enumerate(self.choices))
 
-        for part in self._parts:
-            match part:
-                case Truth(value):
-                    values[part] = value
-                case Atom() | Exists():
-                    values[part] = atoms[part]
-                case Not(of):
-                    values[part] = not values[of]
-                case And(left, right):
-                    values[part] = values[left] and values[right]
-                case Or(left, right):
-                    values[part] = values[left] or values[right]
-                case Next(of):
-                    values[part] = later(of, at_the_end=False)
-                case WeakNext(of):
-                    values[part] = later(of, at_the_end=True)
-                case Until(left, right):
-                    goes_on = values[left] and later(part, at_the_end=False)
-                    values[part] = values[right] or goes_on
-                case Release(left, right):
-                    stops = values[left] or later(part, at_the_end=True)
-                    values[part] = values[right] and stops
-        return [values[part] for part in self._parts]
+    def settled(self, known: Known, valuation: int) -> int:
+        """For each of `waiting` a bit: whether it is not waiting here."""
+        values, bits = self._values(known, valuation), 0
+        for bit, number in enumerate(self.waiting):
+            waits = self.parts[number].kind is PartKind.UNTIL
+            claim, right = values[number], values[self.parts[number].right]
+            bits |= (not (claim is waits and right is not waits)) << bit
+        return bits
+
+    def _values(self, known: Known, valuation: int | None) -> tuple[bool, ...]:
+        """The value of each part."""
+        key = (known, valuation)
+        if key not in self._known_values:
+            self._known_values[key] = tuple(self._valued(known, valuation))
+        return self._known_values[key]
+
+    def _valued(self, known: Known, valuation: int | None) -> list[bool]:
+        values = [False] * len(self.parts)
+        values[TRUE] = True
+        later: dict[int, bool] = {TRUE: True, FALSE: False}
+        if valuation is not None:
+            for bit, number in enumerate(self.choices):
+                value = bool(valuation >> bit & 1)
+                later[number], later[self._negation(number)] = value, not value
+        for number in self.reached:
+            part = self.parts[number]
+            left, right = part.left, part.right
+            match part.kind:
+                case PartKind.LITERAL:
+                    values[number] = known[left] is (right == 0)
+                case PartKind.AND:
+                    values[number] = values[left] and values[right]
+                case PartKind.OR:
+                    values[number] = values[left] or values[right]
+                case PartKind.NEXT:
+                    values[number] = valuation is not None and later[left]
+                case PartKind.WEAK_NEXT:
+                    values[number] = valuation is None or later[left]
+                case PartKind.UNTIL:
+                    goes_on = values[left] and valuation is not None and later[number]
+                    values[number] = values[right] or goes_on
+                case PartKind.RELEASE:
+                    stops = values[left] or valuation is None or later[number]
+                    values[number] = values[right] and stops
+        return values
+
+    @cached_property
+    def _negations(self) -> dict[int, int]:
+        """The part that is the negation of a part, where there is one."""
+        found = {TRUE: FALSE, FALSE: TRUE}
+        for number in self.reached:
+            part = self.parts[number]
+            if number in found:
+                continue
+            if part.kind is PartKind.LITERAL:
+                other = Part(part.kind, part.left, 1 - part.right)
+            elif part.kind in (PartKind.NEXT, PartKind.WEAK_NEXT):
+                other = Part(_DUALS[part.kind], found.get(part.left, -1))
+            else:
+                pair = found.get(part.left, -1), found.get(part.right, -1)
+                sides = pair if part.kind in _TEMPORAL else (min(pair), max(pair))
+                other = Part(_DUALS[part.kind], *sides)
+            if other in self._numbers:
+                found[number] = self._numbers[other]
+        return found
+
+    def _negation(self, number: int) -> int:
+        return self._negations.get(number, -1)
+
+    # at least
+
+    def duties(self, number: int) -> int:
+        """A set of duties with one part, which need not be promised."""
+        return 1 << self.bits.setdefault(number, len(self.bits))
+
+    def members(self, duties: int) -> list[int]:
+        """The parts of a set of duties, which is an int with a bit for each of `bits`."""
+        found, numbers = list[int](), self._of_bits
+        while duties:
+            lowest = duties & -duties
+            found.append(numbers[lowest.bit_length() - 1])
+            duties ^= lowest
+        return found
+
+    @cached_property
+    def _of_bits(self) -> list[int]:
+        self.duties(self.first)
+        return sorted(self.bits, key=self.bits.__getitem__)
+
+    def ways(self, duties: int, known: Known) -> tuple[int, ...]:
+        """The least that each way to meet duties in a state, after which there is another, leaves.
+
+        A way is an int: the duties of the next state, and from bit `len(promised)` on a bit for
+        each of `untils` that is put off here. No way contains another. Raises `TooLarge`.
+        """
+        found = self._all(self._ways_of(number, known) for number in self.members(duties))
+        return _least({self._without_implied(way) for way in found})
+
+    def _without_implied(self, way: int) -> int:
+        """A way without duties that follow from others, as F p does from G F p."""
+        duties = way & (1 << len(self.promised)) - 1
+        for number in self.members(duties):
+            way &= ~self._implied[number]
+        return way
+
+    @cached_property
+    def _implied(self) -> dict[int, int]:
+        """The duties that each part brings with it where it has to hold."""
+        found: dict[int, int] = {}
+        for number in self.reached:
+            part, duties = self.parts[number], 0
+            forced = {PartKind.AND: (part.left, part.right), PartKind.RELEASE: (part.right,)}
+            for child in forced.get(part.kind, ()):
+                duties |= found[child]
+                if child in self.promised:
+                    duties |= 1 << self.bits[child]
+            found[number] = duties
+        return found
+
+    def met_at_the_end(self, duties: int, known: Known) -> bool:
+        """Whether duties are met in a state after which there is none."""
+        values = self._values(known, None)
+        return all(values[number] for number in self.members(duties))
+
+    def _ways_of(self, number: int, known: Known) -> tuple[int, ...]:
+        found = self._known_ways.setdefault(known, {TRUE: (0,), FALSE: ()})
+        if number in found:
+            return found[number]
+        part = self.parts[number]
+        here = partial(self._ways_of, known=known)
+        match part.kind:
+            case PartKind.LITERAL:
+                result: tuple[int, ...] = (0,) if known[part.left] is (part.right == 0) else ()
+            case PartKind.AND:
+                result = self._all((here(part.left), here(part.right)))
+            case PartKind.OR:
+                result = _least({*here(part.left), *here(part.right)})
+            case PartKind.NEXT | PartKind.WEAK_NEXT:
+                result = () if part.left == FALSE else (1 << self.bits[part.left],)
+            case PartKind.UNTIL:
+                put_off = 1 << self.bits[number] | 1 << self._waits[number]
+                result = _least({*here(part.right), *(way | put_off for way in here(part.left))})
+            case _:
+                again = 1 << self.bits[number]
+                ends = {*here(part.left), again}
+                result = self._all((here(part.right), _least(ends)))
+        found[number] = result
+        return result
+
+    @cached_property
+    def _waits(self) -> dict[int, int]:
+        """The bit of a way that says that an until is put off."""
+        return {number: len(self.promised) + bit for bit, number in enumerate(self.untils)}
+
+    def _all(self, each: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+        """The ways to meet all of what can be met in so many ways each."""
+        found: tuple[int, ...] = (0,)
+        for ways in sorted(each, key=len):
+            joined = {one | two for one in found for two in ways}
+            found = _least(joined) if len(joined) <= 4 * MOST_WAYS else tuple(joined)
+            if len(found) > MOST_WAYS:
+                raise TooLarge(f"the formula can be met in more than {MOST_WAYS:,} ways in a state")
+        return found
 
 
-def path_parts(formula: Formula) -> tuple[Formula, ...]:
-    """The parts of a path formula, as `parts` gives them; what E quantifies is not looked into."""
-    found: dict[Formula, None] = {}
-
-    def visit(part: Formula) -> None:
-        match part:
-            case Not(of) | Next(of) | WeakNext(of):
-                visit(of)
-            case And(left, right) | Or(left, right) | Until(left, right) | Release(left, right):
-                visit(left)
-                visit(right)
-        found.setdefault(part)
-
-    visit(formula)
+def _least(ways: set[int]) -> tuple[int, ...]:
+    """Those that contain no other."""
+    if len(ways) < 2:
+        return tuple(ways)
+    found = list[int]()
+    for way in sorted(ways, key=lambda way: (way.bit_count(), way)):
+        if not any(less & way == less for less in found):
+            found.append(way)
     return tuple(found)
+
+
+def children(part: Part) -> tuple[int, ...]:
+    """The parts that a part is made of."""
+    if part.kind in (PartKind.NEXT, PartKind.WEAK_NEXT):
+        return (part.left,)
+    return () if part.kind <= PartKind.LITERAL else (part.left, part.right)
+
+
+_DUALS = {
+    PartKind.AND: PartKind.OR,
+    PartKind.OR: PartKind.AND,
+    PartKind.NEXT: PartKind.WEAK_NEXT,
+    PartKind.WEAK_NEXT: PartKind.NEXT,
+    PartKind.UNTIL: PartKind.RELEASE,
+    PartKind.RELEASE: PartKind.UNTIL,
+}
+
+_KINDS = {
+    (And, True): PartKind.AND,
+    (And, False): PartKind.OR,
+    (Or, True): PartKind.OR,
+    (Or, False): PartKind.AND,
+    (Until, True): PartKind.UNTIL,
+    (Until, False): PartKind.RELEASE,
+    (Release, True): PartKind.RELEASE,
+    (Release, False): PartKind.UNTIL,
+}

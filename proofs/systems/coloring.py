@@ -25,10 +25,10 @@ from proofs.logic.formulas import (
     WeakNext,
     atoms,
     parts,
+    path_parts,
 )
 from proofs.logic.graph import graph_of
 from proofs.logic.parsing import unknown
-from proofs.logic.tableau import path_parts
 from proofs.systems.paths import check_cycle
 from proofs.systems.product import Composition
 from proofs.systems.propositions import NotedState, Noting, vocabulary

@@ -1,7 +1,8 @@
 """Temporal logic decided the plain way, over states as they are: a second checker.
 
-Its product with the tableau is of tuples, in dictionaries; components are those of networkx. It
-shares with the first how formulas are read, their tableaux, and the ways to meet what is promised.
+Its product with the tableau is of tuples, in dictionaries; components are those of networkx. Its
+tableaux and the ways to meet what is promised are its own; it shares with the first how formulas
+are read, and which of them are co-safety ones.
 """
 
 from __future__ import annotations
@@ -16,17 +17,10 @@ import networkx as nx
 
 from proofs.core.explore import Model, Space, Step, Trace
 from proofs.core.results import Status, Verdict
-from proofs.logic.checking import (
-    Duties,
-    Runs,
-    is_co_safety,
-    of_all_runs,
-    tableau_of,
-    ways_to_meet,
-)
+from proofs.logic.checking import Runs, is_co_safety, of_all_runs
 from proofs.logic.fairness import FairClass, Fairness, Strength
 from proofs.logic.formulas import TRUE, Atom, Exists, Formula, atoms, negated, negation_normal
-from proofs.logic.tableau import Tableau
+from tests.oracles.tableau import Duties, Tableau, ways_to_meet
 
 S = TypeVar("S", bound=Hashable)
 Holds = Callable[[Formula, S], bool]
@@ -486,7 +480,7 @@ class PlainChecker(Generic[S]):
         return self._where[TRUE]
 
     def _product(self, path: Formula) -> Product[S]:
-        return Product(self._space, tableau_of(path), self.holds)
+        return Product(self._space, Tableau(path), self.holds)
 
     def _good(self, reached: ReachedPart[S]) -> Iterable[Node[S]]:
         """Nodes at which, or from which on, a run is all that it has to be."""

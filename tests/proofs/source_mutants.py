@@ -64,8 +64,8 @@ MODULES: Mapping[str, tuple[ModuleType, ...]] = {
     ),
     "logic": _rooms(
         *("logic.checking", "logic.fairness", "logic.formulas", "logic.graph", "logic.monitor"),
-        *("logic.parsing", "logic.product", "logic.sessions", "logic.tableau"),
-        "logic.termination",
+        *("logic.parsing", "logic.product", "logic.satisfiability", "logic.sessions"),
+        *("logic.tableau", "logic.termination"),
     ),
     "sessions": _rooms(
         *("sessions.answers", "sessions.explicit", "sessions.model"),
@@ -73,7 +73,7 @@ MODULES: Mapping[str, tuple[ModuleType, ...]] = {
     ),
     "core": _rooms(
         *("core.explore", "core.graphs", "core.kernels", "core.limits", "core.properties"),
-        *("core.results", "core.table_search", "core.webassembly"),
+        *("core.results", "core.satisfiability", "core.table_search", "core.webassembly"),
     ),
     "rules": _rooms("recheck", "rules.certificates", "rules.conditions", "rules.prover"),
     "claims": _rooms(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proofs.core.explore import Step, Trace, explore
+from proofs.core.explore import Step, TooLarge, Trace, explore
 from proofs.core.results import Status
 from proofs.logic import (
     FairClass,
@@ -361,10 +361,19 @@ def test_an_unknown_proposition_is_refused_by_name() -> None:
         checker(graph).check(parse("F True"))
 
 
-def test_too_many_temporal_operators_are_refused() -> None:
+def test_many_temporal_operators_are_checked() -> None:
     graph = Graph(((0,),), (frozenset({"p"}),))
     many = " & ".join("F (" + "X " * count + "p & G F p)" for count in range(14))
-    with pytest.raises(UsageError, match="temporal operators"):
+    assert checker(graph).check(parse(many)).status is Status.HOLDS
+    assert checker(graph).check(parse(f"{many} & F G !p")).status is Status.FAILS
+
+
+def test_what_an_automaton_is_too_large_for_is_told() -> None:
+    graph = Graph(((0, 1), (0, 1)), (frozenset({"p"}), frozenset({"q"})))
+    many = " | ".join(
+        f"G F (p & {'X ' * count} q) & F G (q | {'X ' * count} p)" for count in range(20)
+    )
+    with pytest.raises(TooLarge, match="formula"):
         checker(graph).check(parse(many))
 
 

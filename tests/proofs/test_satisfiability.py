@@ -7,13 +7,13 @@ the environment variable BLACK names a clone of it.
 from __future__ import annotations
 
 import os
+import random
+from itertools import combinations
 from pathlib import Path
 
 import pytest
 from bench_satisfiability import (
     FORMULAS,
-    PAST,
-    REASONS,
     TERMS,
     Decision,
     NotDecided,
@@ -22,7 +22,11 @@ from bench_satisfiability import (
     read,
 )
 
-from proofs.logic.formulas import Atom, Formula, Not
+from proofs.core.explore import TooLarge, explore
+from proofs.logic import Runs, parse, satisfying_run
+from proofs.logic.formulas import And, Atom, Exists, Formula, Not
+from tests.oracles.graphs import NAMES, Graph, random_path
+from tests.oracles.ltl import PlainChecker
 from tests.oracles.runs import satisfied
 
 SAMPLE = [
@@ -35,14 +39,14 @@ SAMPLE = [
 def check(found: Decision, verdict: str) -> None:
     """The verdict is the published one, and a model satisfies the formula by its definition."""
     assert found.satisfiable == (verdict == "SAT")
-    if found.satisfiable:
-        states, cycle = found.model
+    if found.run is not None:
+        assert satisfied(found.formula, found.run.states, found.run.cycle, holds)
 
-        def holds(part: Formula, state: int) -> bool:
-            assert isinstance(part, Atom)
-            return bool(state >> found.names.index(part.name) & 1)
 
-        assert satisfied(found.formula, states, cycle, holds)
+def holds(part: Formula, state: frozenset[str]) -> bool:
+    """Whether a proposition is true in a state of a run."""
+    assert isinstance(part, Atom)
+    return part.name in state
 
 
 @pytest.mark.parametrize(("verdict", "path", "text"), SAMPLE, ids=[line[1] for line in SAMPLE])
@@ -55,13 +59,29 @@ def test_formulas_of_others_are_read_as_theirs() -> None:
     assert isinstance(read(" ~  (a)"), Not)
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"), [("G (p -> O q)", PAST), ("p S q", PAST), ("x + 1 = 2", TERMS)]
-)
-def test_what_is_not_supported_is_named(text: str, reason: str) -> None:
+def test_terms_of_a_theory_are_not_read() -> None:
     with pytest.raises(NotDecided) as raised:
-        decide(text)
-    assert raised.value.reason == reason
+        decide("x + 1 = 2")
+    assert raised.value.reason == TERMS
+
+
+@pytest.mark.parametrize(
+    ("text", "satisfiable"),
+    [
+        ("Y True", False),
+        ("Z False", True),
+        ("X Y p & !p", False),
+        ("F (p & Y Y Y Z False) & G (p -> Y Y Z False)", False),
+        ("F (p & Y Y Z False)", True),
+        ("G (p -> O q) & !q & p", False),
+        ("F (p & (q S r)) & G !r", False),
+        ("F (p & (q S r)) & G (r -> X X !q & X !p)", True),
+        ("G (H p -> X p) & p & F !p", False),
+        ("F (q T r) & G !r", False),
+    ],
+)
+def test_operators_of_the_past_are_taken_away(text: str, satisfiable: bool) -> None:
+    assert decide(text).satisfiable is satisfiable
 
 
 @pytest.mark.deep
@@ -74,8 +94,61 @@ def test_every_published_verdict_is_ours() -> None:
         try:
             found = decide(text, finite=path.startswith("finite_models"))
         except NotDecided as error:
-            assert error.reason in REASONS
+            assert error.reason == TERMS
             continue
         check(found, verdict)
         decided += 1
-    assert decided > 500
+    assert decided == 3_124
+
+
+def everything(*, ends: bool) -> Graph:
+    """All sets of the oracle's propositions, each followed by each; with `ends`, each may be last:
+    there is another state with the set, that nothing comes after.
+    """
+    states = [frozenset(chosen) for size in range(3) for chosen in combinations(NAMES, size)]
+    edges = tuple(range(len(states) * (1 + ends)))
+    return Graph((edges,) * len(states) + ((),) * (len(states) * ends), tuple(states * (1 + ends)))
+
+
+@pytest.mark.parametrize("runs", Runs)
+def test_random_formulas_are_satisfiable_if_some_run_of_all_satisfies_them(runs: Runs) -> None:
+    agree_with_a_search_of_everything(range(20), runs)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("runs", Runs)
+def test_more_random_formulas(runs: Runs) -> None:
+    agree_with_a_search_of_everything(range(1_000, 1_300), runs)
+
+
+def agree_with_a_search_of_everything(seeds: range, runs: Runs) -> None:
+    """Compare with the second checker; both verdicts are met."""
+    model, found = everything(ends=runs is not Runs.INFINITE), set[bool]()
+    space = explore(model)
+    plain = PlainChecker(model, space, runs)
+    finite, infinite = runs is not Runs.INFINITE, runs is not Runs.FINITE
+    for seed in seeds:
+        chance = random.Random(seed)
+        formula = random_path(chance, 2)
+        for _ in range(chance.choice((0, 1, 2, 3))):
+            formula = And(formula, random_path(chance, 2))
+        run = satisfying_run(formula, finite=finite, infinite=infinite)
+        assert (run is not None) == any(
+            plain.holds(Exists(formula), state) for state in space.steps
+        ), (seed, formula)
+        if run is not None:
+            assert satisfied(formula, run.states, run.cycle, holds)
+            assert runs is Runs.COMPLETE or (run.cycle > 0) == (runs is Runs.INFINITE)
+        found.add(run is not None)
+    assert found == {True, False}
+
+
+def test_what_takes_too_long_is_not_decided() -> None:
+    bits = [f"b{bit}" for bit in range(12)]
+    counts = [
+        f"G ((X {bit} <-> !{bit}) <-> ({' & '.join(bits[:place]) or 'true'}))"
+        for place, bit in enumerate(bits)
+    ]
+    never = parse(" & ".join([*counts, *(f"!{bit}" for bit in bits), f"G !({' & '.join(bits)})"]))
+    with pytest.raises(TooLarge, match=r"no answer within 0\.05 seconds"):
+        satisfying_run(never, seconds=0.05)

@@ -167,7 +167,7 @@ def never_claim(name: str, formula: Formula, atom: Callable[[Atom], str]) -> str
     `atom` writes a proposition. Raises `OverflowError` where the claim would be too large.
     """
     tableau = Tableau(negated(formula))
-    if len(tableau.atoms) + len(tableau.promised) > MOST:
+    if len(tableau.atoms) + len(tableau.choices) > MOST:
         raise OverflowError(f"it has more than {MOST} propositions and temporal parts")
     lines, known, left = list[str](), {_START}, [_START]
     steps = _steps(tableau, atom)
