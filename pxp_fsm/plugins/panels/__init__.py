@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pxp_fsm.plugins.panels.verdicts import first_correct as first_correct
     from pxp_fsm.plugins.panels.verdicts import persuasions as persuasions
     from pxp_fsm.plugins.panels.verdicts import verdicts_of as verdicts_of
+    from pxp_fsm.plugins.panels.verdicts import window_start as window_start
 
 __getattr__, __dir__ = attach(
     globals(),
@@ -22,7 +23,7 @@ __getattr__, __dir__ = attach(
         "pxp_fsm.plugins.panels.panel": "Panel",
         "pxp_fsm.plugins.panels.policy": "PanelPolicy",
         "pxp_fsm.plugins.panels.verdicts": (
-            "agent_classes directions first_correct persuasions verdicts_of"
+            "agent_classes directions first_correct persuasions verdicts_of window_start"
         ),
     },
 )

@@ -300,8 +300,10 @@ def table(found: Sequence[PanelAnswers]) -> Iterator[str]:
     Of the replies to RATIFY, REVISE and REJECT: whether they are as between two with an
     equivalence. A stale RATIFY: after how many messages an end can have changed since one.
     """
-    yield "| schedule | rule | ends? | replies of two | stale RATIFY | states | CPU s |"
-    yield "|---|---|---|---|---|---|---|"
+    yield (
+        "| schedule | rule | ends? | replies of two | stale RATIFY | states | transitions | CPU s |"
+    )
+    yield "|---|---|---|---|---|--:|--:|--:|"
     for one in found:
         panel = one.model.panel
         rules = [name for name in ("call", "alone", "commit", "reopen") if getattr(panel, name)]
@@ -316,5 +318,5 @@ def table(found: Sequence[PanelAnswers]) -> Iterator[str]:
         states = f"{one.states:,}{'' if one.is_whole else ' (cut)'}"
         yield (
             f"| {panel.schedule} | {', '.join(rules) or 'none'} | {ends} | {replies} | {stale} | "
-            f"{states} | {one.seconds:.1f} |"
+            f"{states} | {one.transitions:,} | {one.seconds:.1f} |"
         )

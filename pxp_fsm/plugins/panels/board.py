@@ -244,6 +244,16 @@ class PanelLayout:
         current[sender], changes[sender] = pair, changes[sender] + changed
         return PanelBoard(tuple(current), tuple(changes), tuple(talks), sender, number)
 
+    def changed_elsewhere(self, board: PanelBoard, member: int, pair: Pair) -> PanelBoard:
+        """The board after an agent has changed its pair in a channel that is not on it."""
+        talks, current, changes = list(board.talks), list(board.current), list(board.changes)
+        for own in self.own[member]:
+            talks[own] = self._moved(board, talks[own], own, member, reopens=True)
+        current[member], changes[member] = pair, changes[member] + 1
+        return board._replace(
+            current=tuple(current), changes=tuple(changes), talks=tuple(talks)
+        )
+
     def _moved(
         self, board: PanelBoard, talk: Talk, channel: int, member: int, *, reopens: bool
     ) -> Talk:

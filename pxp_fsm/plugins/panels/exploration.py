@@ -17,9 +17,9 @@ Reductions, each of which keeps what comes next and what is said of a state:
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
 from string import ascii_lowercase
 
@@ -28,7 +28,7 @@ from pxp_fsm.automata.actions import Exchange
 from pxp_fsm.automata.automaton import DECIDE, one_hot
 from pxp_fsm.errors import UsageError
 from pxp_fsm.plugins.panels.board import LOOPS, ChannelStatus, Owed, PanelBoard, PanelLayout, Talk
-from pxp_fsm.plugins.panels.panel import Panel, PanelVerdict
+from pxp_fsm.plugins.panels.panel import Panel, PanelVerdict, Scheduling
 from pxp_fsm.protocol.messages import Answer, Message, Tag
 from pxp_fsm.protocol.rules import MATCH, Comparison, Interact, Role, Rules, derive
 
@@ -258,6 +258,80 @@ class PanelModel:
     def _speaking(self, talk: Talk, number: int) -> int:
         """Which end of a channel spoke last."""
         return self.layout.links[number].index(talk.speaker) if talk.speaker >= 0 else 0
+
+
+@dataclass(frozen=True)
+class ChannelModel:
+    """One channel of a panel of any number of agents, under any schedule: all others are free.
+
+    Before each of its messages either end may have changed its pair elsewhere, if the panel's rules
+    let it; and where it depends on other channels whether an end may LEARN, it may and it may not.
+    So each run of a channel of a panel, of whatever size, is one of this model: what holds of all
+    runs here holds for all panels. The converse is not claimed. Fills `proofs.core.explore.Model`.
+
+    >>> from proofs.core.properties import longest_run
+    >>> from proofs.core.explore import explore
+    >>> import pxp_fsm as pxp
+    >>> len(longest_run(explore(ChannelModel(pxp.Panel(pxp.Pxp(k=1), call=True)))).steps)
+    7
+    """
+
+    panel: Panel
+    relations: AssumedRelations = AssumedRelations.EQUIVALENCE
+    values: tuple[int, int] = (2, 2)
+    two: PanelModel = field(init=False)
+    unlearning: PanelModel = field(init=False)
+
+    def __post_init__(self) -> None:
+        own = replace(self.panel, schedule=Scheduling.FREE, channels=None, stop="")
+        made = partial(PanelModel, agents=2, relations=self.relations, values=self.values)
+        object.__setattr__(self, "two", made(own, free_term=True))
+        object.__setattr__(self, "unlearning", made(replace(own, limit=0), free_term=True))
+
+    @property
+    def name(self) -> str:
+        return f"a channel among any number: {self.two.name}"
+
+    def initial(self) -> Iterable[PanelBoard]:
+        return self.two.initial()
+
+    def successors(self, state: PanelBoard) -> Iterable[Step[PanelBoard]]:
+        found: dict[Hashable, Step[PanelBoard]] = {}
+        panel = self.panel
+        for board in self._elsewhere(state):
+            steps = [*self.two.successors(board)]
+            if panel.alone or panel.commit:
+                steps += self.unlearning.successors(board)
+            for step in steps:
+                found.setdefault((step, step.facts), step)
+        return found.values()
+
+    def propositions(self, state: PanelBoard) -> frozenset[str]:
+        return self.two.propositions(state)
+
+    def _elsewhere(self, state: PanelBoard) -> Iterator[PanelBoard]:
+        """The boards that changes in other channels make of one: of no end, one, or both."""
+        boards = [state]
+        for member in range(2):
+            boards += [
+                self.two.layout.changed_elsewhere(board, member, pair)
+                for board in boards
+                if self._may_change(board, member)
+                for pair in self.two.pairs
+                if pair != board.current[member]
+            ]
+        yield from boards
+
+    def _may_change(self, board: PanelBoard, member: int) -> bool:
+        """Whether an end may change its pair in another channel now."""
+        panel, talk = self.panel, board.talks[0]
+        if board.current[member] is None:
+            return False  # what it has first is free anyway
+        if panel.limit is not None and board.changes[member] >= panel.limit:
+            return False
+        if (panel.call or panel.alone) and talk.status is ChannelStatus.OPEN:
+            return False
+        return not (panel.commit and talk.ratified(self.two.layout.links[0].index(member)))
 
 
 _SPOKEN = "-"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from pxp_fsm.plugins.panels.board import Pair, PanelLayout
+from pxp_fsm.plugins.panels.board import ChannelStatus, Pair, PanelLayout
 from pxp_fsm.plugins.panels.panel import WINDOW, Panel, PanelVerdict
 from pxp_fsm.protocol.intelligibility import DEFINITIONS, holds_for
 from pxp_fsm.protocol.messages import Answer, Message, Tag
@@ -73,6 +73,18 @@ def verdicts_of(
     judged.note(events)
     found = layout.verdicts(boards[-1], judged.alike, window)
     return found | {PanelVerdict.OSCILLATION} if layout.recurs(boards) else found
+
+
+def window_start(
+    panel: Panel, names: Sequence[str], events: Sequence[Event], window: int = WINDOW
+) -> int | None:
+    """The number of the first of the answers that make an impasse after `events`; None of none."""
+    if PanelVerdict.IMPASSE not in verdicts_of(panel, names, events, window):
+        return None
+    board = PanelLayout(panel, names).read([event.carried for event in events])[-1]
+    return min(
+        talk.numbers[-window] for talk in board.talks if talk.status is ChannelStatus.OPEN
+    )
 
 
 class Persuasion(NamedTuple):

@@ -45,12 +45,15 @@ def differences(seeds: Iterable[int]) -> list[object]:
                         session.name,
                         rules.links,
                         n=rules.n,
+                        k=rules.k,
+                        schedule=rules.schedule,
+                        limit=rules.limit,
                         reopens=rules.reopen,
                         window=window,
                         upto=upto,
                     )
                     here = pxp.panels.verdicts_of(one.panel, rules.names, events[:upto], window)
-                    if there != {str(each) for each in here} - {"oscillation"}:
+                    if there != {str(each) for each in here}:
                         found.append((seed, upto, window, there, here))
                 told = {
                     (agent, partner): tuple(name for name, held in row.items() if held)

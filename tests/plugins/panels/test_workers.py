@@ -70,6 +70,8 @@ def test_workers_carry_a_panel_as_one_process_does(
                 first.session,
                 panel.links(names),
                 n=panel.rules.n,
+                k=panel.rules.k,
+                schedule=panel.schedule,
                 reopens=False,
                 window=4,
                 upto=len(events),
