@@ -329,7 +329,7 @@ def _add_arrow(
 
 
 def _tag(arrow: Arrow) -> str:
-    return f"{arrow.number} {shortened(arrow.tag, 30)}"
+    return replace(arrow, tag=shortened(arrow.tag, 30)).label
 
 
 def _add_point(graph: Digraph, key: str, place: tuple[float, float]) -> None:

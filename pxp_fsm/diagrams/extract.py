@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 
 from pxp_fsm.automata.actions import Choose, Decide, Deliver, Exchange, External, Send
 from pxp_fsm.automata.automaton import Automaton, Kind, Transition
@@ -20,7 +21,7 @@ from pxp_fsm.diagrams.model import (
 )
 from pxp_fsm.diagrams.text import shortened
 from pxp_fsm.errors import UsageError
-from pxp_fsm.protocol.messages import NOTHING, Message
+from pxp_fsm.protocol.messages import NOTHING, Answer, Message, Tag
 from pxp_fsm.sessions.events import Event
 
 _SIGNS = {Kind.SEND: "+", Kind.RECEIVE: "\N{MINUS SIGN}", Kind.EVENT: "!"}
@@ -148,18 +149,38 @@ def sequence_chart(
 
     `states` is the state in which each participant ended, `note` how the session did
     (`ended: ratified`). Prediction and explanation are shortened to 60 characters each, or left
-    out where `texts` is false.
+    out where `texts` is false. Among several an arrow says which message it answers, and what was
+    said stands only where its sender had not sent the same before.
     """
     ended = states or {}
     spoken = [name for message in messages for name in (message.sender, message.receiver)]
     names = dict.fromkeys([*spoken, *ended])
+    if len(names) > 2:
+        arrows = tuple(_among_several(messages, texts))
+    else:
+        arrows = tuple(_arrow(message, texts) for message in messages)
     return SequenceChart(
         title,
         tuple(Lifeline(name, ended.get(name, "")) for name in names),
-        tuple(_arrow(message, texts) for message in messages),
+        arrows,
         note,
         _parties(names),
     )
+
+
+def _among_several(messages: Sequence[Message], texts: bool) -> Iterator[Arrow]:
+    """The arrows of a session of several agents, of which each two have a channel of their own."""
+    latest = dict[frozenset[str], int]()
+    current = dict[str, Answer]()
+    for message in messages:
+        answered = latest.get(frozenset((message.sender, message.receiver)), 0)
+        new = current.get(message.sender) != message.answer
+        is_next = answered == message.number - 1
+        opens = message.tag == Tag.INIT
+        arrow = _arrow(message, texts and new)
+        yield replace(arrow, answers=0 if is_next or opens else answered)
+        latest[frozenset((message.sender, message.receiver))] = message.number
+        current[message.sender] = message.answer
 
 
 def _arrow(message: Message, texts: bool) -> Arrow:

@@ -82,7 +82,7 @@ def _sequence(chart: SequenceChart, style: Style) -> list[str]:
         for line in chart.lifelines
     ]
     for arrow in chart.arrows:
-        said = _LINE.join(map(_text, (f"{arrow.number} {arrow.tag}", *arrow.texts)))
+        said = _LINE.join(map(_text, (arrow.label, *arrow.texts)))
         arrowhead = "--x" if arrow.refused else "->>"
         lines.append(f"    {ids[arrow.sender]}{arrowhead}{ids[arrow.receiver]}: {said}")
     lines += [

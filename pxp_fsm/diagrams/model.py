@@ -76,7 +76,8 @@ class Lifeline:
 class Arrow:
     """Message `number` with its tag; `texts` are short lines of what it said.
 
-    `refused`: it is not received.
+    `refused`: it is not received. `answers` is the message that it answers, where several talk and
+    that is not the one before it; else 0.
     """
 
     number: int
@@ -85,6 +86,13 @@ class Arrow:
     tag: str
     texts: tuple[str, ...] = ()
     refused: bool = False
+    answers: int = 0
+
+    @property
+    def label(self) -> str:
+        """Number and tag, with the message that it answers where that needs to be said."""
+        answered = f", answers {self.answers}" if self.answers else ""
+        return f"{self.number} {self.tag}{answered}"
 
 
 @dataclass(frozen=True, slots=True)

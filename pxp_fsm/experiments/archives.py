@@ -30,13 +30,13 @@ from proofs.claims import certificates
 from pxp_fsm import __version__
 from pxp_fsm.artifacts import atomic_path, file_name
 from pxp_fsm.errors import DataError, PXPError, UsageError, counted, quoted
-from pxp_fsm.experiments import summary
+from pxp_fsm.experiments import sheets, summary
 from pxp_fsm.experiments.drawings import chosen_runs
 from pxp_fsm.experiments.members import prompts_text_of_plan
 from pxp_fsm.experiments.outcomes import estimates, outcomes_of
 from pxp_fsm.experiments.plan_data import (
+    agents_of,
     data_fingerprint,
-    panel_problem,
     read_plan,
     stored_plan,
 )
@@ -86,10 +86,6 @@ def write_archive(
     if path.suffix != SUFFIX:
         raise UsageError(f"{path}: the name of an archive must end in {SUFFIX}", "output")
     records = chosen_runs(board, runs, "to archive")
-    for record in records:
-        problem = panel_problem(record, "an archive with its tables")
-        if problem is not None:
-            raise UsageError(f"{problem}; pxp export {record.run} writes the sessions alone")
     marks = [board.read(partial(mark_of, run=run_record.run)) for run_record in records]
     files: dict[str, bytes] = {"README.txt": _README.format(version=__version__).encode()}
     told = []
@@ -215,7 +211,9 @@ def _report(
 
 
 def table1(board: SqlBlackboard, run: str) -> bytes:
-    """Table 1 of a run, counted from its sessions."""
+    """Table 1 of a run, counted from its sessions; of a panel intelligibility by direction."""
+    if agents_of(board.run(run)) is not None:
+        return sheets.directions_csv(sheets.directions(board, run)).encode()
     found = estimates(outcomes_of(board, run))
     return summary.as_csv(statistics_of(board, run), (), found).encode()
 

@@ -13,11 +13,13 @@ from statistics import median
 from backends.databases import RunRecord, SessionRecord, SqlBlackboard, origin_of
 from backends.databases.records import CONCLUDED
 from pxp_fsm import registry
+from pxp_fsm.diagrams import Edge, EdgeRow, Node, StateDiagram
 from pxp_fsm.errors import DataError, UsageError, counted, quoted
 from pxp_fsm.experiments.accuracy import normal_form
 from pxp_fsm.experiments.members import agent_names
 from pxp_fsm.experiments.outcomes import Outcomes, Place, outcomes_of
 from pxp_fsm.experiments.plan_data import agents_of, read_plan, stored_plan
+from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.sheets import Sheet
 from pxp_fsm.protocol.rules import Ending
 
@@ -196,7 +198,7 @@ def panel_results(board: SqlBlackboard, record: RunRecord) -> PanelResults:
         many,
         _verdict_sheet(verdicts, many),
         Sheet(
-            "Agents",
+            "Agents, in how many sessions",
             (
                 "agent",
                 "strong",
@@ -223,6 +225,16 @@ def panel_results(board: SqlBlackboard, record: RunRecord) -> PanelResults:
         ),
         dict(persuaded),
     )
+
+
+def persuasion_diagram(plan: Plan, persuasion: Mapping[tuple[str, str], int]) -> StateDiagram:
+    """Who persuaded whom, as a graph: an arrow from who told a prediction to who took it over."""
+    nodes = tuple(Node(name) for name in agent_names(plan))
+    edges = tuple(
+        Edge(by, who, (EdgeRow(counted(times, "time")),))
+        for (by, who), times in sorted(persuasion.items())
+    )
+    return StateDiagram("Who persuaded whom", "", nodes, edges)
 
 
 def _verdict_sheet(verdicts: Mapping[str, int], many: int) -> Sheet:

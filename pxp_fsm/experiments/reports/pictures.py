@@ -13,7 +13,7 @@ from markupsafe import Markup
 from backends.databases import StoredSession
 from pxp_fsm import registry
 from pxp_fsm.automata.automaton import Automaton, Transition
-from pxp_fsm.diagrams import render, state_diagram
+from pxp_fsm.diagrams import Diagram, render, state_diagram
 from pxp_fsm.experiments.reports import figures
 from pxp_fsm.prompting.prompts import Problem
 from pxp_fsm.protocol.messages import Instance
@@ -92,13 +92,21 @@ class Gallery:
         return self._known[key]
 
     def chart(self, stored: StoredSession) -> Markup | None:
-        """The sequence chart of a system's session; alike for all sessions of those actions."""
-        key = tuple(event.action for event in stored.events)
+        """The sequence chart of a session; of systems alike for all sessions of those actions."""
+        key: object = tuple(event.action for event in stored.events)
+        many = len(stored.events)
+        if not stored.record.channel:
+            key = stored.history
         if key not in self._known:
             drawing = render(replace(stored.diagram(), title="", note=""), "svg").decode()
-            words = f"the {len(key)} actions of {stored.record.session}"
+            words = f"the {many} events of {stored.record.session}"
             self._known[key] = self._kept(drawing, words, figures.INK)
         return self._known[key]
+
+    def diagram(self, diagram: Diagram, words: str) -> Markup | None:
+        """A diagram, which is called so in words."""
+        drawing = render(replace(diagram, title="", note=""), "svg").decode()
+        return self._kept(drawing, words, figures.INK)
 
     def _kept(self, drawing: str, title: str, colours: Mapping[str, str]) -> Markup | None:
         prefix = f"p{len(self.symbols)}"

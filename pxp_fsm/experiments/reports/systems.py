@@ -222,6 +222,7 @@ class Told:
     cause: str
     chart: Markup | None
     rows: tuple[tuple[Cell, ...], ...]
+    headings: tuple[str, ...] = ("number", "action", "guard", "payload")
 
 
 def told(

@@ -37,11 +37,13 @@ from pxp_fsm.experiments.comparison import (
 from pxp_fsm.experiments.drawings import chosen_runs
 from pxp_fsm.experiments.members import prompts_of_plan
 from pxp_fsm.experiments.outcomes import compare
-from pxp_fsm.experiments.plan_data import WITHOUT_PLAN, panel_problem, stored_deviations
+from pxp_fsm.experiments.plan_data import WITHOUT_PLAN, agents_of, stored_deviations
 from pxp_fsm.experiments.reports import figures
 from pxp_fsm.experiments.reports.contents import REPLAYED, RunReport, gather
 from pxp_fsm.experiments.reports.conversations import ReportedTalk, conversation
 from pxp_fsm.experiments.reports.figures import Curve, DrawnFigure, PlotMark, rows
+from pxp_fsm.experiments.reports.panels import PanelReport, gather_panel
+from pxp_fsm.experiments.reports.panels import told as told_of_panel
 from pxp_fsm.experiments.reports.pictures import Gallery
 from pxp_fsm.experiments.reports.systems import SystemReport, gather_system, told
 from pxp_fsm.experiments.reports.tallies import KINDS, NOT_OVER, CurvePoint
@@ -263,8 +265,9 @@ def write_page(
     beside: Sequence[str],
     file: TextIO,
     source: str | None = None,
+    panels: Sequence[PanelReport] = (),
 ) -> None:
-    """Write the page of `reports` and of `systems` into `file`, a part at a time.
+    """Write the page of `reports`, of `systems` and of `panels` into `file`, a part at a time.
 
     `drawings` are the figures of each run, `whole` names the sessions of each run that are shown
     whole, `beside` the files that are left beside the page. `source` says where the sessions
@@ -276,7 +279,11 @@ def write_page(
     parts = _template().generate(
         title="Report of "
         + ", ".join(
-            [*(run_report.title for run_report in reports), *(system.title for system in systems)]
+            [
+                *(run_report.title for run_report in reports),
+                *(system.title for system in systems),
+                *(panel.title for panel in panels),
+            ]
         ),
         version=__version__,
         style=Markup(_style()),  # noqa: S704 - our own file, with no word from elsewhere
@@ -290,7 +297,11 @@ def write_page(
             for place, (report, of_it) in enumerate(zip(reports, drawings, strict=True))
         ],
         systems=systems,
-        told=lambda report: told(board, report, whole.get(report.name, ()), gallery),
+        panels=panels,
+        told=lambda report: (told_of_panel if report in panels else told)(
+            board, report, whole.get(report.name, ()), gallery
+        ),
+        figures_of=lambda report: report.figures(gallery) if report in panels else (),
         conversations=lambda section: _conversations(board, section, gallery),
         listed=lambda section: _listed(board, section),
         listed_at_most=LISTED,
@@ -494,13 +505,18 @@ def _inert(cell: Cell) -> Cell:
 FORMAT = "pxp-report-1"
 
 
-def as_json(reports: Sequence[RunReport], systems: Sequence[SystemReport] = ()) -> str:
+def as_json(
+    reports: Sequence[RunReport],
+    systems: Sequence[SystemReport] = (),
+    panels: Sequence[PanelReport] = (),
+) -> str:
     """The report as JSON text: ASCII, keys in one order, numbers as they are."""
     whole = {
         "format": FORMAT,
         "version": __version__,
         "runs": [_run(report) for report in reports],
         "systems": [report.as_data() for report in systems],
+        "panels": [report.as_data() for report in panels],
     }
     return json.dumps(whole, indent=1, allow_nan=False) + "\n"
 
@@ -660,7 +676,7 @@ def write(
     figures: Path | None = None,
     source: str | None = None,
 ) -> tuple[Sequence[RunReport], Sequence[Path]]:
-    """Report `runs` as `path` and files beside it; none: those of two with a plan, or of a system.
+    """Report `runs` as `path` and files beside it; none: those with a plan, or of a system.
 
     Every figure is also written into the folder `figures`, as SVG and PDF. `source` says where the
     sessions are from; else it is the database's name.
@@ -676,13 +692,16 @@ def write(
     whole = chosen(board, [record.run for record in records], sessions)
     planned = [record for record in records if record.task not in WITHOUT_PLAN]
     systems = [gather_system(board, record) for record in records if record not in planned]
+    panels = [gather_panel(board, record) for record in planned if agents_of(record) is not None]
     reports = [
-        gather(board, run_record, test_set=test_set, catalogue=catalogue) for run_record in planned
+        gather(board, run_record, test_set=test_set, catalogue=catalogue)
+        for run_record in planned
+        if agents_of(run_record) is None
     ]
     stem = path.with_suffix("")
     drawings = list(map(drawings_of, reports))
     left = {} if figures is None else _figures(reports, drawings, figures)
-    texts = dict(_texts(board, reports, systems))
+    texts = dict(_texts(board, reports, systems, panels))
     names = {suffix: stem.with_name(stem.name + suffix) for suffix in texts}
     with ExitStack() as stack:
 
@@ -691,7 +710,7 @@ def write(
             return stack.enter_context(draft.open("w", encoding="utf-8", newline=""))
 
         beside = [name.name for name in names.values()]
-        write_page(board, reports, drawings, systems, whole, beside, opened(path), source)
+        write_page(board, reports, drawings, systems, whole, beside, opened(path), source, panels)
         for suffix, target in names.items():
             opened(target).writelines(texts[suffix])
     for file, content in left.items():
@@ -726,9 +745,9 @@ def _reasons(board: SqlBlackboard, records: Sequence[RunRecord]) -> Iterator[str
 
 
 def _reason(board: SqlBlackboard, record: RunRecord) -> str | None:
-    """Why a run is not reported: it is of a panel, or has no plan and no sessions of a system."""
+    """Why a run is not reported: it has no plan, and no sessions of a system."""
     if record.task not in WITHOUT_PLAN:
-        return panel_problem(record, "a report")
+        return None
     # What came of a training is its network, not how often its one session ended how.
     of_system = any(session.channel for session in board.sessions(record.run, limit=1))
     if of_system and record.task != NETWORKS:
@@ -749,7 +768,10 @@ def _records(board: SqlBlackboard, runs: Sequence[str]) -> Sequence[RunRecord]:
 
 
 def _texts(
-    board: SqlBlackboard, reports: Sequence[RunReport], systems: Sequence[SystemReport]
+    board: SqlBlackboard,
+    reports: Sequence[RunReport],
+    systems: Sequence[SystemReport],
+    panels: Sequence[PanelReport],
 ) -> Iterator[tuple[str, Iterator[str]]]:
     """The files beside the page, by what their names end in."""
     if reports:
@@ -770,7 +792,17 @@ def _texts(
         )
         headings = ("session", "run", "ending", "cause", "actions", "seconds")
         yield "-endings.csv", iter([as_csv(headings, each)])
-    yield ".json", iter([as_json(reports, systems)])
+    if panels:
+        yield "-panels.tex", (as_latex(table) for report in panels for table in report.tables)
+        for place, key in enumerate(("verdicts", "agents", "directions")):
+            tables = [report.tables[place] for report in panels]
+            lines = (
+                (report.name, *row)
+                for report, table in zip(panels, tables, strict=True)
+                for row in table.rows
+            )
+            yield f"-{key}.csv", iter([as_csv(("run", *tables[0].headings), lines)])
+    yield ".json", iter([as_json(reports, systems, panels)])
 
 
 def _texts_of_tasks(

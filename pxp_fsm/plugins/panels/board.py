@@ -250,9 +250,7 @@ class PanelLayout:
         for own in self.own[member]:
             talks[own] = self._moved(board, talks[own], own, member, reopens=True)
         current[member], changes[member] = pair, changes[member] + 1
-        return board._replace(
-            current=tuple(current), changes=tuple(changes), talks=tuple(talks)
-        )
+        return board._replace(current=tuple(current), changes=tuple(changes), talks=tuple(talks))
 
     def _moved(
         self, board: PanelBoard, talk: Talk, channel: int, member: int, *, reopens: bool

@@ -82,9 +82,7 @@ def window_start(
     if PanelVerdict.IMPASSE not in verdicts_of(panel, names, events, window):
         return None
     board = PanelLayout(panel, names).read([event.carried for event in events])[-1]
-    return min(
-        talk.numbers[-window] for talk in board.talks if talk.status is ChannelStatus.OPEN
-    )
+    return min(talk.numbers[-window] for talk in board.talks if talk.status is ChannelStatus.OPEN)
 
 
 class Persuasion(NamedTuple):

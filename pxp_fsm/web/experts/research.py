@@ -15,8 +15,8 @@ from starlette.requests import Request
 
 from backends.databases import SqlBlackboard
 from pxp_fsm.errors import UsageError
-from pxp_fsm.experiments import comparison, outcomes, panels, summary
-from pxp_fsm.experiments.plan_data import run_title
+from pxp_fsm.experiments import comparison, outcomes, panels, sheets, summary
+from pxp_fsm.experiments.plan_data import agents_of, run_title
 from pxp_fsm.experiments.reports.tallies import KINDS, RunTally, observed
 from pxp_fsm.experiments.statistics import statistics_of
 from pxp_fsm.web.experts.views import CaseStanding, QueueLine, queue_of
@@ -29,8 +29,8 @@ from pxp_fsm.web.links import EXPERTS, Links
 class SessionResults:
     """What sessions that are over have come to, so far; `total` is how many the protocol ended.
 
-    `table` is Table 1 of the papers; `curves` are how many sessions are intelligible, for whom,
-    when they are cut after message 1, 2, …
+    `table` is Table 1 of the papers, of a panel intelligibility by direction; `curves` are how
+    many sessions are intelligible, for whom, when they are cut after message 1, 2, …
     """
 
     total: int
@@ -176,7 +176,12 @@ def _view(host: Host, number: int, hosted: HostedRun) -> RunView:
 
 
 def results_of(board: SqlBlackboard, runs: Sequence[str]) -> SessionResults:
-    """What the sessions of `runs` have come to, all together."""
+    """What the sessions of `runs` have come to, all together: of panels, by direction."""
+    if any(agents_of(board.run(run)) is not None for run in runs):
+        tables = [sheets.directions(board, run) for run in runs]
+        rows = tuple(row for sheet in tables for row in sheet.rows)
+        over = sum(one.ending is not None for run in runs for one in board.sessions(run))
+        return SessionResults(over, tables[0].headings, rows, {})
     statistics, tally = statistics_of(board, *runs), RunTally()
     total = max((repetition.total for repetition in statistics.repetitions), default=0)
     sheet = summary.table1(statistics, ())

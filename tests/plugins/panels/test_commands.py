@@ -6,9 +6,11 @@ import csv
 import json
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from tests import command_line
+from tests.experiments.test_report_files import schema
 
 TABLE = Path(__file__).parents[3] / "examples" / "labels"
 PANEL, PAIR = "labels-1", "labels-2"
@@ -61,9 +63,6 @@ def test_a_run_as_json_has_directions_and_no_classes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        ("report", "runs/blackboard.sqlite", PANEL),
-        ("report", "runs/blackboard.sqlite", PANEL, "--no-test-set"),
-        ("export", PANEL, "-o", "p.zip"),
         ("test", PANEL),
         ("serve", f"{PANEL}/1/1", "--no-browser"),
     ],
@@ -76,16 +75,32 @@ def test_what_is_of_a_machine_and_a_human_is_refused(
     assert "Traceback" not in done.stderr
     assert f" {PANEL} is of a panel" in done.stderr.replace("/1/1", "")
     assert f"pxp show {PANEL}" in done.stderr
-    assert not (ran[0] / "p.zip").exists()
 
 
-def test_a_report_of_all_runs_leaves_panels_out_and_says_so(ran: tuple[Path, str]) -> None:
+def test_a_report_has_tables_of_two_and_of_panels(ran: tuple[Path, str]) -> None:
     folder, _ = ran
     done = command_line.pxp("report", "-o", "all.html", cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert f"Left out: run {PANEL} is of a panel" in done.stderr
+    assert "Left out" not in done.stderr
     document = json.loads((folder / "all.json").read_text())
+    jsonschema.Draft202012Validator(schema()).validate(document)
     assert [one["run"] for one in document["runs"]] == [PAIR]
+    (panel,) = document["panels"]
+    assert panel["run"] == PANEL
+    assert panel["verdicts"][0] == {"verdict": "consensus", "sessions": "2", "share": "1.00"}
+    assert [row["agent"] for row in panel["agents"]] == ["m1", "m2", "m3"]
+    assert [row["tags sent by"] for row in panel["directions"]] == DIRECTIONS
+    page = (folder / "all.html").read_text()
+    assert f"Run {PANEL}" in page
+    assert "Intelligibility by direction" in page
+    with (folder / "all-directions.csv").open() as file:
+        assert [row["tags sent by"] for row in csv.DictReader(file)] == DIRECTIONS
+
+
+def test_a_panel_is_archived_and_the_archive_verified(ran: tuple[Path, str]) -> None:
+    for command in (("export", PANEL, "-o", "p.zip"), ("verify", "p.zip")):
+        done = command_line.pxp(*command, cwd=ran[0])
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_sessions_of_a_panel_are_exported_and_imported(ran: tuple[Path, str]) -> None:

@@ -1,0 +1,149 @@
+"""What is reported of the runs of panels: verdicts, directions, agents, who persuaded whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from markupsafe import Markup
+
+from backends.databases import RunRecord, SessionRecord, SqlBlackboard
+from pxp_fsm.diagrams.latex import Table
+from pxp_fsm.experiments.members import agent_names
+from pxp_fsm.experiments.panels import PanelResults, panel_results, persuasion_diagram
+from pxp_fsm.experiments.plan_data import run_title, stored_plan
+from pxp_fsm.experiments.reports.pictures import Gallery
+from pxp_fsm.experiments.reports.systems import DRAWN, LONGEST, Told
+from pxp_fsm.experiments.reports.tallies import NOT_OVER
+from pxp_fsm.experiments.sheets import Sheet, directions
+
+
+@dataclass(frozen=True, slots=True)
+class PanelReport:
+    """A run of a panel as it is reported."""
+
+    record: RunRecord
+    title: str
+    sessions: tuple[SessionRecord, ...]
+    results: PanelResults
+    directions: Sheet
+
+    @property
+    def name(self) -> str:
+        return self.record.run
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """What the run was, in words."""
+        plan = stored_plan(self.record)
+        agents = self.sessions[0].agents if self.sessions else ()
+        rules = plan.rules()
+        bounds = [f"{name} = {value}" for name, value in (("n", rules.n), ("k", rules.k)) if value]
+        described = plan.talks().describe(agent_names(plan))
+        return (
+            ("task", self.record.task),
+            ("protocol", ", ".join(filter(None, (rules.automaton.title, *bounds, described)))),
+            *agents,
+            ("sessions begun", f"{len(self.sessions):,}"),
+            ("repetitions", f"{plan.repetitions:,}, seed {plan.seed}"),
+            ("begun at", self.record.created),
+            ("version", self.record.version),
+        )
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """What was counted."""
+        named = (
+            ("verdicts", self.results.verdicts),
+            ("agents", self.results.agents),
+            ("directions", self.directions),
+        )
+        return tuple(
+            Table(f"{key}-{self.name}", f"{sheet.title}.", sheet.headings, sheet.rows)
+            for key, sheet in named
+        )
+
+    def figures(self, gallery: Gallery) -> Iterator[tuple[str, Markup]]:
+        """Pictures with their captions: who persuaded whom, where somebody did."""
+        if self.results.persuasion:
+            diagram = persuasion_diagram(stored_plan(self.record), self.results.persuasion)
+            drawn = gallery.diagram(diagram, f"who persuaded whom in {self.name}")
+            if drawn is not None:
+                yield _PERSUASION, drawn
+
+    def as_data(self) -> dict[str, Any]:
+        """The report as JSON values, in the format of `schema.json`."""
+        found = {
+            key: [dict(zip(sheet.headings, row, strict=True)) for row in sheet.rows]
+            for key, sheet in (
+                ("verdicts", self.results.verdicts),
+                ("agents", self.results.agents),
+                ("directions", self.directions),
+            )
+        }
+        return {
+            "run": self.name,
+            "created": self.record.created,
+            "version": self.record.version,
+            "sessions": [
+                {
+                    "session": line.session,
+                    "instance": line.instance.key,
+                    "ending": line.ending,
+                    "cause": line.cause,
+                    "messages": line.messages,
+                }
+                for line in self.sessions
+            ],
+            **found,
+            "persuasion": [
+                {"from": by, "to": who, "times": times}
+                for (by, who), times in sorted(self.results.persuasion.items())
+            ],
+        }
+
+
+_PERSUASION = (
+    "Who persuaded whom: an arrow to each agent that took over a prediction, from the one that had "
+    "told it last, with how often."
+)
+
+
+def gather_panel(board: SqlBlackboard, record: RunRecord) -> PanelReport:
+    """Everything that is reported of a run of a panel."""
+    return PanelReport(
+        record,
+        run_title(record),
+        board.sessions(record.run),
+        panel_results(board, record),
+        directions(board, record.run),
+    )
+
+
+def told(
+    board: SqlBlackboard, report: PanelReport, names: Iterable[str], gallery: Gallery
+) -> Iterator[Told]:
+    """The sessions of `names`, one at a time."""
+    wanted = frozenset(names)
+    for line in report.sessions:
+        if line.session not in wanted:
+            continue
+        stored = board.session(line.session)
+        rows = tuple(
+            (
+                message.number,
+                f"{message.sender} to {message.receiver}",
+                message.tag,
+                message.answer.prediction,
+                message.answer.explanation,
+            )
+            for message in islice(stored.history, LONGEST)
+        )
+        chart = gallery.chart(stored) if len(stored.events) <= DRAWN else None
+        name = f"{line.session}, {line.instance.key}"
+        yield Told(name, line.ending or NOT_OVER, line.cause or "", chart, rows, _HEADINGS)
+
+
+_HEADINGS = ("number", "from and to", "tag", "prediction", "explanation")
