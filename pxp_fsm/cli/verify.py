@@ -41,7 +41,10 @@ def verify(request: options.VerifyDatabase) -> int:
     marks = {mark.run: mark.mark for mark in report.marks}
     for run, wants in wanted.items():
         if marks.get(run) != wants:
-            problems.append(IntegrityProblem(f"run {run}", "it has not the mark that was expected"))
+            told = "it has not the mark that was expected"
+            if run not in marks:
+                told = "there is no such run: it was removed, or its name is another"
+            problems.append(IntegrityProblem(f"run {run}", told))
     if request.as_json:
         document = {
             "runs": [asdict(mark) for mark in report.marks],

@@ -90,6 +90,9 @@ def test_a_database_is_verified_and_a_change_is_found(folder: Path) -> None:
     other = pxp(folder, "verify", DATABASE, "--mark", f"a-1={'0' * 64}")
     assert (other.returncode, "not the mark that was expected" in other.stdout) == (1, True)
     assert pxp(folder, "verify", DATABASE, "--mark", "nonsense").returncode == 2
+    gone = pxp(folder, "verify", DATABASE, "--mark", f"a-9={mark}")
+    assert gone.returncode == 1
+    assert "run a-9: there is no such run: it was removed, or its name is another" in gone.stdout
     connection = sqlite3.connect(folder / DATABASE)
     connection.execute("DROP TRIGGER events_unchanged")
     connection.execute("UPDATE events SET label = 'TERM' WHERE session = 'a-1/1/2'")
