@@ -121,8 +121,14 @@ class Results(Sequence[Result]):
         rows = "".join(
             f"<tr><td>{'</td><td>'.join(map(escape, cells))}</td></tr>"
             for cells in (
-                (one.subject, one.name, one.assumptions, one.status, one.verdict.explanation)
-                for one in self
+                (
+                    result.subject,
+                    result.name,
+                    result.assumptions,
+                    result.status,
+                    result.verdict.explanation,
+                )
+                for result in self
             )
         )
         head = "<th>subject</th><th>property</th><th>assumptions</th><th>verdict</th><th></th>"
@@ -138,7 +144,7 @@ def checkables() -> Iterator[Checkable]:
 
 def known_properties() -> list[NamedProperty]:
     """Every property that can be asked for by name."""
-    return [one for kind in checkables() for one in kind.properties()]
+    return [named_property for kind in checkables() for named_property in kind.properties()]
 
 
 def answer(request: Request) -> Results:
@@ -228,9 +234,9 @@ def _answers(request: Request) -> Iterator[Answer]:
     """What comes of a request, from whoever accepts its subjects; `UsageError` if it is nothing."""
     found = False
     for kind, part in _parts(request):
-        for one in kind.results(part):
-            found = found or isinstance(one, Result)
-            yield one
+        for result in kind.results(part):
+            found = found or isinstance(result, Result)
+            yield result
     if not found:
         subjects = ", ".join(map(str, request.subjects or PROVED_OF))
         raise UsageError(
@@ -256,7 +262,7 @@ def _parts(request: Request) -> Iterator[tuple[Checkable, Request]]:
         yield PROTOCOLS, request
         return
     kinds = [*checkables()]
-    owners = [next(kind for kind in kinds if kind.accepts(one)) for one in request.subjects]
+    owners = [next(kind for kind in kinds if kind.accepts(subject)) for subject in request.subjects]
     if SYSTEMS in owners and PROTOCOLS not in owners:
         _refuse_bounds(request)
     if request.values is not None:
@@ -289,8 +295,10 @@ def _refuse_bounds(request: Request) -> None:
 
 def _names(kinds: Iterable[Checkable]) -> frozenset[str]:
     """The names of properties, alone and with what they are of."""
-    known = [one for kind in kinds for one in kind.properties()]
-    return frozenset(one.name for one in known) | {f"{one.subject}.{one.name}" for one in known}
+    known = [named_property for kind in kinds for named_property in kind.properties()]
+    return frozenset(named_property.name for named_property in known) | {
+        f"{named_property.subject}.{named_property.name}" for named_property in known
+    }
 
 
 def _check_names(names: Sequence[str]) -> None:
@@ -299,7 +307,11 @@ def _check_names(names: Sequence[str]) -> None:
         for name in names:
             if name not in allowed:
                 known = sorted(known_properties(), reverse=True)
-                raise unknown_name("property", name, {one.name: one.title for one in known})
+                raise unknown_name(
+                    "property",
+                    name,
+                    {named_property.name: named_property.title for named_property in known},
+                )
 
 
 def prove(protocol: str, *names: str) -> Results:
@@ -314,13 +326,13 @@ def prove(protocol: str, *names: str) -> Results:
 
     Raises `UsageError` for a claim that has no proof.
     """
-    known = {one.name: one for one in THEOREMS.values() if one.protocol == protocol}
+    known = {theorem.name: theorem for theorem in THEOREMS.values() if theorem.protocol == protocol}
     wanted = [*names] or list(known)
     missing = [f"{protocol}.{name}" for name in wanted if name not in known]
     if missing or not wanted:
         raise UsageError(
             f"there is no proof of {', '.join(missing) or protocol}; there are: "
-            f"{', '.join(one.id for one in known.values()) or ', '.join(THEOREMS)}"
+            f"{', '.join(claim.id for claim in known.values()) or ', '.join(THEOREMS)}"
         )
     return Results(_proved([known[name] for name in wanted]))
 

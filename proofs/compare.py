@@ -62,7 +62,9 @@ def compare(
         raise UsageError(said, "parameters")
     subjects = one[0], other[0]
     patterns = (hide,) if isinstance(hide, str) else hide
-    if not isinstance(patterns, Iterable) or not all(isinstance(one, str) for one in patterns):
+    if not isinstance(patterns, Iterable) or not all(
+        isinstance(pattern, str) for pattern in patterns
+    ):
         raise UsageError(f"hide is a pattern or several, as in '!LOG', not {quoted(hide)}", "hide")
     effort = Effort(
         UNLIMITED if limit is None else limit, half_of_memory() if memory is None else memory
@@ -85,7 +87,7 @@ def _subject(
         subject, own = System.load(given), read_system(given).parameters
     else:
         subject = load_automaton(given)
-    known = {one.name for table in _tables(subject) for one in table.rules.parameters}
+    known = {parameter.name for table in _tables(subject) for parameter in table.rules.parameters}
     values = {**own, **{name: value for name, value in parameters.items() if name in known}}
     if isinstance(subject, System):
         return by_rules(subject, values).system, known
@@ -99,13 +101,13 @@ def _compared(
     effort: Effort,
 ) -> Iterator[Result]:
     required = relations or (TRACES,)
-    title = " and ".join(_name(one) for one in subjects)
+    title = " and ".join(_name(subject) for subject in subjects)
     found: Refinement | None = None
     for name in relations or TITLES:
         started = time.perf_counter()
         try:
             if found is None:
-                sides: list[ActionGraph] = [behaviour_of(one, effort) for one in subjects]
+                sides: list[ActionGraph] = [behaviour_of(subject, effort) for subject in subjects]
                 found = Refinement.of(sides[0], sides[1], hidden)
             verdict = found.decide(name)
         except TooLarge as error:
@@ -136,7 +138,7 @@ def _tables(subject: System | Automaton) -> Sequence[Automaton]:
 
 def _decided(subjects: Sequence[System | Automaton]) -> Sequence[str]:
     """That rules are not looked at, where a table has some: every choice is compared."""
-    tables = [table for one in subjects for table in _tables(one)]
+    tables = [table for subject in subjects for table in _tables(subject)]
     return ["whoever decides"] if any(table != table.without_rules() for table in tables) else []
 
 

@@ -161,12 +161,12 @@ def is_about_system(request: Request) -> bool:
     """Whether a request is about its tables as one system, not about each protocol by itself."""
     plugged: list[Checkable] = list(registry.listed("checks"))
     tables = [
-        one
-        for one in request.subjects
-        if isinstance(one, str) and not any(kind.accepts(one) for kind in plugged)
+        subject
+        for subject in request.subjects
+        if isinstance(subject, str) and not any(kind.accepts(subject) for kind in plugged)
     ]
     return bool(
-        len([one for one in request.subjects if not PROTOCOLS.accepts(one)]) > 2
+        len([subject for subject in request.subjects if not PROTOCOLS.accepts(subject)]) > 2
         or request.channels
         or request.parameters
         or request.formulas
@@ -193,9 +193,11 @@ def _system(request: Request) -> tuple[System, tuple[Property, ...]]:
     subjects = request.subjects
     if not subjects:
         raise UsageError("no table is given; name one that is joined with itself, or two or more")
-    whole = [one for one in subjects if isinstance(one, System) or is_system_file(one)]
+    whole = [
+        subject for subject in subjects if isinstance(subject, System) or is_system_file(subject)
+    ]
     if whole and len(subjects) > 1:
-        others = ", ".join(str(one) for one in subjects if one not in whole)
+        others = ", ".join(str(subject) for subject in subjects if subject not in whole)
         raise UsageError(
             f"{whole[0]} is a whole system; check it alone, without {others or 'a second one'}"
         )
@@ -208,9 +210,9 @@ def _system(request: Request) -> tuple[System, tuple[Property, ...]]:
 def _given(request: Request) -> dict[str, object]:
     """The parameters of the system file, and those of the request, which count before them."""
     found = dict[str, object]()
-    for one in request.subjects:
-        if is_system_file(one):
-            found |= read_system(one).parameters
+    for subject in request.subjects:
+        if is_system_file(subject):
+            found |= read_system(subject).parameters
     return found | (parameters_in(request.parameters) if request.parameters else {})
 
 
@@ -322,7 +324,7 @@ def _bounded(
     effort, everything = _effort(request), not request.names and not request.formulas
     if request.termination:
         if not over[0].can_end:
-            endless = [one.name for one in over[0].members if not one.automaton.final]
+            endless = [member.name for member in over[0].members if not member.automaton.final]
             raise UsageError(
                 f"{', '.join(endless)} has no end state, so that nothing ends; leave termination "
                 f"out, and {PROGRESS} and {EVENTUAL_RECEPTION} are checked",
@@ -418,7 +420,7 @@ def _remedies(
     if reducible and not symmetry.why_not(system, formula):
         classes = symmetry.interchangeable(system)
         alike = " and ".join(
-            ", ".join(system.members[place].name for place in one) for one in classes
+            ", ".join(system.members[place].name for place in alike) for alike in classes
         )
         yield f"reduction by {Reduction.SYMMETRY.value} ({alike} are interchangeable)"
     if reducible and not partial_order.why_not(composition, formula):
@@ -542,7 +544,7 @@ PROTOCOLS = ProtocolSubjects()
 
 def is_about_sessions(request: Request) -> bool:
     """Whether a request is about sessions alone: of rules, of running agents, over relations."""
-    if request.running or any(isinstance(one, Interact | Pxp) for one in request.subjects):
+    if request.running or any(isinstance(subject, Interact | Pxp) for subject in request.subjects):
         return True
     alone = replace(request, formulas=(), fair=())
     return bool(request.relations and request.formulas and not is_about_system(alone))
@@ -568,7 +570,7 @@ def _of_table(table: str, request: Request, bounds: Bounds) -> Iterator[Answer]:
         claims = _claims(PROVED_OF[table], request)
         proofs = list[Proof]()
         for protocol, rules in protocols:
-            own = [one for one in claims if one.protocol == protocol and one.proved_by]
+            own = [claim for claim in claims if claim.protocol == protocol and claim.proved_by]
             for found in (
                 _proved(protocol, rules, own, anew=bool(request.certificates)) if own else ()
             ):
@@ -687,7 +689,7 @@ def _explicit(request: Request, rules: Interact) -> Iterator[Result]:
 
 def _refuse_about_sessions(request: Request) -> None:
     """Refuse what is no subject of what is asked about sessions, and what does not go with it."""
-    others = [one for one in request.subjects if not PROTOCOLS.accepts(one)]
+    others = [subject for subject in request.subjects if not PROTOCOLS.accepts(subject)]
     if request.running:
         if (request.names or request.formulas or request.values is not None) or is_about_system(
             request
@@ -713,7 +715,7 @@ def _refuse_about_sessions(request: Request) -> None:
                 "relations",
             )
     elif request.values is not None and not all(
-        isinstance(one, Interact) or one == "interact" for one in request.subjects
+        isinstance(subject, Interact) or subject == "interact" for subject in request.subjects
     ):
         raise UsageError(
             "explicit values are explored for INTERACT only; check the table interact alone",

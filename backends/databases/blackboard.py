@@ -446,17 +446,23 @@ class SqlBlackboard:
 
         The heads are not known any more then.
         """
-        heads = {one.chain: head for one in additions if (head := self._heads.pop(one.chain, None))}
-        shared = any(one.table and self.holds(one.name, shared=True) for one in additions)
-        if shared or not all(one.chain in heads for one in additions):
+        heads = {
+            addition.chain: head
+            for addition in additions
+            if (head := self._heads.pop(addition.chain, None))
+        }
+        shared = any(
+            addition.table and self.holds(addition.name, shared=True) for addition in additions
+        )
+        if shared or not all(addition.chain in heads for addition in additions):
             return None
         moves, steps = list[Row](), list[tuple[str, Sequence[Row]]]()
-        for one in additions:
-            new, added = one.made(heads[one.chain])
-            one.tried.append(new)
-            moves.append(rows.moved(*one.chain, heads[one.chain], new))
+        for addition in additions:
+            new, added = addition.made(heads[addition.chain])
+            addition.tried.append(new)
+            moves.append(rows.moved(*addition.chain, heads[addition.chain], new))
             steps += added
-            heads[one.chain] = new
+            heads[addition.chain] = new
         if not self._commit(moves, steps):
             return None
         self._note(heads)
@@ -467,9 +473,9 @@ class SqlBlackboard:
 
         def store(connection: Connection) -> tuple[dict[tuple[str, str], Head], int]:
             heads, number = dict[tuple[str, str], Head](), 0
-            for one in additions:
-                latest = heads.get(one.chain) or self._work.get(one.name)
-                heads[one.chain], number = self._add(connection, one, latest)
+            for addition in additions:
+                latest = heads.get(addition.chain) or self._work.get(addition.name)
+                heads[addition.chain], number = self._add(connection, addition, latest)
             return heads, number
 
         heads, number = self.write(store)

@@ -109,12 +109,14 @@ def of_session(previous: str, session: Row, members: Iterable[Row] = ()) -> str:
 
 def of_event(previous: str, event: Row, judgements: Iterable[Row]) -> str:
     """An event's link, after the `previous` one or the session's."""
-    return link(previous, "events", event, (("judgements", one) for one in judgements))
+    return link(previous, "events", event, (("judgements", judgement) for judgement in judgements))
 
 
 def of_closing(previous: str, session: Row, judgements: Iterable[Row]) -> str:
     """The last link of a session that is over, after that of its last event."""
-    return link(previous, "closing", session, (("judgements", one) for one in judgements))
+    return link(
+        previous, "closing", session, (("judgements", judgement) for judgement in judgements)
+    )
 
 
 def joined(mark: str, other: str) -> str:

@@ -27,7 +27,7 @@ from pxp_fsm.protocol.messages import Instance
 def runs(connection: Connection) -> tuple[RunRecord, ...]:
     """Every run, oldest first."""
     r = schema.runs.c
-    query = select(*(r[one.name] for one in fields(RunRecord))).order_by(r.ordinal)
+    query = select(*(r[field.name] for field in fields(RunRecord))).order_by(r.ordinal)
     return tuple(RunRecord(*row) for row in connection.execute(query))
 
 
@@ -245,19 +245,19 @@ def costs(connection: Connection, run: str) -> tuple[Cost, ...]:
     )
     return tuple(
         Cost(
-            one.purpose,
-            one.model,
-            int(one.calls),
-            int(one.cached),
-            int(one.failed),
-            int(one.retries),
-            Usage(*map(int, (one.sent, one.received, one.cache_read, one.cache_written))),
-            one.dollars,
-            one.seconds,
-            int(one.attempts),
-            int(one.unsettled),
+            row.purpose,
+            row.model,
+            int(row.calls),
+            int(row.cached),
+            int(row.failed),
+            int(row.retries),
+            Usage(*map(int, (row.sent, row.received, row.cache_read, row.cache_written))),
+            row.dollars,
+            row.seconds,
+            int(row.attempts),
+            int(row.unsettled),
         )
-        for one in connection.execute(text(inlined(query, "costs")), {"run": run})
+        for row in connection.execute(text(inlined(query, "costs")), {"run": run})
     )
 
 

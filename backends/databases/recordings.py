@@ -174,7 +174,10 @@ def recorded_sessions(
     def begin() -> RecordedSession | None:
         nonlocal sessions
         sessions = _streamed(board, run, *details, messages=messages)
-        return next((one for one in sessions if (one.repetition, one.position) > given), None)
+        return next(
+            (session for session in sessions if (session.repetition, session.position) > given),
+            None,
+        )
 
     found = retried(begin, board.patience)
     while found is not None:
@@ -216,7 +219,13 @@ def _streamed(
                             for _, number, sender, tag, y, e in sent.of(name)
                         ]
                     ),
-                    tuple([one for unsent in judgements.values() for one in unsent]),
+                    tuple(
+                        [
+                            recorded_judgement
+                            for unsent in judgements.values()
+                            for recorded_judgement in unsent
+                        ]
+                    ),
                     tuple(
                         [
                             RecordedClasses(*map(bool, holds))

@@ -157,7 +157,7 @@ class StoredSession:
 
 def stored_system(members: Sequence[MemberRecord], channel: str) -> System:
     """The system whose session was stored, by its tables; `TableError` where they are none."""
-    tables = tuple(Member(one.name, stored_automaton(one.table)) for one in members)
+    tables = tuple(Member(member.name, stored_automaton(member.table)) for member in members)
     # A member alone, to which things happen, is not what a file of a system describes.
     return System(tables, parse_channel(channel), free_names=len(tables) == 1)
 

@@ -374,7 +374,7 @@ def events(connection: Connection, session: str) -> tuple[tuple[Event, ...], tup
                 tuple(judged.pop(row.number, ())),
             )
         )
-    return tuple(found), tuple(one for left in judged.values() for one in left)
+    return tuple(found), tuple(judgement for left in judged.values() for judgement in left)
 
 
 def _judged(
@@ -473,7 +473,8 @@ def prepared(dialect: str) -> Prepared:
 
     adding = {
         name: written(
-            statement, [one for one in schema.SHAPES[name].columns if one not in schema.CLOSING]
+            statement,
+            [column for column in schema.SHAPES[name].columns if column not in schema.CLOSING],
         )
         for name, statement in ADD.items()
     }

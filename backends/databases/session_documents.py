@@ -79,7 +79,7 @@ def session_part(record: SessionRecord, withholding: Withholding | None = None) 
         "fingerprint": record.fingerprint,
         "memo": record.memo,
         "assumptions": list(record.assumptions),
-        "agents": [list(one) for one in record.agents],
+        "agents": [list(agent) for agent in record.agents],
     }
 
 
@@ -122,19 +122,19 @@ def _judgements(
     judgements: Sequence[Judgement], withholding: Withholding | None
 ) -> list[dict[str, Any]]:
     parts = []
-    for one in judgements:
-        pair = one.left, one.right
+    for judgement in judgements:
+        pair = judgement.left, judgement.right
         left, right = map(withholding.digest, pair) if withholding else pair
         part = {
-            "relation": one.relation,
+            "relation": judgement.relation,
             "left": left,
             "right": right,
-            "outcome": one.outcome.value,
-            "asked": one.asked,
-            "seconds": one.seconds,
+            "outcome": judgement.outcome.value,
+            "asked": judgement.asked,
+            "seconds": judgement.seconds,
         }
-        if one.detail and withholding is None:
-            part["detail"] = one.detail
+        if judgement.detail and withholding is None:
+            part["detail"] = judgement.detail
         parts.append(part)
     return parts
 
@@ -294,7 +294,7 @@ def store_document(board: SqlBlackboard, document: SessionDocument, run: str, so
         raise DataError(f"{source}: {what}")
     try:
         board.start_session(_record(about, run))
-        for recorded in sorted(document.messages, key=lambda one: one.number):
+        for recorded in sorted(document.messages, key=lambda part: part.number):
             answer = Answer(recorded.prediction, recorded.explanation)
             message = Message(
                 about.name,
@@ -334,4 +334,4 @@ def _record(about: SessionPart, run: str) -> SessionRecord:
 
 
 def _read_judgements(recorded: Iterable[JudgementPart]) -> tuple[Judgement, ...]:
-    return tuple(one.judgement for one in recorded)
+    return tuple(part.judgement for part in recorded)

@@ -510,7 +510,9 @@ _ERASURES = {
 def _strays() -> Iterator[tuple[str, str]]:
     """What is there and belongs to nothing, or lacks what it belongs to: in words, and a query."""
     for table in schema.EXCHANGED:
-        for key in sorted(table.foreign_key_constraints, key=lambda one: list(one.column_keys)):
+        for key in sorted(
+            table.foreign_key_constraints, key=lambda constraint: list(constraint.column_keys)
+        ):
             columns = [element.parent.name for element in key.elements]
             other = key.referred_table.name
             same = " AND ".join(

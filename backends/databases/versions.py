@@ -196,7 +196,9 @@ def _definitions(kind: Callable[[], Dialect]) -> tuple[str, ...]:
     tables = schema.metadata.sorted_tables
     made: list[DDLElement] = [*map(CreateTable, tables)]
     for table in tables:
-        made += [CreateIndex(one) for one in sorted(table.indexes, key=lambda one: str(one.name))]
+        made += [
+            CreateIndex(index) for index in sorted(table.indexes, key=lambda index: str(index.name))
+        ]
     return tuple(str(statement.compile(dialect=kind())) for statement in made)
 
 

@@ -325,13 +325,13 @@ def warnings(models: Iterable[ModelFacts], today: date) -> tuple[str, ...]:
 
     Models whose prices are as old are named together.
     """
-    known = {str(one.name): one for one in models}
+    known = {str(model.name): model for model in models}
     old: dict[date, list[str]] = {}
     retired = []
-    for name, one in known.items():
-        if one.price is not None and not one.price.renewed_by(today):
-            old.setdefault(one.price.as_of, []).append(name)
-        retirement = one.retirement
+    for name, facts in known.items():
+        if facts.price is not None and not facts.price.renewed_by(today):
+            old.setdefault(facts.price.as_of, []).append(name)
+        retirement = facts.retirement
         if retirement is not None and retirement.on <= today + timedelta(_STALE):
             instead = f"; it names {retirement.replacement} instead" * bool(retirement.replacement)
             retired.append(f"The vendor of {name} retires it on {retirement.on}{instead}.")

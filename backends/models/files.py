@@ -17,7 +17,7 @@ from pxp_fsm.errors import Fault, UsageError
 from pxp_fsm.options import given, option
 from pxp_fsm.schemas import FileKind
 
-_IN_FILE = tuple(one.field for one in options.settings(Settings) if one.option.only_in)
+_IN_FILE = tuple(setting.field for setting in options.settings(Settings) if setting.option.only_in)
 
 
 @dataclass(frozen=True, slots=True)

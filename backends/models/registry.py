@@ -53,7 +53,7 @@ def check_model(
         facts.check_served()
     can = facts.server.can
     wanted = {*needs, *([Capability.BATCHES] if settings.batches else [])}
-    missing = sorted(str(one) for one in wanted - can)
+    missing = sorted(str(capability) for capability in wanted - can)
     if missing:
         raise UsageError(
             f"{facts.name} does not support what is requested: {', '.join(missing)}; if your "

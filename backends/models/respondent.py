@@ -62,7 +62,7 @@ def assemble(question: Question, problem: Problem, prompts: Prompts) -> ModelReq
         turns.append(_opening(question.query, instance, problem, prompts))
         turns.append(_own(answer, problem, prompts))
     this = Episode(question.instance, question.history, question.context, question.categories)
-    for told in (*(one for one in question.earlier if one.history), this):
+    for told in (*(episode for episode in question.earlier if episode.history), this):
         if turns and turns[-1].role is ChatRole.USER:
             turns.append(ChatTurn(ChatRole.USER, prompts.answer.fill("over")))
         turns.append(_opening(question.query, told.instance, problem, prompts))

@@ -131,7 +131,7 @@ def _words(asked: SeatQuestion) -> tuple[str, ...]:
     if asked.step is QuestionKind.ANSWER:
         return (OWN, *asked.offers)
     if asked.step is QuestionKind.TAG:
-        return tuple(one.guard for one in asked.choices if one.allowed)
+        return tuple(choice.guard for choice in asked.choices if choice.allowed)
     if asked.step is QuestionKind.LOOK:
         return (SEND, EDIT, WHY) if asked.tells_why and not asked.why else (SEND, EDIT)
     return tuple(word.value for word in (Outcome.YES, Outcome.NO, Outcome.UNSURE))

@@ -137,9 +137,9 @@ class TerminalPerson:
             say(f"You answer message {received.number}, {received.tag} by {received.sender}.")
         choices = choices_of(situation.rules, situation.guards, situation.number, allowed)
         say((_HEADING, f"What may you send{to} as message {number}?"))
-        for one in choices:
-            say("  ", (_NAME if one.allowed else "", f"{one.tag:8}"), one.about)
-        may_be = {one.tag.upper(): one.guard for one in choices if one.allowed}
+        for choice in choices:
+            say("  ", (_NAME if choice.allowed else "", f"{choice.tag:8}"), choice.about)
+        may_be = {choice.tag.upper(): choice.guard for choice in choices if choice.allowed}
         with self._kept():
             return may_be[await one_of("Your tag: ", tuple(may_be))]
 
@@ -297,7 +297,9 @@ class PersonMember:
     async def __call__(self, turn: Turn) -> Intent | None:
         """What the person wants to do at `turn`."""
         self._show(turn)
-        options = {one.name: one for one in options_of(turn, self._table)}
+        options = {
+            member_option.name: member_option for member_option in options_of(turn, self._table)
+        }
         names = [*options, *([WAIT] if may_wait(turn, self._table) else [])]
         say((_HEADING, f"{turn.member}, in {turn.state}: what do you do?"))
         for name in names:

@@ -200,7 +200,9 @@ class AuditedSession:
     @property
     def word(self) -> Word:
         """Its tag sequence; the initiator is m."""
-        return tuple(symbol("m" if one.initiator else "h", one.tag) for one in self.said)
+        return tuple(
+            symbol("m" if message.initiator else "h", message.tag) for message in self.said
+        )
 
     @property
     def counts(self) -> str:

@@ -61,10 +61,12 @@ def given(recording: AuditedSession) -> list[GivenAnswer]:
     found = []
     for number, said in enumerate(recording.said, start=1):
         agent = 0 if said.initiator else 1
-        for one in said.judged:
-            if one.held is not None:
+        for answer in said.judged:
+            if answer.held is not None:
                 found.append(
-                    GivenAnswer(number, agent, one.relation, one.left, one.right, one.held)
+                    GivenAnswer(
+                        number, agent, answer.relation, answer.left, answer.right, answer.held
+                    )
                 )
         if number > 1 and not said.judged and said.tag in (Tag.RATIFY, Tag.REJECT):
             got, own = (
@@ -77,10 +79,12 @@ def given(recording: AuditedSession) -> list[GivenAnswer]:
             )  # fmt: skip
             found += [GivenAnswer(number, agent, *side, held, True) for side in sides]
     after = len(recording.said) + 1
-    for one in recording.closing:
-        if one.held is not None:
+    for answer in recording.closing:
+        if answer.held is not None:
             agent = 1 if recording.said and recording.said[-1].initiator else 0
-            found.append(GivenAnswer(after, agent, one.relation, one.left, one.right, one.held))
+            found.append(
+                GivenAnswer(after, agent, answer.relation, answer.left, answer.right, answer.held)
+            )
     return found
 
 
@@ -91,8 +95,8 @@ def contradictions(recording: AuditedSession) -> Iterator[AuditFinding]:
     differ; a chain is a shortest one.
     """
     answers = given(recording)
-    for relation in dict.fromkeys(one.relation for one in answers):
-        own = [one for one in answers if one.relation == relation]
+    for relation in dict.fromkeys(answer.relation for answer in answers):
+        own = [answer for answer in answers if answer.relation == relation]
         where = _places(recording, relation)
         yield from _differing(own, where)
         yield from _chains(own, where)
@@ -130,23 +134,25 @@ def _chains(answers: Iterable[GivenAnswer], where: Mapping[str, int]) -> Iterato
     """Pairs answered no whose texts are linked by yes; pairs answered both ways are told apart."""
     yes: dict[str, dict[str, GivenAnswer]] = {}
     refused: dict[tuple[str, str], GivenAnswer] = {}
-    for one in answers:
-        if one.left == one.right:
+    for answer in answers:
+        if answer.left == answer.right:
             continue  # no link of any chain
-        if one.held:
-            yes.setdefault(one.left, {}).setdefault(one.right, one)
-            yes.setdefault(one.right, {}).setdefault(one.left, one)
+        if answer.held:
+            yes.setdefault(answer.left, {}).setdefault(answer.right, answer)
+            yes.setdefault(answer.right, {}).setdefault(answer.left, answer)
         else:
-            refused.setdefault((min(one.left, one.right), max(one.left, one.right)), one)
-    for one in refused.values():
-        if one.left not in yes or one.right not in yes:
+            refused.setdefault(
+                (min(answer.left, answer.right), max(answer.left, answer.right)), answer
+            )
+    for answer in refused.values():
+        if answer.left not in yes or answer.right not in yes:
             continue
-        path = _path(yes, one.left, one.right)
+        path = _path(yes, answer.left, answer.right)
         if len(path) > 1:
             links = tuple(_shown(link, where) for link in path)
-            number = max(link.number for link in (*path, one))
+            number = max(link.number for link in (*path, answer))
             what = f"{len(path) + 1} texts in a row"
-            yield AuditFinding(FindingKind.CHAIN, number, what, (*links, _shown(one, where)))
+            yield AuditFinding(FindingKind.CHAIN, number, what, (*links, _shown(answer, where)))
 
 
 def _path(
@@ -177,13 +183,15 @@ def _places(recording: AuditedSession, relation: str) -> dict[str, int]:
     return found
 
 
-def _shown(one: GivenAnswer, where: Mapping[str, int]) -> AuditedAnswer:
-    left, right = where.get(one.left, 0), where.get(one.right, 0)
-    return AuditedAnswer(one.number, _agent(one), one.relation, left, right, one.held, one.implied)
+def _shown(answer: GivenAnswer, where: Mapping[str, int]) -> AuditedAnswer:
+    left, right = where.get(answer.left, 0), where.get(answer.right, 0)
+    return AuditedAnswer(
+        answer.number, _agent(answer), answer.relation, left, right, answer.held, answer.implied
+    )
 
 
-def _agent(one: GivenAnswer) -> str:
-    return AGENTS[one.agent]
+def _agent(answer: GivenAnswer) -> str:
+    return AGENTS[answer.agent]
 
 
 _KNOWN = 100_000
@@ -245,7 +253,7 @@ class ProtocolTags:
         sent = word[-2:]
         # only the latest tags and the number of messages count
         history = [Message("", 0, "", "", empty, "")] * (len(word) - len(sent))
-        history += [Message("", 0, one.agent, one.tag, empty, "") for one in sent]
+        history += [Message("", 0, letter.agent, letter.tag, empty, "") for letter in sent]
         found = self.rules.ending(history) if history else None
         return None if found is None else found.value
 
@@ -287,8 +295,8 @@ def wrong_answers(recording: AuditedSession, rules: Rules) -> Iterator[AuditFind
             yield from _kept(number, said, own)
         if not recording.derived[0 if said.initiator else 1]:
             continue
-        judged = [one for one in said.judged if one.relation in ("MATCH", "AGREE")]
-        if len(judged) < 2 or any(one.held is None for one in judged):
+        judged = [answer for answer in said.judged if answer.relation in ("MATCH", "AGREE")]
+        if len(judged) < 2 or any(answer.held is None for answer in judged):
             continue
         yield from _tagged(rules, number, said.tag, judged)
         yield from _asked(rules, number, said, recording.said[number - 2], own, judged)
@@ -305,7 +313,7 @@ def _kept(number: int, said: AuditedMessage, own: AuditedMessage) -> Iterator[Au
 def _tagged(
     rules: Rules, number: int, tag: str, judged: list[JudgedAnswer]
 ) -> Iterator[AuditFinding]:
-    match, agree, *rest = (bool(one.held) for one in judged)
+    match, agree, *rest = (bool(answer.held) for answer in judged)
     found = category(match, agree)
     revises = False
     if rules.depends_on_revision(found, number) and rest:
@@ -333,16 +341,16 @@ def _asked(
     mine = own if own is not None else (None if learned else said)
     second = (own or said) if each else received
     due = [(received, mine)] * 2 + [(said, second) if each or learned else (None, None)] * 2
-    for place, (one, (left, right)) in enumerate(zip(judged, due, strict=False)):
+    for place, (answer, (left, right)) in enumerate(zip(judged, due, strict=False)):
         wanted = "MATCH" if place % 2 == 0 else "AGREE"
-        texts = (one.left, left), (one.right, right)
-        if one.relation != wanted or any(
+        texts = (answer.left, left), (answer.right, right)
+        if answer.relation != wanted or any(
             side is not None
             and text != (side.prediction if wanted == "MATCH" else side.explanation)
             for text, side in texts
         ):
             yield AuditFinding(
-                FindingKind.QUESTION, number, f"question {place + 1} to {one.relation}"
+                FindingKind.QUESTION, number, f"question {place + 1} to {answer.relation}"
             )
             return
 
@@ -395,7 +403,7 @@ def audited(recording: AuditedSession, subject: AuditSubject) -> Audited:
         findings += _assumed(recording, contradicted)
     findings += _classes(recording)
     return Audited(
-        min([Possible.EQUIVALENCE, *(one.kind.leaves for one in findings)]), tuple(findings)
+        min([Possible.EQUIVALENCE, *(finding.kind.leaves for finding in findings)]), tuple(findings)
     )
 
 
@@ -413,10 +421,10 @@ def _ending(recording: AuditedSession, due: str | None) -> Iterator[AuditFinding
 
 def _assumed(recording: AuditedSession, found: list[AuditFinding]) -> Iterator[AuditFinding]:
     """Assumptions under which the session is said to have run, and its answers contradict."""
-    for one in found:
-        if _CONTRADICTS[one.kind] <= recording.assumptions:
-            what = f"it is recorded as {', '.join(sorted(_CONTRADICTS[one.kind]))}"
-            yield AuditFinding(FindingKind.ASSUMED, one.number, what, one.answers)
+    for finding in found:
+        if _CONTRADICTS[finding.kind] <= recording.assumptions:
+            what = f"it is recorded as {', '.join(sorted(_CONTRADICTS[finding.kind]))}"
+            yield AuditFinding(FindingKind.ASSUMED, finding.number, what, finding.answers)
 
 
 def _classes(recording: AuditedSession) -> Iterator[AuditFinding]:
@@ -424,7 +432,8 @@ def _classes(recording: AuditedSession) -> Iterator[AuditFinding]:
     if not recording.classes:
         return
     tags = tuple(
-        frozenset(one.tag for one in recording.said if one.initiator is initiator) - _UNCOUNTED
+        frozenset(message.tag for message in recording.said if message.initiator is initiator)
+        - _UNCOUNTED
         for initiator in (True, False)
     )
     due = {f"{d}:{agent}": DEFINITIONS[d].holds(sent)

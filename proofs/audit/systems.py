@@ -31,7 +31,7 @@ class SystemTables:
 
     def follow(self, session: AuditedSession) -> FollowedSession:
         findings = tuple(self._findings(session))
-        possible = min([Possible.EQUIVALENCE, *(one.kind.leaves for one in findings)])
+        possible = min([Possible.EQUIVALENCE, *(finding.kind.leaves for finding in findings)])
         return FollowedSession(possible, findings, None)
 
     def _findings(self, session: AuditedSession) -> Iterator[AuditFinding]:
@@ -40,49 +40,49 @@ class SystemTables:
         It is replayed through the tables, up to the first action that cannot happen there.
         """
         live = LiveSystem(self.system)
-        for one in session.events or ():
+        for event in session.events or ():
             possible = tuple(map(str, live.possible()))
             try:
-                live.check(one.action)
+                live.check(event.action)
             except Refused:
-                said = f"{one.action} cannot happen there"
-                yield AuditFinding(FindingKind.MESSAGE, one.number, said, possible=possible)
+                said = f"{event.action} cannot happen there"
+                yield AuditFinding(FindingKind.MESSAGE, event.number, said, possible=possible)
                 return
-            yield from _guard(live, one)
-            yield from _payload(live, one)
+            yield from _guard(live, event)
+            yield from _payload(live, event)
             try:
-                live.move(one.action, one.message)
+                live.move(event.action, event.message)
             except Refused:
-                said = f"{one.action} delivers a message that was not the next"
-                yield AuditFinding(FindingKind.MESSAGE, one.number, said, possible=possible)
+                said = f"{event.action} delivers a message that was not the next"
+                yield AuditFinding(FindingKind.MESSAGE, event.number, said, possible=possible)
                 return
         yield from _ending(live, session.ending)
 
 
-def _guard(live: LiveSystem, one: Event) -> Iterator[AuditFinding]:
+def _guard(live: LiveSystem, event: Event) -> Iterator[AuditFinding]:
     """Where the guard that is stored, or that was judged to be true, is not that of the row."""
-    if not isinstance(one.action, Exchange | Send | Choose | Decide):
+    if not isinstance(event.action, Exchange | Send | Choose | Decide):
         return
-    due = live.row_of(one.action).guard or ""
-    if one.guard != due:
-        said = f"{one.action} follows from {due or 'no guard'}, not from {one.guard or 'none'}"
-        yield AuditFinding(FindingKind.TAG, one.number, said)
-    true = [judged.relation for judged in one.judgements if judged.outcome is Outcome.YES]
-    if one.judgements and true != [due]:
-        said = f"{', '.join(true) or 'no guard'} was judged to be true, and {one.action} follows"
-        yield AuditFinding(FindingKind.TAG, one.number, f"{said} from {due or 'no guard'}")
+    due = live.row_of(event.action).guard or ""
+    if event.guard != due:
+        said = f"{event.action} follows from {due or 'no guard'}, not from {event.guard or 'none'}"
+        yield AuditFinding(FindingKind.TAG, event.number, said)
+    true = [judged.relation for judged in event.judgements if judged.outcome is Outcome.YES]
+    if event.judgements and true != [due]:
+        said = f"{', '.join(true) or 'no guard'} was judged to be true, and {event.action} follows"
+        yield AuditFinding(FindingKind.TAG, event.number, f"{said} from {due or 'no guard'}")
 
 
-def _payload(live: LiveSystem, one: Event) -> Iterator[AuditFinding]:
-    if one.message is None or not isinstance(one.action, Exchange | Send | Choose):
+def _payload(live: LiveSystem, event: Event) -> Iterator[AuditFinding]:
+    if event.message is None or not isinstance(event.action, Exchange | Send | Choose):
         return
-    place, row = live.system.places[one.message.sender], live.row_of(one.action)
+    place, row = live.system.places[event.message.sender], live.row_of(event.action)
     for each in (place, *live.system.partners(place, row)):
         member = live.system.members[each]
-        concerned = each == place or one.message.receiver in ("", member.name)
-        if concerned and payload_problem(member.automaton, row.label, one.message.json):
+        concerned = each == place or event.message.receiver in ("", member.name)
+        if concerned and payload_problem(member.automaton, row.label, event.message.json):
             said = f"the payload of {row.label} does not fit the schema of {member.name}'s table"
-            yield AuditFinding(FindingKind.PAYLOAD, one.number, said)
+            yield AuditFinding(FindingKind.PAYLOAD, event.number, said)
 
 
 def _ending(live: LiveSystem, ending: str | None) -> Iterator[AuditFinding]:

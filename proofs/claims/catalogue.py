@@ -46,13 +46,15 @@ NAMED: Mapping[str, frozenset[Assumption]] = MappingProxyType(
 
 def name_of(assumptions: frozenset[Assumption]) -> str:
     """What a set of assumptions is called: by its name, by what it lacks, or by what it has."""
-    lacks = " and ".join(one.value for one in Assumption if one not in assumptions)
+    lacks = " and ".join(
+        assumption.value for assumption in Assumption if assumption not in assumptions
+    )
     for name, known in NAMED.items():
         if assumptions == known:
             return name
     if len(assumptions) > 2 and assumptions != LIKE:
         return f"without {lacks}"
-    return "+".join(one.value for one in Assumption if one in assumptions)
+    return "+".join(assumption.value for assumption in Assumption if assumption in assumptions)
 
 
 def assumptions_of(name: str) -> frozenset[Assumption]:
@@ -60,7 +62,7 @@ def assumptions_of(name: str) -> frozenset[Assumption]:
 
     Raises `UsageError` for a name that is none of these.
     """
-    known = {one.value: one for one in Assumption}
+    known = {assumption.value: assumption for assumption in Assumption}
     lacks = name.startswith("without ")
     parts = name.removeprefix("without ").split(" and ") if lacks else name.split("+")
     if name in NAMED:
@@ -169,7 +171,7 @@ def _held(*names: str) -> dict[str, Status]:
 
 
 def _tags(messages: Iterable[Say]) -> str:
-    return ", ".join(one.tag for one in messages)
+    return ", ".join(message.tag for message in messages)
 
 
 def _always(protocol: str) -> Iterator[Claim]:

@@ -164,7 +164,7 @@ def _numbers(rules: Rules) -> list[dict[str, Value]]:
     for case, _ in cases(lambda case: [value_in(when, case) for when in whens], table.bounds):
         numbers = whole_numbers(case.atoms, table.stored)
         if numbers is not None:
-            kept = {one.name: one.initial for one in table.registers} | numbers
+            kept = {register.name: register.initial for register in table.registers} | numbers
             found[tuple((name, kept[name]) for name in table.stored)] = None
     return [dict(one) for one in found]
 
@@ -174,7 +174,7 @@ def stop(rules: Rules) -> Wrong:
     table = rules.ruled
     updates = {"j": "j + 1", "last": "tag"}
     updates["stop"] = "tag == REJECT or (tag == RATIFY and last == RATIFY)"
-    if any(one.initial not in (0, "NONE", False) for one in table.rules.registers):
+    if any(register.initial not in (0, "NONE", False) for register in table.rules.registers):
         yield "something has been counted before the first message"
     for name, said in updates.items():
         if name not in table.rules.on_message:
@@ -209,7 +209,7 @@ def limits(table: Automaton) -> Wrong:
         yield from _differing(table, name, table.rules.on_message[name], written)
         used[guard] = f"last == {tag} and {name} >= k"
     yield from _differing(table, "last", table.rules.on_message["last"], "tag")
-    if any(one.initial not in (0, "NONE") for one in table.rules.registers):
+    if any(register.initial not in (0, "NONE") for register in table.rules.registers):
         yield "something has been counted before the first message"
     for guard, found in table.rules.whens.items():
         if found is not None:
@@ -218,7 +218,7 @@ def limits(table: Automaton) -> Wrong:
 
 
 def _pxp_else() -> Expression:
-    others = (one for one in builtin("pxp").rules.whens.values() if one is not None)
+    others = (when for when in builtin("pxp").rules.whens.values() if when is not None)
     return Negated(Disjunction(tuple(others)))
 
 
@@ -242,7 +242,10 @@ def policy(_rules: Rules) -> Wrong:
 
 def bounds(rules: Rules) -> Wrong:
     """Exactly the whole numbers n >= 1 and k >= 1 are taken."""
-    declared = [(one.name, one.type, one.minimum) for one in rules.ruled.rules.parameters]
+    declared = [
+        (parameter.name, parameter.type, parameter.minimum)
+        for parameter in rules.ruled.rules.parameters
+    ]
     if declared != [("n", INT, 1), ("k", INT, 1)]:
         yield f"the parameters are {declared}"
     for value in (1, 2, 10**30, 0, -1, True, 1.5, 2.0, "2", Fraction(2), Decimal(2)):

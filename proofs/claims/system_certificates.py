@@ -104,9 +104,9 @@ def certify_system(
             "without parameters, or state a claim, which is proved for all (pxp help proofs)"
         )
     results = tuple(results)
-    held = [one for one in results if one.status is Status.HOLDS]
-    unbounded = any(one.assumptions == ANY_CAPACITY for one in results)
-    capacities = [one.bound.capacities_from or 0 for one in held if one.bound is not None]
+    held = [result for result in results if result.status is Status.HOLDS]
+    unbounded = any(result.assumptions == ANY_CAPACITY for result in results)
+    capacities = [result.bound.capacities_from or 0 for result in held if result.bound is not None]
     found = dict[str, Any](format=FORMAT, channel=system.channel.name)
     if unbounded:
         k = max(capacities, default=0)
@@ -122,7 +122,7 @@ def certify_system(
         claims, found["distances"] = _unbounded(states)
     else:
         claims, found["distances"] = _standard(states, effort)
-        claims += _besides(states, [one.name for one in held])
+        claims += _besides(states, [result.name for result in held])
     document_of = found | {"claims": claims, "states": [*states.listed()]}
     certificate = SystemCertificate(system, document_of)
     refusal = _refusal(certificate)
@@ -138,11 +138,11 @@ def uncertified(
 
     What is said of the machine of a table is of code, and is no claim about the system.
     """
-    for one in results:
-        if one.status is Status.HOLDS and one.name not in (*claims, MACHINE):
-            yield replace(one, verdict=Verdict(Status.UNKNOWN, f"not certified: {reason}"))
+    for result in results:
+        if result.status is Status.HOLDS and result.name not in (*claims, MACHINE):
+            yield replace(result, verdict=Verdict(Status.UNKNOWN, f"not certified: {reason}"))
         else:
-            yield one
+            yield result
 
 
 class States:
@@ -333,8 +333,8 @@ def _is_full(system: System, place: int, where: str, buffers: tuple[tuple[str, .
 def _refusal(certificate: SystemCertificate) -> str:
     """Why the independent checker refuses a certificate; "" where it accepts."""
     tables = {
-        one.automaton.without_rules().fingerprint: one.automaton
-        for one in certificate.system.members
+        member.automaton.without_rules().fingerprint: member.automaton
+        for member in certificate.system.members
     }
     try:
         read = recheck.check_system(json.loads(certificate.text()), *map(document, tables.values()))

@@ -77,7 +77,9 @@ def amalgamates(assumptions: frozenset[Assumption]) -> bool:
     >>> amalgamates(frozenset(Assumption))
     True
     """
-    letters = frozenset(letter for letter, one in ASSUMED.items() if one in assumptions)
+    letters = frozenset(
+        letter for letter, assumption in ASSUMED.items() if assumption in assumptions
+    )
     return recheck.amalgamates(letters & recheck.EQUALITY if "d" in letters else recheck.EQUALITY)
 
 

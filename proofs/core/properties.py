@@ -106,7 +106,7 @@ def complete_words(space: Space[S]) -> frozenset[tuple[str, ...]]:
     def after(state: S) -> frozenset[tuple[str, ...]]:
         if state not in known:
             steps = space.steps[state]
-            found = frozenset((one.label, *rest) for one in steps for rest in after(one.target))
+            found = frozenset((step.label, *rest) for step in steps for rest in after(step.target))
             known[state] = found or frozenset({()})
         return known[state]
 

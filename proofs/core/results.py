@@ -250,14 +250,16 @@ def table(results: Sequence[Result]) -> Iterator[str]:
 
     A verdict that is not as expected is marked in front; one that may fail says so.
     """
-    rows = [(one.subject, one.name, one.assumptions, _status(one)) for one in results]
+    rows = [
+        (result.subject, result.name, result.assumptions, _status(result)) for result in results
+    ]
     widths = _widths([_COLUMNS, *rows])
     widths[1] = max(len(_COLUMNS[1]), min(widths[1], widths[1] + _WIDEST - sum(widths)))
     if results:
         yield f"  {_aligned(_COLUMNS, widths)}  seconds"
-    for one, row in zip(results, rows, strict=True):
-        mark = " " if one.as_expected else "!"
-        said = f"{one.seconds:7.2f}  {one.verdict.explanation}"
+    for result, row in zip(results, rows, strict=True):
+        mark = " " if result.as_expected else "!"
+        said = f"{result.seconds:7.2f}  {result.verdict.explanation}"
         yield f"{mark} {_aligned(row, widths)}  {said}".rstrip()
     wrong = [line for line in results if not line.as_expected]
     several = "" if len(results) == 1 else "s"
@@ -269,12 +271,14 @@ def table(results: Sequence[Result]) -> Iterator[str]:
 
 def _counted(results: Sequence[Result]) -> str:
     """How many hold and how many fail, where some fail and may."""
-    failing = [one for one in results if one.status is Status.FAILS and one.as_expected]
+    failing = [result for result in results if result.status is Status.FAILS and result.as_expected]
     if not failing:
         return ""
-    expected = sum(one.expected is not None for one in failing)
+    expected = sum(result.expected is not None for result in failing)
     counts = {
-        ("holds", "hold"): sum(one.status in (Status.HOLDS, Status.HOLDS_UP_TO) for one in results),
+        ("holds", "hold"): sum(
+            result.status in (Status.HOLDS, Status.HOLDS_UP_TO) for result in results
+        ),
         ("fails as expected", "fail as expected"): expected,
         ("fails as allowed", "fail as allowed"): len(failing) - expected,
     }

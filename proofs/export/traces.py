@@ -115,7 +115,7 @@ def _value(value: Any) -> Any:
         case tuple():
             found = {"#tup": [_value(one) for one in value]}
         case _:
-            found = {one.name: _value(getattr(value, one.name)) for one in fields(value)}
+            found = {field.name: _value(getattr(value, field.name)) for field in fields(value)}
     return found
 
 
@@ -210,5 +210,8 @@ def _of_session(
 ) -> tuple[tuple[str, ...], Iterable[tuple[Cell, ...]]]:
     if not result.messages:
         return ("step", "action"), enumerate(trace.labels, 1)
-    rows = ((one.number, one.sender, one.receiver, one.tag) for one in result.messages)
+    rows = (
+        (message.number, message.sender, message.receiver, message.tag)
+        for message in result.messages
+    )
     return ("message", "from", "to", "tag"), rows

@@ -54,7 +54,9 @@ SYMBOLS: tuple[str, ...] = tuple(sorted(symbol(agent, tag) for agent in AGENTS f
 """The symbols that every language here is over, in alphabetical order."""
 
 
-_LETTERS = {str(one): one for agent in AGENTS for tag in ALPHABET for one in (symbol(agent, tag),)}
+_LETTERS = {
+    str(letter): letter for agent in AGENTS for tag in ALPHABET for letter in (symbol(agent, tag),)
+}
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,7 @@ class Language:
     def counts(self, longest: int) -> tuple[int, ...]:
         """How many sequences there are of each length from 0 to `longest`, exactly."""
         lengths = range(longest + 1)
-        return tuple(int(self.automaton.count_words_of_length(one)) for one in lengths)
+        return tuple(int(self.automaton.count_words_of_length(length)) for length in lengths)
 
     def lengths(self) -> tuple[int, int | None] | None:
         """The shortest and the longest length (None: no longest); None where it is empty."""
@@ -199,15 +201,15 @@ class Language:
         """Everything with which one of its sequences begins."""
         from automata.fa.dfa import DFA
 
-        one = self.automaton
-        if one.isempty():
+        dfa = self.automaton
+        if dfa.isempty():
             return self
         live = DFA(
-            states=one.states,
-            input_symbols=one.input_symbols,
-            transitions=one.transitions,
-            initial_state=one.initial_state,
-            final_states=one.states,
+            states=dfa.states,
+            input_symbols=dfa.input_symbols,
+            transitions=dfa.transitions,
+            initial_state=dfa.initial_state,
+            final_states=dfa.states,
             allow_partial=True,
         )
         return of_automaton(f"beginnings of {self.title}", live)

@@ -95,8 +95,8 @@ class PublishedCode:
         """Why a session with these tags is over; None if it goes on."""
         ratified = (False, False)
         over = ""
-        for number, one in enumerate(word, start=1):
-            ratified, over = self._stop(ratified, AGENTS.index(one.agent), one.tag, number)
+        for number, letter in enumerate(word, start=1):
+            ratified, over = self._stop(ratified, AGENTS.index(letter.agent), letter.tag, number)
         return over or None
 
     def _after(self, at: CodeState, agent: int, tag: str, session: SessionState) -> CodeState:

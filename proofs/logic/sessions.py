@@ -39,7 +39,9 @@ Tables = tuple[Automaton, Automaton]
 NAMES = (("1", "m", "machine"), ("2", "h", "human"))
 """What each agent may be called in a formula."""
 
-ENDINGS = tuple(one.value for one in (Ending.RATIFIED, Ending.REJECTED, Ending.BOUND, Ending.TERM))
+ENDINGS = tuple(
+    ending.value for ending in (Ending.RATIFIED, Ending.REJECTED, Ending.BOUND, Ending.TERM)
+)
 """How a protocol ends a session."""
 
 _READ = {Tag.RATIFY: 0, Tag.REFUTE: 1, Tag.REVISE: 2, Tag.REJECT: 3}
@@ -273,7 +275,7 @@ def check(
     proposition that there is none of.
     """
     wanted = tuple(demands)
-    described = (one.of for one in wanted if not isinstance(one.of, str))
+    described = (demand.of for demand in wanted if not isinstance(demand.of, str))
     names = tuple(dict.fromkeys(chain(atoms(formula), *map(atoms, described))))
     sessions = SessionModel(rules, Theory(assumptions), observes=False)
     model = ObservedSessions(sessions, reading(names, sessions.both))

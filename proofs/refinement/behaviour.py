@@ -72,7 +72,7 @@ def behaviour_of(subject: Automaton | System, effort: Effort) -> ActionGraph:
 
 def _of_table(table: Automaton) -> ActionGraph:
     """A row is an edge with its action; which guard was true is the agent's own matter."""
-    names = [table.initial, *(one.name for one in table.states if one.name != table.initial)]
+    names = [table.initial, *(state.name for state in table.states if state.name != table.initial)]
     numbers = {name: number for number, name in enumerate(names)}
     rows = [row for name in names for row in table.leaving(name)]
     actions = {action: number for number, action in enumerate(sorted({r.action for r in rows}))}
@@ -230,7 +230,7 @@ def joint(left: ActionGraph, right: ActionGraph, hidden: Sequence[str] = ()) -> 
     table beside a system.
     """
     if left.kind != right.kind:
-        table, system = sorted((left, right), key=lambda one: one.kind == "system")
+        table, system = sorted((left, right), key=lambda graph: graph.kind == "system")
         raise UsageError(
             f"{table.name} is a table, whose actions are its own, and {system.name} a system, "
             "whose actions are its members' together; compare two tables, or two systems"
@@ -241,7 +241,7 @@ def joint(left: ActionGraph, right: ActionGraph, hidden: Sequence[str] = ()) -> 
             listed = ", ".join(every[:_LISTED]) + (", …" if len(every) > _LISTED else "")
             raise UsageError(f"no action fits {quoted(pattern)}; there are: {listed}", "hide")
     unseen = {one for one in every if any(fnmatchcase(one, pattern) for pattern in hidden)}
-    unseen |= {one.actions[number] for one in (left, right) for number in one.internal}
+    unseen |= {graph.actions[number] for graph in (left, right) for number in graph.internal}
     alphabet = (HIDDEN, ENDED, *(one for one in every if one not in unseen))
     numbers = {action: number for number, action in enumerate(alphabet)}
     states = left.states + right.states

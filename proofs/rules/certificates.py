@@ -109,7 +109,9 @@ def _result(system: System, one: Property, obstacle: str) -> Result:
     verdict = Verdict(Status.UNKNOWN, obstacle)
     if not obstacle:
         tables = [member.automaton.rules for member in system.members]
-        numbers = dict.fromkeys(one.name for rules in tables for one in rules.parameters)
+        numbers = dict.fromkeys(
+            parameter.name for rules in tables for parameter in rules.parameters
+        )
         verdict = Verdict(Status.HOLDS, f"for all {' and '.join(numbers)}" if numbers else "")
     title = one.about or TITLES.get(claim["check"], f"{claim['check']} {claim.get(claim['check'])}")
     expected = Status(one.expected)
@@ -142,8 +144,8 @@ def certificate_of(
     evidence = [proof.evidence for proof in proofs if proof.proved]
     if not evidence:
         return None
-    tables = {digest_of(one): one for one in members.values()}
-    digests = [[name, digest_of(one)] for name, one in members.items()]
+    tables = {digest_of(member): member for member in members.values()}
+    digests = [[name, digest_of(automaton)] for name, automaton in members.items()]
     named = {"protocol": protocol} if protocol else {}
     certificate = RulesCertificate(
         {"format": recheck.FORMAT, **named, "members": digests, "parts": evidence}

@@ -59,7 +59,9 @@ def prove(members: Mapping[str, Automaton], part: Part, hints: Sequence[str] = (
     `hints` are expressions whose comparisons states know of from the start. What the rules or the
     claims are not proved about is an obstacle of every claim.
     """
-    return prove_tables({name: document(one) for name, one in members.items()}, part, hints)
+    return prove_tables(
+        {name: document(automaton) for name, automaton in members.items()}, part, hints
+    )
 
 
 def prove_tables(members: Mapping[str, Any], part: Part, hints: Sequence[str] = ()) -> PartProof:
@@ -93,7 +95,7 @@ def _prove(tables: list[tuple[str, recheck.Rules]], part: Part, hints: Sequence[
         claims = [_ranked(sessions, claim) for claim in part["claims"]]
         found = {claim["name"]: sessions.against(claim) for claim in claims}
         best = kept, claims, found, len(sessions.nodes)
-        known = {atom for one in kept for atom in (one, contrary(one))}
+        known = {atom for linear in kept for atom in (linear, contrary(linear))}
         asked = [search.about.atoms[number] for number in search.about.undecided]
         more = kept | dict.fromkeys(a for a in asked if a not in known and not _is_measured(a))
         if not any(found.values()) or len(more) == len(kept) or len(more) > MOST_ATOMS:

@@ -51,8 +51,8 @@ def answers_after(model: SessionModel, said: Sequence[Say]) -> tuple[Answers, ..
     for number, say in enumerate(said, 1):
         here = {
             step.target: None
-            for one in here
-            for step in model.successors(one)
+            for state in here
+            for step in model.successors(state)
             if step.action == say
         }
         if not here:
@@ -62,15 +62,15 @@ def answers_after(model: SessionModel, said: Sequence[Say]) -> tuple[Answers, ..
             )
         if len(here) > MOST:
             raise TooLarge(f"more than {MOST} states of the sessions are possible")
-    if not said or all(one.over for one in here):
+    if not said or all(state.over for state in here):
         return ()
     replies: dict[tuple[bool, bool], dict[str, None]] = {}
-    for one in here:
-        if one.over:
+    for state in here:
+        if state.over:
             continue
-        for y, e in model.judgements(one):
+        for y, e in model.judgements(state):
             found = replies.setdefault((y.same, e.same), {})
-            found.update(dict.fromkeys(map(tag_of, model.after(one, y, e))))
+            found.update(dict.fromkeys(map(tag_of, model.after(state, y, e))))
     return tuple(
         Answers(match, agree, str(category(match, agree)), tuple(filter(None, sorted(found))))
         for match in (True, False)

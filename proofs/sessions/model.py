@@ -275,7 +275,7 @@ class SessionModel:
         if said not in moves:
             sent, at, tags, _, _, history, _, over = state
             new = self._moved(SessionState(sent, at, tags, EMPTY, EMPTY, history, (), over), said)
-            moves[said] = next((one for one in moves.values() if one == new), new)
+            moves[said] = next((move for move in moves.values() if move == new), new)
         return moves[said]
 
     @cached_property

@@ -216,7 +216,10 @@ class ScriptedSession:
     def _told(self) -> list[tuple[object, ...]]:
         """What the respondent was told with each question."""
         asked = self._script.questions
-        return [(one.instance, one.history, one.context, one.session) for one in asked]
+        return [
+            (question.instance, question.history, question.context, question.session)
+            for question in asked
+        ]
 
     def after(self, step: Step[SessionState]) -> Expected:
         """What is due at a step of a trace, by the answers that are its facts."""
@@ -226,8 +229,8 @@ class ScriptedSession:
         sent = step.target.predictions, step.target.explanations
         # of a pair that is not sent, the trace knows how it was compared and nothing else
         kept = [
-            one if self._sends_own(step) else _compared(same)
-            for one, same in zip(sent, (match, agree), strict=True)
+            structure if self._sends_own(step) else _compared(same)
+            for structure, same in zip(sent, (match, agree), strict=True)
         ]
         unchanged = (*revision, False, False)
         y = RelationOutcome(match, unchanged[0], kept[0], sent[0])
@@ -318,12 +321,12 @@ def _logged(script: _Script, expected: Expected) -> tuple[Asked, ...]:
     texts = {digest(text): text for asked in expected.asked for text in asked[1:3]}
     return tuple(
         (
-            one.relation,
-            texts.get(one.left, one.left),
-            texts.get(one.right, one.right),
-            one.outcome is Outcome.YES,
+            judgement.relation,
+            texts.get(judgement.left, judgement.left),
+            texts.get(judgement.right, judgement.right),
+            judgement.outcome is Outcome.YES,
         )
-        for one in script.logged
+        for judgement in script.logged
     )
 
 

@@ -128,7 +128,7 @@ class _Running:
             before = self._space.trace_to(state)
             step = next(one for one in self._space.steps[state] if self._key(one)[0] == due)
             trace = Trace(before.start, (*before.steps, step))
-        states = sum(len(self._alike[one]) for one in self._met)
+        states = sum(len(self._alike[session_state]) for session_state in self._met)
         return Agreement(states, len(self._met), self._messages, difference, trace)
 
     async def _continue(self, here: SessionState) -> None:

@@ -216,9 +216,9 @@ def decide_standard(
         _refuse(reduction, symmetry.why_not(composition.system, None))
         chosen = Symmetry(composition)
     standing = StandardChecks(reach(composition, effort, chosen))
-    for name, one in STANDARD.items():
+    for name, standard_check in STANDARD.items():
         if name in names:
-            yield name, one.decide(standing)
+            yield name, standard_check.decide(standing)
 
 
 def _in_one_order(
@@ -226,10 +226,10 @@ def _in_one_order(
 ) -> Iterator[tuple[str, Verdict]]:
     """Each standard check by the partial order that keeps it."""
     _refuse(Reduction.PARTIAL_ORDER, partial_order.why_not(composition, None))
-    for name, one in STANDARD.items():
+    for name, standard_check in STANDARD.items():
         if name in names:
             reached = reach(composition, effort, partial_order.for_check(composition, name))
-            yield name, one.decide(StandardChecks(reached))
+            yield name, standard_check.decide(StandardChecks(reached))
 
 
 def check(
@@ -294,7 +294,7 @@ def _fair(
     cycle that is followed has a state of which every step is followed: what an agent can do on the
     cycle is seen there.
     """
-    kept = all(one.of == AGENTS for one in demands) and not composition.events
+    kept = all(demand.of == AGENTS for demand in demands) and not composition.events
     if reduction is Reduction.SYMMETRY or not kept or is_branching(formula):
         _refuse(reduction, f"{UNFAIR[reduction]}; leave one of them out")
     return (Demand(Strength.STRONG, AGENTS),)

@@ -166,7 +166,7 @@ def color(
         raise unknown(names - known, known, "there is no")
     noting = Noting(composition, names)
     run = _noted(noting, choices)
-    check_cycle([one.state for one in run], cycle)
+    check_cycle([noted_state.state for noted_state in run], cycle)
     checker, numbers = None, dict[NotedState, int]()
     nodes = sum(map(_nodes, parts(formula)))
     if nodes:

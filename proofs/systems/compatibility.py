@@ -158,7 +158,9 @@ class WithinCapacity:
 
     def trace_to(self, node: BoundedNode) -> Trace[Configuration]:
         """A trace to `node`, taken by real machines; a shortest one of those explored."""
-        return shown(self.model, self.space.trace_to(node).map(lambda one: one.state))
+        return shown(
+            self.model, self.space.trace_to(node).map(lambda bounded_node: bounded_node.state)
+        )
 
 
 def check_unbounded(

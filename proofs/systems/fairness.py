@@ -83,7 +83,7 @@ def moves_of(composition: Composition, state: NotedState, step: Step[NotedState]
 def asked(demands: Iterable[Demand]) -> frozenset[str]:
     """The propositions that `demands` speak of."""
     return frozenset(
-        name for one in demands if not isinstance(one.of, str) for name in atoms(one.of)
+        name for demand in demands if not isinstance(demand.of, str) for name in atoms(demand.of)
     )
 
 

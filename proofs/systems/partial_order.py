@@ -84,7 +84,9 @@ def for_check(composition: Composition, name: str) -> PartialOrder:
         seen += (f"{encoding.link_name(link)}@empty" for link in reordering)
     if name == "no-orphan-message":
         receivers = (system.members[place] for place in {link[1] for link in encoding.links})
-        seen += (f"{one.name}@{end}" for one in receivers for end in one.automaton.final)
+        seen += (
+            f"{receiver.name}@{end}" for receiver in receivers for end in receiver.automaton.final
+        )
     return PartialOrder(composition, seen)
 
 

@@ -54,7 +54,9 @@ def chart_of(system: System, result: Result, over: str = "") -> SequenceChart:
         dict(states),
         title=result.headline,
         note="; ".join([remark, *map(str, refused)]),
-        refused=((one.sender, one.receiver, one.tag) for one in refused),
+        refused=(
+            (unreceived.sender, unreceived.receiver, unreceived.tag) for unreceived in refused
+        ),
     )
 
 
@@ -73,7 +75,9 @@ def ways_of(system: System, result: Result) -> Mapping[str, StateDiagram]:
             marked=live.states[member.name],
             path=taken[member.name],
             refused=_sending(live, member.name, refused),
-            unreceived=[one.tag for one in refused if one.receiver == member.name],
+            unreceived=[
+                unreceived.tag for unreceived in refused if unreceived.receiver == member.name
+            ],
         )
         for member in system.members
     }
@@ -85,7 +89,9 @@ def _sending(
     """The rows by which a member would send what is not received; none where that is sent."""
     if not live.system.channel.synchronous:
         return ()
-    tags = {(one.tag, one.receiver) for one in refused if one.sender == name}
+    tags = {
+        (unreceived.tag, unreceived.receiver) for unreceived in refused if unreceived.sender == name
+    }
     chosen = live.chosen[name]
     rows = live.machines[name].enabled() if chosen is None else (chosen,)
     return tuple(
@@ -273,7 +279,7 @@ FINDING = "no-finding"
 """The standard check that reports what is probably a mistake in a table."""
 
 TITLES: Mapping[str, str] = {
-    **{name: one.title for name, one in STANDARD.items()},
+    **{name: standard_check.title for name, standard_check in STANDARD.items()},
     FINDING: "no state and no row of a table is probably a mistake",
     MACHINE: "the machine that runs does what its table says, in every case",
 }

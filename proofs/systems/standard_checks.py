@@ -126,9 +126,9 @@ class StandardChecks:
         """For each member one that stands for it: itself, where symmetry is not used."""
         found = list(range(len(self._system.members)))
         if isinstance(self._reached.reduction, Symmetry):
-            for one in self._reached.reduction.classes:
-                for place in one:
-                    found[place] = one[0]
+            for alike in self._reached.reduction.classes:
+                for place in alike:
+                    found[place] = alike[0]
         return tuple(found)
 
     def _never(self, number: int | None, *, told: bool = True, ended: bool = False) -> Verdict:
@@ -310,7 +310,7 @@ RECEPTION = {
 
 def applying(system: System) -> tuple[str, ...]:
     """The standard checks that are asked of `system`, by name."""
-    return tuple(name for name, one in STANDARD.items() if one.applies(system))
+    return tuple(name for name, check in STANDARD.items() if check.applies(system))
 
 
 STANDARD: Mapping[str, StandardCheck] = {

@@ -52,13 +52,13 @@ def interchangeable(system: System) -> tuple[tuple[int, ...], ...]:
     """The classes of members of which any two are interchangeable; those alone are left out."""
     classes: list[list[int]] = []
     for place in range(len(system.members)):
-        for one in classes:
-            if _can_swap(system, one[0], place):
-                one.append(place)
+        for alike in classes:
+            if _can_swap(system, alike[0], place):
+                alike.append(place)
                 break
         else:
             classes.append([place])
-    return tuple(tuple(one) for one in classes if len(one) > 1)
+    return tuple(tuple(alike) for alike in classes if len(alike) > 1)
 
 
 def why_not(system: System, formula: Formula | None) -> str:
@@ -72,8 +72,8 @@ def why_not(system: System, formula: Formula | None) -> str:
         return ""
     known = named(Composition(system))
     for part in _propositional(formula):
-        for one in classes:
-            for first, second in pairwise(one):
+        for alike in classes:
+            for first, second in pairwise(alike):
                 reason = _tells_apart(system, known, part, first, second)
                 if reason:
                     return reason
@@ -88,9 +88,9 @@ class Symmetry:
         self.classes = interchangeable(composition.system)
         self._members = range(len(composition.system.members))
         self._same: Renaming = tuple(self._members)
-        inside = {place for one in self.classes for place in one}
+        inside = {place for alike in self.classes for place in alike}
         self._apart = not any(inside.issuperset(link) for link in composition.encoding.links)
-        size = prod(factorial(len(one)) for one in self.classes)
+        size = prod(factorial(len(alike)) for alike in self.classes)
         self._all = tuple(self._renamings()) if size <= LARGEST_GROUP and not self._apart else ()
         self._shifts: dict[Renaming, tuple[tuple[BitField, BitField], ...]] = {}
 
@@ -140,9 +140,9 @@ class Symmetry:
         which the same is seen, and those may stand in any order.
         """
         found = list(self._same)
-        for one in self.classes:
-            order = sorted(one, key=lambda place: self._seen_of(state, place))
-            for place, member in zip(one, order, strict=True):
+        for alike in self.classes:
+            order = sorted(alike, key=lambda place: self._seen_of(state, place))
+            for place, member in zip(alike, order, strict=True):
                 found[member] = place
         return tuple(found)
 
@@ -169,10 +169,10 @@ class Symmetry:
         )
 
     def _renamings(self) -> Iterator[Renaming]:
-        for orders in product(*(permutations(one) for one in self.classes)):
+        for orders in product(*(permutations(alike) for alike in self.classes)):
             found = list(self._same)
-            for one, order in zip(self.classes, orders, strict=True):
-                for place, member in zip(one, order, strict=True):
+            for alike, order in zip(self.classes, orders, strict=True):
+                for place, member in zip(alike, order, strict=True):
                     found[member] = place
             yield tuple(found)
 

@@ -59,7 +59,7 @@ def tables_of(composition: Composition, values: Values = differences_of) -> Tabl
 
 def ordered(composition: Composition) -> list[LinkRows]:
     """The units in the order in which `Composition.moves` looks at them."""
-    return sorted(composition.units, key=lambda one: one.member)
+    return sorted(composition.units, key=lambda unit: unit.member)
 
 
 def entries_of(composition: Composition, unit: LinkRows) -> dict[int, tuple[Move, ...]]:

@@ -131,9 +131,9 @@ class Budget:
         self._under_way -= 1
         self._spent += part
         waiting, self._waiting = self._waiting, []
-        for one in waiting:
-            if not one.done():
-                one.set_result(None)
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)
 
     def _any_call_left(self) -> bool:
         return self._calls is None or self._made < self._calls

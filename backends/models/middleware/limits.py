@@ -108,7 +108,7 @@ class Limits:
             self._taken.popleft()
         full = self.requests is not None and len(self._taken) >= self.requests
         if self.tokens is not None:
-            full = full or sum(one.tokens for one in self._taken) + tokens > self.tokens
+            full = full or sum(taken.tokens for taken in self._taken) + tokens > self.tokens
         return self._taken[0].at + MINUTE - now if full else 0.0
 
 
