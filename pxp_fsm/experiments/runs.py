@@ -107,6 +107,7 @@ class Run(Generic[OpeningT]):
         self.on_begin: Callable[[Session], None] = lambda _session: None
         self._faults = Reporter()
         self._served: Serving | None = None
+        self._is_claimed = False
 
     @property
     def total(self) -> int:
@@ -194,13 +195,15 @@ class Run(Generic[OpeningT]):
     @contextmanager
     def _claimed(self) -> Iterator[None]:
         """While no other process may work on the run."""
-        if self.board.holds(self.name):
+        if self._is_claimed:
             yield
             return
         self.board.lock(self.name)
+        self._is_claimed = True
         try:
             yield
         finally:
+            self._is_claimed = False
             self.board.unlock(self.name)
 
     @property
