@@ -197,7 +197,7 @@ class Lan:
         changed it since. `ued` is what the edit took in interactions, where that was counted.
         """
         self.history.check_version(if_version)
-        said = about or ", ".join(WORDS[type(one)] for one in operations)
+        said = about or ", ".join(WORDS[type(operation)] for operation in operations)
         self.history = self.history.after(Change(by, said, operations, ued=ued))
         return self.network
 

@@ -823,7 +823,7 @@ class NetworkTables:
         for table in TABLES:
             if table in request.subjects:
                 found = checked(table)
-                yield from (one for one in found if request.wants(one.name, table))
+                yield from (result for result in found if request.wants(result.name, table))
                 if request.wants(MACHINE):
                     yield machine_result(load_automaton(table))
 

@@ -48,7 +48,7 @@ def _plain(value: object) -> Any:
     if isinstance(value, Enum):
         return value.value
     if is_dataclass(value) and not isinstance(value, type):
-        found = {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+        found = {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
         return {"kind": type(value).__name__, **found} if type(value) in _KINDS else found
     if isinstance(value, Mapping):
         return {str(_plain(key)): _plain(one) for key, one in value.items()}

@@ -34,24 +34,24 @@ from pxp_fsm.prompting.prompts import Prompt
 
 def show(request: options.ShowTask) -> None:
     """Print a task and who decides its criteria."""
-    one = load_task(request.task)
+    task = load_task(request.task)
     if request.as_json:
         document = {
-            "name": one.name,
-            "title": one.title,
-            "task": one.task,
-            "criteria": [{"says": c.says, "by": c.by, "rule": c.rule} for c in one.criteria],
-            "training": one.train,
-            "testing": len(one.examples) - one.train,
-            "source": one.source,
+            "name": task.name,
+            "title": task.title,
+            "task": task.task,
+            "criteria": [{"says": c.says, "by": c.by, "rule": c.rule} for c in task.criteria],
+            "training": task.train,
+            "testing": len(task.examples) - task.train,
+            "source": task.source,
         }
         click.echo(json.dumps(document, indent=1))
         return
-    click.echo(printable(f"{one.title}: {one.task}"))
-    for number, criterion in enumerate(one.criteria, start=1):
+    click.echo(printable(f"{task.title}: {task.task}"))
+    for number, criterion in enumerate(task.criteria, start=1):
         rule = f" ({criterion.rule})" if criterion.rule else ""
         click.echo(printable(f"  {number}. {criterion.says} [{criterion.by}{rule}]"))
-    click.echo(printable(f"Source: {one.source}"))
+    click.echo(printable(f"Source: {task.source}"))
 
 
 def test(request: options.LanTestOptions) -> None:
@@ -71,13 +71,13 @@ async def _test_examples(request: options.LanTestOptions, examples: Path) -> Non
         judge = request.judge
         same = None if judge is None else output_judge(opened(judge))
         network = Lan.load(request.network, opened(request.machine), _prompts(request))
-        async for one in setup.tested(network, some, same):
-            right += one.right
-            output = one.why if one.output is None else one.output
-            rows.append({"input": one.example.external, "output": output, "right": one.right})
-            mark = "right" if one.right else "wrong"
+        async for tested in setup.tested(network, some, same):
+            right += tested.right
+            output = tested.why if tested.output is None else tested.output
+            rows.append({"input": tested.example.external, "output": output, "right": tested.right})
+            mark = "right" if tested.right else "wrong"
             if not request.as_json:
-                click.echo(printable(f"{mark}  {one.example.external}: {output}"))
+                click.echo(printable(f"{mark}  {tested.example.external}: {output}"))
     if request.as_json:
         click.echo(json.dumps({"right": right, "of": len(some), "examples": rows}, indent=1))
         return
@@ -93,7 +93,13 @@ async def _test_handled(request: options.LanTestOptions) -> None:
         same = NormalisedText() if judge is None else output_judge(opened(judge))
         lost = await replay(network, NetworkRunner(asker, remembered(network)), same)
     total = len(network.handled)
-    wrong = [(one.handled.external, one.why if one.output is None else one.output) for one in lost]
+    wrong = [
+        (
+            regression.handled.external,
+            regression.why if regression.output is None else regression.output,
+        )
+        for regression in lost
+    ]
     if request.as_json:
         rows = [{"input": given, "output": output, "right": False} for given, output in wrong]
         document = {"right": total - len(lost), "of": total, "examples": rows}
@@ -207,6 +213,6 @@ def _print_score(task: LanTask, name: str, measured: Score) -> None:
     for criterion in task.criteria:
         met = f"{measured.met(criterion)}/{measured.total}"
         click.echo(printable(f"  {met:>6}  {criterion.says} [{criterion.by}]"))
-    for one in measured.scored:
-        if one.failure:
-            click.echo(printable(f"  no output on {one.example.input}: {one.failure}"))
+    for scored in measured.scored:
+        if scored.failure:
+            click.echo(printable(f"  no output on {scored.example.input}: {scored.failure}"))

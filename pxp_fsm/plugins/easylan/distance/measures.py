@@ -126,8 +126,8 @@ def by_hand(history: History) -> tuple[ManualAction, ...]:
         if change.by is Author.DEVELOPER:
             done = tuple(actions_of(past.network, change))
             rest = None if change.ued is None else 0
-            found += [replace(one, spent=change.ued) for one in done[:1]]
-            found += [replace(one, spent=rest) for one in done[1:]]
+            found += [replace(action, spent=change.ued) for action in done[:1]]
+            found += [replace(action, spent=rest) for action in done[1:]]
         past = past.after(change)
     return tuple(found)
 
@@ -225,7 +225,7 @@ def _by_itself(operation: Operation, before: Network) -> Iterator[ManualAction]:
 
 def _merged(network: Network, operations: tuple[Operation, ...]) -> tuple[str, str] | None:
     """The agent that goes and the one that stays, where operations merge two."""
-    gone = [one.name for one in operations if isinstance(one, Delete)]
+    gone = [operation.name for operation in operations if isinstance(operation, Delete)]
     if len(gone) != 1 or len(operations) == 1:
         return None
     others = (name for name in network.names if name != gone[0])

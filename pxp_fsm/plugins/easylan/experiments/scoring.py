@@ -344,5 +344,5 @@ def naive(task: LanTask, examples: Sequence[TaskExample]) -> Network:
 
     Source: section 6.5.1; nothing is generalised, and no example is kept in another place.
     """
-    knowledge = tuple(f"Input: {one.input}\nResult: {one.truth}" for one in examples)
+    knowledge = tuple(f"Input: {example.input}\nResult: {example.truth}" for example in examples)
     return Network(task.task, (LanAgent("Solver", task.task, task.output, knowledge=knowledge),))

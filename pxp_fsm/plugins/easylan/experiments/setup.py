@@ -128,7 +128,7 @@ class StepStore:
 
 def training_in(board: SqlBlackboard, run: str | None) -> str:
     """The run of a training; None is the latest one. Raises `NotThere` where there is none."""
-    found = [one.run for one in board.runs() if one.task == NETWORKS]
+    found = [record.run for record in board.runs() if record.task == NETWORKS]
     if not found:
         raise NotThere("the database holds no training of a network; pxp lan train stores one")
     if run is not None and run not in found:

@@ -555,7 +555,7 @@ class TerminalDeveloper:
                 view.may_reject,
                 view.refused,
                 view.version,
-                tuple(str(one).lower() for one in view.back),
+                tuple(str(step).lower() for step in view.back),
             ),
             {"network": partial(edit_network, self._reviewer, lan)},
         )
@@ -567,10 +567,13 @@ class TerminalDeveloper:
         self, regressions: tuple[Regression, ...], copy: Network, lan: Lan
     ) -> RegressionChoice:
         say("With this update earlier examples would no longer be right:")
-        for one in regressions:
-            say("   input:  ", one.handled.external)
-            say("   was:    ", one.handled.output)
-            say("   would be: ", one.output if one.output is not None else one.why)
+        for regression in regressions:
+            say("   input:  ", regression.handled.external)
+            say("   was:    ", regression.handled.output)
+            say(
+                "   would be: ",
+                regression.output if regression.output is not None else regression.why,
+            )
         say("   accept records the new outputs as right, forget drops these examples")
         words = {
             "accept": RegressionChoice.ACCEPT,

@@ -216,7 +216,7 @@ class Writer:
         network = history.network
         document = {
             **of_network(replace(network, agents=(), handled=())),
-            "agents": [self._agent(one) for one in network.agents],
+            "agents": [self._agent(agent) for agent in network.agents],
             "handled": self._lines(("handled",), network.handled, 1, _plain),
             "log": self._lines(("log",), history.changes, 1, of_change),
         }

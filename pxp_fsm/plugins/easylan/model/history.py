@@ -61,7 +61,7 @@ class Change:
     @property
     def is_update(self) -> bool:
         """Whether the system has updated the network by it: it did more than record an example."""
-        recording = all(isinstance(one, Learn | Handle) for one in self.operations)
+        recording = all(isinstance(operation, Learn | Handle) for operation in self.operations)
         return self.by is Author.SYSTEM and not recording
 
 
@@ -119,7 +119,9 @@ class History:
         """
         if expected is None or expected == self.version:
             return
-        since = "; ".join(f"{one.about}, by the {one.by}" for one in self.changes[expected:][:3])
+        since = "; ".join(
+            f"{change.about}, by the {change.by}" for change in self.changes[expected:][:3]
+        )
         raise Conflict(
             f"the network is in version {self.version}, not {expected}: it changed since you "
             f"looked at it ({since or 'it has fewer changes'}); look at it again, then edit it"

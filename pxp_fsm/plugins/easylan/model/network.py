@@ -44,10 +44,10 @@ class AgentInput:
     def shown(self, tasks: Mapping[str, str], **more: object) -> dict[str, object]:
         """It as data for a model, with the authors' subtasks where `tasks` has them."""
         pieces = [
-            {"from": one.author}
-            | ({"subtask": tasks[one.author]} if one.author in tasks else {})
-            | {"output": one.text}
-            for one in self.pieces
+            {"from": piece.author}
+            | ({"subtask": tasks[piece.author]} if piece.author in tasks else {})
+            | {"output": piece.text}
+            for piece in self.pieces
         ]
         return {"input": self.external, "received": pieces, **more}
 
@@ -124,12 +124,12 @@ class LanAgent:
     @cached_property
     def shown_decisions(self) -> str:
         """The control module's examples in a frame; empty where it has none."""
-        return _framed([one.shown for one in self.control.examples])
+        return _framed([example.shown for example in self.control.examples])
 
     @cached_property
     def shown_results(self) -> str:
         """The execution module's examples in a frame; empty where it has none."""
-        return _framed([one.shown for one in self.examples])
+        return _framed([example.shown for example in self.examples])
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ def question(
     about = {"name": agent.name, "subtask": agent.task}
     if module is Module.EXECUTION:
         about["output"] = agent.output
-    tasks = {one.author: network.agent(one.author).task for one in received.pieces}
+    tasks = {piece.author: network.agent(piece.author).task for piece in received.pieces}
     inputs = received.shown(tasks)
     return asker.request(
         module,

@@ -45,10 +45,10 @@ class MeasureReport:
 def tested_report(found: Sequence[Tested], total: int) -> MeasureReport:
     """Which of `total` examples were right, as far as they were run."""
     rows = tuple(
-        ("right" if one.right else "wrong", one.example.external, one.output or one.why)
-        for one in found
+        ("right" if tested.right else "wrong", tested.example.external, tested.output or tested.why)
+        for tested in found
     )
-    right = sum(one.right for one in found)
+    right = sum(tested.right for tested in found)
     sheet = Sheet(f"Right: {right} of {len(found)}", ("", "input", "output"), rows)
     doing = f"{len(found)} of {total} examples were run" if len(found) < total else ""
     return MeasureReport("Test on the examples", (sheet,), doing=doing)
@@ -61,10 +61,10 @@ def score_report(task: LanTask, scores: dict[str, Score], left: int) -> MeasureR
         met = (f"{one.met(criterion)}/{one.total}" for one in scores.values())
         rows.append((f"{criterion.says} [{criterion.by}]", *met))
     notes = tuple(
-        f"No output on {one.example.input}: {one.failure}"
+        f"No output on {scored.example.input}: {scored.failure}"
         for measured in scores.values()
-        for one in measured.scored
-        if one.failure
+        for scored in measured.scored
+        if scored.failure
     )
     doing = "the network runs on the task's examples" if left else ""
     return MeasureReport(
@@ -89,10 +89,15 @@ def actions_report(history: History, in_steps: Sequence[ManualAction] = ()) -> M
     """What was done in steps, as it was counted, and by hand, with its least UED too."""
     done = by_hand(history)
     rows = (
-        *(("", str(one.ued), str(one.action), one.on) for one in in_steps),
+        *(("", str(step.ued), str(step.action), step.on) for step in in_steps),
         *(
-            (str(one.ued), "" if one.spent is None else str(one.spent), str(one.action), one.on)
-            for one in done
+            (
+                str(action.ued),
+                "" if action.spent is None else str(action.spent),
+                str(action.action),
+                action.on,
+            )
+            for action in done
         ),
     )
     title = counted((*in_steps, *done), history)
@@ -226,8 +231,8 @@ class Measuring:
             judge = self.plan.judge
             same = None if judge is None else output_judge(opened(judge))
             lan = Lan(self.studio.lan.history, opened(self.plan.model_name), prompts)
-            async for one in setup.tested(lan, examples, same):
-                found.append(one)
+            async for tested in setup.tested(lan, examples, same):
+                found.append(tested)
                 self.show(tested_report(found, len(examples)))
 
     async def _score(self, task: LanTask, seed: int) -> None:
@@ -303,7 +308,7 @@ class EarlierResults:
             "version": lan.version,
             "done": done,
             "total": len(lan.network.handled),
-            "regressions": [_shown(one) for one in lost],
+            "regressions": [_shown(regression) for regression in lost],
             "failure": failure,
         }
         self._message = {"type": "comparison", "comparison": found}
@@ -336,8 +341,8 @@ class EarlierResults:
             self._tell(total, lost)
 
 
-def _shown(one: Regression) -> dict[str, Any]:
+def _shown(regression: Regression) -> dict[str, Any]:
     """What a page shows of a regression: no agent's turn."""
-    handled = {"external": one.handled.external, "output": one.handled.output}
-    run = None if one.run is None else {"output": one.run.output}
-    return {"handled": handled, "run": run, "why": one.why}
+    handled = {"external": regression.handled.external, "output": regression.handled.output}
+    run = None if regression.run is None else {"output": regression.run.output}
+    return {"handled": handled, "run": run, "why": regression.why}

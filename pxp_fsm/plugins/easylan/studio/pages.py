@@ -216,7 +216,7 @@ def _add_work(routes: APIRouter, studio: Studio, work: Work) -> None:
     @routes.post("/api/train", status_code=204)
     async def train(query: TrainQuery) -> None:
         """Begin to train the network on examples."""
-        some = tuple(Example(one.input, one.output) for one in query.examples)
+        some = tuple(Example(example.input, example.output) for example in query.examples)
         work.start_training(some, query.supervisor())
 
     @routes.post("/api/cancel", status_code=204)
@@ -264,7 +264,11 @@ def _add_measures(
         if query.task:
             measuring.start_score(query.task.task(), query.seed)
         else:
-            some = (Example(one.input, one.output) for one in query.examples if one.output)
+            some = (
+                Example(example.input, example.output)
+                for example in query.examples
+                if example.output
+            )
             measuring.start_test(tuple(some))
 
     @routes.post("/api/distance", status_code=204)
@@ -322,8 +326,8 @@ def studio_site(path: Path, plan: StudioPlan, some: tuple[Example, ...]) -> Iter
     """
     with locked(notes_path(path), waits=False):
         studio = Studio(path)
-        known = {one.input for one in studio.notes.examples}
-        studio.note_examples(one for one in some if one.external not in known)
+        known = {example.input for example in studio.notes.examples}
+        studio.note_examples(example for example in some if example.external not in known)
 
         def opened(port: int) -> OpenSite:
             access = Access(port)
@@ -339,7 +343,7 @@ def operations_of(raw: Sequence[Mapping[str, Any]]) -> tuple[Operation, ...]:
     operations, found = read_value(tuple[LoggedOperation, ...], list(raw))
     if found:
         raise UsageError(f"operations{found[0].message}; the schema of network files has the form")
-    for one in operations:
-        if not isinstance(one, BY_HAND):
-            raise UsageError(f"{quoted(WORDS[type(one)])} is no operation by hand")
+    for operation in operations:
+        if not isinstance(operation, BY_HAND):
+            raise UsageError(f"{quoted(WORDS[type(operation)])} is no operation by hand")
     return operations

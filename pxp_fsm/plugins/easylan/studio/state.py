@@ -261,7 +261,7 @@ class Studio:
 
     def notes_message(self) -> Message:
         """The examples that are noted, and what the developer wants of the page."""
-        examples = [one.model_dump() for one in self.notes.examples]
+        examples = [example.model_dump() for example in self.notes.examples]
         wanted = {"compares": self.notes.compares, "streams": self.notes.streams}
         return {"type": "notes", "examples": examples, **wanted}
 
@@ -317,16 +317,19 @@ class Studio:
         self.refresh()
         before = self.lan.network
         done(self.lan, distance)
-        least = sum(one.ued for one in actions_of(before, self.lan.history.changes[-1]))
+        least = sum(action.ued for action in actions_of(before, self.lan.history.changes[-1]))
         self.count(distance, least)
         self.on_edit()
 
     def note_examples(self, some: Iterable[Example]) -> None:
         """Note examples that are not handled yet; one of the same input takes the older's place."""
-        new = {one.external: StudioSample(input=one.external, output=one.truth) for one in some}
+        new = {
+            example.external: StudioSample(input=example.external, output=example.truth)
+            for example in some
+        }
         network = self.network
-        handled = set() if network is None else {one.external for one in network.handled}
-        kept = [one for one in self.notes.examples if one.input not in {*new, *handled}]
+        handled = set() if network is None else {example.external for example in network.handled}
+        kept = [example for example in self.notes.examples if example.input not in {*new, *handled}]
         self.note(examples=(*kept, *new.values()))
         self.tell(self.notes_message())
 
@@ -337,7 +340,9 @@ class Studio:
 
     def drop_example(self, external: str) -> None:
         """Note an example no longer."""
-        self.note(examples=tuple(one for one in self.notes.examples if one.input != external))
+        self.note(
+            examples=tuple(example for example in self.notes.examples if example.input != external)
+        )
         self.tell(self.notes_message())
 
     def faults(self, operations: Sequence[Operation]) -> list[str]:

@@ -109,21 +109,21 @@ def view_of(history: History, positions: Positions) -> NetworkView:
     network = history.network
     placed = placement_of(network.order, tuple(sorted(network.edges)))
     boxes = dict(zip(network.order, placed.states, strict=True))
-    paths = {(one.source, one.target): one.path for one in placed.arrows}
+    paths = {(arrow.source, arrow.target): arrow.path for arrow in placed.arrows}
 
     def agent(name: str) -> AgentView:
-        one, box = network.agent(name), boxes[name]
+        lan_agent, box = network.agent(name), boxes[name]
         x, y = positions.get(name, (box.x, box.y))
         return AgentView(
-            one.name,
-            one.task,
-            one.output,
-            one.control.enabled,
-            one.control.required,
-            one.control.knowledge,
-            one.knowledge,
-            len(one.control.examples),
-            len(one.examples),
+            lan_agent.name,
+            lan_agent.task,
+            lan_agent.output,
+            lan_agent.control.enabled,
+            lan_agent.control.required,
+            lan_agent.control.knowledge,
+            lan_agent.knowledge,
+            len(lan_agent.control.examples),
+            len(lan_agent.examples),
             x,
             y,
             box.width,
@@ -141,7 +141,10 @@ def view_of(history: History, positions: Positions) -> NetworkView:
         network.task,
         tuple(map(agent, network.order)),
         tuple(edge(*one) for one in sorted(network.edges)),
-        tuple(HandledView(one.external, one.truth, one.output) for one in network.handled),
+        tuple(
+            HandledView(example.external, example.truth, example.output)
+            for example in network.handled
+        ),
         log_of(history),
     )
 

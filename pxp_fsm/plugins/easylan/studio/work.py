@@ -235,8 +235,8 @@ class Work:
             "question": to_json(question),
             "closed": closed,
             "values": {str(step): value for step, value in now.values.items()},
-            "examples": [asdict(one) for one in now.examples],
-            "outcomes": [asdict(one) for one in now.outcomes],
+            "examples": [asdict(example) for example in now.examples],
+            "outcomes": [asdict(outcome) for outcome in now.outcomes],
         }
 
     def _tell(self, *messages: Message) -> None:
@@ -264,7 +264,7 @@ class Work:
         """
         if not examples:
             raise UsageError("there is no example to train on; write an input")
-        if not isinstance(developer, Remote) and not all(one.truth for one in examples):
+        if not isinstance(developer, Remote) and not all(example.truth for example in examples):
             raise UsageError("where nobody looks on, each example requires its right output")
         self._begin(self._train(examples, developer))
 
@@ -391,9 +391,13 @@ class Work:
         self._tell(self._training_message())
         training = self._training_of(examples or (), developer)
         outcomes = await training.run(self._listen, self._started)
-        self.studio.note_examples(one.example for one in outcomes if not one.handled)
+        self.studio.note_examples(result.example for result in outcomes if not result.handled)
         handled = sum(outcome.handled for outcome in outcomes)
-        why = "".join(f" {one.example.external}: {one.why}." for one in outcomes if not one.handled)
+        why = "".join(
+            f" {result.example.external}: {result.why}."
+            for result in outcomes
+            if not result.handled
+        )
         ended = f"Handled: {handled} of {len(outcomes)}.{why}"
         self.training, self._trainer = TrainingView(ended=ended), None
         self._tell(*self.messages())

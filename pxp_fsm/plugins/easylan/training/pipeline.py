@@ -113,7 +113,7 @@ def _network_told(network: Network, run: NetworkRun, truth: str) -> dict[str, An
     ]
     return {
         "task": network.task,
-        "agents": [{"name": one.name, "task": one.task} for one in network.agents],
+        "agents": [{"name": agent.name, "task": agent.task} for agent in network.agents],
         "edges": sorted(map(list, network.edges)),
         "active": [name for name, turn in run.turns.items() if turn.active],
         "data_flow": flow,
@@ -132,7 +132,9 @@ def _agent_told(network: Network, name: str, run: NetworkRun) -> dict[str, Any]:
         "output": agent.output,
         "control_knowledge": list(agent.control.knowledge),
         "knowledge": list(agent.knowledge),
-        "examples": [one.received.shown({}, result=one.result) for one in agent.examples],
+        "examples": [
+            example.received.shown({}, result=example.result) for example in agent.examples
+        ],
     }
     if turn is None:
         return told
@@ -164,8 +166,10 @@ class StepContext:
     @property
     def view(self) -> StepView:
         """What the developer sees, without a proposal as yet."""
-        earlier = (one for one in UpdateStep if one.number < self.step.number)
-        back = tuple(one for one in earlier if one in self.values)
+        earlier = (
+            update_step for update_step in UpdateStep if update_step.number < self.step.number
+        )
+        back = tuple(update_step for update_step in earlier if update_step in self.values)
         return StepView(self.step, self.strategy, None, "", self.run, self.truth, back=back)
 
     def problem(self, value: object) -> str | None:
@@ -208,7 +212,11 @@ class Proposer:
             )
         if step is UpdateStep.PARAMETERS:
             told["strategy"] = str(context.strategy)
-            told["steps"] = [context.values[one] for one in UpdateStep if one in context.values]
+            told["steps"] = [
+                context.values[update_step]
+                for update_step in UpdateStep
+                if update_step in context.values
+            ]
         if step is not UpdateStep.WEAKNESS:
             told["network"] = _network_told(network, run, context.truth)
         if step in (UpdateStep.WEAKNESS, UpdateStep.PARAMETERS) and context.agent:
@@ -416,8 +424,9 @@ class Activities:
         if not run.active and (truth or self.questions is None):
             return False
         if any(
-            (one.external, one.output) == (run.external, run.output) and truth in ("", one.truth)
-            for one in self.lan.network.handled
+            (example.external, example.output) == (run.external, run.output)
+            and truth in ("", example.truth)
+            for example in self.lan.network.handled
         ):
             return True
         if run.output not in verdicts:
@@ -545,7 +554,7 @@ class Activities:
 
         now.regressions = await replay(self.copy, self.runner, self.same, told)
         if now.regressions:
-            lost = ", ".join(quoted(one.handled.external) for one in now.regressions)
+            lost = ", ".join(quoted(regression.handled.external) for regression in now.regressions)
             now.why = f"earlier examples would no longer be right: {lost}"
             now.refused = (now.values[UpdateStep.PARAMETERS], now.why)
         return "REPLAYED"
@@ -563,7 +572,9 @@ class Activities:
         if choice is RegressionChoice.ACCEPT:
             now.operations += accepted(self.copy, now.regressions)
         elif choice is RegressionChoice.FORGET:
-            now.operations += tuple(Forget(one.handled.external) for one in now.regressions)
+            now.operations += tuple(
+                Forget(regression.handled.external) for regression in now.regressions
+            )
         return str(choice)
 
     async def _handed(self) -> str:
@@ -941,9 +952,9 @@ class Trainer:
         known = now.agreed.pop(step, None)
         if known is not None:
             now.reopened[step] = known
-        for one in UpdateStep:
-            if one.number >= step.number:
-                now.values.pop(one, None)
+        for update_step in UpdateStep:
+            if update_step.number >= step.number:
+                now.values.pop(update_step, None)
         now.strategy = now.refused = None
 
     def _kept(self) -> None:

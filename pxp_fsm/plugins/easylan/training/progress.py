@@ -104,7 +104,7 @@ class TrainingProgress:
 
 def digest_of(examples: Iterable[Example]) -> str:
     """SHA-256 (hex) of the examples of a training."""
-    said = json.dumps([[one.external, one.truth] for one in examples])
+    said = json.dumps([[example.external, example.truth] for example in examples])
     return hashlib.sha256(said.encode()).hexdigest()
 
 
@@ -129,11 +129,11 @@ def to_json(progress: TrainingProgress) -> dict[str, Any]:
     return {
         "name": progress.name,
         "data": progress.data,
-        "examples": [asdict(one) for one in progress.examples],
+        "examples": [asdict(example) for example in progress.examples],
         "state": progress.state,
         "version": progress.version,
         "counters": asdict(progress.counters),
-        "outcomes": [asdict(one) for one in progress.outcomes],
+        "outcomes": [asdict(outcome) for outcome in progress.outcomes],
         "run": None if progress.run is None else of_run(progress.run),
         "satisfied": progress.satisfied,
         "verdicts": progress.verdicts,
@@ -145,11 +145,11 @@ def to_json(progress: TrainingProgress) -> dict[str, Any]:
         "operations": list(map(files.of_operation, progress.operations)),
         "regressions": [
             {
-                "handled": asdict(one.handled),
-                "why": one.why,
-                "run": None if one.run is None else of_run(one.run),
+                "handled": asdict(regression.handled),
+                "why": regression.why,
+                "run": None if regression.run is None else of_run(regression.run),
             }
-            for one in progress.regressions
+            for regression in progress.regressions
         ],
         "steps": progress.steps,
         "asked": progress.asked,
@@ -201,7 +201,7 @@ def _written(event: Event) -> dict[str, Any]:
     return {
         "message": asdict(event.carried),
         "addition": event.addition,
-        "judgements": [asdict(one) for one in event.judgements],
+        "judgements": [asdict(judgement) for judgement in event.judgements],
     }
 
 

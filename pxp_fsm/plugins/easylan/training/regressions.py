@@ -82,9 +82,9 @@ async def replay(
     found: list[Regression | None] = []
     for start in range(0, len(network.handled), AT_ONCE):
         some = network.handled[start : start + AT_ONCE]
-        found += await asyncio.gather(*(_lost(one, network, runner, same) for one in some))
-        on_progress(len(found), sum(one is not None for one in found))
-    return tuple(one for one in found if one is not None)
+        found += await asyncio.gather(*(_lost(example, network, runner, same) for example in some))
+        on_progress(len(found), sum(regression is not None for regression in found))
+    return tuple(regression for regression in found if regression is not None)
 
 
 async def _lost(
@@ -132,11 +132,11 @@ def accepted(copy: Network, lost: Iterable[Regression]) -> tuple[Operation, ...]
     An example without an output is forgotten.
     """
     found: list[Operation] = []
-    for one in lost:
-        if one.run is None:
-            found.append(Forget(one.handled.external))
+    for regression in lost:
+        if regression.run is None:
+            found.append(Forget(regression.handled.external))
         else:
-            found += recorded(copy, one.run, one.handled.truth)
+            found += recorded(copy, regression.run, regression.handled.truth)
     return tuple(found)
 
 

@@ -115,14 +115,14 @@ async def protected(
     Raises `UsageError` or `Unsound` where the copy could not be saved, and `NoAnswer`.
     """
     operations = operations_of(update, network)
-    split = next((one for one in operations if isinstance(one, Split)), None)
+    split = next((operation for operation in operations if isinstance(operation, Split)), None)
     if split is not None and split.kind is SplitKind.PARALLEL:
         chosen = await _chosen(split, network, asker)
         split = replace(split, chosen=chosen)
         operations = (split,)
     copy = applied(network, operations)
     if split is None:
-        added = [one.agent.name for one in operations if isinstance(one, Create)]
+        added = [operation.agent.name for operation in operations if isinstance(operation, Create)]
         more = tuple(_kept_off(added, copy))
     elif split.kind is SplitKind.PARALLEL:
         more = tuple(_by_condition(split, network, copy))
@@ -133,7 +133,7 @@ async def protected(
 
 def _kept_off(added: Iterable[str], copy: Network) -> Iterator[Operation]:
     """Negative examples for new agents, for every earlier input."""
-    flows = [flowed(copy, one.external, dict(one.results)) for one in copy.handled]
+    flows = [flowed(copy, example.external, dict(example.results)) for example in copy.handled]
     for name in added:
         decisions = tuple(ControlExample(flow.received(name), active=False) for flow in flows)
         if decisions:
@@ -200,13 +200,13 @@ async def _chosen(split: Split, network: Network, asker: Requester) -> tuple[tup
         for part in split.parts
     ]
     found = []
-    for one in network.handled:
-        if dict(one.results).get(split.name) is None:
+    for example in network.handled:
+        if dict(example.results).get(split.name) is None:
             continue
-        received = _flow(one, network).received(split.name).shown({})
+        received = _flow(example, network).received(split.name).shown({})
         told = asker.prompts["part"].fill("question", network=framed({"agents": shown, **received}))
         request = asker.request("part", asked, told)
-        found.append((one.external, await asker.ask(request, read)))
+        found.append((example.external, await asker.ask(request, read)))
     return tuple(found)
 
 

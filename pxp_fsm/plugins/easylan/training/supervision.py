@@ -255,7 +255,9 @@ class _Supervisor:
 
 def _rationale(history: Sequence[Message]) -> str:
     """The system's for its present proposal: a refusal does not take its place."""
-    given = [one for one in history if one.sender == SYSTEM and one.tag != Tag.REFUTE]
+    given = [
+        message for message in history if message.sender == SYSTEM and message.tag != Tag.REFUTE
+    ]
     return given[-1].answer.explanation
 
 
