@@ -9,14 +9,14 @@ READY_DEEP := $(VENV)/.ready-deep
 # Some machines forbid it, and then each process that a test starts compiles every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run quick test test-deep simulation mutants lint check bench findings site dist clean
+.PHONY: help run quick test test-deep attack mutants lint check bench findings site dist clean
 
 help:
 	@echo "make run        run the papers' two settings of DRUG offline, 5 repetitions each, into runs/"
 	@echo "make quick      check, and run the core tests; under a minute with warm caches"
 	@echo "make test       check, and run all tests but the slow ones"
 	@echo "make test-deep  run the slow tests: kills, PostgreSQL, the wheel, every example of properties"
-	@echo "make simulation kill and cut simulated labs; SEEDS=10000 for a night"
+	@echo "make attack     kill, cut, change and trespass, round after round; ROUNDS=1000 for a night"
 	@echo "make mutants    change what runs, one place at a time; goes on where it was stopped"
 	@echo "make check      check formatting, lint, types and import contracts"
 	@echo "make bench      run the benchmarks; each prints a table"
@@ -71,9 +71,10 @@ WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 test-deep: $(READY_DEEP)
 	$(BIN)/pytest -m "deep or hypothesis" --hypothesis-profile whole -n $(WORKERS) --dist worksteal
 
-SEEDS ?= 200
-simulation: $(READY_DEV)
-	$(BIN)/python -m tests.simulation $(SEEDS)
+ROUNDS ?= 10
+ATTACKS ?=
+attack: $(READY_DEV)
+	$(BIN)/python -m tests.attack $(ROUNDS) $(ATTACKS)
 
 mutants: $(READY_DEV)
 	$(BIN)/python -m tests.proofs.mutation_page

@@ -58,7 +58,7 @@ def one_by_one(board: SqlBlackboard) -> Store:
         board.start_session(record(number))
         for message in messages(number):
             board.append(message.session, Event.of_message(message, '{"learned": true}', JUDGED))
-        board.close(f"drug-1/1/{number}", *CLOSED, [])
+        board.end(f"drug-1/1/{number}", *CLOSED, [])
 
     return store
 

@@ -119,7 +119,7 @@ class SqlBlackboard:
     Fills the interface `pxp_fsm.sessions.session.Store`. Raises `BlackboardError` for
     whatever the database refuses; nothing half-written is left. A database that is away (its
     connection cut, the server restarting) is waited for, `patience` seconds at most. Use it as a
-    context manager, or `dispose` it.
+    context manager, or `close` it.
     """
 
     def __init__(self, name: str, *, create: bool = True, patience: float = 30.0) -> None:
@@ -145,9 +145,9 @@ class SqlBlackboard:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self.dispose()
+        self.close()
 
-    def dispose(self) -> None:
+    def close(self) -> None:
         """Store what is held, unlock every run and close every connection."""
         try:
             self.flush()
@@ -156,7 +156,7 @@ class SqlBlackboard:
             self.engine.dispose()
 
     def lock(self, run: str, *, shared: bool = False) -> None:
-        """Lock `run` for this blackboard, until `unlock`, `dispose` or the end of the process.
+        """Lock `run` for this blackboard, until `unlock`, `close` or the end of the process.
 
         Several may have a `shared` lock (see `locks.Locks`); `run` may name a part of one.
         Raises `locks.RunLocked`, a `BlackboardError`, where another process works on it.
@@ -319,7 +319,7 @@ class SqlBlackboard:
             del self._heads["events", session]  # it is not as this process knows it: look
         self._extend(Addition("events", session, made, stored))
 
-    def close(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
+    def end(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
         """Record how a session ended; refused where it has ended otherwise before."""
         rows.check_values(
             f"the ending of session {quoted(session)}", {"ending": ending, "cause": cause}, set()

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
@@ -24,7 +23,9 @@ from backends.databases.schema import COVERED
 Row = Mapping[Any, Any]
 """The columns of a row by name."""
 
-_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=repr)
+_JSON = json.JSONEncoder(
+    ensure_ascii=False, separators=(",", ":"), default=repr, check_circular=False
+)
 _COLUMNS: dict[str, Callable[[Row], tuple[Any, ...]]] = {
     kind: itemgetter(*names) for kind, names in COVERED.items()
 }
@@ -72,7 +73,10 @@ def is_salted_digest(digest: object, salt: object, text: object) -> bool:
 
 
 def _is_salt(salt: object) -> bool:
-    return isinstance(salt, str) and re.fullmatch("(?:[0-9a-f]{2})*", salt) is not None
+    try:
+        return isinstance(salt, str) and bytes.fromhex(salt).hex() == salt
+    except ValueError:
+        return False
 
 
 def link(previous: str, kind: str, row: Row, parts: Iterable[tuple[str, Row]] = ()) -> str:

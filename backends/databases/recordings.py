@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from functools import cache, partial
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -195,8 +195,12 @@ def _streamed(
     with translated_errors(board.shown), board.engine.connect() as connection:
         streaming, values = connection.execution_options(yield_per=_BATCH), {"run": run}
 
+        def read(query: TextClause) -> Iterator[Sequence[Any]]:
+            # many rows at once: the driver is asked as often
+            return chain.from_iterable(streaming.execute(query, values).partitions(_BATCH))
+
         def rows(query: TextClause, wanted: bool) -> _RowsBySession:
-            return _RowsBySession(streaming.execute(query, values) if wanted else ())
+            return _RowsBySession(read(query) if wanted else ())
 
         pairs = Details.PAIRS in details
         judgement = _judgement if pairs else cache(_judgement)
@@ -204,9 +208,7 @@ def _streamed(
         judged = rows(_PAIRS if pairs else _JUDGEMENTS, pairs or Details.OUTCOMES in details)
         classified = rows(_CLASSES, Details.CLASSES in details)
         two_way = rows(_TWO_WAY, Details.TWO_WAY in details)
-        for name, *row, initiator, initiator_is, responder, responder_is in streaming.execute(
-            _SESSIONS, values
-        ):
+        for name, *row, initiator, initiator_is, responder, responder_is in read(_SESSIONS):
             judgements = _judgements(judged.of(name), judgement)
             yield RecordedSession._make(
                 (

@@ -159,9 +159,9 @@ class Transcript:
             self._stored.append(session, event)
         self.messages.append(message_part(event))
 
-    def close(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
+    def end(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
         if self._stored is not None:
-            self._stored.close(session, ending, cause, judgements)
+            self._stored.end(session, ending, cause, judgements)
         self.closing = closing_part(ending, cause, judgements)
 
 
@@ -309,7 +309,7 @@ def store_document(board: SqlBlackboard, document: SessionDocument, run: str, so
             board.append(about.name, replace(event, guard=recorded.guard))
         if closing is not None:
             judged = _read_judgements(closing.judgements)
-            board.close(about.name, closing.ending, closing.cause, judged)
+            board.end(about.name, closing.ending, closing.cause, judged)
     except BlackboardError as error:
         raise DataError(f"{source}: {error}") from error
     return about.name

@@ -344,6 +344,10 @@ def _number_of(row: Covered) -> Any:
     return row[_NUMBER]
 
 
+_session_of = itemgetter(1)
+"""The session of a row, with which its key begins."""
+
+
 def _legal(session: chain.Row, events: list[Covered]) -> Iterator[IntegrityProblem]:
     """Whether the automaton allows the conversation, where the table is one of the package's."""
     if session["automaton"] not in BUILTIN:
@@ -420,10 +424,11 @@ def _grouped(connection: Connection, name: str, names: list[str]) -> dict[str, l
     if "chain" in table.c:
         columns.append(table.c.chain)
     query = select(literal_column(f"'{name}'"), *columns).where(table.c.session.in_(names))
-    grouped = dict[str, list[Covered]]()
-    for row in connection.execute(query.order_by(*table.primary_key.columns)).all():
-        grouped.setdefault(row[1], []).append(tuple(row))
-    return grouped
+    found = connection.execute(query.order_by(*table.primary_key.columns)).cursor
+    rows: list[Covered] = (
+        [] if found is None else found.fetchall()
+    )  # tuples, as the driver has them
+    return {name: list(of_it) for name, of_it in groupby(rows, _session_of)}
 
 
 def _texts(connection: Connection) -> Iterator[IntegrityProblem]:

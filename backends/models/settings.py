@@ -53,7 +53,7 @@ class Settings:
     attempts: int = ATTEMPTS
     timeout: float = 600.0
     silence: float = option(
-        "The most seconds in which a stream brings no further token of text or thought.",
+        "The most seconds in which the stream of a long reply brings no further token.",
         SILENCE,
         above=0,
         most=86_400,

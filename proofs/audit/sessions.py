@@ -32,7 +32,7 @@ from proofs.languages import Language, ProtocolReading, Word, started
 from proofs.languages.protocols import TWO_WAY
 from proofs.languages.published_code import ROUNDS, K, PublishedCode, published_started
 from proofs.sessions.model import AGENTS
-from pxp_fsm.protocol.decisions import Guard, category
+from pxp_fsm.protocol.decisions import Category, Guard, category
 from pxp_fsm.protocol.intelligibility import DEFINITIONS, ONE_WAY
 from pxp_fsm.protocol.messages import Answer, Message, Tag
 from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
@@ -97,6 +97,8 @@ def contradictions(recording: AuditedSession) -> Iterator[AuditFinding]:
     answers = given(recording)
     for relation in dict.fromkeys(answer.relation for answer in answers):
         own = [answer for answer in answers if answer.relation == relation]
+        if all(answer.held is (answer.left == answer.right) for answer in own):
+            continue  # as equality says, which is an equivalence: so are most
         where = _places(recording, relation)
         yield from _differing(own, where)
         yield from _chains(own, where)
@@ -236,7 +238,8 @@ class ProtocolTags:
         told = of_tags(self, session.word)
         if told.possible is Possible.NEVER:
             return told
-        return replace(told, findings=(*told.findings, *wrong_answers(session, self.rules)))
+        wrong = tuple(wrong_answers(session, self.rules))
+        return replace(told, findings=(*told.findings, *wrong)) if wrong else told
 
     @property
     def longest(self) -> int | None:
@@ -313,15 +316,21 @@ def _kept(number: int, said: AuditedMessage, own: AuditedMessage) -> Iterator[Au
 def _tagged(
     rules: Rules, number: int, tag: str, judged: list[JudgedAnswer]
 ) -> Iterator[AuditFinding]:
-    match, agree, *rest = (bool(answer.held) for answer in judged)
+    found, due = _due(rules, number, tuple([bool(answer.held) for answer in judged]))
+    if tag != due:
+        what = f"{tag}, where category {found} makes it {due}"
+        yield AuditFinding(FindingKind.TAG, number, what, possible=(due,))
+
+
+@lru_cache(maxsize=_KNOWN)
+def _due(rules: Rules, number: int, held: tuple[bool, ...]) -> tuple[Category, str]:
+    """The category of what MATCH and AGREE answered for message `number`, and its tag."""
+    match, agree, *rest = held
     found = category(match, agree)
     revises = False
     if rules.depends_on_revision(found, number) and rest:
         revises = all(rest) if not rules.asks_each_time else not all(rest)
-    due = TAGS[rules.guard(found, revises, number)]
-    if tag != due:
-        what = f"{tag}, where category {found} makes it {due}"
-        yield AuditFinding(FindingKind.TAG, number, what, possible=(due,))
+    return found, TAGS[rules.guard(found, revises, number)]
 
 
 def _asked(
@@ -342,12 +351,11 @@ def _asked(
     second = (own or said) if each else received
     due = [(received, mine)] * 2 + [(said, second) if each or learned else (None, None)] * 2
     for place, (answer, (left, right)) in enumerate(zip(judged, due, strict=False)):
-        wanted = "MATCH" if place % 2 == 0 else "AGREE"
-        texts = (answer.left, left), (answer.right, right)
-        if answer.relation != wanted or any(
-            side is not None
-            and text != (side.prediction if wanted == "MATCH" else side.explanation)
-            for text, side in texts
+        match = place % 2 == 0
+        if (
+            answer.relation != ("MATCH" if match else "AGREE")
+            or (left and answer.left != (left.prediction if match else left.explanation))
+            or (right and answer.right != (right.prediction if match else right.explanation))
         ):
             yield AuditFinding(
                 FindingKind.QUESTION, number, f"question {place + 1} to {answer.relation}"
@@ -431,20 +439,25 @@ def _classes(recording: AuditedSession) -> Iterator[AuditFinding]:
     """Stored classes that are not what the definitions say of the tags."""
     if not recording.classes:
         return
-    tags = tuple(
-        frozenset(message.tag for message in recording.said if message.initiator is initiator)
-        - _UNCOUNTED
-        for initiator in (True, False)
+    due = _classes_of(
+        frozenset([message.tag for message in recording.said if message.initiator]) - _UNCOUNTED,
+        frozenset([message.tag for message in recording.said if not message.initiator]) - _UNCOUNTED,
     )
-    due = {f"{d}:{agent}": DEFINITIONS[d].holds(sent)
-           for d in DEFINITIONS for agent, sent in zip(AGENTS, tags, strict=True)}  # fmt: skip
-    due[TWO_WAY] = all(map(ONE_WAY.holds, tags))
     for name, stored in recording.classes.items():
         if stored is not due[name]:
             said = "is" if due[name] else "is not"
             yield AuditFinding(
                 FindingKind.CLASS, None, f"stored otherwise: by its tags it {said} {name}"
             )
+
+
+@lru_cache(maxsize=_KNOWN)
+def _classes_of(*tags: frozenset[str]) -> dict[str, bool]:
+    """Which definitions hold for agents that have sent these tags."""
+    due = {f"{d}:{agent}": DEFINITIONS[d].holds(sent)
+           for d in DEFINITIONS for agent, sent in zip(AGENTS, tags, strict=True)}  # fmt: skip
+    due[TWO_WAY] = all(map(ONE_WAY.holds, tags))
+    return due
 
 
 @dataclass(frozen=True)

@@ -126,7 +126,7 @@ class _Board:
     def append(self, session: str, event: Event) -> None:
         self._script.logged = event.judgements
 
-    def close(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
+    def end(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
         """How it ended is read from the session."""
 
 

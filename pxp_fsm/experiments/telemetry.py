@@ -110,10 +110,10 @@ class TracedBoard:
         if self._span is not None:
             self._show(event)
 
-    def close(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
+    def end(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
         self._catch_up()
         if self._board is not None:
-            self._board.close(session, ending, cause, judgements)
+            self._board.end(session, ending, cause, judgements)
         if self._span is not None:
             part = closing_part(ending, cause, judgements, self._withholding)
             self._span.set_attributes({"pxp.ending": ending, CLOSING: _json(part)})

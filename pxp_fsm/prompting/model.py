@@ -90,6 +90,7 @@ class ModelRequest:
     session: str = ""
     epoch: int = 0
     on_text: OnText | None = field(default=None, compare=False, repr=False)
+    _rendered: str | None = field(default=None, init=False, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +229,14 @@ def rendered(request: ModelRequest) -> str:
 
     Images stand there by their own digests (SHA-256, hex).
     """
+    known = request._rendered
+    if known is None:  # a call asks for it three times: for the cache, the record and the prompt
+        known = _written(request)
+        object.__setattr__(request, "_rendered", known)
+    return known
+
+
+def _written(request: ModelRequest) -> str:
     turns = [
         [
             turn.role,

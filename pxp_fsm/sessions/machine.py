@@ -51,12 +51,11 @@ class Machine:
     """
 
     def __init__(self, automaton: Automaton, state: str | None = None) -> None:
-        names = [item.name for item in automaton.states]
         self.automaton = automaton
         if state is not None:
             self._check_state(state)
         self._model = _Model(state or automaton.initial)
-        self._events = _events(tuple(names), automaton.transitions)
+        self._events = _events(automaton)
 
     @property
     def state(self) -> str:
@@ -114,14 +113,15 @@ class Machine:
 
 
 @lru_cache(maxsize=128)
-def _events(states: tuple[str, ...], rows: tuple[Transition, ...]) -> Mapping[str, Any]:
-    """The events of a `transitions` machine with these rows; it has no state of its own."""
+def _events(automaton: Automaton) -> Mapping[str, Any]:
+    """The events of a `transitions` machine with its rows; it has no state of its own."""
     import transitions  # heavy: not for the command's help
 
+    states = [item.name for item in automaton.states]
     machine = transitions.Machine(
-        model=None, states=list(states), initial=None, auto_transitions=False, send_event=True
+        model=None, states=states, initial=None, auto_transitions=False, send_event=True
     )
-    for row in rows:
+    for row in automaton.transitions:
         machine.add_transition(
             _trigger(row.trigger),
             row.source,

@@ -67,10 +67,10 @@ class Store(Protocol):
         Raises `BlackboardError`.
         """
 
-    def close(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
+    def end(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
         """Record how the session ended, and why; `judgements` led to no event.
 
-        Closing a session again with the same ending changes nothing.
+        Ending a session again with the same ending changes nothing.
         """
 
 
@@ -576,7 +576,7 @@ class Session:
         self.policy.stop()
         if self._blackboard is not None:
             left = tuple(judgement for seat in self._seats.values() for judgement in seat.left())
-            self._blackboard.close(self.name, ending.value, self.cause, (*left, *judgements))
+            self._blackboard.end(self.name, ending.value, self.cause, (*left, *judgements))
 
 
 def _plugged_in(subject: object) -> tuple[Any, Any]:

@@ -75,7 +75,7 @@ class Recording:
         self._record = stored.record
         if stored.record.faults and not stored.record.channel:
             told = f"session {name} is of a panel, and the explorer shows sessions of two agents"
-            self._board.dispose()
+            self._board.close()
             raise UsageError(f"{told} and of systems; pxp show {name} and pxp draw {name} show it")
         self._system = _system_of(stored)
         self._composition = Composition(self._system)
@@ -102,7 +102,7 @@ class Recording:
 
     def close(self) -> None:
         """Close the database."""
-        self._board.dispose()
+        self._board.close()
 
     def _viewed(self, stored: StoredSession) -> RecordedSessionView:
         record, actions = stored.record, tuple(self._actions(stored))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from itertools import count
@@ -51,6 +52,25 @@ def _erase(file: Path, session: str, left: Iterator[int]) -> None:
         board.engine.dispose()
         erase(board, chosen)
         clean(board)
+
+
+def kill(file: Path, session: str, words: list[str]) -> int:
+    """Kill the erasure of `session` before each of its statements, in a process of its own.
+
+    How often it was killed; `AssertionError` where one looked finished and was not.
+    """
+    program = [sys.executable, "-m", "tests.backends.killed_erasures", str(file), session]
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        program, cwd=root, input=json.dumps(words), stdout=subprocess.PIPE, text=True, check=True
+    )
+    states = [tuple(state) for state in json.loads(done.stdout)]
+    stored = [state for state in states if state[0]]
+    assert states[0] == (False, False, True), "killed before it was stored"
+    assert stored[0][1], "killed before the files were rewritten"
+    assert states[-1] == (True, False, False), "not killed"
+    assert (True, False, True) not in stored
+    return len(states) - 1
 
 
 def main(file: Path, session: str, words: list[str]) -> None:

@@ -14,9 +14,11 @@ import json
 import os
 import random
 import signal
+import subprocess
 import sys
 import time
 from itertools import count
+from pathlib import Path
 
 from backends.databases import SqlBlackboard
 from backends.databases.verify import verify
@@ -56,6 +58,21 @@ def killed(url: str, name: str, sessions: int, after: float) -> float | None:
     if os.WEXITSTATUS(status):
         raise RuntimeError("an attempt failed by itself")
     return took
+
+
+def kill(url: str, kills: int, seed: int, sessions: int) -> int:
+    """Kill runs in a process of their own, and resume them: how many came to their end.
+
+    `AssertionError` where one is not as if it had not been killed.
+    """
+    command = [sys.executable, "-m", "tests.backends.killed_runs", url]
+    command += map(str, (kills, seed, sessions))
+    root = Path(__file__).parents[2]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["killed"], found["differ"], found["problems"]) == (kills, [], [])
+    return int(found["runs"])
 
 
 def main() -> None:

@@ -45,7 +45,7 @@ def fill(path: Path, run: str, text: str) -> None:
         board.start_session(record(name, 1, run=run))
         board.append(*as_stored(message(1, "INIT", text, "e", name), "", []))
         board.append(*as_stored(message(2, "RATIFY", text, "e", name), "", []))
-        board.close(name, "ratified", "", [])
+        board.end(name, "ratified", "", [])
 
 
 @pytest.fixture

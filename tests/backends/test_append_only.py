@@ -53,7 +53,7 @@ def board(empty: SqlBlackboard) -> Iterator[SqlBlackboard]:
         name = f"drug-1/1/{position}"
         empty.start_session(record(name, position))
         empty.append(*as_stored(message(1, session=name), "{}", [judged]))
-    empty.close(NAME, "bound", "", [])
+    empty.end(NAME, "bound", "", [])
     CallsOf(empty, "drug-1").keep(
         Call("anthropic:x", ModelRequest("", (), session=NAME), Reply("so"), 0.5)
     )

@@ -57,7 +57,7 @@ def test_what_is_stored_comes_back_exactly(
 
 def test_a_session_comes_back_with_its_record(board: SqlBlackboard) -> None:
     board.append(*as_stored(message(1), "{}", []))
-    board.close(NAME, "bound", "the bound of 1 messages", [])
+    board.end(NAME, "bound", "the bound of 1 messages", [])
     stored = board.session(NAME).record
     assert stored.agents == (("m", "machine"), ("h", "database"))
     assert (stored.ending, stored.cause, stored.messages) == ("bound", "the bound of 1 messages", 1)
@@ -105,7 +105,7 @@ def test_a_list_is_the_records_in_the_order_of_their_start(empty: SqlBlackboard)
         for place in range(1, 4 if run != "b" else 1):
             empty.start_session(record(f"{run}/{place}", place, run=run))
     empty.append(*as_stored(message(1, session="drug-1/2"), "{}", []))
-    empty.close("drug-1/2", "late", "why", [])
+    empty.end("drug-1/2", "late", "why", [])
     empty.append(*as_stored(message(1, session="a/1"), "{}", []))
     lines = empty.listing()
     assert [line.session for line in lines] == [r.session for r in empty.sessions()]
@@ -121,10 +121,10 @@ def test_a_list_is_the_records_in_the_order_of_their_start(empty: SqlBlackboard)
 
 
 def test_a_session_ends_once(board: SqlBlackboard) -> None:
-    board.close(NAME, "late", "MATCH: no answer", [])
-    board.close(NAME, "late", "MATCH: no answer", [])
+    board.end(NAME, "late", "MATCH: no answer", [])
+    board.end(NAME, "late", "MATCH: no answer", [])
     with pytest.raises(BlackboardError, match="ended already"):
-        board.close(NAME, "ratified", "", [])
+        board.end(NAME, "ratified", "", [])
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def _insert(board: SqlBlackboard, sequences: list[tuple[str, ...]]) -> None:
 
 def test_a_database_of_another_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "new.sqlite"
-    SqlBlackboard(str(path)).dispose()
+    SqlBlackboard(str(path)).close()
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE blackboard_version SET version_num = '99'")
     connection.close()
@@ -267,7 +267,7 @@ def test_a_full_disk_stops_the_write_and_keeps_what_was_stored(tmp_path: Path) -
     with pytest.raises(BlackboardError, match=r"full; what was stored before is kept"):
         board.append(*as_stored(message(2, "REFUTE", "y" * 100_000), "{}", []))
     assert [entry.carried.number for entry in board.events(NAME)] == [1]
-    board.dispose()
+    board.close()
 
 
 def test_runs_that_start_at_once_each_have_a_number(database: str) -> None:

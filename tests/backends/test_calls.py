@@ -161,7 +161,7 @@ def test_several_writers_of_one_run_make_one_chain(empty: SqlBlackboard) -> None
                 asked = ModelRequest(f"{writer} {number}", (), session=name)
                 calls.keep(Call(MODEL, asked, Reply(name), 0.5, 0.25))
                 board.append(*as_stored(message(1, session=name)))
-                board.close(name, "bound", "", [])
+                board.end(name, "bound", "", [])
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(1, 5)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sqlite3
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 
@@ -21,15 +22,18 @@ COVERED = [table.name for table in schema.metadata.sorted_tables if table.name n
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    return small_database(tmp_path_factory.mktemp("whole") / "b.sqlite")
+
+
+def small_database(path: Path) -> bytes:
     """The bytes of a small database, on pages of 512 bytes, without a log beside it."""
-    path = tmp_path_factory.mktemp("whole") / "b.sqlite"
     with SqlBlackboard(str(path)) as board:
         board.start_run(RUN)
         board.start_session(record(NAME, 1))
         for number in (1, 2):
             said = message(number, "", f"y{number}", f"e{number}", NAME)
             board.append(NAME, Event.of_message(said, "noted"))
-        board.close(NAME, "late", "AGREE: no answer", [])
+        board.end(NAME, "late", "AGREE: no answer", [])
     with closing(sqlite3.connect(path)) as connection:
         for pragma in ("journal_mode=DELETE", "page_size=512"):
             connection.execute(f"PRAGMA {pragma}")
@@ -53,7 +57,7 @@ def damaged(path: Path, whole: bytes, at: int, draw: random.Random) -> Path:
     return path
 
 
-def judged(whole: bytes, places: range, tmp_path: Path, seed: int) -> dict[str, int]:
+def judged(whole: bytes, places: Iterable[int], tmp_path: Path, seed: int) -> dict[str, int]:
     """How many damages were refused, found and without effect; fails at any other outcome."""
     draw, counts = random.Random(seed), {"refused": 0, "found": 0, "same": 0}
     path = tmp_path / "b.sqlite"

@@ -58,7 +58,7 @@ def test_an_empty_file_is_not_filled_by_who_only_reads(tmp_path: Path) -> None:
     with pytest.raises(NotThere, match="is empty"):
         SqlBlackboard(str(tmp_path / "b.sqlite"), create=False)
     assert contents(tmp_path) == {"b.sqlite": b""}
-    SqlBlackboard(str(tmp_path / "b.sqlite")).dispose()
+    SqlBlackboard(str(tmp_path / "b.sqlite")).close()
     with sqlite3.connect(tmp_path / "b.sqlite") as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     connection.close()

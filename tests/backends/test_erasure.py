@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -78,7 +75,7 @@ def hold(board: SqlBlackboard, session: str, position: int) -> None:
     first = message(1, "INIT", said["prediction"], said["explanation"], session)
     board.append(*as_stored(first, said["context"], [judged]))
     board.append(*as_stored(message(2, "RATIFY", said["prediction"], "so", session), "", [judged]))
-    board.close(session, "late", said["cause"], [judged])
+    board.end(session, "late", said["cause"], [judged])
 
 
 def counted(board: SqlBlackboard) -> object:
@@ -194,16 +191,8 @@ def test_an_erasure_that_is_killed_never_looks_finished(
     board: SqlBlackboard, tmp_path: Path
 ) -> None:
     board.engine.dispose()
-    file = str(tmp_path / "blackboard.sqlite")
-    program = [sys.executable, "-m", killed_erasures.__name__, file, ONE]
-    said = json.dumps([words(kind, ONE) for kind in SAID])
-    done = subprocess.run(program, input=said, stdout=subprocess.PIPE, text=True, check=True)
-    states = [tuple(state) for state in json.loads(done.stdout)]
-    stored = [state for state in states if state[0]]
-    assert states[0] == (False, False, True), "killed before it was stored"
-    assert stored[0][1], "killed before the files were rewritten"
-    assert states[-1] == (True, False, False), "not killed"
-    assert (True, False, True) not in stored
+    said = [words(kind, ONE) for kind in SAID]
+    assert killed_erasures.kill(tmp_path / "blackboard.sqlite", ONE, said) > 10
 
 
 def test_a_text_that_is_gone_without_a_record_is_found(board: SqlBlackboard) -> None:
@@ -294,7 +283,7 @@ def test_what_is_erased_is_not_said_again(empty: SqlBlackboard) -> None:
     with pytest.raises(BlackboardError, match="was erased"):
         empty.append(*as_stored(message(2, session=ONE), "", []))
     with pytest.raises(BlackboardError, match="was erased"):
-        empty.close(ONE, "bound", "", [])
+        empty.end(ONE, "bound", "", [])
     assert verify_engine(empty.engine).problems == ()
 
 

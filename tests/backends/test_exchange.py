@@ -37,7 +37,7 @@ def board(empty: SqlBlackboard) -> SqlBlackboard:
                 *as_stored(message(1, "", ODD, "same", name), '{"learned": false}', [judged] * 2)
             )
             empty.append(*as_stored(message(2, "", ODD, f"{run}", name), "", []))
-        empty.close(f"{run}/1/1", "late", ODD, [Judgement("A", "", "", Outcome.LATE, True, 1e-9)])
+        empty.end(f"{run}/1/1", "late", ODD, [Judgement("A", "", "", Outcome.LATE, True, 1e-9)])
     return empty
 
 

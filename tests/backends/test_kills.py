@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-from tests.backends import killed_runs
+from tests.backends.killed_runs import kill
 
 KILLS = int(os.environ.get("PXP_KILLS", "50"))
 """PXP_KILLS=500 in the environment for the long run."""
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
@@ -24,10 +19,4 @@ ROOT = Path(__file__).parents[2]
 def test_a_run_that_is_killed_again_and_again_is_as_if_it_had_not_been(
     database: str, kills: int, sessions: int
 ) -> None:
-    program = [sys.executable, "-m", killed_runs.__name__]
-    command = [*program, database, str(kills), "1", str(sessions)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert (found["killed"], found["differ"], found["problems"]) == (kills, [], [])
-    assert found["runs"] >= 1
+    assert kill(database, kills, 1, sessions) >= 1

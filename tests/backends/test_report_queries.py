@@ -31,7 +31,7 @@ def test_sessions_are_read_whole_and_in_their_order(
         for number in range(1, lengths[position] + 1):
             judged = said(name, "no", "yes", "yes", "no") if number > 1 else []
             empty.append(*as_stored(message(number, session=name), "{}", judged))
-    empty.close("drug-1/1/3", "broken", "x", said("", "yes"))
+    empty.end("drug-1/1/3", "broken", "x", said("", "yes"))
     found = list(observed(empty, "drug-1"))
     assert list(observed(empty, "nobody")) == []
     assert [session.position for session in found] == [1, 2, 3, 4, 5]

@@ -93,7 +93,7 @@ def test_many_runs_at_once_need_one_connection_for_their_locks(database: str) ->
             other.lock(runs[1])
         with pytest.raises(RunLocked):
             board.lock(runs[0])
-        board.dispose()
+        board.close()
         for run in runs:
             other.lock(run)
 
@@ -160,7 +160,7 @@ for number in range(1, 101):
         written += 1
     except BlackboardError as error:
         assert "second process" in str(error), error
-board.dispose()
+board.close()
 print(written)
 """
 
@@ -222,7 +222,7 @@ def test_a_run_that_another_process_took_over_is_left_to_it(
         with pytest.raises(RunLocked, match=TAKEN_OVER):
             calls.reserve("m", ModelRequest("", ()), None)
         with pytest.raises(RunLocked, match=TAKEN_OVER):
-            board.close(message(1).session, "bound", "", [])
+            board.end(message(1).session, "bound", "", [])
         board.check_lock("another")
         with pytest.raises(RunLocked):
             second.lock("another")

@@ -88,7 +88,7 @@ def test_a_transcript_keeps_what_the_blackboard_stores(board: SqlBlackboard) -> 
     transcript = Transcript()
     for entry in board.events(record.session):
         transcript.append(record.session, entry)
-    transcript.close(record.session, "ratified", "why", ())
+    transcript.end(record.session, "ratified", "why", ())
     [expected, *_] = documents(board, withheld=False)
     assert transcript.messages == expected["messages"]
     assert transcript.closing == {"ending": "ratified", "cause": "why", "judgements": []}

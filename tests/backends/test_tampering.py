@@ -6,6 +6,7 @@ The cases are made from the schema, so that a new table or column is tried as so
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +32,10 @@ ERASED, OPEN, SYSTEM = "drug-1/1/2", "drug-1/1/3", "drug-1/1/4"
 
 @pytest.fixture
 def board(empty: SqlBlackboard, tmp_path: Path) -> SqlBlackboard:
+    return filled(empty, tmp_path)
+
+
+def filled(empty: SqlBlackboard, tmp_path: Path) -> SqlBlackboard:
     """A run with rows in every table: sessions that are over, erased, and going on."""
     empty.start_run(RUN)
     judged = Judgement("MATCH", "l", "r", Outcome.YES, True, 0.25, "as they said")
@@ -40,8 +45,8 @@ def board(empty: SqlBlackboard, tmp_path: Path) -> SqlBlackboard:
         for number in (1, 2):
             said = message(number, "", f"y{number}", f"e{position}", name)
             empty.append(name, Event.of_message(said, f"noted {number}", [judged]))
-    empty.close(NAME, "late", "AGREE: no answer", [late])
-    empty.close(ERASED, "bound", "the bound", [])
+    empty.end(NAME, "late", "AGREE: no answer", [late])
+    empty.end(ERASED, "bound", "the bound", [])
     _system_session(empty)
     calls = CallsOf(empty, RUN.run)
     for name, failure in ((NAME, ""), (NAME, "the server said no"), (ERASED, ""), ("", "")):
@@ -148,6 +153,30 @@ def test_nothing_is_suspected_that_was_not_changed(board: SqlBlackboard) -> None
         assert verify_rows(connection).problems == ()
         for table in schema.metadata.sorted_tables:
             assert connection.execute(select(table)).first() is not None, table.name
+
+
+def change(connection: Connection, draw: random.Random) -> str:
+    """Change, empty, remove or add one row that is covered: what was done.
+
+    `AssertionError` where nothing is said of it.
+    """
+    table = draw.choice(TABLES)
+    row = draw.choice(rows_of(connection, table))
+    column = draw.choice(
+        [one for one in table.columns if f"{table.name}.{one.name}" not in NOT_COVERED]
+    )
+    here, value = update(table).where(by_key(table, row)), other(column, row[column.name])
+    done = {
+        "a value changed": here.values({column.name: value}),
+        "a row removed": delete(table).where(by_key(table, row)),
+    }
+    if column.nullable and row[column.name] is not None:
+        done["a value emptied"] = here.values({column.name: None})
+    if column.primary_key:
+        done["a row added"] = insert(table).values({**row, column.name: value})
+    what = draw.choice(list(done))
+    assert found_out(connection, done[what]), (what, table.name, column.name, dict(row))
+    return what
 
 
 WHOLE = [pytest.param(name, True, marks=pytest.mark.deep) for name in ("sqlite", "postgresql")]

@@ -30,7 +30,7 @@ def board(empty: SqlBlackboard) -> SqlBlackboard:
             empty.append(*as_stored(said, f'{{"number": {number}}}', [judged]))
         if position < 3:
             late = Judgement("AGREE", "l", "r", Outcome.LATE, True, 0.5)
-            empty.close(name, "late", "AGREE: no answer", [late])
+            empty.end(name, "late", "AGREE: no answer", [late])
     return empty
 
 
@@ -61,7 +61,7 @@ def test_an_untouched_blackboard_has_no_problems_and_its_mark_stays(board: SqlBl
     (mark,) = report.marks
     assert (mark.run, mark.sessions, mark.messages) == ("drug-1", 3, 9)
     assert verify_engine(board.engine) == report
-    board.close("drug-1/1/3", "bound", "", [])
+    board.end("drug-1/1/3", "bound", "", [])
     assert verify_engine(board.engine).marks != report.marks
 
 
@@ -162,7 +162,7 @@ def test_views_that_cannot_be_compared_are_not_said_to_be_replaced(
 def test_what_is_published_is_not_computed_from_a_view_that_was_replaced(
     board: SqlBlackboard, dialect: str
 ) -> None:
-    board.close("drug-1/1/3", "ratified", "", [])
+    board.end("drug-1/1/3", "ratified", "", [])
     counted = run_counts(board, "drug-1")
     whole = list(recorded_sessions(board, "drug-1", *Details))
     entries = board.events(NAME)

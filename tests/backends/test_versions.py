@@ -37,7 +37,7 @@ def old(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
             name = f"drug-1/1/{position}"
             board.start_session(record(name, position))
             board.append(*as_stored(message(1, session=name), "noted", [judged]))
-        board.close(NAME, "late", "why", [])
+        board.end(NAME, "late", "why", [])
     folder = Path(__file__).with_name("next_version")
     monkeypatch.setattr(schema, "SCHEMA_VERSION", "2")
     monkeypatch.setattr(versions, "MIGRATIONS", (*versions.MIGRATIONS, str(folder)))

@@ -183,8 +183,8 @@ def test_a_list_stands_in_columns_whatever_is_in_it(
             board.start_session(
                 SessionRecord(f"wide/1/{position}", "wide", 1, position, about, *rules)
             )
-        board.close("wide/1/1", "late", "", [])
-        board.close("wide/1/2", "ratified", "why", [])
+        board.end("wide/1/1", "late", "", [])
+        board.end("wide/1/2", "ratified", "why", [])
         list_all(board, "wide", 10, 0)
     assert capsys.readouterr().out == (
         "session   instance  protocol      messages  ended\n"

@@ -64,7 +64,7 @@ class Made:
             why = [] if number == 1 else judged("yes", "yes") if tag == "RATIFY" else judged()
             self.board.append(name, Event.of_message(message, "{}", why))
         if ending is not None:
-            self.board.close(name, ending, cause, [])
+            self.board.end(name, ending, cause, [])
         return name
 
 

@@ -36,10 +36,21 @@ as_of = 2026-01-01
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1])
 def test_a_cap_on_cost_holds_over_kills_and_resumes(
     seed: int, httpserver: HTTPServer, tmp_path: Path
 ) -> None:
+    kills, unsettled = spend(seed, httpserver, tmp_path)
+    assert kills >= 3
+    assert unsettled >= 1
+
+
+def spend(seed: int, httpserver: HTTPServer, tmp_path: Path) -> tuple[int, int]:
+    """Kill a run with a cap again and again, until it stops for its cap.
+
+    How often it was killed, and how many calls have no known end. `AssertionError` where more was
+    billed than is stored, or than the cap.
+    """
     draw, cap, billed = random.Random(seed), 0.30, 0.0
 
     def reply(_request: Request) -> Response:
@@ -79,12 +90,11 @@ def test_a_cap_on_cost_holds_over_kills_and_resumes(
                 time.sleep(0.01)
             said = process.stderr.read() if process.stderr is not None else b""
         code = process.returncode
-    assert kills >= 3
     assert b"the cap of $0.3 would be passed" in said
     with SqlBlackboard(str(tmp_path / "b.sqlite")) as board:
         spent = board.spending("animals-1")
         (cost,) = board.costs("animals-1")
     assert billed <= spent.dollars + 1e-9
     assert spent.dollars <= cap + 1e-9
-    assert cost.unsettled >= 1
     assert cost.dollars == pytest.approx(spent.dollars)
+    return kills, cost.unsettled

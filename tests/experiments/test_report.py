@@ -86,7 +86,7 @@ def board_with(*sessions: tuple[str, str]) -> SqlBlackboard:
                     Message(name, number, two[0], tag, Answer("", ""), two[1]), "{}", []
                 ),
             )
-        board.close(name, ending, "", [])
+        board.end(name, ending, "", [])
     return board
 
 

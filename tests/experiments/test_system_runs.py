@@ -169,11 +169,18 @@ def plain(board: SqlBlackboard, run: str) -> list[Any]:
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1])
 def test_a_run_that_is_killed_again_and_again_is_as_if_it_had_not_been(
     seed: int, tmp_path: Path
 ) -> None:
-    """SIGKILL to `pxp run FILE` at random instants, over a lossy channel, which then goes on."""
+    assert kill(seed, tmp_path) >= 2
+
+
+def kill(seed: int, tmp_path: Path) -> int:
+    """SIGKILL to `pxp run FILE` at random instants, over a lossy channel, which then goes on.
+
+    How often; `AssertionError` where the run is not as if it had not been killed.
+    """
     folder = tmp_path / "system"
     folder.mkdir()
     source = COMMIT.parent
@@ -201,8 +208,9 @@ def test_a_run_that_is_killed_again_and_again_is_as_if_it_had_not_been(
                     process.kill()
                     kills += 1
         code = process.returncode
-    assert (code, kills >= 2) == (0, True)
+    assert code == 0
     database = tmp_path / "killed/blackboard.sqlite"
     with board_of(tmp_path) as whole, SqlBlackboard(str(database), create=False) as killed:
         assert plain(killed, "two_phase-1") == plain(whole, "two_phase-1")
     assert not verify(str(database)).problems
+    return kills

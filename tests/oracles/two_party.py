@@ -724,7 +724,7 @@ class Session:
         self.ending, self.cause = ending, storable(cause)
         if self._blackboard is not None:
             left = tuple(j for p in self._participants for j in p.relations.take_log())
-            self._blackboard.close(self.name, ending.value, self.cause, left)
+            self._blackboard.end(self.name, ending.value, self.cause, left)
 
 
 def _category(rules: Rules, judgements: Sequence[Judgement]) -> str:

@@ -70,7 +70,7 @@ class Kept:
     def append(self, session: str, event: Event) -> None:
         self.entries.append(event)
 
-    def close(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
+    def end(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
         self.closing = tuple(judgements)
 
 

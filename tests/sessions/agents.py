@@ -49,7 +49,7 @@ class ListBoard:
             raise OSError("the disk is full")
         self.entries.append(event)
 
-    def close(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
+    def end(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
         self.endings.append((session, ending, cause))
         self.left.extend(judgements)
 

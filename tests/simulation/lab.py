@@ -195,7 +195,7 @@ class Lab:
             world.asleep = True
             if board is not None:
                 board.unlock("lab")
-                board.dispose()
+                board.close()
             world.asleep = world.dead = False
         return ended
 

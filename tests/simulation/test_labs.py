@@ -1,6 +1,6 @@
 """Labs that are killed and cut everywhere lose nothing, pass no cap, and verify.
 
-`python -m tests.simulation 10000` simulates many more; what fails there is replayed by its seed.
+`python -m tests.attack 10000 labs` simulates many more; what fails there is made again by its seed.
 """
 
 from __future__ import annotations

@@ -114,13 +114,18 @@ async def _all_over(client: httpx2.AsyncClient) -> bool:
 
 
 async def measured(
-    server: QuickServer, experts: int, kills: int, seconds: float, thinks: float = THINKS
+    server: QuickServer,
+    experts: int,
+    kills: int,
+    seconds: float,
+    thinks: float = THINKS,
+    seed: int = 1,
 ) -> Load:
     """Let experts answer for so long, and kill the server so often before.
 
     They begin once a session waits for each of them.
     """
-    load, chance = Load(), random.Random(1)
+    load, chance = Load(), random.Random(seed)
     tasks = [
         asyncio.create_task(expert(server, f"e{number}", load, thinks))
         for number in range(1, experts + 1)

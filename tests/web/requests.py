@@ -7,19 +7,23 @@ from typing import Any
 
 import httpx2
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
-
-EXAMPLES = 2_000
 
 
 def ask_every_route(
-    client: Any, tokens: Sequence[str], known: Mapping[str, str], examples: int = EXAMPLES
-) -> None:
+    client: Any,
+    tokens: Sequence[str],
+    known: Mapping[str, str],
+    examples: int,
+    drawn: int | None = None,
+) -> int:
     """Send so many requests, over all routes, by each of the `tokens`; none may be a fault.
 
-    In half of them the parts of a path are what is `known` to be there.
+    In half of them the parts of a path are what is `known` to be there. They are the same each
+    time, or those of the seed `drawn`. How many were sent.
     """
+    sent = 0
     schemathesis = pytest.importorskip("schemathesis", reason="pip install schemathesis")
     wrong = schemathesis.GenerationMode.NEGATIVE
     headers = {"authorization": f"Bearer {tokens[0]}"}
@@ -28,20 +32,24 @@ def ask_every_route(
     for route in routes:
         cases = route.as_strategy() | route.as_strategy(generation_mode=wrong)
 
+        @seed(drawn)
         @settings(
             max_examples=-(-examples // (len(tokens) * len(routes))),
             deadline=None,
             database=None,
-            derandomize=True,
+            derandomize=drawn is None,
             phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),
         )
         @given(cases, st.booleans())
         def ask(case: Any, there: bool) -> None:
+            nonlocal sent
             for token in tokens:
                 _ask(client, case, token, known if there else {})
+                sent += 1
 
         ask()
+    return sent
 
 
 def _ask(client: Any, case: Any, token: str, known: Mapping[str, str]) -> None:

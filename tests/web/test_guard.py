@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import socket
 import threading
 import time
@@ -136,10 +137,17 @@ SETS: dict[str, Callable[[Path], AbstractContextManager[Guarded]]] = {
 def there(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Guarded]:
+    with guarded(request.param, tmp_path_factory.mktemp(request.param)) as found:
+        yield found
+
+
+@contextmanager
+def guarded(name: str, folder: Path) -> Iterator[Guarded]:
+    """One of the `SETS`, whose graphs are laid out nowhere and whose checks have no process."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("pxp_fsm.web.views.place", lambda _: Placement(0, 0, 0, 0, (), ()))
         patch.setattr("pxp_fsm.web.explorer.Process", NoChecks)
-        with SETS[request.param](tmp_path_factory.mktemp(request.param)) as found:
+        with SETS[name](folder) as found:
             yield found
 
 
@@ -194,6 +202,63 @@ def test_only_its_own_page_and_programs_change_something(
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.headers["cross-origin-resource-policy"] == "same-origin"
     assert answer.headers["cache-control"] == "no-store"
+
+
+SPOILS: tuple[dict[str, str], ...] = (
+    {"authorization": "", "cookie": ""},
+    {"authorization": "Bearer xTOKEN", "cookie": ""},
+    {"authorization": "Basic TOKEN", "cookie": "xCOOKIE=TOKEN"},
+    {"host": "evil.example"},
+    {"host": "127.0.0.1:8001"},
+    {"host": "127.0.0.1:8000.evil.example"},
+    {"origin": "http://evil.example"},
+    {"origin": "null"},
+    {"origin": "http://127.0.0.1:8000.evil.example"},
+    {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors", "sec-fetch-dest": "image"},
+    {"sec-fetch-site": "same-site", "sec-fetch-mode": "cors", "sec-fetch-dest": "empty"},
+)
+"""Each takes the right to be there from whoever had it."""
+NO_RIGHTS: tuple[dict[str, str], ...] = (
+    {"x-forwarded-for": "127.0.0.1", "x-forwarded-host": "127.0.0.1:8000"},
+    {"forwarded": "for=127.0.0.1;host=127.0.0.1:8000"},
+    {"x-http-method-override": "GET"},
+    {"referer": "http://127.0.0.1:8000/"},
+    {"accept": "text/html"},
+    {"upgrade": "websocket", "connection": "upgrade"},
+)
+"""None gives it back."""
+
+
+def trespass(there: Guarded, draw: random.Random) -> int:
+    """Ask for something without the right to be there: the status of the answer.
+
+    `AssertionError` where it is admitted, or told the token.
+    """
+    right = draw.choice([BY_TOKEN, BY_COOKIE | {"origin": BASE}, {**BY_TOKEN, **BY_COOKIE}])
+    spoils = draw.sample(SPOILS, draw.choice([1, 1, 2]))
+    headers = dict(right)
+    for more in (*spoils, *draw.sample(NO_RIGHTS, draw.randint(0, 3))):
+        headers |= more
+    headers = {name: value for name, value in headers.items() if value}
+    method = draw.choice(["GET", "POST", "POST", "PUT", "DELETE", "PATCH", "HEAD"])
+    reads = [one for one in (there.reads, "/" if there.page else "") if one]
+    path = draw.choice([there.changes, *reads, "/openapi.json", "/api/events", "/nowhere"])
+    if not there.page:
+        path = there.changes
+    body = draw.choice([there.body, None, [], "x"])
+    client = there.client()
+    answer = client.request(method, path, json=body, headers=sent(there, headers))
+    assert answer.status_code in (401, 403), (method, path, headers, answer.status_code)
+    assert there.token not in answer.text
+    assert "set-cookie" not in answer.headers
+    return int(answer.status_code)
+
+
+@pytest.mark.parametrize("seed", [0])
+def test_nobody_without_the_right_to_be_there_is_admitted(there: Guarded, seed: int) -> None:
+    draw = random.Random(seed)
+    for _ in range(20):
+        trespass(there, draw)
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,18 @@
-"""The explorer and the studio under requests that are made from their own descriptions."""
+"""Every server of pages under requests that are made from its own description."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tests.web.explorers import PXP, client_of
+from tests.web.described import SERVERS
 from tests.web.requests import ask_every_route
 
-pytestmark = pytest.mark.deep
 
-EXAMPLES = 500
-
-
-def test_no_request_to_the_explorer_is_a_fault_of_the_server() -> None:
-    client = client_of(PXP)
-    ask_every_route(client, ["secret"], {"{form}": "toml"}, EXAMPLES)
-    assert client.get("/api/system").status_code == 200
+@pytest.mark.deep
+@pytest.mark.parametrize("name", SERVERS)
+def test_no_request_is_a_fault_of_the_server(name: str, tmp_path: Path) -> None:
+    with SERVERS[name](tmp_path) as there:
+        ask_every_route(there.client, there.tokens, there.known, there.examples)
+        assert there.works()

@@ -73,6 +73,9 @@ def _span(name: ModelName, request: ModelRequest) -> Iterator[Span | None]:
         yield None
         return
     tracer = trace.get_tracer(SCOPE, __version__)
+    if isinstance(tracer, trace.ProxyTracer):  # it stands for one that was not set up
+        yield None
+        return
     with tracer.start_as_current_span(
         f"chat {name.model}",
         kind=trace.SpanKind.CLIENT,

@@ -339,14 +339,15 @@ def spanned(
     """
     built = chain(draws(players))
     drawn = {draw for draw, _ in built.draws}
-    tables = {draw: (_cells(players, draw), _cells(further, draw)) for draw in drawn}
+    ends = (players,) if further is players else (players, further)
+    tables = {draw: [_cells(end, draw) for end in ends] for draw in drawn}
     scales = [
         lcm(
             *(
                 value.denominator
-                for draw, pair in tables.items()
+                for draw, shares in tables.items()
                 if draw.agent == agent
-                for cells in pair
+                for cells in shares
                 for value in cells.values()
             )
         )
@@ -354,10 +355,11 @@ def spanned(
     ]
 
     def weigh(draw: Draw, cells: frozenset[Cell]) -> R | None:
-        low, high = (
+        weights = [
             int(sum((shares[cell] for cell in cells), Fraction(0)) * scales[draw.agent])
             for shares in tables[draw]
-        )
+        ]
+        low, high = weights[0], weights[-1]
         return element(low, high - low) if low or high else None
 
     return weighed(built, weigh, (scales[0] * factor, scales[1] * factor))

@@ -274,6 +274,11 @@ print([one.handled for one in asyncio.run(training.run())])
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
+    return prepared(tmp_path)
+
+
+def prepared(tmp_path: Path) -> Path:
+    """The folder with a network, its examples and a script of the model."""
     (tmp_path / "script.jsonl").write_text(poet_script("one", "two"), "utf-8")
     (tmp_path / "train.jsonl").write_text('{"input": "x", "output": "two"}', "utf-8")
     Lan.new("t").save(tmp_path / "my.lan.json")
@@ -289,11 +294,21 @@ def carried(folder: Path, most: int, database: str = "") -> subprocess.Completed
 def test_a_killed_training_goes_on_with_its_confirmed_steps_in_its_run(
     folder: Path, kills: tuple[int, ...]
 ) -> None:
-    """The database has one run, and each session and call of its steps once."""
-    url = f"sqlite:///{folder / 'x.db'}"
-    for most in kills:
-        assert carried(folder, most, url).returncode == -9
-    done = carried(folder, -1, url)
+    assert kill(folder, kills) == len(kills)
+
+
+def kill(folder: Path, kills: Iterable[int]) -> int:
+    """Kill a training after so many writes each time, then let it end; how often it was killed.
+
+    `AssertionError` where the database has not one run, and each session and call of its steps
+    once.
+    """
+    url, killed = f"sqlite:///{folder / 'x.db'}", 0
+    for most in (*kills, -1):
+        done = carried(folder, most, url)
+        if done.returncode != -9:
+            break
+        killed += 1
     assert (done.stdout, done.returncode) == ("[True]\n", 0), done.stderr
     assert not (folder / "my.lan.json.training").exists()
     assert Lan.load(folder / "my.lan.json").network.order == ("Solver", "Poet")
@@ -310,6 +325,7 @@ def test_a_killed_training_goes_on_with_its_confirmed_steps_in_its_run(
         "reason": 1,
         "parameters": 1,
     }
+    return killed
 
 
 def forked(folder: Path, most: int) -> bool:

@@ -359,7 +359,7 @@ def test_an_interrupted_run_learns_again_what_it_had_learned(tmp_path: Path) -> 
     assert told[0] == told[1]
     assert len(told[0]) > 9
     for board in boards:
-        board.dispose()
+        board.close()
 
 
 @pytest.mark.deep

@@ -23,6 +23,13 @@ from pxp_fsm.prompting.prompts import Problem
 from pxp_fsm.sessions.actors import Intent, Turn
 
 DRUG = Path("examples/studies/drug.toml")
+SHORT = {
+    'instances = ["paracetamol", "lidocaine"]': 'instances = ["paracetamol"]',
+    'instances = ["sotalol", "propranolol"]': 'instances = ["propranolol"]',
+    "up to ten messages": "up to five messages",
+    "n = 10": "n = 5",
+}
+"""Changes by which a participant is soon through it."""
 
 
 def drug(folder: Path, **changed: str) -> Study:

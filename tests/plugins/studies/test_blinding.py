@@ -125,7 +125,7 @@ class Side:
                 name, Event.of_message(Message(name, number, sender, tag, answer, receiver), "", [])
             )
         if ending is not None:
-            board.close(name, ending, f"{partner} said {partner}", [])
+            board.end(name, ending, f"{partner} said {partner}", [])
         return asked
 
 

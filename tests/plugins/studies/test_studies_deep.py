@@ -28,18 +28,11 @@ from pxp_fsm.plugins.studies.files import SlotLengths
 from pxp_fsm.plugins.studies.pages import host
 from pxp_fsm.plugins.studies.views import page_bytes
 from pxp_fsm.protocol.messages import Answer, Question
-from tests.plugins.studies.experts import drug
+from tests.plugins.studies.experts import SHORT, drug
 from tests.plugins.studies.studies import BOUND, Person, StudyProcess, study_server
-from tests.web.requests import ask_every_route
 
 pytestmark = pytest.mark.deep
 
-SHORT = {
-    'instances = ["paracetamol", "lidocaine"]': 'instances = ["paracetamol"]',
-    'instances = ["sotalol", "propranolol"]': 'instances = ["propranolol"]',
-    "up to ten messages": "up to five messages",
-    "n = 10": "n = 5",
-}
 FATES = [
     "", "declines", "fails", "withdraws", "leaves", "second", "", "withdraws", "leaves", "second",
     "", "",
@@ -214,14 +207,3 @@ def test_a_question_is_asked_again_at_the_end_of_a_slot(
             assert draft.status_code == (204 if shown else 409)
             assert found.host.will_ask(one.subject) is not shown
         assert one.look()["session"]["asked"] == asked
-
-
-def test_no_request_of_a_participant_is_a_fault_of_the_server(tmp_path: Path) -> None:
-    study = replace(drug(tmp_path, **SHORT), experts=10_000)
-    with study_server(study, tmp_path / "people.sqlite") as found:
-        found.lab("POST", "/events/open")
-        one = found.arrives("one")
-        one.carried("ANSWERING")
-        known = {"{subject}": one.subject, "{session}": "1-1", "{number}": "1", "{event}": "pause"}
-        ask_every_route(found.client, [one.token, found.tokens[""]], known)
-        assert found.lab("GET").status_code == 200

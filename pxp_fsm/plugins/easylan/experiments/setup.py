@@ -122,8 +122,8 @@ class StepStore:
     def append(self, session: str, event: Event) -> None:
         self._board.append(session, event)
 
-    def close(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
-        self._board.close(session, ending, cause, judgements)
+    def end(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
+        self._board.end(session, ending, cause, judgements)
 
 
 def training_in(board: SqlBlackboard, run: str | None) -> str:

@@ -112,9 +112,9 @@ class _Kept:
         self._events = (*self._events, event)
         self._on_events(self._events)
 
-    def close(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
+    def end(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
         if self._board is not None:
-            self._board.close(session, ending, cause, judgements)
+            self._board.end(session, ending, cause, judgements)
 
 
 class _System:
@@ -324,4 +324,4 @@ class Supervision:
     def abandon(self, name: str, why: str) -> None:
         """Note that the session `name` goes on no more, and why."""
         if self.board is not None:
-            self.board.close(name, Ending.BROKEN.value, why, ())
+            self.board.end(name, Ending.BROKEN.value, why, ())

@@ -1,0 +1,1 @@
+"""Everything that attacks what is stored, spent and served, by one command and from seeds."""
