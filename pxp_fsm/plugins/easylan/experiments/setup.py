@@ -236,7 +236,7 @@ class Training:
             stopped = None if board is None else self._stopped(board, self._opening())
             if board is not None and stopped is not None:
                 for record in _session_of(board, stopped.run):
-                    board.close(record.session, Ending.BROKEN.value, ENDED, ())
+                    board.end(record.session, Ending.BROKEN.value, ENDED, ())
         self._forget()
 
     @contextmanager

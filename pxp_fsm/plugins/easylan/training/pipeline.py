@@ -1051,5 +1051,5 @@ class _Remembering:
     def append(self, session: str, event: Event) -> None:
         self._board.append(session, replace(event, memory=to_text(self._progress)))
 
-    def close(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
-        self._board.close(session, ending, cause, judgements)
+    def end(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
+        self._board.end(session, ending, cause, judgements)
