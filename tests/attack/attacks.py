@@ -111,9 +111,10 @@ def tampering(seed: int, folder: Path, database: str) -> Struck:
 
 
 def damage(seed: int, folder: Path, _database: str) -> Struck:
-    """Bytes of a database's file that are flipped."""
+    """Bytes of a database's file that are flipped; 697 rounds flip each of them once."""
     whole = small_database(folder / "small.sqlite")
-    places = random.Random(seed).sample(range(len(whole)), 80)
+    step = len(whole) // 80
+    places = range(seed % step, len(whole), step)
     return Struck({f"a byte: {how}": n for how, n in judged(whole, places, folder, seed).items()})
 
 
