@@ -425,9 +425,8 @@ def _grouped(connection: Connection, name: str, names: list[str]) -> dict[str, l
         columns.append(table.c.chain)
     query = select(literal_column(f"'{name}'"), *columns).where(table.c.session.in_(names))
     found = connection.execute(query.order_by(*table.primary_key.columns)).cursor
-    rows: list[Covered] = (
-        [] if found is None else found.fetchall()
-    )  # tuples, as the driver has them
+    # tuples, as the driver has them
+    rows: Iterable[Covered] = () if found is None else found.fetchall()
     return {name: list(of_it) for name, of_it in groupby(rows, _session_of)}
 
 
