@@ -441,7 +441,8 @@ def _classes(recording: AuditedSession) -> Iterator[AuditFinding]:
         return
     due = _classes_of(
         frozenset([message.tag for message in recording.said if message.initiator]) - _UNCOUNTED,
-        frozenset([message.tag for message in recording.said if not message.initiator]) - _UNCOUNTED,
+        frozenset([message.tag for message in recording.said if not message.initiator])
+        - _UNCOUNTED,
     )
     for name, stored in recording.classes.items():
         if stored is not due[name]:
