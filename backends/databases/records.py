@@ -235,13 +235,13 @@ def _system_record(session: Session, run: str, repetition: int, position: int) -
     faults = session.faults.of(session.system.channel)
     members = tuple(
         MemberRecord(
-            one.name,
-            one.automaton.name,
-            one.automaton.fingerprint,
-            canonical_json(one.automaton),
-            session.description(one.name),
+            member.name,
+            member.automaton.name,
+            member.automaton.fingerprint,
+            canonical_json(member.automaton),
+            session.description(member.name),
         )
-        for one in session.system.members
+        for member in session.system.members
     )
     return SessionRecord(
         session=session.name,
@@ -256,7 +256,7 @@ def _system_record(session: Session, run: str, repetition: int, position: int) -
         fingerprint=session.system.fingerprint,
         memo=False,
         assumptions=(),
-        agents=tuple((one.name, one.description) for one in members[:2]),
+        agents=tuple((member.name, member.description) for member in members[:2]),
         channel=session.system.channel.name,
         faults=", ".join(filter(None, (f"seed {session.seed}", faults))),
         members=members,
@@ -288,7 +288,7 @@ def check_same(stored: SessionRecord, now: SessionRecord) -> None:
 
 
 def _members(record: SessionRecord) -> list[tuple[str, str]]:
-    return [(one.name, one.description) for one in record.members] or list(record.agents)
+    return [(member.name, member.description) for member in record.members] or list(record.agents)
 
 
 ORIGIN = "origin"

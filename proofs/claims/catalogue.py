@@ -375,7 +375,7 @@ def find(name: str) -> tuple[Claim, ...]:
 
     Raises `UsageError` where there is none.
     """
-    found = tuple(one for one in CLAIMS if name in (one.name, one.id))
+    found = tuple(claim for claim in CLAIMS if name in (claim.name, claim.id))
     if not found:
         raise unknown_name("claim", name, {claim.name: claim.title for claim in CLAIMS})
     return found

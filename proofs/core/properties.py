@@ -61,7 +61,7 @@ def terminates(space: Space[S], takes: OnStep[S] = lambda _state, _step: True) -
         return Verdict(Status.HOLDS, bound=Bound(steps=max(length.values(), default=0)))
     others = set(before_cycles)
     start, cycle = next(iter(space.steps)), tuple[Step[S], ...]()
-    for state in (one for one in space.steps if one not in others):  # breadth first
+    for state in (step for step in space.steps if step not in others):  # breadth first
         if cycle and space.depth(state) > space.depth(start):
             break
         found = _shortest_cycle(space, state, takes, len(cycle))

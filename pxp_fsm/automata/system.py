@@ -127,8 +127,8 @@ class System:
         """
         self.check_given(given)
         members = (
-            replace(one, automaton=unfolded(one.automaton, settable(one.automaton, given)))
-            for one in self.members
+            replace(member, automaton=unfolded(member.automaton, settable(member.automaton, given)))
+            for member in self.members
         )
         return replace(self, members=tuple(members))
 
@@ -139,14 +139,14 @@ class System:
 
         Raises `UsageError` as `with_parameters` does, and for a table that stores what oracles say.
         """
-        for one in self.members:
-            made = one.automaton.unfolding
-            for name, said in stored_answers(made.table if made else one.automaton).items():
+        for member in self.members:
+            made = member.automaton.unfolding
+            for name, said in stored_answers(made.table if made else member.automaton).items():
                 raise UsageError(
-                    f"{one.automaton.name}: {name} becomes what the oracle {', '.join(said)} says; "
+                    f"{member.automaton.name}: {name} becomes what the oracle {', '.join(said)} says; "
                     f"tables like this are explored, and no session runs them"
                 )
-        counts = any(one.automaton.counts for one in self.members)
+        counts = any(member.automaton.counts for member in self.members)
         return self.with_parameters(given) if counts or given else self
 
     def check_given(self, given: Mapping[str, object]) -> None:
@@ -166,7 +166,7 @@ class System:
                 "a system is made of tables by System.load: System.load(client, server), or "
                 'System.load("author.toml", "hub=hub.toml")'
             )
-        if any(one.automaton.unfolding for one in self.members):
+        if any(member.automaton.unfolding for member in self.members):
             return  # unfolded: what the rules never let a member send need not be received
         if self.free_names:
             for left, right in pairwise(self.members):
@@ -189,9 +189,11 @@ class System:
     @property
     def decides(self) -> str:
         """Who decides, in the words of results: rules where tables are unfolded, or anybody."""
-        if not any(one.automaton.unfolding for one in self.members):
+        if not any(member.automaton.unfolding for member in self.members):
             return "free guards"
-        free = any(one.automaton.counts for one in self.members if not one.automaton.unfolding)
+        free = any(
+            member.automaton.counts for member in self.members if not member.automaton.unfolding
+        )
         return "by rules, free guards" if free else "by rules"
 
     @property
@@ -357,8 +359,8 @@ def settable(automaton: Automaton, given: Mapping[str, object]) -> dict[str, obj
 
 
 def _names(automaton: Automaton) -> list[str]:
-    numbers = (one.name for one in automaton.rules.oracles if one.type == INT)
-    return [*(one.name for one in automaton.rules.parameters), *numbers]
+    numbers = (oracle.name for oracle in automaton.rules.oracles if oracle.type == INT)
+    return [*(parameter.name for parameter in automaton.rules.parameters), *numbers]
 
 
 _OPPOSITE = {Kind.SEND: Kind.RECEIVE, Kind.RECEIVE: Kind.SEND}

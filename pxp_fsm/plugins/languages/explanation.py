@@ -159,7 +159,7 @@ def kinds_of(every: Language, properties: tuple[Language, ...]) -> tuple[tuple[b
 def _revising() -> Language:
     """The sequences in which the human revises."""
     moves = {
-        0: {one: int(one == "h:REVISE") for one in SYMBOLS},
+        0: {symbol: int(symbol == "h:REVISE") for symbol in SYMBOLS},
         1: dict.fromkeys(SYMBOLS, 1),
     }
     return of_automaton("h revises", _dfa(moves, {1}))
@@ -179,7 +179,7 @@ def _ratified() -> Language:
 def _accepted_at_2() -> Language:
     """The sequences in which message 2, all that the human sent by 3, is RATIFY or REVISE."""
     moves = {place: dict.fromkeys(SYMBOLS, min(place + 1, 3)) for place in range(4)}
-    moves[1] = {one: 2 if one in ("h:RATIFY", "h:REVISE") else 4 for one in SYMBOLS}
+    moves[1] = {symbol: 2 if symbol in ("h:RATIFY", "h:REVISE") else 4 for symbol in SYMBOLS}
     moves[4] = dict.fromkeys(SYMBOLS, 4)
     return of_automaton("accepted at 2", _dfa(moves, {2, 3}))
 
