@@ -143,8 +143,8 @@ class System:
             made = member.automaton.unfolding
             for name, said in stored_answers(made.table if made else member.automaton).items():
                 raise UsageError(
-                    f"{member.automaton.name}: {name} becomes what the oracle {', '.join(said)} says; "
-                    f"tables like this are explored, and no session runs them"
+                    f"{member.automaton.name}: {name} becomes what the oracle {', '.join(said)} "
+                    f"says; tables like this are explored, and no session runs them"
                 )
         counts = any(member.automaton.counts for member in self.members)
         return self.with_parameters(given) if counts or given else self

@@ -452,7 +452,7 @@ def _manifest(path: Path, content: bytes) -> dict[str, Any]:
         raise DataError(f"{path}: {MANIFEST} is not of the form {quoted(FORMAT)}")
     shapes = (("files", dict), ("runs", list), ("versions", dict))
     if not all(isinstance(found.get(name), kind) for name, kind in shapes) or not (
-        all(isinstance(one, dict) for one in found["files"].values())
+        all(isinstance(file, dict) for file in found["files"].values())
         and all(
             isinstance(one, dict) and all(isinstance(one.get(name), str) for name in _TEXTS)
             for one in found["runs"]

@@ -537,7 +537,7 @@ class SystemOpening:
             raw["respondents"],
             sessions=raw["sessions"],
             seed=raw["seed"],
-            follow=[action_of(ActionRecord(*one)) for one in raw["follow"]],
+            follow=[action_of(ActionRecord(*action)) for action in raw["follow"]],
             settings=settings,
         )
 

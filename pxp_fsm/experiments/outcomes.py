@@ -141,7 +141,9 @@ def _compared(
     by_instance: dict[str, int] = defaultdict(int)
     for instance, difference in zip(instances, differences, strict=True):
         by_instance[instance] += difference
-    only_first, only_second = (sum(sign * one > 0 for one in differences) for sign in (-1, 1))
+    only_first, only_second = (
+        sum(sign * difference > 0 for difference in differences) for sign in (-1, 1)
+    )
     several = len({where[0] for where in pairs}) > 1 or row == MESSAGES
     p = sign_flips(by_instance.values()) if several else mcnemar(only_first, only_second)
     mean = sum(differences) / len(pairs)

@@ -89,16 +89,16 @@ def proved(system: System, file: SystemFile, stored: Path) -> Proved:
     A stored result counts where it is of this version, of the system with the same fingerprint and
     of the same formulas. Raises `FileError`, with its line, for a formula that cannot be read.
     """
-    asked = [one for one in file.properties if one.formula]
+    asked = [stated for stated in file.properties if stated.formula]
     for one in asked:
         with _located(file, one):
             parse(one.formula)
     earlier = _read(stored)
     if earlier is not None and earlier.fingerprint == system.fingerprint:
-        of_file = [(one.formula, one.expected, one.about) for one in asked]
+        of_file = [(stated.formula, stated.expected, stated.about) for stated in asked]
         first, last = earlier.known[: len(ASKED)], earlier.known[len(ASKED) :]
-        found_before = [(one.name, one.expected, one.about) for one in last]
-        if tuple(one.name for one in first) == ASKED and found_before == of_file:
+        found_before = [(known.name, known.expected, known.about) for known in last]
+        if tuple(known.name for known in first) == ASKED and found_before == of_file:
             return earlier
     started = time.perf_counter()
     known = [*map(_known, check(system, *ASKED, limit=MOST_STATES))]
@@ -137,7 +137,7 @@ def _read(path: Path) -> Proved | None:
         raw = json.loads(path.read_text("utf-8"))
         if raw["version"] != __version__:
             return None
-        known = tuple(Known(**one) for one in raw["known"])
+        known = tuple(Known(**entry) for entry in raw["known"])
         return Proved(str(raw["fingerprint"]), known, float(raw["seconds"]), str(path))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None

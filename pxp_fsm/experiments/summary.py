@@ -142,7 +142,7 @@ def endings_of(
     """How sessions of `run` ended, and by which faults."""
     many: Mapping[str | None, int] = statistics.endings
     if run.opening.plan.stop is not None:  # the verdict that ended a session is its cause
-        names = {one.strip().partition(":")[0] for one in run.opening.plan.stop.split(",")}
+        names = {part.strip().partition(":")[0] for part in run.opening.plan.stop.split(",")}
         many = Counter(
             f"{session.ending} ({session.cause})"
             if (session.cause or "").partition(":")[0] in names

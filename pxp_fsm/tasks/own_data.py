@@ -191,7 +191,7 @@ def existing_table(path: Path) -> Path:
         )
     if path.is_file():
         raise DataError(f"{path}: a table is .csv, .tsv or .jsonl; save it as CSV (pxp help data)")
-    others = sorted(one.name for one in path.iterdir() if one.suffix in _SUFFIXES)
+    others = sorted(file.name for file in path.iterdir() if file.suffix in _SUFFIXES)
     rename = f"; there is {', '.join(others[:3])}: rename it, or give its path" if others else ""
     raise DataError(f"{path}: there is no {' or '.join(FILES)} in it{rename} (pxp help data)")
 

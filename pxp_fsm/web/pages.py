@@ -164,5 +164,5 @@ def _answered(status: int) -> Callable[[Request, Exception], JSONResponse]:
 def _unreadable(_: Request, error: Exception) -> JSONResponse:
     """Answer what cannot be read with a sentence for each fault."""
     found = error.errors() if isinstance(error, RequestValidationError) else ()
-    told = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in found)
+    told = (f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in found)
     return JSONResponse({"detail": "; ".join(told)}, 422)

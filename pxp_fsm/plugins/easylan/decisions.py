@@ -130,7 +130,7 @@ def _stepped(name: str, label: str, stored: Values) -> tuple[int, ...]:
     table = builtin(name)
     row = next(row for row in table.transitions if row.label == label)
     asked: Values = () if row.guard is None else (False,) * len(table.rules.oracles)
-    return tuple(int(one) for one in table.rules.step(row, (*stored, *asked)))
+    return tuple(int(value) for value in table.rules.step(row, (*stored, *asked)))
 
 
 def is_beginning(label: str) -> bool:

@@ -301,7 +301,7 @@ class _Reading:
     def _rows(self, source: str, element: _Element, place: int) -> Iterator[_Row]:
         """What one transition means: a row for each tag that it names."""
         given = element.attributes.get("target", "").split()
-        targets = [self.states.of(one) for one in given] or [source]
+        targets = [self.states.of(target) for target in given] or [source]
         guard = element.attributes.get("cond")
         sent = [child for child in element.children if self._known(child, "send")]
         if guard is not None and not _NAME.fullmatch(guard):

@@ -255,7 +255,9 @@ def classes(document: Mapping[str, Any]) -> dict[str, bool] | None:
         return None
     first, second = (name for name, _description in document["session"]["agents"])
     sent = {
-        role: frozenset(one["tag"] for one in document["messages"] if one["sender"] == agent)
+        role: frozenset(
+            message["tag"] for message in document["messages"] if message["sender"] == agent
+        )
         - _UNCOUNTED
         for role, agent in (("human", second), ("machine", first))
     }

@@ -139,7 +139,7 @@ def kinds_of(every: Language, properties: tuple[Language, ...]) -> tuple[tuple[b
     All automata read every sequence at once; where one has no move, it is None from then on.
     """
     automata = [one.automaton for one in (every, *properties)]
-    start = tuple(one.initial_state for one in automata)
+    start = tuple(automaton.initial_state for automaton in automata)
     seen, waiting, found = {start}, [start], dict[tuple[bool, ...], None]()
     for states in waiting:  # grows while it is read
         held = [state in one.final_states for one, state in zip(automata, states, strict=True)]

@@ -64,7 +64,9 @@ class _Inliner:
         bound: Mapping[str, str],
         frames: Mapping[_Frame, str],
     ) -> Block:
-        return tuple(self._statement(one, roles, signatures, bound, frames) for one in block)
+        return tuple(
+            self._statement(statement, roles, signatures, bound, frames) for statement in block
+        )
 
     def _statement(
         self,

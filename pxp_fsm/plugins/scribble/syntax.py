@@ -185,7 +185,7 @@ def parse(text: str, filename: str) -> ScribbleModule:
         met = quoted(text[error.pos_in_stream or 0 :][:1])
     except UnexpectedInput as error:
         expected, at, met = set(), Position(error.line, error.column), "this"
-    listed = ", ".join(sorted({_WORDS.get(one, one.lower()) for one in expected}))
+    listed = ", ".join(sorted({_WORDS.get(terminal, terminal.lower()) for terminal in expected}))
     said = f"{met} cannot stand here; expected: {listed or 'something else'}"
     raise TableError((fault_at(filename, at, said),))
 
@@ -205,9 +205,11 @@ class _Reader:
         self._filename = filename
 
     def module(self, tree: Tree[Token]) -> ScribbleModule:
-        name = next((_dotted(one.children[0]) for one in _of(tree, "module")), "")
-        types = {str(one.children[3]): str(one.children[1]).strip('"') for one in _of(tree, "type")}
-        protocols = tuple(self._protocol(one) for one in _of(tree, "protocol"))
+        name = next((_dotted(child.children[0]) for child in _of(tree, "module")), "")
+        types = {
+            str(child.children[3]): str(child.children[1]).strip('"') for child in _of(tree, "type")
+        }
+        protocols = tuple(self._protocol(child) for child in _of(tree, "protocol"))
         seen: set[str] = set()
         for protocol in protocols:
             if protocol.name in seen:
@@ -221,13 +223,13 @@ class _Reader:
         raise TableError((fault_at(self._filename, at, message),))
 
     def _protocol(self, tree: Tree[Token]) -> GlobalProtocol:
-        modifiers = [str(one.children[0]) for one in _of(tree, "modifier")]
+        modifiers = [str(child.children[0]) for child in _of(tree, "modifier")]
         at = _at(tree)
         for word in modifiers:
             if word != "aux":
                 self._refuse(at, f"{word} is not supported; leave it out")
         name = next(str(child) for child in tree.children if not _is_tree(child))
-        roles = tuple(str(one.children[0]) for one in _of(tree, "role"))
+        roles = tuple(str(child.children[0]) for child in _of(tree, "role"))
         if len(set(roles)) < len(roles):
             self._refuse(at, f"two roles of {name} have one name; rename one of them")
         parameters = tuple(
@@ -282,7 +284,7 @@ def _is_tree(one: object) -> bool:
 
 
 def _of(tree: Tree[Token], kind: str) -> list[Tree[Token]]:
-    return [one for one in _trees(tree.children) if one.data == kind]
+    return [child for child in _trees(tree.children) if child.data == kind]
 
 
 def _trees(children: Sequence[Tree[Token] | Token]) -> Iterator[Tree[Token]]:
@@ -292,7 +294,7 @@ def _trees(children: Sequence[Tree[Token] | Token]) -> Iterator[Tree[Token]]:
 
 
 def _dotted(tree: Tree[Token] | Token) -> str:
-    return ".".join(str(one) for one in getattr(tree, "children", ()))
+    return ".".join(str(child) for child in getattr(tree, "children", ()))
 
 
 def _at(tree: Tree[Token]) -> Position:

@@ -23,7 +23,7 @@ class Erasures:
 
     def __init__(self, board: SqlBlackboard, run: str) -> None:
         self._board, self._run = board, run
-        erased = (one.session for one in board.erasures(run))
+        erased = (erasure.session for erasure in board.erasures(run))
         self.done = {name.removeprefix(f"{run}/") for name in erased}
         self.unclean = board.read(erasure.may_remain)  # who erased them may have been killed
 
@@ -67,7 +67,7 @@ def given_out(
 
     No erasure reaches them; whoever has them is to be told.
     """
-    erased = {one.session: one.created for one in board.erasures(study.run)}
+    erased = {erasure.session: erasure.created for erasure in board.erasures(study.run)}
     held = defaultdict[Export, list[str]](list)
     for person in people:
         for found in exports_of(board, [study.run, *runs_of(study, person)]):

@@ -59,7 +59,7 @@ def prove() -> Iterator[Result]:
     Those of `IN_TIME` come last, under their fairness.
     """
     yield from check_standard(participation())
-    formulas = [one.formula for one in system_file().properties]
+    formulas = [stated.formula for stated in system_file().properties]
     yield from check_formulas(participation(), formulas)
     for _about, formula, fairness in IN_TIME:
         yield from check_formulas(participation(), [formula], fair=[fairness])

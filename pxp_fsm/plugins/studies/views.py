@@ -255,7 +255,7 @@ def without_sources(text: str, longest: int) -> str:
     'An amide coupling. Use DCC.'
     """
     plain = " ".join(text.split())
-    kept = " ".join(one for one in _SENTENCE.split(plain) if not _SOURCE.search(one))
+    kept = " ".join(sentence for sentence in _SENTENCE.split(plain) if not _SOURCE.search(sentence))
     if len(kept) > longest:
         kept = f"{kept[: longest - len(LEFT_OUT)].rsplit(' ', 1)[0]}{LEFT_OUT}"
     return kept or LEFT_OUT

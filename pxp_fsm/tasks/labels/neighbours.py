@@ -106,7 +106,7 @@ class Votes(Generic[F]):
         """How probable it is that one of `predictions` is right, by those shares of the votes."""
         wanted = set(predictions)
         cases = len(self.cases)
-        voted = cases * math.fsum(shares.get(one, 0.0) for one in wanted)
+        voted = cases * math.fsum(shares.get(label, 0.0) for label in wanted)
         return (voted + len(wanted) / self._possible) / (cases + 1)
 
 

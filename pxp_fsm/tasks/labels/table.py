@@ -178,7 +178,7 @@ def with_labels(where: Path, data: DataSet) -> DataSet:
     """
     rows = (*data.sessions, *data.validation, *data.test, *data.examples)
     every = (one for row in rows for one in row.answer.prediction.split(", ") if one != NONE)
-    found = sorted({one.casefold(): one for one in every}.values())
+    found = sorted({label.casefold(): label for label in every}.values())
     if not found:
         raise DataError(f"{where}: every prediction is {NONE}; no row has a label to ask about")
     if data.kind is PredictionKind.LABEL and len(found) == 1:

@@ -165,7 +165,7 @@ def options_of(seat: AssistantRole, asked: SeatQuestion) -> list[dict[str, Any]]
 
 def given_for(seat: AssistantRole, asked: SeatQuestion, do: str, payload: Any) -> Given:
     """What an assistant gives as an answer to `asked`; raises `DataError` where it is none."""
-    names = [one["do"] for one in options_of(seat, asked)]
+    names = [option["do"] for option in options_of(seat, asked)]
     if do not in names:
         why = next((f" ({choice.about})" for choice in asked.choices if choice.guard == do), "")
         raise DataError(f"do must be one of {', '.join(names)}, not {quoted(do)}{why}")
@@ -335,7 +335,8 @@ class TaskAssistants:
         state, moves = state_in(seat, place), list[AssistantMove]()
         if asked is not None and asked.step is not QuestionKind.TAG:
             moves += [
-                AssistantMove(one["do"], True, one["means"]) for one in options_of(seat, asked)
+                AssistantMove(option["do"], True, option["means"])
+                for option in options_of(seat, asked)
             ]
         for guard, states in moves_of(seat.table).items():
             choice = here.get(guard)

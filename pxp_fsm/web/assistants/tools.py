@@ -265,7 +265,9 @@ class Tool:
         try:
             arguments = self.arguments.model_validate(dict(given or {}))
         except ValidationError as error:
-            told = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+            told = (
+                f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()
+            )
             raise DataError("; ".join(told)) from error
         return await self.call(member, arguments)
 

@@ -35,7 +35,9 @@ def explained(candidate: Candidate, library: Library) -> str:
     are = "reactant is" if len(reactants) == 1 else "reactants are"
     sentences = [first, f"The {are} {_listed(reactants)}."]
     support = () if candidate.proposal is None else candidate.proposal.support
-    cited = [(one.precedent.patent, one.similarity) for one in support] or candidate.cited
+    cited = [
+        (neighbour.precedent.patent, neighbour.similarity) for neighbour in support
+    ] or candidate.cited
     if cited:
         sentences.append(_cited(cited))
     return " ".join(sentences)

@@ -144,7 +144,7 @@ def met(task: LanTask, criterion: Criterion, example: TaskExample, output: str) 
 
 def characters(text: str) -> list[str]:
     """The letters and digits of `text`, each as one character where Unicode has one for it."""
-    return [one for one in unicodedata.normalize("NFC", text) if one.isalnum()]
+    return [character for character in unicodedata.normalize("NFC", text) if character.isalnum()]
 
 
 def labels(task: LanTask, text: str) -> frozenset[str] | None:
@@ -254,12 +254,12 @@ class Score:
     @property
     def passed(self) -> int:
         """How many surely pass."""
-        return sum(one.passes is True for one in self.scored)
+        return sum(result.passes is True for result in self.scored)
 
     @property
     def undecided(self) -> int:
         """How many would pass or not by a verdict that nobody gave."""
-        return sum(one.passes is None for one in self.scored)
+        return sum(result.passes is None for result in self.scored)
 
     @property
     def mean(self) -> float | None:
@@ -273,7 +273,7 @@ class Score:
 
     def met(self, criterion: Criterion) -> int:
         """How many outputs surely meet `criterion`."""
-        verdicts = (verdict for one in self.scored for verdict in one.verdicts)
+        verdicts = (verdict for result in self.scored for verdict in result.verdicts)
         return sum(verdict.criterion == criterion and verdict.met is True for verdict in verdicts)
 
 

@@ -478,7 +478,7 @@ async def tested(
 ) -> AsyncIterator[Tested]:
     """`lan` run on examples, one after the other; nothing in it is changed."""
     relation = same or NormalisedText()
-    if not all(one.truth for one in some):
+    if not all(example.truth for example in some):
         raise UsageError("an example without an output cannot be tested; add the right output")
     for example in some:
         try:

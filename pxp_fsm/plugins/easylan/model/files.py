@@ -283,7 +283,7 @@ def _written(value: object, depth: int) -> str:
         parts = (f"{json.dumps(key)}: {_written(one, depth + 1)}" for key, one in value.items())
         return f"{{{inner}{f',{inner}'.join(parts)}{outer}}}"
     if isinstance(value, list) and value:
-        return f"[{inner}{f',{inner}'.join(_written(one, depth + 1) for one in value)}{outer}]"
+        return f"[{inner}{f',{inner}'.join(_written(item, depth + 1) for item in value)}{outer}]"
     return json.dumps(value, ensure_ascii=False)
 
 

@@ -277,7 +277,7 @@ class NetworkRunner:
             for before in network.predecessors(name):
                 await done[before].wait()
             agent = network.agent(name)
-            blocked = any(flow.results[one] is None for one in agent.control.required)
+            blocked = any(flow.results[name] is None for name in agent.control.required)
             received = flow.received(name)
             await self._next_round()
             turn = await self.turn(network, agent, received, blocked, on_event)

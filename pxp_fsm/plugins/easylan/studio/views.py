@@ -140,7 +140,7 @@ def view_of(history: History, positions: Positions) -> NetworkView:
         history.version,
         network.task,
         tuple(map(agent, network.order)),
-        tuple(edge(*one) for one in sorted(network.edges)),
+        tuple(edge(*pair) for pair in sorted(network.edges)),
         tuple(
             HandledView(example.external, example.truth, example.output)
             for example in network.handled

@@ -167,11 +167,14 @@ def from_json(raw: Mapping[str, Any]) -> TrainingProgress:
     return TrainingProgress(
         raw["name"],
         raw["data"],
-        [Example(**one) for one in raw["examples"]],
+        [Example(**example) for example in raw["examples"]],
         raw["state"],
         raw["version"],
         Counters(**raw["counters"]),
-        [ExampleResult(**{**one, "example": Example(**one["example"])}) for one in raw["outcomes"]],
+        [
+            ExampleResult(**{**outcome, "example": Example(**outcome["example"])})
+            for outcome in raw["outcomes"]
+        ],
         None if run is None else run_from_json(run),
         raw["satisfied"],
         dict(raw["verdicts"]),

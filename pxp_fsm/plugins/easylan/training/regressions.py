@@ -117,7 +117,7 @@ def recorded(network: Network, run: NetworkRun, truth: str) -> tuple[Operation, 
             results = (ExecutionExample(turn.received, turn.result, agent.execution_version),)
         found.append(Learn(name, (decision,), results))
     found.append(Handle(HandledExample(run.external, truth, run.output, run.results)))
-    return tuple(one for one in found if not _is_held(network, one))
+    return tuple(operation for operation in found if not _is_held(network, operation))
 
 
 def _is_held(network: Network, operation: Operation) -> bool:

@@ -210,7 +210,7 @@ def _relaxed(schema: Any) -> Any:
         return schema
     found = {key: _relaxed(one) for key, one in schema.items()}
     if schema.get("type") == "object":
-        found["required"] = [one for one in schema["required"] if one not in _MAY_BE_LEFT_OUT]
+        found["required"] = [key for key in schema["required"] if key not in _MAY_BE_LEFT_OUT]
     return found
 
 

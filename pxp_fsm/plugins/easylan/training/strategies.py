@@ -58,8 +58,8 @@ def operations_of(update: Update, network: Network) -> tuple[Operation, ...]:
             return (Create(added), *edges)
         case Strategy.SPLIT:
             network.agent(update.agent)
-            parts = tuple(_plain_agent(one) for one in given["agents"])
-            between = tuple((one["from"], one["to"]) for one in given.get("edges", ()))
+            parts = tuple(_plain_agent(part) for part in given["agents"])
+            between = tuple((edge["from"], edge["to"]) for edge in given.get("edges", ()))
             return (Split(update.agent, SplitKind(given["kind"]), parts, (), between),)
         case Strategy.ADD_INPUTS:
             return tuple(_inputs(update, network))

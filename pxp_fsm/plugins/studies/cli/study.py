@@ -41,7 +41,7 @@ def check(request: options.CheckStudy) -> int:
     click.echo(printable(f"Study {study.name}: {study.title}"))
     click.echo(f"{study.experts} experts, {tasks}, {study.design} participants; in balance after")
     click.echo(f"each {size}: {study.experts // size} whole blocks, {study.experts % size} more")
-    about = {one.formula: one.about for one in system_file().properties}
+    about = {stated.formula: stated.about for stated in system_file().properties}
     about |= {formula: said for said, formula, _fairness in IN_TIME}
     for result in results:
         said = about.get(result.name)
