@@ -1,0 +1,142 @@
+"""What the checker of certificates does where no whole proof tells it: changes of it that lived."""
+
+from __future__ import annotations
+
+import json
+import random
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import pytest
+
+from proofs import recheck
+from proofs.claims import certificates
+from proofs.rules.prover import prove_tables
+from pxp_fsm.automata.serialization import document
+from pxp_fsm.automata.tables import builtin
+
+EVERYTHING: dict[str, Any] = {
+    "relations": None, "starts": "", "assume": [], "ghosts": {}, "while": "", "claims": [],
+}  # fmt: skip
+
+
+def asking(**more: Any) -> dict[str, Any]:
+    """A table that is asked, and says by a rule which of two ways it goes."""
+    return {
+        "format": 1, "name": "one", "title": "One", "initial": "A", "final": ["YES", "NO"],
+        "states": [{"name": "A"}, {"name": "B", "guards": ["Y", "N"]}],
+        "rows": [
+            {"from": "A", "to": "B", "receive": "ASK"},
+            {"from": "B", "to": "YES", "guard": "Y", "event": "SAID_YES"},
+            {"from": "B", "to": "NO", "guard": "N", "event": "SAID_NO"},
+        ],
+        "oracles": {"fine": {}},
+        "guards": {"Y": {"when": "fine"}, "N": {"when": "else"}},
+        **more,
+    }  # fmt: skip
+
+
+def obstacles(table: dict[str, Any], *never: str, **part: Any) -> dict[str, str]:
+    claims = [{"name": text, "check": "never", "never": text} for text in never]
+    return dict(prove_tables({"one": table}, {**EVERYTHING, "claims": claims, **part}).obstacles)
+
+
+def test_an_oracle_may_say_either() -> None:
+    assert obstacles(asking(), "one.at == YES", "one.at == NO", "one.at == A and over").keys() == {
+        "one.at == YES",
+        "one.at == NO",
+    }
+
+
+def test_ghosts_compare_numbers_of_a_table_alone() -> None:
+    ghost = {"seen": {"type": "int", "init": 0, "step": "seen + 1 if seen < 5 else seen"}}
+    assert obstacles(asking(), "seen < 0 or seen > 5", ghosts=ghost) == {}
+    assert len(obstacles(asking(), "seen > 1", ghosts=ghost)) == 1
+
+
+def test_members_of_enumerations_are_not_ordered() -> None:
+    found = obstacles(asking(), "one.at < YES")
+    assert "compares whole numbers" in found["one.at < YES"]
+
+
+def test_a_name_stands_for_one_thing() -> None:
+    with pytest.raises(ValueError, match="declared twice"):
+        recheck.Rules(asking(parameters={"fine": {"type": "bool"}}))
+    first = asking(parameters={"most": {"min": 0}})
+    second = asking(registers={"most": {"init": 0, "min": 0}})
+    found = prove_tables(
+        {"one": first, "other": second},
+        {**EVERYTHING, "claims": [{"name": "it", "check": "never-stuck"}]},
+    )
+    assert "stands for two things" in found.obstacles["it"]
+
+
+def test_an_expression_has_an_end() -> None:
+    assert recheck.parse("1" + " + 1" * 400)
+    with pytest.raises(ValueError, match="at most 2000 characters"):
+        recheck.parse("1" + " + 1" * 500)
+
+
+def test_components_are_those_of_networkx() -> None:
+    for seed in range(200):
+        draw, size = random.Random(seed), 6
+        pairs = [*product(range(size), repeat=2)]
+        edges = draw.sample(pairs, draw.randint(3, 12))
+        graph = nx.DiGraph(edges)
+        graph.add_nodes_from(range(size))
+        part = recheck.components(size, edges)
+        found = {frozenset(v for v in range(size) if part[v] == number) for number in part}
+        assert found == {frozenset(one) for one in nx.strongly_connected_components(graph)}
+
+
+def test_a_certificate_of_a_protocol_is_of_its_table() -> None:
+    """What is due holds of a table with another name for a state, too; it is another table."""
+    [path] = Path(certificates.__file__).parent.joinpath("certificates").glob("pxp-*.json")
+    certificate = json.loads(path.read_text("utf-8"))
+    table = document(builtin("pxp"))
+    assert all(fine for fine, _ in recheck.check_rules(certificate, table))
+    other = json.loads(json.dumps(table).replace('"WAIT"', '"WAITS"'))
+    certificate["members"] = [[name, recheck.Rules(other).digest] for name in ("m", "h")]
+    [(fine, why)] = recheck.check_rules(certificate, other)
+    assert not fine and "its tables are not those of pxp" in why
+
+
+def ringing(event: str) -> recheck.Table:
+    rows = [{"from": "A", "to": "B", "event": event}]
+    return recheck.Table({"initial": "A", "final": ["B"], "rows": rows, "states": []})
+
+
+def test_an_event_reaches_those_that_have_it() -> None:
+    system = recheck.System(["one", "other"], [ringing("BELL"), ringing("HORN")], "sync")
+    assert {step[0].at for step in system.steps(system.first)} == {("B", "A"), ("A", "B")}
+    both = recheck.System(["one", "other"], [ringing("BELL"), ringing("BELL")], "sync")
+    assert {step[0].at for step in both.steps(both.first)} == {("B", "B")}
+    with pytest.raises(ValueError, match="each with a name of its own"):
+        recheck.System(["one", "an other"], [ringing("BELL"), ringing("HORN")], "sync")
+
+
+@pytest.mark.parametrize("who", [0, 1])
+def test_a_relation_that_is_not_shared_is_kept_for_each_agent(who: int) -> None:
+    theory = recheck.Theory("d", True, False)
+    known = frozenset({(0, 0)}), frozenset({(0, 1), (1, 1)})
+    found = theory.judged(known, who, False, (("received", "own"),))
+    assert found.keys() == {(pair in known[who],) for pair in [(1 - who, who)]}
+    for ways in found.values():
+        assert ways and all(stays == known for stays, _ in ways)
+
+
+@pytest.mark.parametrize(
+    ("who", "values", "lost"), [(0, 1, False), (1, 1, True), (0, 2, False), (1, 2, False)]
+)
+def test_only_who_has_a_value_can_send_it_again(who: int, values: int, lost: bool) -> None:
+    raw = document(builtin("interact"))
+    claims = [{"name": "it", "check": "never-stuck"}]
+    part = {**EVERYTHING, "relations": "dhrst", "starts": "m", "claims": claims}
+    sessions = recheck.Sessions(
+        [(name, recheck.Rules(raw)) for name in ("m", "h")], part, [], recheck.Knowledge()
+    )
+    data = recheck.Data(values, frozenset(), frozenset())
+    [after] = sessions.follow(data, who, "WAIT", None, "plain own")
+    assert after == (recheck.Data(2, lost=True) if lost else data)
