@@ -353,6 +353,9 @@ def test_what_only_the_peer_bounds_is_found_by_exploring(channel: str) -> None:
     assert [str(one.status) for one in found] == ["HOLDS", "HOLDS", "FAILS"]
     assert found[0].assumptions == f"by rules, {channel}"
     assert found.notes == ()
+    unbounded = intervals.by_rules(System.load(client, server), {}, bounded=False)
+    assert len(unbounded.left_out) == 1 and "more than 10,000 states" in unbounded.left_out[0]
+    assert intervals.by_rules(System.load(client, server), {}).left_out == ()
 
 
 def test_what_a_channel_lets_come_twice_is_bounded_by_nothing(

@@ -82,9 +82,9 @@ def test_an_expression_has_an_end() -> None:
 def test_components_are_those_of_networkx() -> None:
     for seed in range(200):
         draw, size = random.Random(seed), 6
-        pairs = [*product(range(size), repeat=2)]
+        pairs = [(one, other) for one, other in product(range(size), repeat=2)]
         edges = draw.sample(pairs, draw.randint(3, 12))
-        graph = nx.DiGraph(edges)
+        graph: nx.DiGraph[int] = nx.DiGraph(edges)
         graph.add_nodes_from(range(size))
         part = recheck.components(size, edges)
         found = {frozenset(v for v in range(size) if part[v] == number) for number in part}
@@ -140,3 +140,41 @@ def test_only_who_has_a_value_can_send_it_again(who: int, values: int, lost: boo
     data = recheck.Data(values, frozenset(), frozenset())
     [after] = sessions.follow(data, who, "WAIT", None, "plain own")
     assert after == (recheck.Data(2, lost=True) if lost else data)
+
+
+def test_a_lemma_that_only_a_claim_needs_is_in_the_certificate() -> None:
+    table = asking(
+        states=[{"name": "A"}],
+        rows=[
+            {"from": "A", "to": "A", "event": "MORE", "when": "x < 3", "do": {"x": "x + 1"}},
+            {"from": "A", "to": "YES", "event": "DONE"},
+        ],
+        oracles={},
+        guards={},
+        final=["YES"],
+        registers={"x": {"init": 0, "min": 0}},
+    )
+    claims = [{"name": "it", "check": "never", "never": "one.x > 7"}]
+    proof = prove_tables({"one": table}, {**EVERYTHING, "claims": claims}, ["one.x <= 3"])
+    assert proof.proved == ("it",)
+    sessions = recheck.sessions_of([("one", recheck.Rules(table))], proof.evidence)
+    assert sessions.against(claims[0]) is None
+
+
+def test_who_has_settled_a_guard_of_two_waits_for_ever() -> None:
+    """The other one takes nothing, so neither can do anything, not even what comes from outside."""
+    rows = [
+        {"from": "A", "to": "B", "guard": "G", "send": "X"},
+        {"from": "A", "to": "B", "event": "BELL"},
+    ]
+    first = recheck.Table({"initial": "A", "rows": rows, "states": [{"name": "A"}]})
+    heard = [{"from": "C", "to": "C", "receive": "X"}, {"from": "A", "to": "C", "event": "BELL"}]
+    system = recheck.System(
+        ["one", "other"],
+        [first, recheck.Table({"initial": "A", "rows": heard, "states": []})],
+        "sync",
+    )
+    steps = [*system.steps(system.first)]
+    settled = [step[0] for step in steps if any(step[0].settled)]
+    assert len(settled) == 1
+    assert [*system.steps(settled[0])] == []

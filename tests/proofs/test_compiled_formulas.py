@@ -128,6 +128,21 @@ def same_on_random_graphs(seeds: Iterable[int]) -> set[tuple[Status, bool]]:
     return met
 
 
+@pytest.mark.parametrize("goals", [(3,), (3, 4), (4, 3, 2)])
+def test_a_fair_cycle_takes_every_way_that_it_must(goals: tuple[int, ...]) -> None:
+    """Two promises are kept again and again, and a step is taken that neither of them needs."""
+    petals = tuple((0,) for _ in range(4))
+    true = frozenset[str](), frozenset({"p"}), frozenset({"q"}), frozenset[str](), frozenset[str]()
+    model, known = RandomGraph(((1, 2, 3, 4), *petals), true), frozenset(NAMES)
+    classes = [FairClass[int](Strength.STRONG, partial(_leads_to, goal)) for goal in goals]
+    formula, space = parse("F G !p | F G !q"), explore(model)
+    fairly = Fairness(tuple(classes))
+    for found in decided(graph_of(model, space, fairly, known), formula, Runs.COMPLETE):
+        assert found.status is Status.FAILS and found.trace is not None
+        assert breaks(model, formula, found.trace, found.cycle)
+        assert all(is_fair(model, each, found) for each in classes)
+
+
 def test_random_graphs() -> None:
     met = same_on_random_graphs(range(60))
     assert {(Status.FAILS, True), (Status.FAILS, False), (Status.HOLDS, False)} <= met

@@ -1,0 +1,87 @@
+"""What checks of systems do where no verdict of another test tells it: changes that lived."""
+
+from __future__ import annotations
+
+import pytest
+
+import pxp_fsm as pxp
+from proofs.logic.parsing import parse
+from proofs.systems import Composition, System, check
+from proofs.systems.coloring import text_of
+from proofs.systems.compatibility import outside_the_class
+from proofs.systems.symmetry import why_not
+from pxp_fsm.automata.automaton import Automaton
+from tests.proofs.text_tables import table
+
+HUB = table("hub", "[READY] -> [READY] send TASK\n[READY] -> [READY] receive RESULT")
+WORKER = table("worker", "[IDLE] -> BUSY receive TASK\nBUSY -> [IDLE] send RESULT")
+
+
+def workers() -> System:
+    return System.load(HUB, WORKER, WORKER)
+
+
+@pytest.mark.parametrize(
+    ("formula", "symmetric"),
+    [
+        ("worker1@BUSY & F worker1.RESULT", False),
+        ("worker1@BUSY & worker2@BUSY & F lost", True),
+        ("worker1@BUSY & hub@READY & F lost", False),
+        ("worker1@BUSY | worker2@BUSY | F lost", True),
+    ],
+)
+def test_what_tells_members_apart_beside_a_temporal_part(formula: str, symmetric: bool) -> None:
+    assert (why_not(workers(), parse(formula)) == "") is symmetric
+
+
+@pytest.mark.parametrize("text", ["true", "false", "true U ended", "E (true R ended)"])
+def test_constants_are_written_as_they_are_read(text: str) -> None:
+    assert parse(text_of(parse(text))) == parse(text)
+
+
+def test_constants_in_what_edges_decide() -> None:
+    composition = Composition(System.load("pxp"))
+    for formula, status in (
+        ("AG EF (ended & true)", "HOLDS"),
+        ("AG EF (ended & false)", "FAILS"),
+        ("AG EF (ended | false)", "HOLDS"),
+        ("AG EF (false | false)", "FAILS"),
+        ("AG (true & true)", "HOLDS"),
+        ("AG (false | !true)", "FAILS"),
+    ):
+        assert str(check(composition, parse(formula)).status) == status, formula
+
+
+def test_a_row_with_two_partners_is_outside_the_class() -> None:
+    hub = table("hub", "START -> WAIT send TASK\nWAIT -> [END] receive RESULT")
+    assert [*outside_the_class(System.load(hub, WORKER, WORKER))] == [
+        "a row of state START of hub does not deal with one partner alone",
+        "a row of state WAIT of hub does not deal with one partner alone",
+    ]
+
+
+def late() -> Automaton:
+    return pxp.build_automaton(
+        "late",
+        [
+            {"from": "A", "to": "A", "event": "BELL", "do": {"rung": "true", "mood": "GOOD"}},
+            {"from": "A", "to": "B", "event": "END"},
+        ],
+        final=["B"],
+        registers={
+            "rung": {"type": "bool", "init": False},
+            "mood": {"of": ["BAD", "GOOD"], "init": "BAD"},
+        },
+    )
+
+
+def test_formulas_name_truth_values_and_members() -> None:
+    system = System.load(late(), late()).with_parameters({})
+    for formula, status in (
+        ("G (late1.rung -> late1.mood=GOOD)", "HOLDS"),
+        ("G (event.BELL -> late1.rung)", "HOLDS"),
+        ("G !late1.rung", "FAILS"),
+        ("G late1.mood=BAD", "FAILS"),
+        ("F late1.mood=BAD", "HOLDS"),
+    ):
+        assert str(pxp.check(system, formula)[0].status) == status, formula
