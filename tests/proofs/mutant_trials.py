@@ -64,14 +64,17 @@ TESTS: Mapping[str, tuple[str, ...]] = {
         *("tests/house/test_face.py", "tests/house/test_registry.py"),
         "tests/backends/test_system_sessions.py",
     ),
-    "systems": tuple(
-        f"tests/proofs/test_{name}.py"
-        for name in (
-            *("naive_receptions", "compositions", "channels", "systems", "fair_systems"),
-            *("reductions", "reductions_fair", "reduction_traps", "folding", "coloring"),
-            *("chosen_guards", "compatibility", "endless_systems", "compiled_systems"),
-            *("compiled_formulas", "machines", "options"),
-        )
+    "systems": (
+        *(
+            f"tests/proofs/test_{name}.py"
+            for name in (
+                *("naive_receptions", "compositions", "channels", "systems", "fair_systems"),
+                *("reductions", "reductions_fair", "reduction_traps", "folding", "coloring"),
+                *("chosen_guards", "compatibility", "endless_systems", "compiled_systems"),
+                *("compiled_formulas", "machines", "options", "system_details"),
+            )
+        ),
+        "tests/automata/test_unfolding.py",
     ),
     "logic": tuple(
         f"tests/proofs/test_{name}.py"
@@ -99,6 +102,7 @@ TESTS: Mapping[str, tuple[str, ...]] = {
         for name in (
             *("rules", "rule_certificates", "conditions", "stuck_sessions", "forgeries"),
             *("recheck", "system_certificates", "system_forgeries", "amalgamation"),
+            "checker_details",
         )
     ),
     "claims": tuple(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from importlib.resources import files
 from itertools import combinations, permutations, product
 from typing import Any
 
 import pytest
 
+from proofs.claims import predicates
 from proofs.claims.catalogue import (
     CLAIMS,
     OWN,
@@ -397,3 +399,11 @@ def test_sources_are_of_claims_of_the_catalogue() -> None:
     found = {claim.id: source_of(claim) for claim in CLAIMS}
     assert found["pxp.replies-RATIFY"] == "[A] Proposition 5"
     assert found["pxp.replies-REFUTE"] == found["pxp(k).terminates"] == OWN
+
+
+def test_when_a_session_is_closed_is_compared_with_what_the_papers_say() -> None:
+    text = files("pxp_fsm").joinpath("automata/data/interact.toml").read_text("utf-8")
+    for new in ("stop or j >= n + 1", "j >= n", "stop"):
+        table = parse_automaton(text.replace("stop or j >= n", new))
+        assert [*predicates.stop(Interact(table=table))], new
+    assert [*predicates.stop(Interact())] == []

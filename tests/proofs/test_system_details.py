@@ -85,3 +85,20 @@ def test_formulas_name_truth_values_and_members() -> None:
         ("F late1.mood=BAD", "HOLDS"),
     ):
         assert str(pxp.check(system, formula)[0].status) == status, formula
+
+
+def test_what_is_not_received_is_told_of_whom_a_member_listens_to_now() -> None:
+    """In its first state it listens to somebody else."""
+    hub = table(
+        "hub",
+        "START -> W receive X from left\nW -> [END] receive Y from right\n"
+        "[END] -> [END] receive Z from right",
+    )
+    left = table("left", "A -> [B] send X to hub")
+    right = table("right", "A -> B send Z to hub\nB -> [C] send Y to hub")
+    system = System.load(hub, left, right, channel="fifo:1")
+    found = pxp.check(system, "no-unspecified-reception")[0]
+    assert str(found.status) == "FAILS"
+    assert [str(each) for each in found.verdict.unreceived] == [
+        "right sends Z; hub in W does not receive it"
+    ]
