@@ -192,10 +192,10 @@ def main(arguments: list[str]) -> None:
                 file.write(json.dumps(line, ensure_ascii=False) + "\n")
         print(f"{kind(mutant, by)} | {mutant} | {by}", file=sys.__stdout__, flush=True)
 
-    wanted = shuffled(*chosen, every=given.every or 1)
     if given.sample:
         done_with = finished(PAGE.read_text("utf-8"))
-        wanted = [one for one in wanted if one.file in done_with]
+        chosen = [one for one in chosen if f"{one.__name__.replace('.', '/')}.py" in done_with]
+    wanted = shuffled(*chosen, every=given.every or 1)
     left = [
         mutant
         for mutant in wanted[: given.number]
