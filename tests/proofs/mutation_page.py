@@ -5,8 +5,8 @@ order that is always the same, leaves out what was noticed before, and writes th
 found is in `.mutants.jsonl`, a line a mutant; a function that has changed since is tried again, and
 so is a mutant that nothing noticed. With `--module NAME` it tries those of one module or one room;
 the page keeps the row of a module of which the log says less. With `--every N` it tries every Nth
-change of each module, always the same ones. With `--sample` it tries those of modules that are
-finished afresh, and only prints them.
+change of each module, always the same ones. With `--sample` it tries afresh those of the modules of
+what runs that were once all tried, and only prints them.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from pathlib import Path
 from types import ModuleType
 
 from pxp_fsm.protocol import rules
+from pxp_fsm.sessions import policy
 from tests.proofs.mutant_trials import NOTHING, UNREACHED, try_all
 from tests.proofs.source_changes import functions
 from tests.proofs.source_mutants import MODULES, OPERATORS, Mutant, mutants
@@ -116,16 +117,13 @@ def page(found: Iterable[tuple[Mutant, str]], every: Collection[Mutant], before:
     for (_, one), number in list(counts.items()):
         counts["all", one] += number
     total, done = len(every), counts.total() // 2
-    rest = (
-        ""
-        if done == total
-        else " Of a module with less tried, every so many-th was. `make mutants` goes on."
-    )
+    rest = "" if done == total else " Where fewer were tried than there are, it is every Nth."
     lines = [
         "# Mutants",
         "",
         "Each change of one expression or statement between the table and the message, and in",
-        f"what checks it, and what notices it: {done:,} of {total:,} were tried.{rest} They are:",
+        f"what checks it, and what notices it: {done:,} of {total:,} were tried.{rest}",
+        "The changes:",
         "",
         OPERATORS.rstrip(),
         "",
@@ -193,8 +191,7 @@ def main(arguments: list[str]) -> None:
         print(f"{kind(mutant, by)} | {mutant} | {by}", file=sys.__stdout__, flush=True)
 
     if given.sample:
-        done_with = finished(PAGE.read_text("utf-8"))
-        chosen = [one for one in chosen if f"{one.__name__.replace('.', '/')}.py" in done_with]
+        chosen = [one for one in MODULES["what runs"] if one is not policy]
     wanted = shuffled(*chosen, every=given.every or 1)
     left = [
         mutant
