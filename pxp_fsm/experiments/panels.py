@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from backends.databases import RunRecord, SessionRecord, SqlBlackboard, origin_of
+from backends.databases import RunRecord, SessionRecord, SqlBlackboard, StoredSession, origin_of
 from backends.databases.records import CONCLUDED
 from pxp_fsm import registry
 from pxp_fsm.diagrams import Edge, EdgeRow, Node, StateDiagram
@@ -225,6 +225,31 @@ def panel_results(board: SqlBlackboard, record: RunRecord) -> PanelResults:
         ),
         dict(persuaded),
     )
+
+
+def board_sheet(board: SqlBlackboard, stored: StoredSession) -> Sheet | None:
+    """The board of a panel's session; None of another session, or one of a program's own.
+
+    It has each agent's current prediction, how often its pair has changed, and whom it owes a
+    message.
+    """
+    record = board.run(stored.record.run)
+    where = registry.contribution("names", "panels")
+    if where is None or agents_of(record) is None:
+        return None
+    plan = stored_plan(record)
+    seen = registry.load(where).overview_of(plan.talks(), agent_names(plan), stored.events)
+    rows = tuple(
+        (
+            pair.name,
+            "-" if pair.answer is None else pair.answer.prediction,
+            str(pair.version),
+            ", ".join(partner for member, partner in seen.owed if member == pair.name) or "-",
+        )
+        for pair in seen.pairs
+    )
+    headings = ("agent", "current prediction", "changed", "owes")
+    return Sheet("The board", headings, rows)
 
 
 def persuasion_diagram(plan: Plan, persuasion: Mapping[tuple[str, str], int]) -> StateDiagram:

@@ -21,7 +21,7 @@ from guards.judge import MOST_VOTES, Scope
 from pxp_fsm import defaults, options, registry
 from pxp_fsm.automata.system_files import MCP
 from pxp_fsm.errors import UsageError, quoted
-from pxp_fsm.options import DATA, PROTOCOL, WHO, Option, option
+from pxp_fsm.options import DATA, PROTOCOL, WHO, Option, option, outside
 from pxp_fsm.protocol.messages import Answer, answer_problem
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 from pxp_fsm.sessions.learning import Gated, Keep
@@ -171,7 +171,8 @@ class Plan:
     Interact(n=6, k=3)
 
     None leaves a choice to the task. For PXP `n` is None and `k` bounds the self-loops; None leaves
-    them unbounded. `prompts` is the text of a file of prompts.
+    them unbounded. `prompts` is the text of a file of prompts. `answer` is what the first new message
+    of a fork carries, as the text of a JSON object.
     """
 
     tables: ClassVar[Mapping[str, str]] = {
@@ -355,14 +356,7 @@ class Plan:
         key="panel.rules",
         only_in=_IN_FILE,
     )
-    answer: str | None = option(
-        "Of a fork, what its first new message carries, as a JSON object with a prediction and an "
-        "explanation.",
-        None,
-        metavar="JSON",
-        key="agents.answer",
-        only_in=_IN_FILE,
-    )
+    answer: str | None = outside()
     preset: str | None = option(
         "The models and settings of a paper: B-rad, B-drug, C-rad, C-drug; machine and judge "
         "replace its models and keep its settings.",
@@ -703,6 +697,11 @@ def check_plan(plan: Plan) -> None:
         raise UsageError(
             "assistants are in sessions of two; a panel has machines, models and a person",
             next(iter(plan.assistants)),
+        )
+    if plan.agents is not None and plan.in_browser:
+        raise UsageError(
+            "a page shows sessions of two; a person in a panel is asked at the terminal: terminal",
+            "human",
         )
     if plan.preset is not None and plan.machine in ASSISTANTS:
         raise UsageError("the machine of a preset is a model, never an assistant", "machine")

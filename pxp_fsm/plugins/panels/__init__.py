@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pxp_fsm.plugins.panels.verdicts import agent_classes as agent_classes
     from pxp_fsm.plugins.panels.verdicts import directions as directions
     from pxp_fsm.plugins.panels.verdicts import first_correct as first_correct
+    from pxp_fsm.plugins.panels.verdicts import overview_of as overview_of
     from pxp_fsm.plugins.panels.verdicts import persuasions as persuasions
     from pxp_fsm.plugins.panels.verdicts import verdicts_of as verdicts_of
     from pxp_fsm.plugins.panels.verdicts import window_start as window_start
@@ -23,7 +24,8 @@ __getattr__, __dir__ = attach(
         "pxp_fsm.plugins.panels.panel": "Panel",
         "pxp_fsm.plugins.panels.policy": "PanelPolicy",
         "pxp_fsm.plugins.panels.verdicts": (
-            "agent_classes directions first_correct persuasions verdicts_of window_start"
+            "agent_classes directions first_correct overview_of persuasions verdicts_of "
+            "window_start"
         ),
     },
 )

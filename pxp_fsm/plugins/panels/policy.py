@@ -61,6 +61,10 @@ class PanelPolicy:
         self._talks = tuple(Schedule(panel.rules, link, context) for link in self.channels)
         self._boards = [self.layout.start()]
         self._judged = KnownAnswers()
+        self._asked: tuple[PanelBoard, tuple[Owed, ...]] = (
+            self._boards[0],
+            self.layout.due(self._boards[0]),
+        )
 
     @property
     def described(self) -> str:
@@ -97,7 +101,7 @@ class PanelPolicy:
 
     def _next(self, course: Course, name: str = "") -> Owed | None:
         """Whose message comes next; with a `name`, what that agent owes first."""
-        due = self.layout.due(self.board(course))
+        due = self._due(course)
         if name and name not in [self.layout.names[one.member] for one in due]:
             due = self.layout.owed(self.board(course))
         if name:
@@ -106,6 +110,13 @@ class PanelPolicy:
             return due[0] if due else None
         place = course.name.partition("/")[2] or course.name
         return random.Random(f"{self.panel.seed}/{place}/{len(course.history) + 1}").choice(due)
+
+    def _due(self, course: Course) -> tuple[Owed, ...]:
+        """Who may speak next, found once for each board."""
+        board = self.board(course)
+        if self._asked[0] is not board:
+            self._asked = board, self.layout.due(board)
+        return self._asked[1]
 
     def turn(self, course: Course, name: str) -> Turn:
         owed = self._next(course, name)
@@ -197,9 +208,7 @@ class PanelPolicy:
         for name in (message.sender, message.receiver):
             if name not in names:
                 yield f"the agents here are {', '.join(names)}"
-        due = [
-            (names[one.member], names[one.partner]) for one in self.layout.due(self.board(course))
-        ]
+        due = [(names[one.member], names[one.partner]) for one in self._due(course)]
         if (message.sender, message.receiver) not in due:
             owed = ", ".join(f"{name} to {partner}" for name, partner in due) or "nobody"
             yield f"{message.sender} owes {message.receiver} no message now; possible is {owed}"
@@ -220,7 +229,8 @@ class PanelPolicy:
     def after(self, course: Course) -> Close | None:
         board, message = self.board(course), course.history[-1]
         was = self._boards[-2]
-        self._judged.note(course.events)
+        if self.panel.stops:
+            self._judged.note(course.events)
         self._move_machines(course, message, was, board)
         stopped = self._stopped(course, board)
         if stopped:

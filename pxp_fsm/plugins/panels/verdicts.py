@@ -12,7 +12,7 @@ from typing import NamedTuple
 from pxp_fsm.plugins.panels.board import ChannelStatus, Pair, PanelLayout
 from pxp_fsm.plugins.panels.panel import WINDOW, Panel, PanelVerdict
 from pxp_fsm.protocol.intelligibility import DEFINITIONS, holds_for
-from pxp_fsm.protocol.messages import Answer, Message, Tag
+from pxp_fsm.protocol.messages import Answer, Message, Overview, Tag
 from pxp_fsm.protocol.relations import Outcome, digest
 from pxp_fsm.protocol.rules import AGREE, MATCH
 from pxp_fsm.sessions.events import Event
@@ -73,6 +73,19 @@ def verdicts_of(
     judged.note(events)
     found = layout.verdicts(boards[-1], judged.alike, window)
     return found | {PanelVerdict.OSCILLATION} if layout.recurs(boards) else found
+
+
+def overview_of(panel: Panel, names: Sequence[str], events: Sequence[Event]) -> Overview:
+    """The board after `events`: current pairs, their versions, and who owes whom a message.
+
+    >>> import pxp_fsm as pxp
+    >>> whale = pxp.Answer("mammal", "It breathes.")
+    >>> begun = pxp.Event.of_message(pxp.Message("s", 1, "a", "INIT", whale, "b"))
+    >>> overview_of(pxp.Panel(pxp.Pxp()), "abc", [begun]).owed
+    (('b', 'a'), ('a', 'c'), ('b', 'c'))
+    """
+    layout, messages = PanelLayout(panel, names), [event.carried for event in events]
+    return layout.overview(layout.read(messages)[-1], messages)
 
 
 def window_start(

@@ -53,6 +53,18 @@ def test_the_list_of_a_run_ends_with_its_directions(ran: tuple[Path, str]) -> No
     assert "direction" not in command_line.pxp("show", PAIR, cwd=folder).stdout
 
 
+def test_a_session_is_shown_with_its_board(ran: tuple[Path, str]) -> None:
+    shown = command_line.pxp("show", f"{PANEL}/1/1", cwd=ran[0]).stdout
+    board = shown.partition("The board")[2]
+    assert "owes" in board
+    assert [line.split()[0] for line in board.splitlines() if line.startswith(" m")] == [
+        "m1",
+        "m2",
+        "m3",
+    ]
+    assert "The board" not in command_line.pxp("show", f"{PAIR}/1/1", cwd=ran[0]).stdout
+
+
 def test_a_run_as_json_has_directions_and_no_classes(tmp_path: Path) -> None:
     done = command_line.pxp(*LABELS, "--agents", "3", "--json", cwd=tmp_path)
     (document,) = json.loads(done.stdout)

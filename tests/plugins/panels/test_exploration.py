@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 import pxp_fsm as pxp
-from proofs.core.explore import explore
+from proofs.core.explore import Space, explore
 from proofs.core.properties import complete_words, longest_run, terminates
-from pxp_fsm.plugins.panels.answers import answers
-from pxp_fsm.plugins.panels.exploration import AssumedRelations, PanelModel
+from pxp_fsm.automata.actions import Exchange
+from pxp_fsm.plugins.panels.answers import REPLIES, answers
+from pxp_fsm.plugins.panels.board import PanelBoard
+from pxp_fsm.plugins.panels.exploration import AssumedRelations, ChannelModel, PanelModel
 
 SCHEDULES = ("free", "fifo", "round-robin")
 
@@ -107,3 +109,44 @@ def test_in_a_fair_triangle_everybody_changes_for_ever() -> None:
     assert found.all_change.is_fair
     assert found.all_change.changing == ("a", "b", "c")
     assert not found.idle_cycle
+
+
+@pytest.mark.parametrize("rule", ["call", "alone"])
+def test_a_channel_among_any_number_is_a_session_of_two(rule: str) -> None:
+    rules: Any = {rule: True}
+    for k in (1, 2):
+        space = explore(ChannelModel(pxp.Panel(pxp.Pxp(k=k), **rules)))
+        assert len(longest_run(space).steps) == 2 * k + 5
+        assert replies_of(space) == set(REPLIES.items())
+
+
+@pytest.mark.parametrize(("k", "c"), [(1, 0), (2, 0), (1, 1), (2, 1)])
+def test_a_limit_of_changes_bounds_a_channel_among_any_number(k: int, c: int) -> None:
+    found = len(longest_run(explore(ChannelModel(pxp.Panel(pxp.Pxp(k=k), limit=c)))).steps)
+    assert found <= (4 * k + 3 + 4 * c if c else k + 3)
+    assert (found == k + 3) == (c == 0)
+
+
+def test_interact_in_a_channel_among_any_number_says_what_two_say() -> None:
+    for n, k, many in ((3, 1, 13), (4, 2, 36)):
+        panel = pxp.Panel(pxp.Interact(n=n, k=k))
+        noisy = ChannelModel(panel, AssumedRelations.NOISY, (1, 1))
+        assert len(complete_words(explore(noisy))) == many
+
+
+def test_commit_does_not_keep_the_replies_of_two() -> None:
+    space = explore(ChannelModel(pxp.Panel(pxp.Pxp(k=1), limit=1, commit=True)))
+    assert replies_of(space) > set(REPLIES.items())
+
+
+def replies_of(space: Space[PanelBoard]) -> set[tuple[str, str]]:
+    """What answers RATIFY, REVISE and REJECT."""
+    found = set[tuple[str, str]]()
+    for state, steps in space.steps.items():
+        for step in steps:
+            action = step.action
+            assert isinstance(action, Exchange)
+            received = state.talks[0].said["ba".index(action.sender)]
+            if action.tag not in ("INIT", "TERM") and received in REPLIES:
+                found.add((received, action.tag))
+    return found
