@@ -171,8 +171,8 @@ class Plan:
     Interact(n=6, k=3)
 
     None leaves a choice to the task. For PXP `n` is None and `k` bounds the self-loops; None leaves
-    them unbounded. `prompts` is the text of a file of prompts. `answer` is what the first new message
-    of a fork carries, as the text of a JSON object.
+    them unbounded. `prompts` is the text of a file of prompts. `answer` is what the first new
+    message of a fork carries, as the text of a JSON object.
     """
 
     tables: ClassVar[Mapping[str, str]] = {
