@@ -5,8 +5,10 @@ What is drawn has been taken by the real machines: the messages are those of the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 
 from proofs.check import answer
@@ -34,6 +36,9 @@ from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol.messages import Answer
 from pxp_fsm.protocol.rules import Interact
 from pxp_fsm.sessions.replay import trace
+
+_ONE_WORD = re.compile(r"[\w-]+")
+"""What may be a misspelt name of a check; other formulas have blanks, brackets or signs."""
 
 TABULAR = ("itf", "latex")
 """The formats of a counterexample that are no drawing: data, and a table of its steps."""
@@ -214,7 +219,16 @@ def draw_violation(
         channels=() if channel is None else (channel,),
         parameters=parameters,
     )
-    result = answer(request)[0]
+    try:
+        result = answer(request)[0]
+    except UsageError as error:
+        near = get_close_matches(name, known)
+        if name in known or not near or not _ONE_WORD.fullmatch(name):
+            raise
+        raise UsageError(
+            f"there is no standard check {name!r}; did you mean {' or '.join(near)}? As a formula: "
+            f"{error}"
+        ) from error
     if result.trace is None:
         told = f"; {result.verdict.detail}" if result.verdict.detail else ""
         raise UsageError(f"{name} has no counterexample: {result.status.value}{told}")

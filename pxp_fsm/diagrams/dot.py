@@ -56,11 +56,11 @@ USUAL = Layout()
 """The layout of a diagram for which there is room."""
 
 
-def label(*lines: str, left: bool = False, indented: bool = False) -> str:
+def label(*lines: str, left: bool = False, indented: bool = False, blanks: int = 0) -> str:
     r"""A DOT label that shows exactly the characters of `lines`, one below the other.
 
     Graphviz would read entities (`&lt;`), escapes (`\N`, `\G`) and HTML-like markup (`<b>`);
-    none is left in it.
+    none is left in it. Each line has so many `blanks` around it.
     """
     from graphviz import escape, nohtml
 
@@ -69,6 +69,8 @@ def label(*lines: str, left: bool = False, indented: bool = False) -> str:
     ending = r"  \l" if left else r"\n"
     if indented:
         safe = [f"\N{NO-BREAK SPACE}{line}" if line else "" for line in safe]
+    around = blanks * "\N{NO-BREAK SPACE}"
+    safe = [f"{around}{line}{around}" for line in safe]
     quoted: str = nohtml(ending.join(safe) + (ending if left else ""))
     return quoted  # of a type of graphviz's own: str(quoted) would read <...> as markup again
 
@@ -99,6 +101,8 @@ _REFERENCE = {
 _QUICK = {"splines": "line", "nslimit": "1", "nslimit1": "1", "mclimit": "0.3", "searchsize": "10"}
 _WIDER = 1.15
 """How much wider than Helvetica a viewer's font may be (DejaVu Sans): no line is cut off."""
+_BLANK = 0.5
+"""The room that Graphviz leaves for a no-break blank, in ems."""
 _MANY, _FEW = 4, 3
 """Arrows to a state from which they end at references, and to which those of a row are joined."""
 
@@ -113,6 +117,12 @@ def to_dot(diagram: Diagram, style: Style = PLAIN, layout: Layout = USUAL) -> st
 def _characters(style: Style, size: float, most: int) -> int:
     """How many characters of this size stand in a line: `most`, or what fits a given width."""
     return most if style.width is None else max(20, min(most, int(style.width / (0.5 * size))))
+
+
+def _wide_label(lines: list[str]) -> str:
+    """A label that nothing else may be as wide as: it has room for a wider font than Helvetica."""
+    blanks = round((_WIDER - 1) / 2 * max(map(ems, lines)) / _BLANK)
+    return label(*lines, blanks=blanks)
 
 
 def explanation(legend: Legend, width: int) -> list[str]:
@@ -132,7 +142,8 @@ def _states(diagram: StateDiagram, style: Style, layout: Layout) -> Digraph:
         **_QUICK if layout.quick else {},
     )
     if style.title:
-        graph.attr(label=label(*wrapped(diagram.title, _characters(style, 16, 70))), fontsize="16")
+        title = wrapped(diagram.title, _characters(style, 16, 70))
+        graph.attr(label=_wide_label(title), fontsize="16")
     ids = {node.name: f"s{number}" for number, node in enumerate(diagram.nodes)}
     apart = _references(diagram) if layout.references else frozenset()
     # Clusters, because their labels may be smaller than the graph's, and one stands below.
@@ -147,7 +158,7 @@ def _states(diagram: StateDiagram, style: Style, layout: Layout) -> Digraph:
             explained.attr(fontsize="9", fontcolor=GREY)
         with explained.subgraph(name="cluster_noted") as noted:
             note = wrapped(diagram.note, _characters(style, 9, 90)) if style.title else [""]
-            noted.attr(label=label(*note), fontsize="9", fontcolor=GREY, labelloc="t")
+            noted.attr(label=_wide_label(note), fontsize="9", fontcolor=GREY, labelloc="t")
             noted.attr(penwidth="0", margin="12" if style.title else "4", labeljust="c")
             for node in diagram.nodes:
                 _add_state(noted, ids[node.name], node)

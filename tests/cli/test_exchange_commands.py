@@ -221,6 +221,8 @@ def test_how_tables_of_ones_own_fail_is_drawn(
     [
         (("pxp", "--counterexample", "AG EF ended"), "has no counterexample: HOLDS"),
         (("pxp", "--counterexample", "no such"), "cannot be read at character"),
+        (("pxp", "--counterexample", "nodeadlock"), "did you mean no-deadlock"),
+        (("pxp", "--counterexample", "ended2"), "no reachable state has 'ended2'"),
         (("pxp", "--counterexample", "F ended", "--relations", "noisy"), "applies to claims"),
         (("pxp", "--channel", "sync"), "--channel: this requires --counterexample"),
         (("--counterexample", "terminates", "--channel", "sync"), "requires tables"),

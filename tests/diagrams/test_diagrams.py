@@ -35,6 +35,7 @@ from pxp_fsm.diagrams import (
     write,
 )
 from pxp_fsm.diagrams.graphviz import place
+from pxp_fsm.diagrams.text import ems
 from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol.messages import Answer, Message
 
@@ -172,6 +173,15 @@ def test_title_and_note_are_shown(name: str) -> None:
     source = render(state_diagram(automaton), "mermaid").decode()
     assert automaton.title in source
     assert automaton.note.replace(";", "#59;") in source
+
+
+def test_a_title_that_is_wider_than_the_states_has_room_for_a_wider_font() -> None:
+    title = "Author: review_author; Reviewer: review_reviewer; Editor: of it"
+    diagram = StateDiagram(title, "", (Node("One"),), ())
+    drawn = ET.fromstring(render(diagram, "svg"))  # noqa: S314 - our own output
+    _, _, width, _ = map(float, drawn.attrib["viewBox"].split())
+    assert title in texts(drawn)
+    assert width > 1.05 * 16 * ems(title)  # without room it is below 0.95
 
 
 @pytest.mark.parametrize("name", BUILTIN)
