@@ -10,8 +10,9 @@ HVC 2015): so propositions are never enumerated, and what has been refuted once 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from proofs.core.explore import TooLarge
 from proofs.core.satisfiability import Solver
@@ -70,6 +71,11 @@ _PATIENCE = 5_000
 _NEAREST = 3
 """To how many components, the latest first, a step back is tried."""
 
+_UNROLL_AFTER, _LENGTHS = 60, (4, 8, 16, 32)
+"""After how many nodes lassos with so many states are looked for: the search may be far from one
+that is near.
+"""
+
 _GUARDS = 1 << 20
 """How many nodes a search may have."""
 
@@ -86,58 +92,21 @@ class _Search:
 
     def __init__(self, tableau: Tableau, *, finite: bool, infinite: bool, seconds: float) -> None:
         self._own, self._finite, self._infinite = tableau, finite, infinite
-        self._seconds, self._until = seconds, time.monotonic() + seconds
+        self._seconds, self._until = seconds, time.process_time() + seconds
         names = len(tableau.atoms) + len(tableau.parts) + len(tableau.promised) + 2
         self._solver = Solver(names, _GUARDS)
-        self._guards = names
-        count = len(tableau.atoms)
+        self._guards, self._unrolling = names, names + _UNROLL_AFTER
         self._end = 2 * (names - 1)
-        self._holds: list[int] = [0] * len(tableau.parts)
-        for number in tableau.reached:
-            part = tableau.parts[number]
-            if part.kind is PartKind.LITERAL:
-                self._holds[number] = 2 * (part.left + 1) + part.right
-            else:
-                self._holds[number] = 2 * (count + 1 + number)
-        first = count + len(tableau.parts) + 1
+        self._holds = _literals(tableau, 1)
+        first = len(tableau.atoms) + len(tableau.parts) + 1
         self._promise = {p: 2 * (first + bit) for bit, p in enumerate(tableau.promised)}
         self._until_bits = {number: bit for bit, number in enumerate(tableau.untils)}
         self._everything = (1 << len(tableau.untils)) - 1
         for literal in self._promise.values():
             self._solver.keep(literal >> 1, 1)
-        self._write()
-
-    def _write(self) -> None:
-        """The clauses of the relation: a part that is to hold, and what that demands."""
-        add, holds, promise, end = self._solver.add, self._holds, self._promise, self._end
-        if not self._finite:
-            add((end ^ 1,))
-        for number in self._own.reached:
-            part, own = self._own.parts[number], self._holds[number]
-            match part.kind:
-                case PartKind.LITERAL:
-                    pass
-                case PartKind.TRUE:
-                    add((own,))
-                case PartKind.FALSE:
-                    add((own ^ 1,))
-                case PartKind.AND:
-                    add((own ^ 1, holds[part.left]))
-                    add((own ^ 1, holds[part.right]))
-                case PartKind.OR:
-                    add((own ^ 1, holds[part.left], holds[part.right]))
-                case PartKind.NEXT:
-                    add((own ^ 1, promise[part.left]))
-                    add((own ^ 1, end ^ 1))
-                case PartKind.WEAK_NEXT:
-                    add((own ^ 1, promise[part.left], end))
-                case PartKind.UNTIL:
-                    add((own ^ 1, holds[part.right], holds[part.left]))
-                    add((own ^ 1, holds[part.right], promise[number]))
-                    add((own ^ 1, holds[part.right], end ^ 1))
-                case PartKind.RELEASE:
-                    add((own ^ 1, holds[part.right]))
-                    add((own ^ 1, holds[part.left], promise[number], end))
+        if not finite:
+            self._solver.add((self._end ^ 1,))
+        _write(self._solver.add, tableau, self._holds, self._promise, self._end)
 
     def run(self) -> WitnessRun | None:
         """A run, or None if there is none."""
@@ -146,9 +115,15 @@ class _Search:
         self._roots: list[_Root] = []
         frames = [self._push(self._own.duties(self._own.first), -1, frozenset(), 0)]
         while frames:
-            if time.monotonic() > self._until:
-                raise TooLarge(f"no answer within {self._seconds:g} seconds")
+            if time.process_time() > self._until:
+                raise TooLarge(f"no answer within {self._seconds:g} seconds of CPU time")
             node = frames[-1]
+            if self._infinite and self._guards == self._unrolling:
+                self._unrolling = 0
+                for length in _LENGTHS:
+                    short = short_lasso(self._own, length)
+                    if short is not None:
+                        return short
             if self._finite and not node.asked and self._ends(node):
                 return WitnessRun((*self._way(node.order), self._letter()), 0)
             found = self._step(node)
@@ -188,8 +163,8 @@ class _Search:
             answer = self._solver.solve(assumed, wished, _PATIENCE)
             if answer is not None:
                 return answer
-            if time.monotonic() > self._until:
-                raise TooLarge(f"no answer within {self._seconds:g} seconds")
+            if time.process_time() > self._until:
+                raise TooLarge(f"no answer within {self._seconds:g} seconds of CPU time")
 
     def _ends(self, node: _Node) -> bool:
         """Whether a run may end in a node."""
@@ -217,6 +192,11 @@ class _Search:
         ]
         waiting.sort(key=lambda number: not missing >> self._until_bits[number] & 1)
         wished = [self._holds[self._own.parts[number].right] for number in waiting]
+        # Then that what is true stays so: where nothing else is asked for, duties recur soon.
+        wished += [
+            2 * (place + 1) + (getattr(atom, "name", "") not in node.letter)
+            for place, atom in enumerate(self._own.atoms)
+        ]
         if self._infinite and not node.asked:
             node.asked = True
             found = self._closing(node, base, wished)
@@ -390,12 +370,97 @@ class _Search:
         raise AssertionError("a component is strongly connected")
 
 
+def _write(
+    add: Callable[[Iterable[int]], None],
+    tableau: Tableau,
+    holds: Sequence[int],
+    promise: Mapping[int, int],
+    end: int,
+) -> None:
+    """The clauses of the relation at a state: a part that is to hold, and what that demands.
+
+    `holds` and `promise` are the literals of parts in the state and in the next, `end` the one
+    that there is none.
+    """
+    for number in tableau.reached:
+        part, own = tableau.parts[number], holds[number]
+        match part.kind:
+            case PartKind.LITERAL:
+                pass
+            case PartKind.TRUE:
+                add((own,))
+            case PartKind.FALSE:
+                add((own ^ 1,))
+            case PartKind.AND:
+                add((own ^ 1, holds[part.left]))
+                add((own ^ 1, holds[part.right]))
+            case PartKind.OR:
+                add((own ^ 1, holds[part.left], holds[part.right]))
+            case PartKind.NEXT:
+                add((own ^ 1, promise[part.left]))
+                add((own ^ 1, end ^ 1))
+            case PartKind.WEAK_NEXT:
+                add((own ^ 1, promise[part.left], end))
+            case PartKind.UNTIL:
+                add((own ^ 1, holds[part.right], holds[part.left]))
+                add((own ^ 1, holds[part.right], promise[number]))
+                add((own ^ 1, holds[part.right], end ^ 1))
+            case PartKind.RELEASE:
+                add((own ^ 1, holds[part.right]))
+                add((own ^ 1, holds[part.left], promise[number], end))
+
+
+def _literals(tableau: Tableau, first: int) -> list[int]:
+    """The literals of the parts in a state; atoms and parts get variables from `first` on."""
+    count = len(tableau.atoms)
+    return [
+        2 * (first + part.left) + part.right
+        if part.kind is PartKind.LITERAL
+        else 2 * (first + count + number)
+        for number, part in enumerate(tableau.parts)
+    ]
+
+
+def short_lasso(tableau: Tableau, length: int) -> WitnessRun | None:
+    """A lasso with so many states, if the solver finds one soon (Biere and others, TACAS 1999)."""
+    width = len(tableau.atoms) + len(tableau.parts)
+    end = 1 + (length + 1) * width
+    solver = Solver(end + length)
+    solver.add((2 * end + 1,))
+    states = [_literals(tableau, 1 + place * width) for place in range(length + 1)]
+    for holds, later in pairwise(states):
+        promise = {number: later[number] for number in tableau.promised}
+        _write(solver.add, tableau, holds, promise, 2 * end)
+    back = [2 * (end + 1 + place) for place in range(length)]
+    solver.add(back)
+    for place, chosen in enumerate(back):
+        # What is promised after the last state holds in the one to which the lasso goes back.
+        for number in tableau.promised:
+            solver.add((chosen ^ 1, states[-1][number] ^ 1, states[place][number]))
+        for number in tableau.untils:
+            right = tableau.parts[number].right
+            ends = (holds[right] for holds in states[place:-1])
+            solver.add((chosen ^ 1, states[-1][number] ^ 1, *ends))
+    if not solver.solve((states[0][tableau.first],), (), _PATIENCE):
+        return None
+    letters = [
+        frozenset(
+            atom.name
+            for number, atom in enumerate(tableau.atoms)
+            if isinstance(atom, Atom) and solver.true(2 * (1 + place * width + number))
+        )
+        for place in range(length)
+    ]
+    cycle = length - next(place for place, chosen in enumerate(back) if solver.true(chosen))
+    return WitnessRun(tuple(letters), cycle)
+
+
 def satisfying_run(
     formula: Formula, *, finite: bool = False, infinite: bool = True, seconds: float = 3600
 ) -> WitnessRun | None:
     """A run of those that count that satisfies the formula; None where none does.
 
-    Raises `TooLarge` where that is not known after so many seconds.
+    Raises `TooLarge` where that is not known after so many seconds of CPU time.
     """
     tableau = Tableau(formula)
     if tableau.first in (TRUE, FALSE):
