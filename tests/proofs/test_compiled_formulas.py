@@ -69,11 +69,11 @@ def plainly(
 
 
 def same(found: Verdict, expected: Verdict, *, fair: bool = False) -> None:
-    """The verdicts are equal; a fair cycle may be another, but the way to it is as long."""
+    """The verdicts are equal; a fair cycle may be another, but the way to it is no longer."""
     assert (found.status, found.detail) == (expected.status, expected.detail)
     if fair and found.trace is not None and expected.trace is not None:
         stems = [len(one.trace.steps) - one.cycle for one in (found, expected) if one.trace]
-        assert stems[0] == stems[1]
+        assert stems[0] <= stems[1]  # a rewritten formula parts fewer nodes of a fair component
         assert (found.cycle > 0) == (expected.cycle > 0)
     else:
         assert (found.trace, found.cycle) == (expected.trace, expected.cycle)
