@@ -17,7 +17,8 @@ help:
 	@echo "make test       check, and run all tests but the slow ones"
 	@echo "make test-deep  run the slow tests: kills, PostgreSQL, the wheel, every example of properties"
 	@echo "make attack     kill, cut, change and trespass, round after round; ROUNDS=1000 for a night"
-	@echo "make mutants    change what runs, one place at a time; goes on where it was stopped"
+	@echo "make mutants    change what runs, one place at a time; goes on where it was stopped;"
+	@echo "                EVERY=60 MODULE=proofs tries every 60th change of each of these modules"
 	@echo "make check      check formatting, lint, types and import contracts"
 	@echo "make bench      run the benchmarks; each prints a table"
 	@echo "make findings   write docs/findings*.md and the pictures, from a run of every check"
@@ -77,7 +78,7 @@ attack: $(READY_DEV)
 	$(BIN)/python -m tests.attack $(ROUNDS) $(ATTACKS)
 
 mutants: $(READY_DEV)
-	$(BIN)/python -m tests.proofs.mutation_page
+	$(BIN)/python -m tests.proofs.mutation_page $(if $(EVERY),--every $(EVERY)) $(if $(MODULE),--module $(MODULE))
 
 bench: $(READY_DEV)
 	@for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit; done
