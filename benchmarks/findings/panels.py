@@ -17,6 +17,7 @@ from backends.databases import Origin
 from proofs.core.explore import explore
 from proofs.core.properties import complete_words, terminates
 from pxp_fsm.automata.actions import Exchange
+from pxp_fsm.diagrams import SequenceChart, sequence_chart, write
 from pxp_fsm.experiments import panels, runs
 from pxp_fsm.plugins.panels.answers import REPLIES, Lasso, PanelAnswers, answers, table
 from pxp_fsm.plugins.panels.exploration import AssumedRelations, ChannelModel, PanelModel
@@ -47,6 +48,8 @@ def by_rule(k: int = 1) -> Iterator[PanelAnswers]:
 def of_many(agents: int) -> Iterator[PanelAnswers]:
     for rules in ({"call": True}, {"alone": True}, {"limit": 0}):
         for schedule in Scheduling:
+            if agents > 4 and schedule is Scheduling.FREE and "call" not in rules:
+                continue  # each state has so many steps that a cut says less than it costs
             model = PanelModel(pxp.Panel(pxp.Pxp(k=1), schedule, **rules), agents)
             found = answers(model, MOST)
             print(*list(table([found]))[2:], file=sys.stderr, flush=True)
@@ -81,10 +84,24 @@ def shown_lasso(lasso: Lasso | None) -> str:
     )
 
 
-def page() -> Iterator[str]:
+def lasso_chart(lasso: Lasso) -> SequenceChart:
+    """An endless run as a sequence chart: its beginning, and the cycle once."""
+    messages = []
+    for number, words in enumerate((*lasso.stem, *lasso.cycle), 1):
+        ends, tag = words.split()
+        sender, receiver = ends.split(">")
+        messages.append(pxp.Message("", number, sender, tag, pxp.Answer("", ""), receiver))
+    again = len(lasso.stem) + 1
+    note = f"messages {again} to {len(messages)} come again for ever"
+    title = "A triangle in which nobody is stubborn, PXP(1), fifo"
+    return sequence_chart(messages, title=title, note=note, texts=False)
+
+
+def page(pictures: Path) -> Iterator[str]:
     found = list(by_rule())
     free = next(one for one in found if one.model.panel.schedule == "free")
     fifo = next(one for one in found if one.model.panel.schedule == "fifo")
+    turns = next(one for one in found if one.model.panel.schedule == "round-robin")
     yield "# What is true of panels"
     yield ""
     yield (
@@ -132,8 +149,11 @@ def page() -> Iterator[str]:
     yield ""
     yield f"- free: {shown_lasso(free.lasso)}."
     yield f"- fifo: {shown_lasso(fifo.lasso)}."
+    yield f"- round-robin: {shown_lasso(turns.lasso)}."
     yield ""
     yield f"A triangle in which nobody is stubborn: {shown_lasso(fifo.all_change)}."
+    if fifo.all_change is not None:
+        write(lasso_chart(fifo.all_change), pictures / "panel-lasso.svg")
     yield ""
     idle = any(one.idle_cycle for one in found)
     yield (
@@ -430,8 +450,9 @@ def interact() -> Iterator[str]:
 
 
 def main() -> None:
-    target = Path(sys.argv[1]) / "findings-panels.md"
-    target.write_text("\n".join(page()) + "\n", "utf-8")
+    docs = Path(sys.argv[1])
+    lines = page(docs / "pictures")
+    (docs / "findings-panels.md").write_text("\n".join(lines) + "\n", "utf-8")
 
 
 if __name__ == "__main__":
