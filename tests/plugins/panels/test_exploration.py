@@ -134,6 +134,7 @@ def test_interact_in_a_channel_among_any_number_says_what_two_say() -> None:
         assert len(complete_words(explore(noisy))) == many
 
 
+@pytest.mark.deep
 def test_commit_does_not_keep_the_replies_of_two() -> None:
     space = explore(ChannelModel(pxp.Panel(pxp.Pxp(k=1), limit=1, commit=True)))
     assert replies_of(space) > set(REPLIES.items())

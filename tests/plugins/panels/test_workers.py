@@ -81,6 +81,7 @@ def test_workers_carry_a_panel_as_one_process_does(
     assert verify(database).problems == ()
 
 
+@pytest.mark.deep
 def test_of_many_sessions_few_are_held_at_once() -> None:
     """What is held does not grow with the sessions of a run: here three times those at once."""
     live: list[int] = []
