@@ -175,9 +175,9 @@ def test_a_session_is_forked_with_models_from_a_message(table: Table) -> None:
     with SqlBlackboard(":memory:") as board:
         run = runs.start(plan(table, instances="1"), board)
         run.execute()
-        fork = runs.fork(Origin(f"{run.name}/1/1", 4), board, {"added": "without:m2@4"})
+        fork = runs.fork(Origin(f"{run.name}/1/1", 2), board, {"added": "without:m2@2"})
         fork.execute()
         (forked,) = board.sessions(fork.name)
-        later = board.session(forked.session).history[4:]
+        later = board.session(forked.session).history[2:]
         assert all("m2" not in (one.sender, one.receiver) for one in later)
-        assert "payment" not in {one.answer.prediction for one in later if one.sender == "m1"}
+        assert "payment" not in {one.answer.prediction for one in later}
