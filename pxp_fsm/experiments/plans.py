@@ -449,6 +449,16 @@ class Plan:
             return Pxp(self.k)
         raise UsageError(f"there is no protocol {self.protocol!r}; there are: interact, pxp")
 
+    def rules_in_words(self) -> str:
+        """The protocol, among how many, and its bounds: `INTERACT with n = 10, k = 3`."""
+        rules = self.rules()
+        known = (("n", rules.n), ("k", rules.k))
+        bounds = ", ".join(f"{name} = {value}" for name, value in known if value is not None)
+        several = "" if self.agents is None else f" among {self.agents} agents"
+        return (
+            f"{rules.automaton.title}{several} {f'with {bounds}' if bounds else 'without bounds'}"
+        )
+
     def talks(self) -> Any:
         """What the sessions follow: the protocol of two, or a panel of several by it.
 

@@ -117,10 +117,6 @@ def announce(
     if again:
         click.echo(f"Run {run.name}: the same, {_learning(run)}")
         return
-    rules = plan.rules()
-    bounds = [
-        f"{name} = {value}" for name, value in (("n", rules.n), ("k", rules.k)) if value is not None
-    ]
     paragraph(f"Run {run.name}: {run.opening.task.about}, {run.opening.data.origin}")
     sessions = (
         f"{counted(len(run.opening.data.sessions), 'instance')}, "
@@ -128,11 +124,7 @@ def announce(
     )
     if run.opening.origin is not None:
         sessions = f"from message {run.opening.origin.number} of {run.opening.origin.session} on"
-    several = "" if plan.agents is None else f" among {plan.agents} agents"
-    click.echo(
-        f"{rules.automaton.title}{several} "
-        f"{'with ' + ', '.join(bounds) if bounds else 'without bounds'}; {sessions}"
-    )
+    click.echo(f"{plan.rules_in_words()}; {sessions}")
     chosen = [f"{role} {name}" for role, name in run.opening.selection.roles if name is not None]
     if plan.subject is not None:
         click.echo(f"Subject: {plan.subject}")

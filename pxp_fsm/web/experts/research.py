@@ -163,7 +163,7 @@ def _view(host: Host, number: int, hosted: HostedRun) -> RunView:
         name=run.name,
         task=run.opening.task.name,
         subject=hosted.subject,
-        protocol=str(run.opening.plan.rules()),
+        protocol=run.opening.plan.rules_in_words(),
         state=hosted.state,
         trouble=hosted.trouble,
         total=run.total,
