@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+from dataclasses import fields, replace
+from functools import reduce
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proofs.logic import parse
-from proofs.logic.formulas import Atom, Formula
+from proofs.logic.formulas import And, Atom, Formula, Or
 from proofs.systems.coloring import text_of, values_along
 from tests.oracles.graphs import random_branching, random_path
 from tests.oracles.runs import satisfied
@@ -41,7 +44,25 @@ def test_each_part_has_the_value_of_the_run_from_there(
 def test_text_is_read_as_the_same_formula(seed: int, branching: bool) -> None:
     draw = random_branching if branching else random_path
     formula = draw(random.Random(seed), 4)
-    assert parse(text_of(formula)) == formula
+    assert parse(text_of(formula)) == grouped(formula)
+
+
+def grouped(formula: Formula) -> Formula:
+    """The same formula, with & in & and | in | as they are read: a & (b & c)."""
+    if isinstance(formula, And | Or):
+        first, *rest = reversed([*map(grouped, in_a_row(type(formula), formula))])
+        return reduce(lambda found, part: type(formula)(part, found), rest, first)
+    parts = {field.name: getattr(formula, field.name) for field in fields(formula)}
+    changed: dict[str, Any] = {
+        name: grouped(part) for name, part in parts.items() if isinstance(part, Formula)
+    }
+    return replace(formula, **changed)
+
+
+def in_a_row(kind: type[And | Or], formula: Formula) -> list[Formula]:
+    if not isinstance(formula, kind):
+        return [formula]
+    return [*in_a_row(kind, formula.left), *in_a_row(kind, formula.right)]
 
 
 def test_names_that_look_like_operators_are_quoted() -> None:
