@@ -169,6 +169,7 @@ def test_a_table_has_at_most_so_many_transitions() -> None:
     assert raised.value.faults[0].path == ("rows", 0)
 
 
+@pytest.mark.deep
 def test_exactly_as_many_transitions_as_a_table_may_have_are_taken() -> None:
     rows: list[Any] = [
         {"from": "S", "to": "S", "event": [f"E{number}" for number in range(10_000)]}

@@ -98,6 +98,7 @@ class Target:
         assert found == self.accepted
 
 
+@pytest.mark.deep
 def test_every_kind_of_hostility_comes() -> None:
     """Parts that are wrong, by kind and by type; each odd text; of the longest, the first."""
     wrong: Counter[str] = Counter()

@@ -21,7 +21,7 @@ def kept() -> dict[str, Any]:
 @pytest.mark.parametrize(
     "arguments",
     [
-        *sampled(kept_checks.QUICK, 2),
+        *sampled(kept_checks.QUICK, 4),
         *(pytest.param(slow, marks=pytest.mark.deep) for slow in kept_checks.SLOW),
     ],
     ids=" ".join,

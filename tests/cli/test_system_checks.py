@@ -200,6 +200,7 @@ def test_where_the_memory_is_used_up_nothing_is_known(
     assert len(done.output.splitlines()) == (3 if asked else 10)
 
 
+@pytest.mark.deep
 def test_ctrl_c_leaves_the_claims_that_were_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -74,6 +74,7 @@ def test_workers_that_ask_models_make_the_run_that_one_process_makes(
     assert verify(database).problems == ()
 
 
+@pytest.mark.deep
 def test_a_run_says_how_far_it_is_before_a_worker_has_ended(
     database: str,
     table: Table,

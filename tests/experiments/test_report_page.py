@@ -165,6 +165,7 @@ def test_a_run_whose_data_are_gone_is_reported_without_them(tmp_path: Path) -> N
     assert "there is no such folder" in page.text
 
 
+@pytest.mark.deep
 def test_sessions_beyond_those_shown_whole_have_a_row_each(made: Made, tmp_path: Path) -> None:
     for position in range(1, 8):
         made.add(position, "INIT RATIFY RATIFY")

@@ -148,7 +148,8 @@ def told(pxp: Callable[..., str], database: str) -> dict[str, list[str]]:
     return {words[1]: words[2:] for words in lines if words and words[0][-2:] == "-1"}
 
 
-@pytest.mark.parametrize("kind", ["openai", pytest.param("anthropic", marks=pytest.mark.deep)])
+@pytest.mark.deep
+@pytest.mark.parametrize("kind", ["openai", "anthropic"])
 def test_a_whole_experiment_against_a_server_of_others(
     kind: str, others: Callable[[str], str], pxp: Callable[..., str]
 ) -> None:

@@ -76,6 +76,7 @@ def test_a_system_file_is_checked_run_drawn_reported_and_verified(core: Path) ->
     assert "lan" not in helped.split()
 
 
+@pytest.mark.deep
 def test_the_explorer_answers(core: Path) -> None:
     code = """
 from starlette.testclient import TestClient

@@ -259,7 +259,10 @@ def test_complete_sequences_by_the_model_and_by_brute_force(
     assert len(complete_words(space(n, k, NOISY))) == brute(n, k, 1, noisy=True) == any_
 
 
-@pytest.mark.parametrize(("n", "k", "states"), [(5, 2, 94), (6, 1, 190), (10, 4, 685)])
+@pytest.mark.parametrize(
+    ("n", "k", "states"),
+    [(5, 2, 94), (6, 1, 190), pytest.param(10, 4, 685, marks=pytest.mark.deep)],
+)
 def test_the_reduced_states_are_the_explicit_ones_up_to_renaming_values(
     n: int, k: int, states: int
 ) -> None:

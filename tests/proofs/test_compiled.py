@@ -26,6 +26,7 @@ from tests.changed_tables import STOP, changed
 from tests.oracles.model_checkers import C_COMPILER, needs_spin
 from tests.oracles.packed_sweep import reach
 from tests.oracles.spin_sessions import OPTIONS, promela
+from tests.sampling import sampled
 
 EQUIVALENCE = Theory(frozenset(Assumption))
 SMALL = tuple(product((1, 2, 3, 4, 5), (1, 2, 3, 4), (1, 2, 3)))
@@ -83,7 +84,7 @@ def reference(n: int, k: int, values: int) -> tuple[int, int]:
     return len(seen), transitions
 
 
-@pytest.mark.parametrize(("n", "k", "values"), SMALL)
+@pytest.mark.parametrize(("n", "k", "values"), sampled(SMALL, 4))
 def test_the_counts_are_those_of_a_plain_search(n: int, k: int, values: int) -> None:
     model = PackedSessions(Interact(n, k), values)
     swept, explored = reach(model, compiled=False), explore(model)

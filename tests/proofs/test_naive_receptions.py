@@ -85,6 +85,7 @@ def _shortest(verdict: Verdict, near: dict[Place, int], wrong: set[Place]) -> No
     assert len(verdict.trace.steps) == min(near[place] for place in wrong)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("guards", [0, 0.6])
 def test_receptions_are_those_of_the_definition(guards: float) -> None:
     met = set[tuple[str, Status]]()

@@ -36,6 +36,7 @@ def test_in_the_published_code_a_tolerance_is_as_good_as_an_equivalence() -> Non
     assert of("noisy", 5).count() == 81315
 
 
+@pytest.mark.deep
 def test_there_the_change_of_mind_needs_a_judge_that_contradicts_itself() -> None:
     begun = {name: published_started(PublishedCode(None, 3, NAMED[name])) for name in NAMED}
     assert {name: CHANGED_MIND in found for name, found in begun.items()} == {

@@ -53,7 +53,7 @@ def shown(model: Composition, where: Where) -> Configuration:
 
 
 def test_real_machines_take_the_steps_of_the_model() -> None:
-    met = Counter(walked(seed) for seed in range(300))
+    met = Counter(walked(seed) for seed in range(120))
     assert set(met) == {*CHANNELS, *(f"{name} and others" for name in CHANNELS[1:])}
 
 

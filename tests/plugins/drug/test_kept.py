@@ -205,6 +205,7 @@ def test_a_network_is_loaded_replayed_run_edited_and_saved(
     assert "undo change 15: handled" in pxp(capsys, "lan", "history", "french.lan.json")
 
 
+@pytest.mark.deep
 def test_an_earlier_certificate_is_refused_with_what_to_do_and_one_made_anew_is_named(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

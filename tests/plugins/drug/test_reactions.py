@@ -282,6 +282,7 @@ def test_a_faulty_lexicon_is_refused(change: dict[str, Any], fault: str) -> None
         Lexicon({"groups": {}, "denials": [], "classes": [{"name": "one", **change}]})
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     "word", [*HOSTILE[:2], *(pytest.param(word, marks=pytest.mark.deep) for word in HOSTILE[2:])]
 )

@@ -42,6 +42,7 @@ def test_runs_of_a_task_print_what_they_printed(tmp_path: Path) -> None:
     check(tmp_path, TASK)
 
 
+@pytest.mark.deep
 def test_a_run_that_was_stopped_prints_what_it_printed(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     seen = 0

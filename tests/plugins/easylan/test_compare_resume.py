@@ -56,6 +56,7 @@ def prompts(table: Table) -> Counter[str]:
     return Counter(json.dumps(body["messages"]) for body in table.asked)
 
 
+@pytest.mark.deep
 def test_a_comparison_that_a_cap_stopped_goes_on_where_it_was(table: Table) -> None:
     stopped = compare(table, "--max-calls", "9")
     assert stopped.exit_code != 0 and len(table.asked) == 9, stopped.output

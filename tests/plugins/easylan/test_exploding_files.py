@@ -11,6 +11,7 @@ from pxp_fsm.plugins.easylan.model import files
 from pxp_fsm.plugins.easylan.model.network import MOST_EDGES
 
 
+@pytest.mark.deep
 def test_a_network_with_too_many_edges_is_refused() -> None:
     names = [f"A{number}" for number in range(400)]
     agents = [{"name": name, "task": "t", "output": "o"} for name in names]

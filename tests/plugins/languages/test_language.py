@@ -42,6 +42,7 @@ def test_counts_stand_side_by_side_for_the_three_named_relations() -> None:
     assert lines[-1].split() == ["of", "4", "messages", "6", "8", "32"]
 
 
+@pytest.mark.deep
 def test_json_holds_exact_numbers_as_text() -> None:
     (found,) = json.loads(
         language("interact", "--n", "100", "--relations", "noisy", "--json").output
