@@ -244,7 +244,7 @@ def test_what_cannot_be_monitored_is_named_and_the_rest_is_monitored(
         ("UPDATE texts SET text = '[' WHERE text LIKE '{%states%'", "table"),
         ("UPDATE sessions SET channel = 'pigeon:1' WHERE session = 'lab/1'", "pigeon"),
         ("UPDATE events SET kind = 'teleport' WHERE session = 'lab/1'", "teleport"),
-        ("DELETE FROM members WHERE session = 'lab/1' AND place = 2", "it has ended"),
+        ("DELETE FROM members WHERE session = 'lab/1' AND place = 2", "two members or more, not 1"),
         (
             "UPDATE events SET member = 'nobody' WHERE session = 'lab/1' AND number = 1",
             "does not allow 'nobody>grants +ASK' here",

@@ -44,11 +44,11 @@ def test_each_part_has_the_value_of_the_run_from_there(
 def test_text_is_read_as_the_same_formula(seed: int, branching: bool) -> None:
     draw = random_branching if branching else random_path
     formula = draw(random.Random(seed), 4)
-    assert parse(text_of(formula)) == grouped(formula)
+    assert grouped(parse(text_of(formula))) == grouped(formula)
 
 
 def grouped(formula: Formula) -> Formula:
-    """The same formula, with & in & and | in | as they are read: a & (b & c)."""
+    """The same formula, with all of & in & and of | in | grouped alike: a & (b & c)."""
     if isinstance(formula, And | Or):
         first, *rest = reversed([*map(grouped, in_a_row(type(formula), formula))])
         return reduce(lambda found, part: type(formula)(part, found), rest, first)
