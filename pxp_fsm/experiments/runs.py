@@ -584,6 +584,15 @@ def fork(
                 "a fork keeps this of the run that it carries on; leave it out", field_name
             )
     plan = replace(plan, **given)
+    ways = {"without": without is not None, "skip": skip, "answer": "answer" in given}
+    asked = [name for name, there in ways.items() if there]
+    if len(asked) > 1:
+        raise UsageError(f"of {' and '.join(asked)} only one can change a turn; leave the rest out")
+    names = [name for name, _ in forked.agents]
+    if without is not None and plan.agents is not None and without not in names:
+        raise UsageError(
+            f"the panel has no agent {quoted(without)}; there are: {', '.join(names)}", "without"
+        )
     changes = [f"without:{without}@{origin.number}"] if without is not None else []
     changes += [f"skip:{origin.number}"] if skip else []
     if changes and plan.agents is None:

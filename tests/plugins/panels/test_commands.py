@@ -171,7 +171,8 @@ def test_a_panel_is_not_monitored(tmp_path: Path) -> None:
         (("labels", "--without", "m2"), "give --fork"),
         (("--fork", f"{PANEL}/1/1", "--skip"), "is no message of a session"),
         (("--fork", f"{PAIR}/1/1@1", "--skip"), "is one of two agents"),
-        (("--fork", f"{PANEL}/1/1@3", "--without", "m9"), "no agent 'm9'"),
+        (("--fork", f"{PANEL}/1/1@3", "--without", "m9"), "no agent 'm9'; there are: m1"),
+        (("--fork", f"{PANEL}/1/1@3", "--without", "m2", "--skip"), "of without and skip only one"),
         (("--fork", f"{PANEL}/1/1@99", "--skip"), "no message 99"),
         (("--fork", "nothing/1/1@1", "--skip"), "nothing/1/1"),
     ],
@@ -179,10 +180,12 @@ def test_a_panel_is_not_monitored(tmp_path: Path) -> None:
 def test_what_is_no_other_continuation_is_refused(
     ran: tuple[Path, str], given: tuple[str, ...], said: str
 ) -> None:
+    listed = command_line.pxp("list", "runs", cwd=ran[0]).stdout
     done = command_line.pxp("run", *given, cwd=ran[0])
     assert done.returncode == 2, done.stderr
     assert said in done.stderr.replace("\n", " ")
     assert "Traceback" not in done.stderr
+    assert command_line.pxp("list", "runs", cwd=ran[0]).stdout == listed
 
 
 def test_a_message_is_replaced_and_what_comes_after_it_is_made_anew(
