@@ -39,12 +39,10 @@ class PanelReport:
         """What the run was, in words."""
         plan = stored_plan(self.record)
         agents = self.sessions[0].agents if self.sessions else ()
-        rules = plan.rules()
-        bounds = [f"{name} = {value}" for name, value in (("n", rules.n), ("k", rules.k)) if value]
         described = plan.talks().describe(agent_names(plan))
         return (
             ("task", self.record.task),
-            ("protocol", ", ".join(filter(None, (rules.automaton.title, *bounds, described)))),
+            ("protocol", ", ".join(filter(None, (plan.rules_in_words(), described)))),
             *agents,
             ("sessions begun", f"{len(self.sessions):,}"),
             ("repetitions", f"{plan.repetitions:,}, seed {plan.seed}"),
