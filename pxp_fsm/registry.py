@@ -105,8 +105,9 @@ class Plugin:
     `checks` are subjects of `check` (`proofs.check.Checkable`), `subjects` functions of a value of
     your own that return how a `Session` runs it: a system and its policy, or the protocol of agents
     and who makes their policy (None where they cannot). `formats` are files of other tools,
-    `recordings` forms of recorded sessions (`analysis.recordings.forms.RecordingForm`). `relations`
-    are relations that an agent can name
+    `recordings` forms of recorded sessions (`analysis.recordings.forms.RecordingForm`), `runs`
+    kinds of runs (`experiments.run_kinds.RunKind`), by the field of a plan that makes a run one.
+    `relations` are relations that an agent can name
     (`match="reactants"`), `pictures` draw texts of a kind, such as molecules. `pages` are pages of
     `pxp serve`: the path below which they stand, and a function of the
     `web.SystemSubject` that returns a `web.PageSet`. `options` further options of a
@@ -136,6 +137,7 @@ class Plugin:
     subjects: tuple[str, ...] = ()
     formats: Mapping[str, Format] = field(default_factory=dict)
     recordings: tuple[str, ...] = ()
+    runs: Mapping[str, str] = field(default_factory=dict)
     relations: Mapping[str, str] = field(default_factory=dict)
     pictures: Mapping[str, str] = field(default_factory=dict)
     pages: Mapping[str, str] = field(default_factory=dict)

@@ -17,9 +17,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Select, bindparam, select
+from sqlalchemy import Connection, Select, bindparam, select, text
 
 from backends.databases import chain, queries, rows, schema
 from backends.databases.engine import Place, file_of, open_engine
@@ -621,6 +621,14 @@ class SqlBlackboard:
         """Whether this was committed (see `rows.commit`); where not, `write` finds out why."""
         self._place.check()
         return rows.commit(self.engine, (self.sql.move_head, moves), steps)
+
+    def query(self, statement: str, **values: object) -> tuple[Mapping[str, Any], ...]:
+        """The rows that an SQL statement selects, by column, with `values` for its `:names`."""
+        return self.read(
+            lambda connection: tuple(
+                dict(row) for row in connection.execute(text(statement), values).mappings()
+            )
+        )
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """What `work` reads with a connection; it is repeated where the database was away.

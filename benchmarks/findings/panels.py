@@ -18,10 +18,11 @@ from proofs.core.explore import explore
 from proofs.core.properties import complete_words, terminates
 from pxp_fsm.automata.actions import Exchange
 from pxp_fsm.diagrams import SequenceChart, sequence_chart, write
-from pxp_fsm.experiments import panels, runs
+from pxp_fsm.experiments import runs
 from pxp_fsm.plugins.panels.answers import REPLIES, Lasso, PanelAnswers, answers, table
 from pxp_fsm.plugins.panels.exploration import AssumedRelations, ChannelModel, PanelModel
 from pxp_fsm.plugins.panels.panel import Scheduling
+from pxp_fsm.plugins.panels.results import panel_sessions
 
 RULES: tuple[dict[str, Any], ...] = (
     {},
@@ -325,7 +326,7 @@ def reached() -> Iterator[str]:
             plan = pxp.Plan("drug", instances="20", repetitions=5, agents=3, **more)
             run = pxp.run(plan, board)
             counts, alone, ever = Counter[str](), 0, 0
-            for one in panels.panel_sessions(board, board.run(run.name)):
+            for one in panel_sessions(board, board.run(run.name)):
                 if one.right is None or one.first_right is None:
                     continue
                 place = one.record.repetition, one.record.instance.key
@@ -380,7 +381,7 @@ def broken() -> Iterator[str]:
         )
         with pxp.open_blackboard(":memory:") as board:
             run = pxp.run(plan, board)
-            sessions = list(panels.panel_sessions(board, board.run(run.name)))
+            sessions = list(panel_sessions(board, board.run(run.name)))
             stuck = [one for one in sessions if "impasse" in one.verdicts]
             gone = Counter[str]()
             for one in stuck[:20]:
@@ -405,7 +406,7 @@ def broken() -> Iterator[str]:
                 ):
                     fork = runs.fork(origin, board, **changes)
                     fork.execute()
-                    (after,) = panels.panel_sessions(board, board.run(fork.name))
+                    (after,) = panel_sessions(board, board.run(fork.name))
                     gone[how] += "consensus" in after.verdicts
             cells = [f"consensus in {gone[how]}" for how in ("skip", "without", "gives in")]
             yield f"| {about} | {len(stuck)} of {len(sessions)} | {' | '.join(cells)} |"

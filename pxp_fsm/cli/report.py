@@ -13,7 +13,7 @@ from pxp_fsm.cli.exchange import note_given_out
 from pxp_fsm.cli.options import results as options
 from pxp_fsm.cli.presentation.text import console, printable
 from pxp_fsm.errors import UsageError
-from pxp_fsm.experiments import comparison, files, outcomes, panels, sheets
+from pxp_fsm.experiments import comparison, files, outcomes, sheets
 from pxp_fsm.experiments.plan_data import run_title
 from pxp_fsm.experiments.reports.write import left_out, write
 
@@ -47,16 +47,16 @@ def compare(request: options.CompareRuns) -> None:
     with SqlBlackboard(request.database, create=False) as board:
         first = board.run(name)
         others = [board.run(files.run_name(other)) for other in request.others]
-        others = others or panels.carried_on(board, name)
+        others = others or comparison.carried_on(board, name)
         if name in [other.run for other in others]:
             raise UsageError(f"both names are the run {printable(name)}; give two different runs")
-        left = panels.compared_outcomes(board, [first])
-        right = panels.compared_outcomes(board, others)
+        left = comparison.compared_outcomes(board, [first])
+        right = comparison.compared_outcomes(board, others)
         titles = [run_title(first), run_title(others[0]) if len(others) == 1 else right.run]
     found = outcomes.compare(left, right)
     remarks = [
         *comparison.comparison_lines(left, right, found),
-        *panels.change_lines(left, right),
+        *comparison.change_lines(left, right),
     ]
     names = [name, *(other.run for other in others)]
     if request.as_json:

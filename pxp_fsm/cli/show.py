@@ -36,9 +36,9 @@ from pxp_fsm.automata.actions import Deliver
 from pxp_fsm.cli.options import show as options
 from pxp_fsm.cli.presentation.text import console, printable
 from pxp_fsm.errors import NotThere, counted
-from pxp_fsm.experiments import panels
 from pxp_fsm.experiments.drawings import check_table
 from pxp_fsm.experiments.plan_data import agents_of
+from pxp_fsm.experiments.run_kinds import kind_of
 from pxp_fsm.experiments.sheets import as_rich, directions
 from pxp_fsm.protocol.decisions import category
 from pxp_fsm.protocol.intelligibility import DEFINITIONS, holds_for, two_way
@@ -76,9 +76,9 @@ def session(request: options.ShowSession) -> None:
             return
         calls = calls_of_session(board, request.name) if request.verbose else None
         show(stored, calls, origin_of(board.run(stored.record.run).plan))
-        sheet = panels.board_sheet(board, stored)
-        if sheet is not None:
-            console().print(as_rich(sheet))
+        kind = kind_of(board.run(stored.record.run))
+        if kind is not None:
+            console().print(as_rich(kind.overview(board, stored)))
 
 
 def _document(board: SqlBlackboard, stored: StoredSession) -> dict[str, Any]:

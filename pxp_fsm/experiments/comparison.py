@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
-from pxp_fsm.errors import counted
+from backends.databases import RunRecord, SqlBlackboard, origin_of
+from pxp_fsm.errors import UsageError, counted, quoted
 from pxp_fsm.experiments.outcomes import (
     MESSAGES,
     Contrast,
     Outcomes,
+    Place,
     RunComparison,
     estimates,
     order_effect,
+    outcomes_of,
 )
+from pxp_fsm.experiments.run_kinds import kind_of
 from pxp_fsm.experiments.sheets import Sheet
 from pxp_fsm.experiments.statistics import CONFIDENCE, Interval
 
@@ -77,6 +82,73 @@ def order_lines(outcomes: Outcomes, seed: int) -> Sequence[str]:
             said += f"; {effect.slope:+.3f} a position, p {p} (permutation test)"
         lines.append(f"{said}.")
     return lines
+
+
+def carried_on(board: SqlBlackboard, run: str) -> list[RunRecord]:
+    """The runs that carry sessions of `run` on; raises `UsageError` where there are none."""
+    found = []
+    for record in board.runs():
+        origin = origin_of(record.plan)
+        if origin is not None and board.session(origin.session).record.run == run:
+            found.append(record)
+    if not found:
+        raise UsageError(
+            f"no run carries sessions of {run} on; name another run, or fork a session of it with "
+            f"pxp run --fork SESSION@MESSAGE"
+        )
+    return found
+
+
+def compared_outcomes(board: SqlBlackboard, records: Sequence[RunRecord]) -> Outcomes:
+    """The outcomes of a run, or of several as those of one.
+
+    Raises `UsageError` where a session is in two of them, or they are of different kinds.
+    """
+    found = [
+        outcomes_of(board, record.run)
+        if (kind := kind_of(record)) is None
+        else kind.outcomes(board, record)
+        for record in records
+    ]
+    if len(found) == 1:
+        return found[0]
+    if len({one.rows for one in found}) > 1:
+        raise UsageError("these runs have no classes in common; compare runs of one kind")
+    seen = dict[Place, str]()
+    for one in found:
+        for place in one.classes:
+            if place in seen:
+                raise UsageError(
+                    f"{seen[place]} and {one.run} have both a session about {quoted(place[1])} in "
+                    f"repetition {place[0]}; compare them one after the other"
+                )
+            seen[place] = one.run
+    return Outcomes(
+        counted(len(found), "run"),
+        {place: at for one in found for place, at in one.positions.items()},
+        {place: of for one in found for place, of in one.classes.items()},
+        sum(one.left_out for one in found),
+        found[0].rows,
+        {place: many for one in found for place, many in one.lengths.items()},
+        {place: ending for one in found for place, ending in one.endings.items()},
+    )
+
+
+def change_lines(first: Outcomes, second: Outcomes) -> Sequence[str]:
+    """How endings and lengths of paired sessions differ, in words; none of sessions of two."""
+    pairs = [place for place in first.endings if place in second.endings]
+    if not pairs:
+        return ()
+    moved = Counter(
+        (first.endings[place], second.endings[place])
+        for place in pairs
+        if first.endings[place] != second.endings[place]
+    )
+    changes = ", ".join(
+        f"{before} to {after} {many}" for (before, after), many in sorted(moved.items())
+    )
+    said = f": {changes}" if changes else ""
+    return (f"Endings that differ: {sum(moved.values())} of {len(pairs)}{said}.",)
 
 
 def comparison_sheet(found: Sequence[RunComparison], first: str, second: str) -> Sheet:

@@ -471,33 +471,10 @@ class Plan:
                     field = "added" if name == "rules" else name
                     raise UsageError("this has no effect without a panel: give agents", field)
             return self.rules()
-        panel = registry.contribution("names", "Panel")
-        if panel is None:
+        where = registry.contribution("runs", "agents")
+        if where is None:
             raise UsageError("sessions of several agents need the plug-in panels", "agents")
-        rules: dict[str, Any] = {}
-        for rule in filter(None, (self.added or "").split(",")):
-            name, _, most = rule.strip().partition(":")
-            if name in ("without", "skip"):
-                who, _, number = most.rpartition("@")
-                if not (number.isascii() and number.isdigit()) or (name == "skip") == bool(who):
-                    raise UsageError(
-                        f"{quoted(rule)} says nothing; write without:AGENT@MESSAGE or skip:MESSAGE",
-                        "added",
-                    )
-                key = "without" if who else "skips"
-                told = (who, int(number)) if who else int(number)
-                rules[key] = (*rules.get(key, ()), told)
-                continue
-            limits = name == "limit" and most.isascii() and most.isdigit()
-            if not limits and (most or name not in ("call", "alone", "commit", "reopen")):
-                raise UsageError(
-                    f"a panel's rules are call, alone, commit, reopen, limit:N, "
-                    f"without:AGENT@MESSAGE and skip:MESSAGE, not {quoted(rule)}",
-                    "added",
-                )
-            rules[name] = int(most) if limits else True
-        made = registry.load(panel)
-        return made(self.rules(), self.schedule or "fifo", self.stop or "", seed=self.seed, **rules)
+        return registry.load(where).subject(self)
 
     @property
     def setting(self) -> str:

@@ -54,6 +54,7 @@ from pxp_fsm.experiments.plan_data import (
     read_plan,
 )
 from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.experiments.run_kinds import kind_of
 from pxp_fsm.prompting.model import LanguageModel
 from pxp_fsm.protocol.messages import printable
 from pxp_fsm.protocol.rules import FAULTS, Ending
@@ -588,21 +589,15 @@ def fork(
     asked = [name for name, there in ways.items() if there]
     if len(asked) > 1:
         raise UsageError(f"of {' and '.join(asked)} only one can change a turn; leave the rest out")
-    names = [name for name, _ in forked.agents]
-    if without is not None and plan.agents is not None and without not in names:
-        raise UsageError(
-            f"the panel has no agent {quoted(without)}; there are: {', '.join(names)}", "without"
-        )
-    changes = [f"without:{without}@{origin.number}"] if without is not None else []
-    changes += [f"skip:{origin.number}"] if skip else []
-    if changes and plan.agents is None:
-        raise UsageError(
-            f"session {origin.session} is one of two agents; in a panel an agent is left out, or "
-            f"its turn passed",
-            "without" if without is not None else "skip",
-        )
-    if changes:
-        plan = replace(plan, added=",".join([*filter(None, [plan.added]), *changes]))
+    if without is not None or skip:
+        kind, names = kind_of(record), [name for name, _ in forked.agents]
+        if kind is None:
+            raise UsageError(
+                f"session {origin.session} is one of two agents; in a panel an agent is left out, "
+                f"or its turn passed",
+                "without" if without is not None else "skip",
+            )
+        plan = kind.forked(plan, names, origin.number, without, skip)
     two = plan.agents is None and origin.number
     ending = plan.rules().ending(stored.history[: origin.number]) if two else None
     if ending is not None:

@@ -17,6 +17,7 @@ from pxp_fsm.automata.actions import ActionRecord
 from pxp_fsm.diagrams.latex import Cell, Table
 from pxp_fsm.experiments.reports.pictures import Gallery
 from pxp_fsm.experiments.reports.tallies import NOT_OVER
+from pxp_fsm.experiments.run_kinds import ReportedSession
 from pxp_fsm.experiments.statistics import CONFIDENCE, wilson
 from pxp_fsm.protocol.messages import NOTHING
 from pxp_fsm.sessions.events import Event
@@ -53,6 +54,13 @@ class SystemReport:
         return self.record.run
 
     title = name
+    kind = "systems"
+    notes = Markup(
+        "Sessions of systems have no predictions, and so no classes of intelligibility. A session "
+        "that <em>finished</em> has every member in an end state; in a <em>deadlock</em> nothing "
+        "can happen, and <em>idle</em> is one in which nobody wants what can. Shares have Wilson's "
+        "interval."
+    )
 
     @property
     def first(self) -> SessionRecord:
@@ -86,6 +94,48 @@ class SystemReport:
         """What was counted; a table without rows is left out."""
         found = self.endings(), self.causes(), self.messages(), self.decisions(), self.spent()
         return tuple(table for table in found if table.rows)
+
+    @property
+    def files(self) -> Mapping[str, Table]:
+        """The tables that are written as CSV: how often each action happened, and each session."""
+        actions = tuple((self.name, *words, many) for words, many in self.counts.items())
+        sessions = tuple(
+            (
+                line.session,
+                self.name,
+                line.ending or "",
+                line.cause or "",
+                line.messages,
+                self.seconds.get(line.session, 0.0),
+            )
+            for line in self.sessions
+        )
+        headings = ("session", "run", "ending", "cause", "actions", "seconds")
+        return {
+            "-actions.csv": Table("", "", ("run", *ActionRecord._fields, "times"), actions),
+            "-endings.csv": Table("", "", headings, sessions),
+        }
+
+    def figures(self, gallery: Gallery) -> Iterator[tuple[str, Markup]]:
+        """Pictures with their captions: a system has none."""
+        return iter(())
+
+    def whole_sessions(
+        self, board: SqlBlackboard, names: Iterable[str], gallery: Gallery
+    ) -> Iterator[ReportedSession]:
+        """The sessions of `names`, one at a time."""
+        wanted = frozenset(names)
+        for line in self.sessions:
+            if line.session in wanted:
+                stored = board.session(line.session)
+                rows = tuple(
+                    (event.number, str(event.action), event.guard, _payload(event))
+                    for event in islice(stored.events, LONGEST)
+                )
+                chart = gallery.chart(stored) if len(stored.events) <= DRAWN else None
+                yield ReportedSession(
+                    line.session, line.ending or NOT_OVER, line.cause or "", chart, rows
+                )
 
     def endings(self) -> Table:
         """How sessions ended: how many, and how long they were."""
@@ -211,34 +261,6 @@ def gather_system(board: SqlBlackboard, record: RunRecord) -> SystemReport:
         action_counts(board, record.run),
         board.costs(record.run),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """A session as the page shows it: its chart, and each action with what it carried."""
-
-    name: str
-    ended: str
-    cause: str
-    chart: Markup | None
-    rows: tuple[tuple[Cell, ...], ...]
-    headings: tuple[str, ...] = ("number", "action", "guard", "payload")
-
-
-def told(
-    board: SqlBlackboard, report: SystemReport, names: Iterable[str], gallery: Gallery
-) -> Iterator[Told]:
-    """The sessions of `names`, one at a time."""
-    wanted = frozenset(names)
-    for line in report.sessions:
-        if line.session in wanted:
-            stored = board.session(line.session)
-            rows = tuple(
-                (event.number, str(event.action), event.guard, _payload(event))
-                for event in islice(stored.events, LONGEST)
-            )
-            chart = gallery.chart(stored) if len(stored.events) <= DRAWN else None
-            yield Told(line.session, line.ending or NOT_OVER, line.cause or "", chart, rows)
 
 
 LONGEST, DRAWN = 1000, 60

@@ -22,7 +22,6 @@ from backends.databases import FAULTS, RunRecord, SqlBlackboard
 from backends.databases.recordings import recorded_sessions
 from pxp_fsm import __version__
 from pxp_fsm.artifacts import atomic_path, file_name, write_atomically
-from pxp_fsm.automata.actions import ActionRecord
 from pxp_fsm.defaults import NETWORKS
 from pxp_fsm.diagrams.latex import Cell, Table, as_latex
 from pxp_fsm.diagrams.text import legible
@@ -37,16 +36,15 @@ from pxp_fsm.experiments.comparison import (
 from pxp_fsm.experiments.drawings import chosen_runs
 from pxp_fsm.experiments.members import prompts_of_plan
 from pxp_fsm.experiments.outcomes import compare
-from pxp_fsm.experiments.plan_data import WITHOUT_PLAN, agents_of, stored_deviations
+from pxp_fsm.experiments.plan_data import WITHOUT_PLAN, stored_deviations
 from pxp_fsm.experiments.reports import figures
 from pxp_fsm.experiments.reports.contents import REPLAYED, RunReport, gather
 from pxp_fsm.experiments.reports.conversations import ReportedTalk, conversation
 from pxp_fsm.experiments.reports.figures import Curve, DrawnFigure, PlotMark, rows
-from pxp_fsm.experiments.reports.panels import PanelReport, gather_panel
-from pxp_fsm.experiments.reports.panels import told as told_of_panel
 from pxp_fsm.experiments.reports.pictures import Gallery
-from pxp_fsm.experiments.reports.systems import SystemReport, gather_system, told
+from pxp_fsm.experiments.reports.systems import gather_system
 from pxp_fsm.experiments.reports.tallies import KINDS, NOT_OVER, CurvePoint
+from pxp_fsm.experiments.run_kinds import ReportedRun, kind_of
 from pxp_fsm.experiments.statistics import (
     CONFIDENCE,
     ROWS,
@@ -260,14 +258,13 @@ def write_page(
     board: SqlBlackboard,
     reports: Sequence[RunReport],
     drawings: Sequence[Drawings],
-    systems: Sequence[SystemReport],
+    others: Sequence[ReportedRun],
     whole: Mapping[str, Sequence[str]],
     beside: Sequence[str],
     file: TextIO,
     source: str | None = None,
-    panels: Sequence[PanelReport] = (),
 ) -> None:
-    """Write the page of `reports`, of `systems` and of `panels` into `file`, a part at a time.
+    """Write the page of `reports` and of `others` into `file`, a part at a time.
 
     `drawings` are the figures of each run, `whole` names the sessions of each run that are shown
     whole, `beside` the files that are left beside the page. `source` says where the sessions
@@ -281,8 +278,7 @@ def write_page(
         + ", ".join(
             [
                 *(run_report.title for run_report in reports),
-                *(system.title for system in systems),
-                *(panel.title for panel in panels),
+                *(report.title for report in others),
             ]
         ),
         version=__version__,
@@ -296,12 +292,11 @@ def write_page(
             _section(report, place, of_it, whole)
             for place, (report, of_it) in enumerate(zip(reports, drawings, strict=True))
         ],
-        systems=systems,
-        panels=panels,
-        told=lambda report: (told_of_panel if report in panels else told)(
-            board, report, whole.get(report.name, ()), gallery
+        others=others,
+        notes=tuple(dict.fromkeys(report.notes for report in others)),
+        whole_sessions=lambda report: report.whole_sessions(
+            board, whole.get(report.name, ()), gallery
         ),
-        figures_of=lambda report: report.figures(gallery) if report in panels else (),
         conversations=lambda section: _conversations(board, section, gallery),
         listed=lambda section: _listed(board, section),
         listed_at_most=LISTED,
@@ -507,17 +502,17 @@ FORMAT = "pxp-report-1"
 
 def as_json(
     reports: Sequence[RunReport],
-    systems: Sequence[SystemReport] = (),
-    panels: Sequence[PanelReport] = (),
+    others: Sequence[ReportedRun] = (),
 ) -> str:
     """The report as JSON text: ASCII, keys in one order, numbers as they are."""
-    whole = {
+    whole: dict[str, Any] = {
         "format": FORMAT,
         "version": __version__,
         "runs": [_run(report) for report in reports],
-        "systems": [report.as_data() for report in systems],
-        "panels": [report.as_data() for report in panels],
+        "systems": [],
     }
+    for other in others:
+        whole.setdefault(other.kind, []).append(other.as_data())
     return json.dumps(whole, indent=1, allow_nan=False) + "\n"
 
 
@@ -691,17 +686,22 @@ def write(
     records = _records(board, runs)
     whole = chosen(board, [record.run for record in records], sessions)
     planned = [record for record in records if record.task not in WITHOUT_PLAN]
-    systems = [gather_system(board, record) for record in records if record not in planned]
-    panels = [gather_panel(board, record) for record in planned if agents_of(record) is not None]
+    kinds = {record.run: kind_of(record) for record in planned}
     reports = [
-        gather(board, run_record, test_set=test_set, catalogue=catalogue)
-        for run_record in planned
-        if agents_of(run_record) is None
+        gather(board, record, test_set=test_set, catalogue=catalogue)
+        for record in planned
+        if kinds[record.run] is None
+    ]
+    others: list[ReportedRun] = [
+        gather_system(board, record) for record in records if record not in planned
+    ]
+    others += [
+        kind.report(board, record) for record in planned if (kind := kinds[record.run]) is not None
     ]
     stem = path.with_suffix("")
     drawings = list(map(drawings_of, reports))
     left = {} if figures is None else _figures(reports, drawings, figures)
-    texts = dict(_texts(board, reports, systems, panels))
+    texts = dict(_texts(board, reports, others))
     names = {suffix: stem.with_name(stem.name + suffix) for suffix in texts}
     with ExitStack() as stack:
 
@@ -710,7 +710,7 @@ def write(
             return stack.enter_context(draft.open("w", encoding="utf-8", newline=""))
 
         beside = [name.name for name in names.values()]
-        write_page(board, reports, drawings, systems, whole, beside, opened(path), source, panels)
+        write_page(board, reports, drawings, others, whole, beside, opened(path), source)
         for suffix, target in names.items():
             opened(target).writelines(texts[suffix])
     for file, content in left.items():
@@ -768,41 +768,19 @@ def _records(board: SqlBlackboard, runs: Sequence[str]) -> Sequence[RunRecord]:
 
 
 def _texts(
-    board: SqlBlackboard,
-    reports: Sequence[RunReport],
-    systems: Sequence[SystemReport],
-    panels: Sequence[PanelReport],
+    board: SqlBlackboard, reports: Sequence[RunReport], others: Sequence[ReportedRun]
 ) -> Iterator[tuple[str, Iterator[str]]]:
     """The files beside the page, by what their names end in."""
     if reports:
         yield from _texts_of_tasks(board, reports)
-    if systems:
-        yield "-systems.tex", (as_latex(table) for system in systems for table in system.tables)
-        actions = (
-            (system.name, *words, many)
-            for system in systems
-            for words, many in system.counts.items()
-        )
-        yield "-actions.csv", iter([as_csv(("run", *ActionRecord._fields, "times"), actions)])
-        each = (
-            (line.session, system.name, line.ending or "", line.cause or "", line.messages, seconds)
-            for system in systems
-            for line in system.sessions
-            for seconds in (system.seconds.get(line.session, 0.0),)
-        )
-        headings = ("session", "run", "ending", "cause", "actions", "seconds")
-        yield "-endings.csv", iter([as_csv(headings, each)])
-    if panels:
-        yield "-panels.tex", (as_latex(table) for report in panels for table in report.tables)
-        for place, key in enumerate(("verdicts", "agents", "directions")):
-            tables = [report.tables[place] for report in panels]
-            lines = (
-                (report.name, *row)
-                for report, table in zip(panels, tables, strict=True)
-                for row in table.rows
-            )
-            yield f"-{key}.csv", iter([as_csv(("run", *tables[0].headings), lines)])
-    yield ".json", iter([as_json(reports, systems, panels)])
+    for kind in dict.fromkeys(report.kind for report in others):
+        alike = [report for report in others if report.kind == kind]
+        tables = [table for report in alike for table in report.tables]
+        yield f"-{kind}.tex", map(as_latex, tables)
+        for ending, first in alike[0].files.items():
+            rows = (row for report in alike for row in report.files[ending].rows)
+            yield ending, iter([as_csv(first.headings, rows)])
+    yield ".json", iter([as_json(reports, others)])
 
 
 def _texts_of_tasks(

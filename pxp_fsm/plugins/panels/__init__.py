@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from pxp_fsm.plugins.panels.board import PanelLayout as PanelLayout
     from pxp_fsm.plugins.panels.panel import Panel as Panel
     from pxp_fsm.plugins.panels.policy import PanelPolicy as PanelPolicy
+    from pxp_fsm.plugins.panels.sql import stored_verdicts as stored_verdicts
     from pxp_fsm.plugins.panels.verdicts import agent_classes as agent_classes
     from pxp_fsm.plugins.panels.verdicts import directions as directions
     from pxp_fsm.plugins.panels.verdicts import first_correct as first_correct
@@ -23,6 +24,7 @@ __getattr__, __dir__ = attach(
         "pxp_fsm.plugins.panels.board": "PanelBoard PanelLayout",
         "pxp_fsm.plugins.panels.panel": "Panel",
         "pxp_fsm.plugins.panels.policy": "PanelPolicy",
+        "pxp_fsm.plugins.panels.sql": "stored_verdicts",
         "pxp_fsm.plugins.panels.verdicts": (
             "agent_classes directions first_correct overview_of persuasions verdicts_of "
             "window_start"

@@ -8,5 +8,6 @@ PLUGIN = Plugin(
     name="panels",
     about="INTERACT and PXP among several agents",
     names={"Panel": f"{_HERE}.panel:Panel", "panels": _HERE},
+    runs={"agents": f"{_HERE}.runs:PANELS"},
     subjects=(f"{_HERE}.policy:policy_of",),
 )

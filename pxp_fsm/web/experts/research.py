@@ -15,7 +15,7 @@ from starlette.requests import Request
 
 from backends.databases import SqlBlackboard
 from pxp_fsm.errors import UsageError
-from pxp_fsm.experiments import comparison, outcomes, panels, sheets, summary
+from pxp_fsm.experiments import comparison, outcomes, sheets, summary
 from pxp_fsm.experiments.plan_data import agents_of, run_title
 from pxp_fsm.experiments.reports.tallies import KINDS, RunTally, observed
 from pxp_fsm.experiments.statistics import statistics_of
@@ -199,7 +199,7 @@ def differences_of(board: SqlBlackboard, first: str, second: str) -> Differences
     """How two runs differ, of which sessions are paired by repetition and instance."""
     records = [board.run(name) for name in (first, second)]
     try:
-        left, right = (panels.compared_outcomes(board, [record]) for record in records)
+        left, right = (comparison.compared_outcomes(board, [record]) for record in records)
         found = outcomes.compare(left, right)
     except UsageError as error:
         return Differences(trouble=str(error))
@@ -207,6 +207,6 @@ def differences_of(board: SqlBlackboard, first: str, second: str) -> Differences
     sheet = comparison.comparison_sheet(found, *titles)
     notes = [
         *comparison.comparison_lines(left, right, found),
-        *panels.change_lines(left, right),
+        *comparison.change_lines(left, right),
     ]
     return Differences(sheet.headings, sheet.rows, tuple(notes))

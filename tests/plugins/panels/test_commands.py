@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from importlib import resources
 from pathlib import Path
 
 import jsonschema
@@ -98,6 +99,8 @@ def test_a_report_has_tables_of_two_and_of_panels(ran: tuple[Path, str]) -> None
     jsonschema.Draft202012Validator(schema()).validate(document)
     assert [one["run"] for one in document["runs"]] == [PAIR]
     (panel,) = document["panels"]
+    own = resources.files("pxp_fsm.plugins.panels").joinpath("report.schema.json").read_text()
+    jsonschema.Draft202012Validator(json.loads(own)).validate(panel)
     assert panel["run"] == PANEL
     assert panel["verdicts"][0] == {"verdict": "consensus", "sessions": "2", "share": "1.00"}
     assert [row["agent"] for row in panel["agents"]] == ["m1", "m2", "m3"]

@@ -9,7 +9,6 @@ import pytest
 from sqlalchemy import text
 
 import pxp_fsm as pxp
-from backends.databases import panels as sql
 from tests.plugins.panels.random_panels import MOST, Scripted, random_panel
 
 
@@ -40,20 +39,11 @@ def differences(seeds: Iterable[int]) -> list[object]:
             with board.engine.connect() as connection:
                 for upto in {len(events), chance.randint(1, len(events))}:
                     window = chance.randint(1, 4)
-                    there = sql.verdicts(
-                        connection,
-                        session.name,
-                        rules.links,
-                        n=rules.n,
-                        k=rules.k,
-                        schedule=rules.schedule,
-                        limit=rules.limit,
-                        reopens=rules.reopen,
-                        window=window,
-                        upto=upto,
+                    there = pxp.panels.stored_verdicts(
+                        board, session.name, one.panel, rules.names, window=window, upto=upto
                     )
                     here = pxp.panels.verdicts_of(one.panel, rules.names, events[:upto], window)
-                    if there != {str(each) for each in here}:
+                    if there != here:
                         found.append((seed, upto, window, there, here))
                 told = {
                     (agent, partner): tuple(name for name, held in row.items() if held)

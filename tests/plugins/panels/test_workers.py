@@ -13,7 +13,6 @@ import pytest
 
 import pxp_fsm as pxp
 from backends.databases import SqlBlackboard
-from backends.databases import panels as sql
 from backends.databases.verify import verify
 from pxp_fsm.defaults import AT_ONCE
 from pxp_fsm.experiments import runs
@@ -64,20 +63,9 @@ def test_workers_carry_a_panel_as_one_process_does(
         first = board.sessions(run.name)[0]
         events, names = board.events(first.session), tuple(name for name, _ in first.agents)
         panel = about.talks()
-        with board.engine.connect() as connection:
-            there = sql.verdicts(
-                connection,
-                first.session,
-                panel.links(names),
-                n=panel.rules.n,
-                k=panel.rules.k,
-                schedule=panel.schedule,
-                reopens=False,
-                window=4,
-                upto=len(events),
-            )
-        here = pxp.panels.verdicts_of(panel, names, events)
-        assert there == {str(each) for each in here} == {"agreement", "consensus"}
+        there = pxp.panels.stored_verdicts(board, first.session, panel, names)
+        assert there == pxp.panels.verdicts_of(panel, names, events)
+        assert set(map(str, there)) == {"agreement", "consensus"}
     assert verify(database).problems == ()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -12,12 +12,13 @@ from markupsafe import Markup
 from backends.databases import RunRecord, SessionRecord, SqlBlackboard
 from pxp_fsm.diagrams.latex import Table
 from pxp_fsm.experiments.members import agent_names
-from pxp_fsm.experiments.panels import PanelResults, panel_results, persuasion_diagram
 from pxp_fsm.experiments.plan_data import run_title, stored_plan
 from pxp_fsm.experiments.reports.pictures import Gallery
-from pxp_fsm.experiments.reports.systems import DRAWN, LONGEST, Told
+from pxp_fsm.experiments.reports.systems import DRAWN, LONGEST
 from pxp_fsm.experiments.reports.tallies import NOT_OVER
+from pxp_fsm.experiments.run_kinds import ReportedSession
 from pxp_fsm.experiments.sheets import Sheet, directions
+from pxp_fsm.plugins.panels.results import PanelResults, panel_results, persuasion_diagram
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +51,46 @@ class PanelReport:
             ("version", self.record.version),
         )
 
+    kind = "panels"
+    notes = Markup(
+        "Of a panel each two agents talk in a channel of their own. In a <em>consensus</em> both "
+        "latest messages of every channel are RATIFYs since which neither end has changed, and all "
+        "current predictions and explanations match and agree; in an <em>agreement</em> these do; "
+        "a <em>split</em> is the end of all channels without one. In an <em>impasse</em> nothing "
+        "has changed in the last answers of each open channel. An agent is <em>strong</em> if all "
+        "its conversations are one-way intelligible for it, and <em>ultra-strong</em> if it has "
+        "sent a REVISE too."
+    )
+
+    @property
+    def _sheets(self) -> Mapping[str, Sheet]:
+        """What was counted, by what it is about."""
+        return {
+            "verdicts": self.results.verdicts,
+            "agents": self.results.agents,
+            "directions": self.directions,
+        }
+
     @property
     def tables(self) -> tuple[Table, ...]:
         """What was counted."""
-        named = (
-            ("verdicts", self.results.verdicts),
-            ("agents", self.results.agents),
-            ("directions", self.directions),
-        )
         return tuple(
             Table(f"{key}-{self.name}", f"{sheet.title}.", sheet.headings, sheet.rows)
-            for key, sheet in named
+            for key, sheet in self._sheets.items()
         )
+
+    @property
+    def files(self) -> Mapping[str, Table]:
+        """The tables as they are written as CSV, with the run in front."""
+        return {
+            f"-{key}.csv": Table(
+                key,
+                sheet.title,
+                ("run", *sheet.headings),
+                tuple((self.name, *row) for row in sheet.rows),
+            )
+            for key, sheet in self._sheets.items()
+        }
 
     def figures(self, gallery: Gallery) -> Iterator[tuple[str, Markup]]:
         """Pictures with their captions: who persuaded whom, where somebody did."""
@@ -71,15 +100,36 @@ class PanelReport:
             if drawn is not None:
                 yield _PERSUASION, drawn
 
+    def whole_sessions(
+        self, board: SqlBlackboard, names: Iterable[str], gallery: Gallery
+    ) -> Iterator[ReportedSession]:
+        """The sessions of `names`, one at a time."""
+        wanted = frozenset(names)
+        for line in self.sessions:
+            if line.session not in wanted:
+                continue
+            stored = board.session(line.session)
+            rows = tuple(
+                (
+                    message.number,
+                    f"{message.sender} to {message.receiver}",
+                    message.tag,
+                    message.answer.prediction,
+                    message.answer.explanation,
+                )
+                for message in islice(stored.history, LONGEST)
+            )
+            chart = gallery.chart(stored) if len(stored.events) <= DRAWN else None
+            name = f"{line.session}, {line.instance.key}"
+            yield ReportedSession(
+                name, line.ending or NOT_OVER, line.cause or "", chart, rows, _HEADINGS
+            )
+
     def as_data(self) -> dict[str, Any]:
-        """The report as JSON values, in the format of `schema.json`."""
+        """The report as JSON values, in the format of `report.schema.json`."""
         found = {
             key: [dict(zip(sheet.headings, row, strict=True)) for row in sheet.rows]
-            for key, sheet in (
-                ("verdicts", self.results.verdicts),
-                ("agents", self.results.agents),
-                ("directions", self.directions),
-            )
+            for key, sheet in self._sheets.items()
         }
         return {
             "run": self.name,
@@ -118,30 +168,6 @@ def gather_panel(board: SqlBlackboard, record: RunRecord) -> PanelReport:
         panel_results(board, record),
         directions(board, record.run),
     )
-
-
-def told(
-    board: SqlBlackboard, report: PanelReport, names: Iterable[str], gallery: Gallery
-) -> Iterator[Told]:
-    """The sessions of `names`, one at a time."""
-    wanted = frozenset(names)
-    for line in report.sessions:
-        if line.session not in wanted:
-            continue
-        stored = board.session(line.session)
-        rows = tuple(
-            (
-                message.number,
-                f"{message.sender} to {message.receiver}",
-                message.tag,
-                message.answer.prediction,
-                message.answer.explanation,
-            )
-            for message in islice(stored.history, LONGEST)
-        )
-        chart = gallery.chart(stored) if len(stored.events) <= DRAWN else None
-        name = f"{line.session}, {line.instance.key}"
-        yield Told(name, line.ending or NOT_OVER, line.cause or "", chart, rows, _HEADINGS)
 
 
 _HEADINGS = ("number", "from and to", "tag", "prediction", "explanation")

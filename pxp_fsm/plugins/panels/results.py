@@ -1,31 +1,35 @@
-"""Results of the sessions of panels: verdicts, who persuaded whom, who was right and when.
-
-What a verdict is, the plug-in that knows panels says.
-"""
+"""Results of stored sessions of panels: verdicts, who persuaded whom, who was right and when."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median
 
-from backends.databases import RunRecord, SessionRecord, SqlBlackboard, StoredSession, origin_of
+from backends.databases import RunRecord, SessionRecord, SqlBlackboard, StoredSession
 from backends.databases.records import CONCLUDED
-from pxp_fsm import registry
 from pxp_fsm.diagrams import Edge, EdgeRow, Node, StateDiagram
-from pxp_fsm.errors import DataError, UsageError, counted, quoted
+from pxp_fsm.errors import DataError, UsageError, counted
 from pxp_fsm.experiments.accuracy import normal_form
 from pxp_fsm.experiments.members import agent_names
-from pxp_fsm.experiments.outcomes import Outcomes, Place, outcomes_of
-from pxp_fsm.experiments.plan_data import agents_of, read_plan, stored_plan
+from pxp_fsm.experiments.outcomes import Outcomes, Place
+from pxp_fsm.experiments.plan_data import read_plan, stored_plan
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.sheets import Sheet
+from pxp_fsm.plugins.panels.panel import PanelVerdict
+from pxp_fsm.plugins.panels.verdicts import (
+    agent_classes,
+    first_correct,
+    overview_of,
+    persuasions,
+    verdicts_of,
+)
 from pxp_fsm.protocol.rules import Ending
 
 _OVER = (*CONCLUDED, Ending.FINISHED.value, Ending.LIMIT.value)
 
-VERDICTS = ("consensus", "agreement", "split", "impasse", "oscillation")
+VERDICTS = tuple(map(str, PanelVerdict))
 ROWS = (*VERDICTS, "most right at the end", "all right at the end")
 """What two runs of panels are compared by."""
 
@@ -55,14 +59,8 @@ class PanelSession:
 
 
 def panel_sessions(board: SqlBlackboard, record: RunRecord) -> Iterator[PanelSession]:
-    """The sessions of a panel's run that are over and were not erased, one at a time.
-
-    Raises `UsageError` where the plug-in that knows panels is not there.
-    """
-    where = registry.contribution("names", "panels")
-    if where is None:
-        raise UsageError("sessions of several agents need the plug-in panels")
-    panels, plan = registry.load(where), stored_plan(record)
+    """The sessions of a panel's run that are over and were not erased, one at a time."""
+    plan = stored_plan(record)
     panel, names = plan.talks(), agent_names(plan)
     rightness = _rightness(record)
     erased = {one.session for one in board.erasures(record.run)}
@@ -75,15 +73,15 @@ def panel_sessions(board: SqlBlackboard, record: RunRecord) -> Iterator[PanelSes
         said = {event.carried.sender: event.carried.answer.prediction for event in events}
         yield PanelSession(
             session,
-            frozenset(map(str, panels.verdicts_of(panel, names, events))),
+            frozenset(map(str, verdicts_of(panel, names, events))),
             None
             if is_right is None
             else {
                 name: name in said and is_right(said[name]) for name in names if name not in left
             },
-            None if is_right is None else panels.first_correct(names, events, is_right),
-            Counter((one.by, one.agent) for one in panels.persuasions(events)),
-            panels.agent_classes([event.carried for event in events]),
+            None if is_right is None else first_correct(names, events, is_right),
+            Counter((one.by, one.agent) for one in persuasions(events)),
+            agent_classes([event.carried for event in events]),
         )
 
 
@@ -115,56 +113,6 @@ def panel_outcomes(board: SqlBlackboard, record: RunRecord) -> Outcomes:
         lengths[place], endings[place] = session.messages, one.ending
     many = sum(1 for _ in board.sessions(record.run))
     return Outcomes(record.run, positions, classes, many - len(classes), ROWS, lengths, endings)
-
-
-def carried_on(board: SqlBlackboard, run: str) -> list[RunRecord]:
-    """The runs that carry sessions of `run` on; raises `UsageError` where there are none."""
-    found = []
-    for record in board.runs():
-        origin = origin_of(record.plan)
-        if origin is not None and board.session(origin.session).record.run == run:
-            found.append(record)
-    if not found:
-        raise UsageError(
-            f"no run carries sessions of {run} on; name another run, or fork a session of it with "
-            f"pxp run --fork SESSION@MESSAGE"
-        )
-    return found
-
-
-def compared_outcomes(board: SqlBlackboard, records: Sequence[RunRecord]) -> Outcomes:
-    """The outcomes of a run, or of several as those of one.
-
-    Raises `UsageError` where a session is in two of them, or only some are of panels.
-    """
-    found = [
-        outcomes_of(board, record.run)
-        if agents_of(record) is None
-        else panel_outcomes(board, record)
-        for record in records
-    ]
-    if len(found) == 1:
-        return found[0]
-    if len({one.rows for one in found}) > 1:
-        raise UsageError("some of these runs are of panels, the others of a machine and a human")
-    seen = dict[Place, str]()
-    for one in found:
-        for place in one.classes:
-            if place in seen:
-                raise UsageError(
-                    f"{seen[place]} and {one.run} have both a session about {quoted(place[1])} in "
-                    f"repetition {place[0]}; compare them one after the other"
-                )
-            seen[place] = one.run
-    return Outcomes(
-        counted(len(found), "run"),
-        {place: at for one in found for place, at in one.positions.items()},
-        {place: of for one in found for place, of in one.classes.items()},
-        sum(one.left_out for one in found),
-        found[0].rows,
-        {place: many for one in found for place, many in one.lengths.items()},
-        {place: ending for one in found for place, ending in one.endings.items()},
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,18 +175,14 @@ def panel_results(board: SqlBlackboard, record: RunRecord) -> PanelResults:
     )
 
 
-def board_sheet(board: SqlBlackboard, stored: StoredSession) -> Sheet | None:
-    """The board of a panel's session; None of another session, or one of a program's own.
+def board_sheet(board: SqlBlackboard, stored: StoredSession) -> Sheet:
+    """The board of a panel's stored session.
 
     It has each agent's current prediction, how often its pair has changed, and whom it owes a
     message.
     """
-    record = board.run(stored.record.run)
-    where = registry.contribution("names", "panels")
-    if where is None or agents_of(record) is None:
-        return None
-    plan = stored_plan(record)
-    seen = registry.load(where).overview_of(plan.talks(), agent_names(plan), stored.events)
+    plan = stored_plan(board.run(stored.record.run))
+    seen = overview_of(plan.talks(), agent_names(plan), stored.events)
     rows = tuple(
         (
             pair.name,
@@ -269,20 +213,3 @@ def _verdict_sheet(verdicts: Mapping[str, int], many: int) -> Sheet:
     ]
     title = f"Verdicts on {counted(many, 'session')}, of which several may hold"
     return Sheet(title, ("verdict", "sessions", "share"), tuple(rows))
-
-
-def change_lines(first: Outcomes, second: Outcomes) -> Sequence[str]:
-    """How endings and lengths of paired sessions differ, in words; of panels alone."""
-    pairs = [place for place in first.endings if place in second.endings]
-    if not pairs:
-        return ()
-    moved = Counter(
-        (first.endings[place], second.endings[place])
-        for place in pairs
-        if first.endings[place] != second.endings[place]
-    )
-    changes = ", ".join(
-        f"{before} to {after} {many}" for (before, after), many in sorted(moved.items())
-    )
-    said = f": {changes}" if changes else ""
-    return (f"Endings that differ: {sum(moved.values())} of {len(pairs)}{said}.",)

@@ -1,0 +1,95 @@
+"""Kinds of runs that a plug-in adds: what their sessions follow, how they are counted and reported.
+
+A run is of a kind where its plan sets the field by which a plug-in has registered the kind.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from markupsafe import Markup
+
+from backends.databases import RunRecord, SqlBlackboard, StoredSession
+from pxp_fsm import registry
+from pxp_fsm.diagrams.latex import Cell, Table
+from pxp_fsm.experiments.outcomes import Outcomes
+from pxp_fsm.experiments.plan_data import StoredRun
+from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.experiments.reports.pictures import Gallery
+from pxp_fsm.experiments.sheets import Sheet
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedSession:
+    """A session as a report shows it whole: its chart, and one row per message or action."""
+
+    name: str
+    ending: str
+    cause: str
+    chart: Markup | None
+    rows: tuple[tuple[Cell, ...], ...]
+    headings: tuple[str, ...] = ("number", "action", "guard", "payload")
+
+
+class ReportedRun(Protocol):
+    """A run whose report has no Table 1: facts, tables, figures and sessions.
+
+    `kind` is the key of such runs in the report as JSON, `notes` how they are to be read, and
+    `files` the tables that are written as CSV, by the ending of the file's name.
+    """
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def facts(self) -> Sequence[tuple[str, str]]: ...
+    @property
+    def tables(self) -> Sequence[Table]: ...
+    @property
+    def files(self) -> Mapping[str, Table]: ...
+    @property
+    def notes(self) -> Markup: ...
+    def figures(self, gallery: Gallery) -> Iterator[tuple[str, Markup]]: ...
+    def whole_sessions(
+        self, board: SqlBlackboard, names: Iterable[str], gallery: Gallery
+    ) -> Iterator[ReportedSession]: ...
+    def as_data(self) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunKind:
+    """What a plug-in knows of runs of a kind.
+
+    `subject` is what the sessions of a plan follow, in place of the protocol of two. `forked` is
+    the plan of a fork in which an agent is left out after a message or a turn passed there: of the
+    stored plan, the names of the agents, the message's number, the agent's name or None, and
+    whether the turn is passed. `outcomes` are what a run is compared by, `report` what is reported
+    of it, `overview` is shown below a stored session. Each raises `UsageError` for what cannot be.
+    """
+
+    subject: Callable[[Plan], Any]
+    forked: Callable[[Plan, Sequence[str], int, str | None, bool], Plan]
+    outcomes: Callable[[SqlBlackboard, RunRecord], Outcomes]
+    report: Callable[[SqlBlackboard, RunRecord], ReportedRun]
+    overview: Callable[[SqlBlackboard, StoredSession], Sheet]
+
+
+def kind_of(record: StoredRun) -> RunKind | None:
+    """The kind of a stored run; None where no plug-in adds it, or the run has no plan."""
+    try:
+        plan = json.loads(record.plan)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(plan, dict):
+        return None
+    for name, where in registry.contributions("runs").items():
+        if plan.get(name) is not None:
+            kind: RunKind = registry.load(where)
+            return kind
+    return None
