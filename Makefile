@@ -15,7 +15,8 @@ help:
 	@echo "make run        run the papers' two settings of DRUG offline, 5 repetitions each, into runs/"
 	@echo "make quick      check, and run the core tests; under a minute with warm caches"
 	@echo "make test       check, and run all tests but the slow ones"
-	@echo "make test-deep  run the slow tests: kills, PostgreSQL, the wheel, every example of properties"
+	@echo "make test-deep  run the slow tests: kills, PostgreSQL, the wheel, every example of properties;"
+	@echo "                SWEEPS=whole tries all of large sweeps, not the first third"
 	@echo "make attack     kill, cut, change and trespass, round after round; ROUNDS=1000 for a night"
 	@echo "make mutants    change what runs, one place at a time; goes on where it was stopped;"
 	@echo "                EVERY=60 MODULE=proofs tries every 60th change of each of these modules"
@@ -69,8 +70,9 @@ test: lint
 
 # Many wait for a browser or a server, so one more of them runs than there are cores.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+SWEEPS ?=
 test-deep: $(READY_DEEP)
-	$(BIN)/pytest -m "deep or hypothesis" --hypothesis-profile whole -n $(WORKERS) --dist worksteal
+	PXP_TEST_SWEEPS=$(SWEEPS) $(BIN)/pytest -m "deep or hypothesis" --hypothesis-profile whole -n $(WORKERS) --dist worksteal
 
 ROUNDS ?= 10
 ATTACKS ?=

@@ -49,6 +49,7 @@ from pxp_fsm.automata.expressions import (
     parse_expression,
     str_of,
 )
+from tests.sampling import swept
 
 TAGS = enumeration({"INIT", "RATIFY", "REJECT"})
 NAMES: dict[str, Type] = {
@@ -267,7 +268,7 @@ def test_compiled_interpreted_symbolic_and_z3_agree(
 
 
 @pytest.mark.deep
-@settings(max_examples=1000)
+@settings(max_examples=swept(1_000))
 @given(of_any_type(4), VALUES)
 def test_evaluators_agree_on_large_expressions(
     expression: Expression, values: dict[str, Value]
@@ -364,7 +365,7 @@ def test_what_is_written_is_read_back_with_the_same_meaning(expression: Expressi
 
 
 @pytest.mark.deep
-@settings(max_examples=1000)
+@settings(max_examples=swept(1_000))
 @given(of_any_type(4))
 def test_large_expressions_are_read_back(expression: Expression) -> None:
     check_text(expression)

@@ -39,6 +39,7 @@ from tests.proofs.random_systems import (
     symmetric_system,
 )
 from tests.proofs.text_tables import table
+from tests.sampling import swept
 
 MOST = 120
 """States of the random systems that are compared."""
@@ -140,7 +141,7 @@ def test_partial_order_changes_no_verdict() -> None:
     assert min(met[Status.HOLDS], met[Status.FAILS]) > 20
 
 
-@pytest.mark.parametrize("seeds", [100, pytest.param(1_500, marks=pytest.mark.deep)])
+@pytest.mark.parametrize("seeds", [100, pytest.param(swept(1_500), marks=pytest.mark.deep)])
 def test_partial_order_changes_no_standing_check(seeds: int) -> None:
     met: dict[tuple[str, Status], int] = {}
     full_states, reduced_states = 0, dict.fromkeys(STANDARD, 0)

@@ -33,6 +33,7 @@ from tests.proofs.random_systems import (
 )
 from tests.proofs.test_reductions import HUB, MOST, WORKER, workers
 from tests.proofs.text_tables import table
+from tests.sampling import swept
 
 
 @pytest.mark.parametrize(
@@ -59,7 +60,7 @@ def test_fairness_to_the_outside_is_refused_with_partial_order() -> None:
         check(composition, parse("F a@B"), reduction=Reduction.PARTIAL_ORDER, demands=asked)
 
 
-@pytest.mark.parametrize("seeds", [40, pytest.param(800, marks=pytest.mark.deep)])
+@pytest.mark.parametrize("seeds", [40, pytest.param(swept(800), marks=pytest.mark.deep)])
 def test_partial_order_keeps_fairness_to_agents(seeds: int) -> None:
     met: dict[Status, int] = {}
     decisive = 0

@@ -24,6 +24,7 @@ from pxp_fsm.automata.expressions import BOOL, INT, ExpressionError, enumeration
 from pxp_fsm.automata.tables import load_automaton
 from tests.proofs import random_rules
 from tests.proofs.test_rules import INTERACT, about, agents, never, watch
+from tests.sampling import swept
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "with_rules"
 RECHECK = Path(recheck.__file__)
@@ -315,7 +316,7 @@ def weakened(new: Any, old: Any) -> bool:
     return True
 
 
-@pytest.mark.parametrize("count", [40, pytest.param(2_000, marks=pytest.mark.deep)])
+@pytest.mark.parametrize("count", [40, pytest.param(swept(2_000), marks=pytest.mark.deep)])
 @pytest.mark.parametrize("name", [*TABLES, "related"])
 def test_whatever_is_altered_is_refused_or_says_nothing_more(name: str, count: int) -> None:
     draw = random.Random(7)

@@ -25,7 +25,7 @@ from pxp_fsm.sessions import policy as policies
 from pxp_fsm.sessions.session import Session
 from tests.oracles.session_rules import Reading, in_order
 from tests.proofs.source_changes import changed
-from tests.sampling import sampled
+from tests.sampling import WHOLE, sampled
 from tests.sessions.agents import Asked, run, yes_or_no
 
 
@@ -72,7 +72,7 @@ def test_what_a_session_cannot_tell_apart_need_not_be_compared_apart(
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("k", [1, 2, 3] if WHOLE else [1, 2])
 def test_the_same_of_pxp_k_where_relations_may_say_anything(k: int) -> None:
     found = compare(model(Pxp(k), NOISY))
     assert (found.difference, found.states) == ("", {1: 583, 2: 3031, 3: 9735}[k])
@@ -81,7 +81,7 @@ def test_the_same_of_pxp_k_where_relations_may_say_anything(k: int) -> None:
 @pytest.mark.deep
 @pytest.mark.parametrize("name", ["equivalence", "tolerance", "noisy"])
 def test_the_same_beyond_message_12(name: str) -> None:
-    for k in (3, 12):
+    for k in (3, 12) if WHOLE else (3,):
         assert not compare(model(Interact(13, k), assumptions_of(name))).difference
 
 

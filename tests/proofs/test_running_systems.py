@@ -12,9 +12,10 @@ from proofs.systems import Composition
 from proofs.systems.encoding import Configuration
 from tests.oracles.running_systems import RunningSystem, Where
 from tests.proofs.random_systems import CHANNELS, random_channel, random_system, symmetric_system
+from tests.sampling import swept
 
-SYSTEMS = 10_000
-PARTS = 20
+SYSTEMS = swept(10_000)
+PARTS = 8
 
 
 def walked(seed: int) -> str:
@@ -59,6 +60,6 @@ def test_real_machines_take_the_steps_of_the_model() -> None:
 
 @pytest.mark.deep
 @pytest.mark.parametrize("part", range(PARTS))
-def test_ten_thousand_systems_take_the_steps_of_their_models(part: int) -> None:
+def test_thousands_of_systems_take_the_steps_of_their_models(part: int) -> None:
     for seed in range(part, SYSTEMS, PARTS):
         walked(seed + 1000)

@@ -23,9 +23,10 @@ from tests.proofs.mutant_trials import NOTHING, Cost, lines_run, runs
 from tests.proofs.mutation_page import EQUIVALENT, finished, kind, page, unchanged
 from tests.proofs.source_changes import changed, function_of, installed
 from tests.proofs.source_mutants import MODULES, mutants
+from tests.sampling import swept
 
 ROOT = Path(__file__).parents[2]
-SAMPLE = 200
+SAMPLE = swept(240)
 
 
 ALL = tuple(chain.from_iterable(MODULES.values()))
@@ -137,7 +138,7 @@ def test_a_change_is_in_place_wherever_the_function_is_held(
 
 @SAMPLED
 def test_every_mutant_can_be_put_in_place(modules: tuple[ModuleType, ...], every: int) -> None:
-    for mutant in mutants(*modules, every=every)[:: 20 // every]:
+    for mutant in mutants(*modules, every=every)[:: 100 // every]:
         with installed(mutant.module, mutant.name, mutant.function):
             pass
 

@@ -18,10 +18,11 @@ from pxp_fsm.protocol.rules import Ending, Interact, Pxp, Rules
 from pxp_fsm.sessions.live import LiveSystem
 from pxp_fsm.sessions.policy import CLOSE
 from tests.proofs.random_systems import CHANNELS, random_channel, random_system
+from tests.sampling import swept
 from tests.sessions.agents import agent, run
 from tests.sessions.random_sessions import drawn_system, random_session, states_of
 
-RUNS, PARTS, OF_ONE = 10_000, 10, 4
+RUNS, PARTS, OF_ONE = swept(10_000), 4, 4
 """Random sessions, in how many tests, and how many of each random system."""
 
 
@@ -59,7 +60,7 @@ def test_every_run_is_a_trace_of_the_model() -> None:
 
 @pytest.mark.deep
 @pytest.mark.parametrize("part", range(PARTS))
-def test_ten_thousand_runs_are_traces_of_their_models(part: int) -> None:
+def test_thousands_of_runs_are_traces_of_their_models(part: int) -> None:
     for first in range(part * OF_ONE, RUNS, PARTS * OF_ONE):
         for _ in runs_of(first + 1000, OF_ONE):
             pass
@@ -97,7 +98,7 @@ def test_runs_visit_most_of_what_can_be_reached() -> None:
 
 @pytest.mark.deep
 def test_many_runs_visit_nearly_all_that_can_be_reached() -> None:
-    seen, reachable = visited(systems=20, runs=200)
+    seen, reachable = visited(systems=swept(20), runs=200)
     print(f"{seen} of {reachable} states visited")
     assert seen > 0.95 * reachable
 

@@ -13,6 +13,7 @@ import pytest
 
 from backends.databases import SqlBlackboard
 from backends.databases.verify import verify_engine
+from tests.sampling import swept
 from tests.web.browsers import AXE, Theme, expect, opened
 from tests.web.experts import MINE, QuickServer, Server
 
@@ -204,7 +205,7 @@ def test_a_server_that_is_killed_in_the_middle_loses_nothing(
     assert said[-1] == "RATIFY"
 
 
-def test_fifty_kills_in_the_middle_of_a_session_lose_nothing(browser: Any, tmp_path: Path) -> None:
+def test_many_kills_in_the_middle_of_a_session_lose_nothing(browser: Any, tmp_path: Path) -> None:
     """While an answer is typed, at each later step, and while the other side answers."""
     typed = ""
     with at_desk(browser, tmp_path, lenient=True) as (page, server):
@@ -217,7 +218,7 @@ def test_fifty_kills_in_the_middle_of_a_session_lose_nothing(browser: Any, tmp_p
         begin(page)
         page.get_by_label("Your prediction").fill(PREDICTION)
         page.get_by_label("Your explanation").evaluate("one => { one.stays = true }")
-        for number in range(40):
+        for number in range(swept(40)):
             typed += f"{number}. "
             page.get_by_label("Your explanation").fill(typed)
             if number % 2:  # else the draft may not be stored yet
@@ -226,7 +227,7 @@ def test_fifty_kills_in_the_middle_of_a_session_lose_nothing(browser: Any, tmp_p
             assert page.get_by_label("Your explanation").input_value() == typed
         assert page.get_by_label("Your explanation").evaluate("one => one.stays")
         page.get_by_label("Your explanation").fill(WORDS)
-        for looks in [False, True] * 3:
+        for looks in [False, True] * swept(3):
             go_on(page, "What do you say")
             if looks:
                 page.get_by_label("REFUTE").check()

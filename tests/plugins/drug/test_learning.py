@@ -25,9 +25,10 @@ from pxp_fsm.plugins.drug.retrosynthesis.predictor import UNDERIVED
 from pxp_fsm.protocol.interfaces import CopyableLearner, Likelihood
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question, Tag
 from pxp_fsm.sessions.learning import Gate, Keep, Weighing
+from tests.sampling import swept
 
 ANILIDE = "CC(=O)Nc1ccccc1"
-SEEDS = 20
+SEEDS = swept(20)
 
 
 def told(x: str, reactants: str) -> tuple[Instance, Message]:
@@ -115,7 +116,7 @@ def test_the_likelihoods_of_all_candidates_sum_to_one() -> None:
         assert asyncio.run(machine.log_likelihood(nothing, "CCO")) == UNDERIVED
 
 
-@pytest.mark.parametrize("every", [499, pytest.param(5, marks=pytest.mark.deep)])
+@pytest.mark.parametrize("every", [499, pytest.param(25, marks=pytest.mark.deep)])
 def test_every_precedent_is_left_out_for_its_own_product(every: int) -> None:
     """Whatever the installed version of RDKit writes: 335 of them it writes otherwise today."""
     known = precedents.builtin()
@@ -203,13 +204,13 @@ def test_one_repetition_learns_and_the_next_begins_anew() -> None:
 
 @pytest.mark.deep
 def test_sessions_help_and_the_gate_controls() -> None:
-    """Over 20 seeds: what a newcomer's first table shows, and what a wrong human cannot do."""
+    """Over several seeds: what a newcomer's first table shows, and what a wrong human cannot do."""
     controlled = [results(seed, gated=True) for seed in range(SEEDS)]
     uncontrolled = [results(seed, gated=False) for seed in range(SEEDS)]
     assert median(two_way for two_way, *_ in controlled) >= 12
     assert median(two_way for two_way, *_ in uncontrolled) == 15
     assert min(revised for _, revised, *_ in controlled) >= 4
-    assert sum(after > before for *_, before, after in controlled) >= 15
+    assert sum(after > before for *_, before, after in controlled) >= 0.75 * SEEDS
     misled = [results(seed, Contrary(seed), gated=True) for seed in range(SEEDS)]
     followed = [results(seed, Contrary(seed), gated=False) for seed in range(SEEDS)]
     assert max(two_way for two_way, *_ in misled) <= 8
