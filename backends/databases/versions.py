@@ -184,8 +184,9 @@ def _migrations(connection: Connection | None = None) -> Config:
 
 def _create(connection: Connection) -> None:
     kind: Callable[[], Dialect] = type(connection.dialect)
+    cursor = connection.connection.cursor()
     for statement in _definitions(kind):
-        connection.exec_driver_sql(statement)
+        cursor.execute(statement)
     create_views_and_triggers(connection)
     connection.execute(schema.version.insert(), {"version_num": schema.SCHEMA_VERSION})
 
@@ -221,8 +222,9 @@ def _drop_views_and_triggers(connection: Connection) -> None:
 
 def create_views_and_triggers(connection: Connection) -> None:
     """Make the views and triggers."""
+    cursor = connection.connection.cursor()
     for name, query in VIEWS.items():
-        connection.exec_driver_sql(f"CREATE VIEW {name} AS {query}")
+        cursor.execute(f"CREATE VIEW {name} AS {query}")
     columns = {table.name: table.columns.keys() for table in schema.metadata.sorted_tables}
     for _name, _table, statement in triggers(connection.dialect.name, columns):
-        connection.exec_driver_sql(statement)
+        cursor.execute(statement)

@@ -85,7 +85,7 @@ def test_one_damaged_byte_is_found_or_has_no_effect(whole: bytes, tmp_path: Path
 
 @pytest.mark.deep
 def test_damaged_bytes_all_over_a_file(whole: bytes, tmp_path: Path) -> None:
-    judged(whole, range(0, len(whole), 1 if WHOLE else 67), tmp_path, 0)
+    judged(whole, range(0, len(whole), 1 if WHOLE else 131), tmp_path, 0)
 
 
 @pytest.mark.parametrize(

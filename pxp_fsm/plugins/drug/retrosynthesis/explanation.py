@@ -124,13 +124,18 @@ def _a(noun: str) -> str:
 
 def _fragments(reactants: Sequence[str], library: Library) -> list[str]:
     """Each different reactant in words, the largest first."""
-    names = {canonical_set(smiles): name for smiles, name in library.reagents.items()}
+    names = _names(tuple(library.reagents.items()))
     words = []
     by_size = sorted(Counter(reactants).items(), key=lambda item: (-_size(item[0]), item[0]))
     for smiles, count in by_size:
         name = names.get((smiles,)) or _described(smiles, library)
         words.append(name if count == 1 else f"{_NUMBERS.get(count, count)} equivalents of {name}")
     return words
+
+
+@cache
+def _names(reagents: tuple[tuple[str, str], ...]) -> dict[tuple[str, ...] | None, str]:
+    return {canonical_set(smiles): name for smiles, name in reagents}
 
 
 def _described(smiles: str, library: Library) -> str:
