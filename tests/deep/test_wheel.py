@@ -76,14 +76,6 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return wheel_of(ROOT, tmp_path_factory.mktemp("wheel"))
 
 
-@pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Home:
-    """The base on the Python that runs the tests; whoever changes it mends it."""
-    base = home_of(Path(sys.executable), tmp_path_factory.mktemp("base"))
-    base.install(wheel, options=())
-    return base
-
-
 def wheel_of(source: Path, folder: Path) -> Path:
     pip = [sys.executable, "-m", "pip", "wheel", *QUIET, "--no-deps", "-w", str(folder)]
     subprocess.run([*pip, str(source)], check=True)
@@ -117,8 +109,14 @@ def test_the_source_distribution_gives_the_same_wheel(
     assert names(wheel_of(source, tmp_path / "again")) == names(wheel)
 
 
-def test_the_base_is_small_and_checks_draws_runs_and_helps(installed: Home) -> None:
-    checks_draws_runs_and_helps(installed)
+def test_the_base_is_small_and_works_and_takes_an_extra_and_finds_what_replaced_it(
+    wheel: Path, home: Callable[[Path], Home], tmp_path: Path
+) -> None:
+    base = home(Path(sys.executable))
+    base.install(wheel, options=())
+    checks_draws_runs_and_helps(base)
+    runs_drug(base, wheel)
+    finds_what_replaced_it(base, wheel, tmp_path)
 
 
 def test_the_base_does_so_on_the_newest_python(wheel: Path, home: Callable[[Path], Home]) -> None:
@@ -146,19 +144,14 @@ def checks_draws_runs_and_helps(base: Home) -> None:
     assert base.megabytes() <= MOST_MEGABYTES
 
 
-def test_drug_runs_from_the_wheel_with_its_extra_alone(
-    wheel: Path, home: Callable[[Path], Home]
-) -> None:
-    drug = home(Path(sys.executable))
-    drug.install(f"{wheel}[drug]")
-    drug.succeeds("pxp", "run", "drug", "--instances", "2")
-    drug.succeeds("pxp", "draw", "drug-1/1/1", "-o", "s.svg")
-    assert (drug.elsewhere / "s.svg").stat().st_size > 1000
+def runs_drug(base: Home, wheel: Path) -> None:
+    base.install(f"{wheel}[drug]")
+    base.succeeds("pxp", "run", "drug", "--instances", "2")
+    base.succeeds("pxp", "draw", "drug-1/1/1", "-o", "s.svg")
+    assert (base.elsewhere / "s.svg").stat().st_size > 1000
 
 
-def test_a_distribution_that_installs_over_ours_is_found(
-    wheel: Path, installed: Home, tmp_path: Path
-) -> None:
+def finds_what_replaced_it(base: Home, wheel: Path, tmp_path: Path) -> None:
     """As distributions of the public index do that are called proofs and guards."""
     foreign = tmp_path / "proofs-1.0-py3-none-any.whl"
     info = "proofs-1.0.dist-info"
@@ -171,20 +164,19 @@ def test_a_distribution_that_installs_over_ours_is_found(
     with zipfile.ZipFile(foreign, "w") as file:
         for name, text in parts.items():
             file.writestr(name, text)
-    both = installed
-    both.install(foreign)
-    done = both.run("pxp", "doctor")
+    base.install(foreign)
+    done = base.run("pxp", "doctor")
     assert done.returncode == 1
     assert "proofs installs files into it; pip uninstall proofs, then pip install" in done.stdout
-    assert "HOLDS" in both.succeeds("pxp", "check", "pxp", "--property", "never-stuck")
-    wrong = both.run("python", "-c", "import pxp_fsm as pxp; pxp.proofs.prove")
+    assert "HOLDS" in base.succeeds("pxp", "check", "pxp", "--property", "never-stuck")
+    wrong = base.run("python", "-c", "import pxp_fsm as pxp; pxp.proofs.prove")
     (last,) = wrong.stderr.splitlines()[-1:]
     assert "was replaced by another distribution's; uninstall that one" in last
     subprocess.run(
-        [both.python, "-m", "pip", "uninstall", *QUIET, "-y", "proofs"], check=True, env=CLEAN
+        [base.python, "-m", "pip", "uninstall", *QUIET, "-y", "proofs"], check=True, env=CLEAN
     )
-    both.install("--force-reinstall", "--no-deps", wheel)
-    both.succeeds("pxp", "doctor")
+    base.install("--force-reinstall", "--no-deps", wheel)
+    base.succeeds("pxp", "doctor")
 
 
 def test_pipx_installs_the_command_alone(wheel: Path, home: Callable[[Path], Home]) -> None:

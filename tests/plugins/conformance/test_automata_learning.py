@@ -200,12 +200,12 @@ def test_the_agent_of_a_bounded_session_is_its_table_with_counters(
 
 
 @pytest.mark.deep
-def test_forty_messages(runner: asyncio.Runner) -> None:
-    rules = Interact(40, 3)
+def test_twenty_messages(runner: asyncio.Runner) -> None:
+    rules = Interact(20, 3)
     expected = counted(rules, initiator=False)
     report = conform(expected, InSession(rules, initiator=False, run=runner.run), 0)
     assert report.conforms
-    assert (report.states, report.tests) == (79, 1595)
+    assert (report.states, report.tests) == (39, 815)
 
 
 BOUNDS = [(11, 3), (9, 3), (10, 2), (10, 9)]
