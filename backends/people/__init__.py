@@ -1,11 +1,6 @@
 """People as participants of sessions."""
 
 from backends.people.input import has_terminal
-from backends.people.terminal import (
-    PersonMember,
-    PersonsRelation,
-    TerminalPerson,
-    WhyNot,
-)
+from backends.people.terminal import PersonMember, PersonsRelation, TerminalPerson
 
-__all__ = ["PersonMember", "PersonsRelation", "TerminalPerson", "WhyNot", "has_terminal"]
+__all__ = ["PersonMember", "PersonsRelation", "TerminalPerson", "has_terminal"]

@@ -7,24 +7,24 @@ person, for a last look. A question that waits is not stored: a run that goes on
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Protocol
 
-from backends.people.choices import GuardChoice, choices_of
+from backends.people.choices import GuardChoice, WhyNot, choices_of, offers_of
 from pxp_fsm.errors import DataError, NoAnswer, UsageError, quoted
 from pxp_fsm.prompting.model import Ask, LanguageModel, ModelRequest, OnText, Reply, layered
 from pxp_fsm.prompting.prompts import Problem
-from pxp_fsm.protocol.messages import Answer, Instance, Question, answer_problem
+from pxp_fsm.protocol.messages import Answer, Question, answer_problem
 from pxp_fsm.protocol.relations import NOISY, Assumption, Outcome
 from pxp_fsm.protocol.situation import Situation
 from pxp_fsm.sessions.actors import Intent, Turn
 
 LONGEST = 20_000
 """Characters of a prediction or an explanation that are taken."""
-OWN, THEIRS, MINE = "own", "theirs", "mine"
-"""An answer that is typed, the other agent's, or one's latest."""
+OWN = "own"
+"""An answer that is typed."""
 SEND, EDIT, WHY = "send", "edit", "why"
 
 
@@ -137,10 +137,6 @@ def _words(asked: SeatQuestion) -> tuple[str, ...]:
     return tuple(word.value for word in (Outcome.YES, Outcome.NO, Outcome.UNSURE))
 
 
-WhyNot = Callable[[Instance, str], str | None]
-"""Why the other agent does not give that prediction of an instance; None where it cannot tell."""
-
-
 class BrowserPerson:
     """Answers, names tags, and looks at each message before it is sent, on a page.
 
@@ -156,9 +152,8 @@ class BrowserPerson:
 
     async def answer(self, question: Question) -> Answer:
         """Their prediction and explanation: typed, the other agent's, or their own latest."""
-        said = [message.answer for message in question.history[-2:]]
-        offers = dict(zip((THEIRS, MINE), reversed(said), strict=False))
-        given = await self.desk.ask(SeatQuestion(question.session, QuestionKind.ANSWER, offers))
+        asked = SeatQuestion(question.session, QuestionKind.ANSWER, offers_of(question))
+        given = await self.desk.ask(asked)
         return Answer(given.prediction, given.explanation)
 
     async def choose(self, situation: Situation, allowed: Sequence[str]) -> str:
@@ -180,12 +175,13 @@ class BrowserPerson:
             word = (await self.desk.ask(asked)).choice
             if word != WHY:
                 return word == SEND
-            why = self._why(question.instance, answer.prediction)
+            why = self._why(question, answer.prediction)
             asked = replace(asked, why=why)
 
-    def _why(self, instance: Instance, prediction: str) -> str:
+    def _why(self, question: Question, prediction: str) -> str:
+        why_not, instance = self._why_not, question.instance
         try:
-            found = None if self._why_not is None else self._why_not(instance, prediction)
+            found = None if why_not is None else why_not(instance, prediction, question.to)
         except NoAnswer as error:
             found = str(error)
         return found or "The other side cannot tell."

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pxp_fsm.prompting.prompts import Problem
+from pxp_fsm.protocol.messages import Answer, Instance, Question
 from pxp_fsm.protocol.rules import Rules
+
+WhyNot = Callable[[Instance, str, str], str | None]
+"""Why an agent, of several named third, does not give that prediction of an instance; None where it
+cannot tell."""
+THEIRS, MINE = "theirs", "mine"
+"""The other agent's answer, or one's own."""
 
 _MEANING = {
     "RAT": "the prediction matches yours, and you agree with the explanation",
@@ -41,6 +48,22 @@ def choices_of(
         )
         for guard, tag in tags.items()
     )
+
+
+def offers_of(question: Question) -> dict[str, Answer]:
+    """Answers that need not be typed: the other agent's, and one's own.
+
+    One's own is the latest of the conversation, among several agents one's current pair.
+    """
+    said = [message.answer for message in question.history[-2:]]
+    offers = dict(zip((THEIRS, MINE), reversed(said), strict=False))
+    overview = question.overview
+    if overview is not None and overview.next is not None:
+        name, _ = overview.next
+        current = next(pair.answer for pair in overview.pairs if pair.name == name)
+        if current is not None:
+            offers[MINE] = current
+    return offers
 
 
 def words_of(problem: Problem) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from backends.people.choices import choices_of, words_of
+from backends.people.choices import MINE, WhyNot, choices_of, offers_of, words_of
 from backends.people.input import (
     Drafts,
     UnsentAnswer,
@@ -41,12 +41,8 @@ from pxp_fsm.protocol.relations import NOISY, Assumption, Outcome
 from pxp_fsm.protocol.situation import Situation
 from pxp_fsm.sessions.actors import Intent, Turn
 
-WhyNot = Callable[[Instance, str], str | None]
-"""Why the other agent does not give that prediction of an instance; None where it cannot tell."""
-
 _SAID = {"yes": Outcome.YES, "no": Outcome.NO, "unsure": Outcome.UNSURE}
 _SEND, _EDIT, _WHY = "send", "edit", "why"
-_THEIRS, _MINE = "theirs", "mine"
 _HEADING, _NAME = "bold", "ansicyan"
 _INSTRUCTIONS = (
     "Pictures are files at the paths that are shown: open them in a viewer beside this terminal.",
@@ -89,15 +85,14 @@ class TerminalPerson:
         self._show_all(question)
         if question.overview is not None and not question.history:
             say((_HEADING, f"You begin with {question.to}."))
-        said = [message.answer for message in question.history[-2:]]
-        if self._draft == UnsentAnswer() and said:
-            there = dict(zip((_THEIRS, _MINE), reversed(said), strict=False))
+        there = offers_of(question)
+        if self._draft == UnsentAnswer() and there:
             with self._kept():
                 words = (*there, _EDIT)
                 word = await one_of(f"Your answer ({', '.join(words)}): ", words)
             if word in there and self._usable(there[word]):
                 return there[word]
-            own = there.get(_MINE, Answer("", ""))
+            own = there.get(MINE, Answer("", ""))
             self._draft = UnsentAnswer(own.prediction, own.explanation)
         with self._kept("prediction"):
             typed = await ask_line(
@@ -105,7 +100,7 @@ class TerminalPerson:
                 self._problem.from_text,
                 default=self._draft.prediction,
                 words=words_of(self._problem),
-                earlier=[answer.prediction for answer in said],
+                earlier=[answer.prediction for answer in reversed(there.values())],
             )
         self._draft = replace(self._draft, prediction=typed)
         with self._kept("explanation"):
@@ -158,16 +153,16 @@ class TerminalPerson:
         say((_HEADING, f"Message {question.number}{to}, as it would be sent:"))
         self._show_answer(tag, answer)
         with self._kept():
-            if await self._last_choice(question.instance, answer.prediction) == _EDIT:
+            if await self._last_choice(question, answer.prediction) == _EDIT:
                 return False
         self._drafts.drop(*self._place)
         self._draft = UnsentAnswer()
         return True
 
-    async def _last_choice(self, instance: Instance, prediction: str) -> str:
+    async def _last_choice(self, question: Question, prediction: str) -> str:
         """Send or edit; before that they may ask why the other agent predicts otherwise."""
         try:
-            why = self._why_not(instance, prediction)
+            why = self._why_not(question.instance, prediction, question.to)
         except NoAnswer as error:
             why = str(error)
         words = (_SEND, _EDIT, *([_WHY] if why else []))

@@ -37,9 +37,9 @@ from pxp_fsm.cli.options import show as options
 from pxp_fsm.cli.presentation.text import console, printable
 from pxp_fsm.errors import NotThere, counted
 from pxp_fsm.experiments.drawings import check_table
-from pxp_fsm.experiments.plan_data import agents_of
+from pxp_fsm.experiments.plan_data import agents_of, stored_plan
 from pxp_fsm.experiments.run_kinds import kind_of
-from pxp_fsm.experiments.sheets import as_rich, directions
+from pxp_fsm.experiments.sheets import as_rich, board_sheet, directions
 from pxp_fsm.protocol.decisions import category
 from pxp_fsm.protocol.intelligibility import DEFINITIONS, holds_for, two_way
 from pxp_fsm.protocol.messages import NOTHING, Message
@@ -76,9 +76,11 @@ def session(request: options.ShowSession) -> None:
             return
         calls = calls_of_session(board, request.name) if request.verbose else None
         show(stored, calls, origin_of(board.run(stored.record.run).plan))
-        kind = kind_of(board.run(stored.record.run))
+        run = board.run(stored.record.run)
+        kind = kind_of(run)
         if kind is not None:
-            console().print(as_rich(kind.overview(board, stored)))
+            overview = kind.overview(stored_plan(run), request.name, stored.events)
+            console().print(as_rich(board_sheet(overview)))
 
 
 def _document(board: SqlBlackboard, stored: StoredSession) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import partial
 from pathlib import Path
 
 from backends.models import registry
@@ -19,7 +18,7 @@ from backends.models.registry import check_model
 from backends.models.respondent import ModelRespondent
 from backends.models.scripts import PREFIX, read_script
 from backends.models.settings import Settings
-from backends.people import PersonsRelation, TerminalPerson, WhyNot
+from backends.people import PersonsRelation, TerminalPerson
 from backends.people.browser import (
     Assistant,
     BrowserPerson,
@@ -28,6 +27,7 @@ from backends.people.browser import (
     QuestionKind,
     heard,
 )
+from backends.people.choices import WhyNot
 from backends.people.terminal import PersonMember
 from backends.programs import ProgramMember
 from guards.decisions import AskPerson
@@ -503,20 +503,22 @@ class Roles:
         """
         draw, many = draw_of(self._plan, repetition), self._plan.agents
         if many is None:
-            return self._two(repetition, draw)
+            return self._seated(self._two(repetition, draw))
         pairs = {
             name: self._two(repetition, f"{draw}/{name}", name)
             for name in agent_names(self._plan)
             if name != HUMAN
         }
         found = {name: pair[name] for name, pair in pairs.items()}
-        return found | ({} if self._plan.human is None else {HUMAN: pairs[f"{MACHINE}1"][HUMAN]})
+        if self._plan.human is not None:
+            found[HUMAN] = pairs[f"{MACHINE}1"][HUMAN]
+        return self._seated(found)
 
     def _two(self, repetition: int, draw: str, name: str = MACHINE) -> dict[str, Agent]:
         """The machine, which is called `name`, and the human."""
         data = replace(self._data, draw=draw)
         machine, human = self._task.agents(data, self._plan.memo)
-        selection, problem = self._selection, self._task.problem
+        selection = self._selection
         models = models_named(selection.machine, self._plan.agents)
         if models:
             place = agent_names(self._plan).index(name)
@@ -529,16 +531,26 @@ class Roles:
         if self._judges is not None:
             machine = replace(machine, agree=self._judges[name])
             human = replace(human, agree=self._judges.get(HUMAN, human.agree))
-        if self._plan.person is not None and problem is not None:
-            why_not = self._task.why_not
-            ask = None if why_not is None else partial(why_not, machine.respondent)
-            human = with_person(human, self._plan, problem, self._where, ask)
-        found = {"machine": (name, machine), "human": (HUMAN, human)}
+        return {name: machine, HUMAN: human}
+
+    def _seated(self, agents: dict[str, Agent]) -> dict[str, Agent]:
+        """`agents` with the person and the assistants of the plan in their places."""
+        plan, problem, why_not = self._plan, self._task.problem, self._task.why_not
+        if plan.person is not None and problem is not None:
+            machines = dict(agents)
+
+            def ask(instance: Instance, prediction: str, to: str) -> str | None:
+                assert why_not is not None  # noqa: S101 - it is not given where there is none
+                return why_not(machines[to or MACHINE].respondent, instance, prediction)
+
+            agents[HUMAN] = with_person(
+                agents[HUMAN], plan, problem, self._where, None if why_not is None else ask
+            )
         if not isinstance(self._where, Path):
-            for role, way in self._plan.assistants.items():
-                who, agent = found[role]
-                found[role] = who, with_assistant(agent, way, who, self._where)
-        return dict(found.values())
+            for role, way in plan.assistants.items():
+                name = {"machine": MACHINE, "human": HUMAN}[role]
+                agents[name] = with_assistant(agents[name], way, name, self._where)
+        return agents
 
     def _model(self, agent: Agent, name: str, repetition: int) -> Agent:
         """`agent` with the model `name` as its respondent."""

@@ -685,11 +685,6 @@ def check_plan(plan: Plan) -> None:
             "assistants are in sessions of two; a panel has machines, models and a person",
             next(iter(plan.assistants)),
         )
-    if plan.agents is not None and plan.in_browser:
-        raise UsageError(
-            "a page shows sessions of two; a person in a panel is asked at the terminal: terminal",
-            "human",
-        )
     if plan.preset is not None and plan.machine in ASSISTANTS:
         raise UsageError("the machine of a preset is a model, never an assistant", "machine")
     if plan.subject is not None and plan.person is None:

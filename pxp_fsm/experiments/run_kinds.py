@@ -12,14 +12,15 @@ from typing import Any, Protocol
 
 from markupsafe import Markup
 
-from backends.databases import RunRecord, SqlBlackboard, StoredSession
+from backends.databases import RunRecord, SqlBlackboard
 from pxp_fsm import registry
 from pxp_fsm.diagrams.latex import Cell, Table
 from pxp_fsm.experiments.outcomes import Outcomes
 from pxp_fsm.experiments.plan_data import StoredRun
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.reports.pictures import Gallery
-from pxp_fsm.experiments.sheets import Sheet
+from pxp_fsm.protocol.messages import Overview
+from pxp_fsm.sessions.events import Event
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +71,15 @@ class RunKind:
     the plan of a fork in which an agent is left out after a message or a turn passed there: of the
     stored plan, the names of the agents, the message's number, the agent's name or None, and
     whether the turn is passed. `outcomes` are what a run is compared by, `report` what is reported
-    of it, `overview` is shown below a stored session. Each raises `UsageError` for what cannot be.
+    of it. `overview` is what everybody may see of a session: of the plan, the session's name and
+    its events. Each raises `UsageError` for what cannot be.
     """
 
     subject: Callable[[Plan], Any]
     forked: Callable[[Plan, Sequence[str], int, str | None, bool], Plan]
     outcomes: Callable[[SqlBlackboard, RunRecord], Outcomes]
     report: Callable[[SqlBlackboard, RunRecord], ReportedRun]
-    overview: Callable[[SqlBlackboard, StoredSession], Sheet]
+    overview: Callable[[Plan, str, Sequence[Event]], Overview]
 
 
 def kind_of(record: StoredRun) -> RunKind | None:
@@ -86,10 +88,17 @@ def kind_of(record: StoredRun) -> RunKind | None:
         plan = json.loads(record.plan)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(plan, dict):
-        return None
+    return _kind(plan.get) if isinstance(plan, dict) else None
+
+
+def kind_of_plan(plan: Plan) -> RunKind | None:
+    """The kind of the runs of a plan."""
+    return _kind(lambda name: getattr(plan, name, None))
+
+
+def _kind(field: Callable[[str], object]) -> RunKind | None:
     for name, where in registry.contributions("runs").items():
-        if plan.get(name) is not None:
+        if field(name) is not None:
             kind: RunKind = registry.load(where)
             return kind
     return None

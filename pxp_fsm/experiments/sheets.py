@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from backends.databases import SqlBlackboard
 from backends.databases.verify import Mark
 from pxp_fsm.errors import counted
+from pxp_fsm.protocol.messages import Overview
 
 if TYPE_CHECKING:
     from rich.console import JustifyMethod
@@ -49,6 +50,20 @@ def as_rich(sheet: Sheet, *, spaced: bool = True) -> Table:
     for row in sheet.rows:
         table.add_row(*map(Text, row))
     return table
+
+
+def board_sheet(overview: Overview) -> Sheet:
+    """The board of a session of several agents: who has which pair, and owes whom a message."""
+    rows = tuple(
+        (
+            pair.name,
+            "-" if pair.answer is None else pair.answer.prediction,
+            str(pair.version),
+            ", ".join(partner for member, partner in overview.owed if member == pair.name) or "-",
+        )
+        for pair in overview.pairs
+    )
+    return Sheet("The board", ("agent", "current prediction", "changed", "owes"), rows)
 
 
 def as_markdown(sheet: Sheet) -> str:

@@ -128,12 +128,14 @@ class CurrentPair:
 class Overview:
     """What everybody may see of a session of several agents.
 
-    `pairs` are the current pairs, `owed` says who owes whom a message, `messages` are all so far.
+    `pairs` are the current pairs, `owed` says who owes whom a message, `messages` are all so far;
+    `next` is who speaks next, and to whom; None where nobody does.
     """
 
     pairs: tuple[CurrentPair, ...]
     owed: tuple[tuple[str, str], ...]
     messages: tuple[Message, ...] = field(repr=False)
+    next: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ Agents are numbered from 0, in the order in which they were given.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from enum import IntEnum
 from itertools import combinations
@@ -166,6 +167,16 @@ class PanelLayout:
             return self._first(board, tuple(one for one in owed if one not in first))
         return first
 
+    def drawn(self, board: PanelBoard, due: Sequence[Owed], session: str) -> Owed | None:
+        """Who of those that are `due` speaks next in a session: of several, one that is drawn.
+
+        The draw goes by the session's place in its run, so that a fork goes on alike.
+        """
+        if len(due) < 2:
+            return due[0] if due else None
+        place = session.partition("/")[2] or session
+        return random.Random(f"{self.panel.seed}/{place}/{board.number + 1}").choice(due)
+
     def _first(self, board: PanelBoard, owed: tuple[Owed, ...]) -> tuple[Owed, ...]:
         if not owed or self.panel.schedule == Scheduling.FREE:
             return owed
@@ -197,14 +208,20 @@ class PanelLayout:
         first, second = board.talks[channel].moved
         return not first[0] and not second[1]
 
-    def overview(self, board: PanelBoard, messages: Sequence[Message]) -> Overview:
-        """What everybody may see after `messages`, which have led to `board`."""
+    def overview(
+        self, board: PanelBoard, messages: Sequence[Message], speaks: Owed | None
+    ) -> Overview:
+        """What everybody may see after `messages`, which have led to `board`; who `speaks` next."""
         pairs = tuple(
             CurrentPair(name, pair if isinstance(pair, Answer) else None, version)
             for name, pair, version in zip(self.names, board.current, board.changes, strict=True)
         )
-        owed = tuple((self.names[one.member], self.names[one.partner]) for one in self.owed(board))
-        return Overview(pairs, owed, tuple(messages))
+        owed = tuple(map(self._named, self.owed(board)))
+        speaker = None if speaks is None else self._named(speaks)
+        return Overview(pairs, owed, tuple(messages), speaker)
+
+    def _named(self, owed: Owed) -> tuple[str, str]:
+        return self.names[owed.member], self.names[owed.partner]
 
     def read(self, messages: Sequence[Message]) -> list[PanelBoard]:
         """The boards of a session: before its first message, and after each."""

@@ -6,7 +6,6 @@ Everything follows from the messages, so that a session that is resumed or forke
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -106,10 +105,7 @@ class PanelPolicy:
             due = self.layout.owed(self.board(course))
         if name:
             due = tuple(one for one in due if self.layout.names[one.member] == name)
-        if len(due) < 2:
-            return due[0] if due else None
-        place = course.name.partition("/")[2] or course.name
-        return random.Random(f"{self.panel.seed}/{place}/{len(course.history) + 1}").choice(due)
+        return self.layout.drawn(self.board(course), due, course.name)
 
     def _due(self, course: Course) -> tuple[Owed, ...]:
         """Who may speak next, found once for each board."""
@@ -148,7 +144,7 @@ class PanelPolicy:
             learns=self.layout.learns(board, owed.member, owed.channel),
             settled=self.layout.settled(board, owed.channel),
             others=tuple(self._others(course, owed)),
-            overview=self.layout.overview(board, course.history),
+            overview=self.layout.overview(board, course.history, owed),
         )
 
     def _others(self, course: Course, owed: Owed) -> Iterator[Episode]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median
 
-from backends.databases import RunRecord, SessionRecord, SqlBlackboard, StoredSession
+from backends.databases import RunRecord, SessionRecord, SqlBlackboard
 from backends.databases.records import CONCLUDED
 from pxp_fsm.diagrams import Edge, EdgeRow, Node, StateDiagram
 from pxp_fsm.errors import DataError, UsageError, counted
@@ -21,7 +21,6 @@ from pxp_fsm.plugins.panels.panel import PanelVerdict
 from pxp_fsm.plugins.panels.verdicts import (
     agent_classes,
     first_correct,
-    overview_of,
     persuasions,
     verdicts_of,
 )
@@ -173,27 +172,6 @@ def panel_results(board: SqlBlackboard, record: RunRecord) -> PanelResults:
         ),
         dict(persuaded),
     )
-
-
-def board_sheet(board: SqlBlackboard, stored: StoredSession) -> Sheet:
-    """The board of a panel's stored session.
-
-    It has each agent's current prediction, how often its pair has changed, and whom it owes a
-    message.
-    """
-    plan = stored_plan(board.run(stored.record.run))
-    seen = overview_of(plan.talks(), agent_names(plan), stored.events)
-    rows = tuple(
-        (
-            pair.name,
-            "-" if pair.answer is None else pair.answer.prediction,
-            str(pair.version),
-            ", ".join(partner for member, partner in seen.owed if member == pair.name) or "-",
-        )
-        for pair in seen.pairs
-    )
-    headings = ("agent", "current prediction", "changed", "owes")
-    return Sheet("The board", headings, rows)
 
 
 def persuasion_diagram(plan: Plan, persuasion: Mapping[tuple[str, str], int]) -> StateDiagram:

@@ -7,11 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 from pxp_fsm.errors import UsageError, quoted
+from pxp_fsm.experiments.members import agent_names
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.run_kinds import RunKind
 from pxp_fsm.plugins.panels.panel import Panel
 from pxp_fsm.plugins.panels.report import gather_panel
-from pxp_fsm.plugins.panels.results import board_sheet, panel_outcomes
+from pxp_fsm.plugins.panels.results import panel_outcomes
+from pxp_fsm.plugins.panels.verdicts import overview_of
+from pxp_fsm.protocol.messages import Overview
+from pxp_fsm.sessions.events import Event
 
 
 def panel_of(plan: Plan) -> Panel:
@@ -52,11 +56,16 @@ def forked(plan: Plan, names: Sequence[str], number: int, without: str | None, s
     return replace(plan, added=",".join([*filter(None, [plan.added]), *changes]))
 
 
+def panel_overview(plan: Plan, session: str, events: Sequence[Event]) -> Overview:
+    """What everybody may see of a session of a plan after `events`."""
+    return overview_of(plan.talks(), agent_names(plan), events, session)
+
+
 PANELS = RunKind(
     subject=panel_of,
     forked=forked,
     outcomes=panel_outcomes,
     report=gather_panel,
-    overview=board_sheet,
+    overview=panel_overview,
 )
 """What the toolkit asks of a run whose plan names several agents."""

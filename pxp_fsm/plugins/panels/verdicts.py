@@ -75,8 +75,12 @@ def verdicts_of(
     return found | {PanelVerdict.OSCILLATION} if layout.recurs(boards) else found
 
 
-def overview_of(panel: Panel, names: Sequence[str], events: Sequence[Event]) -> Overview:
+def overview_of(
+    panel: Panel, names: Sequence[str], events: Sequence[Event], session: str = ""
+) -> Overview:
     """The board after `events`: current pairs, their versions, and who owes whom a message.
+
+    The name of the `session` says who speaks next where the schedule is free.
 
     >>> import pxp_fsm as pxp
     >>> whale = pxp.Answer("mammal", "It breathes.")
@@ -85,7 +89,8 @@ def overview_of(panel: Panel, names: Sequence[str], events: Sequence[Event]) -> 
     (('b', 'a'), ('a', 'c'), ('b', 'c'))
     """
     layout, messages = PanelLayout(panel, names), [event.carried for event in events]
-    return layout.overview(layout.read(messages)[-1], messages)
+    board = layout.read(messages)[-1]
+    return layout.overview(board, messages, layout.drawn(board, layout.due(board), session))
 
 
 def window_start(

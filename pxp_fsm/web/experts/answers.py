@@ -14,6 +14,7 @@ from backends.databases.drafts import Timing, drop_draft, keep_draft, keep_timin
 from backends.people.browser import LONGEST, OWN, SEND, Given, QuestionKind
 from backends.people.waiting import SessionMoved
 from pxp_fsm.tasks.task import HUMAN
+from pxp_fsm.web.experts.views import overview_of
 from pxp_fsm.web.hosting import Host, RunState, SeatPlace
 from pxp_fsm.web.news import News
 from pxp_fsm.web.pages import static
@@ -91,6 +92,9 @@ def _is_their_turn(host: Host, place: SeatPlace) -> bool:
     if record is None or record.ending is not None:
         return False
     said = host.board.events(place.session)
+    overview = overview_of(host.hosted[place.run].run.opening.plan, place.session, said)
+    if overview is not None:
+        return overview.next is not None and overview.next[0] == HUMAN
     return said[-1].carried.sender != HUMAN if said else record.agents[0][0] == HUMAN
 
 

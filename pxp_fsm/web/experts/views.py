@@ -16,17 +16,20 @@ from pydantic_core import from_json
 
 from backends.databases import SessionRecord
 from backends.databases.drafts import read_draft
-from backends.people.browser import MINE, THEIRS, Given, SeatQuestion
-from backends.people.choices import GuardChoice, choices_of, words_of
+from backends.people.browser import Given, SeatQuestion
+from backends.people.choices import MINE, THEIRS, GuardChoice, choices_of, words_of
 from backends.people.waiting import WaitingQuestion
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.defaults import RESEARCH_ONLY
 from pxp_fsm.errors import DataError
+from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.reports.pictures import drawer
+from pxp_fsm.experiments.run_kinds import kind_of_plan
 from pxp_fsm.prompting.model import Image
 from pxp_fsm.prompting.prompts import Problem
-from pxp_fsm.protocol.messages import Instance, Message
+from pxp_fsm.protocol.messages import Instance, Message, Overview, Tag
 from pxp_fsm.protocol.rules import Ending
+from pxp_fsm.sessions.events import Event
 from pxp_fsm.tasks.task import HUMAN
 from pxp_fsm.web.hosting import Host, HostedRun, RunState, SeatPlace
 from pxp_fsm.web.views import MemberView, member_view
@@ -89,6 +92,13 @@ _ENDINGS = {
     Ending.BOUND: "The greatest number of messages was reached, without agreement.",
     Ending.TERM: "The session was ended.",
 }
+_ALL_ENDINGS = {
+    Ending.RATIFIED: "Each two of you agree.",
+    Ending.REJECTED: "Each two of you gave up: no agreement.",
+    Ending.BOUND: "Each two of you reached the greatest number of messages, without agreement.",
+    Ending.TERM: "All conversations were ended.",
+}
+_OF_SEVERAL = (Ending.FINISHED, Ending.LIMIT)
 _FAULTY = "The session could not go on; whoever runs the experiment has been told."
 
 
@@ -105,10 +115,15 @@ class QueueLine:
 
 @dataclass(frozen=True, slots=True)
 class MessageView:
-    """A message as its reader sees it; `drawn` says that its prediction has a picture."""
+    """A message as its reader sees it; `drawn` says that its prediction has a picture.
+
+    `sender` and `receiver` are the names of agents, where there are more than two.
+    """
 
     number: int
     mine: bool
+    sender: str
+    receiver: str
     tag: str
     prediction: str
     explanation: str
@@ -149,9 +164,30 @@ class WritingView:
 
 
 @dataclass(frozen=True, slots=True)
+class BoardAgent:
+    """An agent on the board: its current pair, how often that changed, whom it owes a message."""
+
+    name: str
+    mine: bool
+    pair: AnswerView | None
+    version: int
+    owes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BoardView:
+    """The board of a session of several agents; `to` is whom the person answers next, or ""."""
+
+    agents: tuple[BoardAgent, ...]
+    to: str
+
+
+@dataclass(frozen=True, slots=True)
 class CaseView:
     """A session: what it is about, what was said, where it is, what is asked.
 
+    `board` is that of a session of several agents; of two there is none. `state` and `moves` are
+    those of the conversation that the person is in; with nobody among several, they are empty.
     `moves` are the tags of the present state, allowed or not, in words; `draft` is what was typed
     and not sent; `writing` is what the other side writes at this moment, where that may be seen.
     """
@@ -166,6 +202,7 @@ class CaseView:
     smiles: bool
     labels: tuple[str, ...]
     messages: tuple[MessageView, ...]
+    board: BoardView | None
     automaton: MemberView
     state: str
     about: str
@@ -257,7 +294,9 @@ def session_view(host: Host, place: SeatPlace, released: Released | None = None)
     problem = run.opening.task.problem
     if not found or problem is None:
         return None
-    record, history = found[0], [entry.carried for entry in board.events(place.session)]
+    record, events = found[0], board.events(place.session)
+    history = [entry.carried for entry in events]
+    overview = overview_of(run.opening.plan, place.session, events)
     if released is not None:  # that it is over is told elsewhere, once its last message is released
         record, history = replace(record, ending=None), list(released.messages)
         waiting = waiting if released.asks else None
@@ -270,12 +309,15 @@ def session_view(host: Host, place: SeatPlace, released: Released | None = None)
         )  # a run that is paused or has stopped looks like one at work
     shown = str if released is None else released.shown
     rules = run.opening.plan.rules()
-    state = state_of(rules.automaton, history, HUMAN)
+    number = len(history) + 1
+    talk = history if overview is None else conversation(overview)
+    state = "" if talk is None else state_of(rules.automaton, talk, HUMAN)
     if record.ending is not None:
         state = sorted(rules.automaton.final)[0]
-    guards = rules.automaton.guards_of(state) if standing is not CaseStanding.OVER else ()
-    number = len(history) + 1
-    allowed = [guard for guard in guards if guard in rules.allowed(number)]
+    at_work = state and standing is not CaseStanding.OVER
+    guards = rules.automaton.guards_of(state) if at_work else ()
+    answer = len(talk or ()) + 1
+    allowed = [guard for guard in guards if guard in rules.allowed(answer)]
     draft = None if waiting is None else read_draft(board, place.session, number)
     return CaseView(
         id=place.id,
@@ -287,11 +329,12 @@ def session_view(host: Host, place: SeatPlace, released: Released | None = None)
         pictured=_pictured(problem, record.instance),
         smiles=problem.smiles,
         labels=words_of(problem),
-        messages=tuple(_message(message, problem, shown) for message in history),
+        messages=tuple(_message(message, problem, shown, overview) for message in history),
+        board=None if overview is None else _board(overview),
         automaton=laid_out(rules.automaton),
         state=state,
         about=next((one.about for one in rules.automaton.states if one.name == state), ""),
-        moves=choices_of(rules, guards, number, allowed),
+        moves=choices_of(rules, guards, answer, allowed),
         names_tags=run.opening.plan.names_tags,
         asked=None if waiting is None else _asked(waiting, shown, released),
         draft=draft,
@@ -299,6 +342,39 @@ def session_view(host: Host, place: SeatPlace, released: Released | None = None)
         ending=_ended(record),
         notice=RESEARCH_ONLY,
     )
+
+
+def overview_of(plan: Plan, session: str, events: Sequence[Event]) -> Overview | None:
+    """What everybody may see of a session of several agents; None of a session of two."""
+    kind = kind_of_plan(plan)
+    return None if kind is None else kind.overview(plan, session, events)
+
+
+def conversation(overview: Overview) -> list[Message] | None:
+    """What was said between the person and whom they answer next; None where they do not."""
+    if overview.next is None or overview.next[0] != HUMAN:
+        return None
+    ends = set(overview.next)
+    said = [one for one in overview.messages if {one.sender, one.receiver} == ends]
+    begun = [place for place, one in enumerate(said) if one.tag == Tag.INIT]
+    return said[begun[-1] :] if begun else []
+
+
+def _board(overview: Overview) -> BoardView:
+    agents = tuple(
+        BoardAgent(
+            pair.name,
+            pair.name == HUMAN,
+            None
+            if pair.answer is None
+            else AnswerView(pair.answer.prediction, pair.answer.explanation),
+            pair.version,
+            tuple(partner for member, partner in overview.owed if member == pair.name),
+        )
+        for pair in overview.pairs
+    )
+    speaker, to = overview.next or ("", "")
+    return BoardView(agents, to if speaker == HUMAN else "")
 
 
 def writing_of(host: Host, place: SeatPlace) -> WritingView | None:
@@ -329,7 +405,11 @@ def _plain(value: object) -> str:
 def _ended(record: SessionRecord | None) -> str:
     if record is None or record.ending is None:
         return ""
-    return _ENDINGS.get(Ending(record.ending), _FAULTY)
+    ending = Ending(record.ending)
+    if ending in _OF_SEVERAL:
+        return f"The session is over: {record.cause}."
+    several = len(record.agents) > 2
+    return (_ALL_ENDINGS if several else _ENDINGS).get(ending, _FAULTY)
 
 
 def state_of(automaton: Automaton, history: Sequence[Message], who: str) -> str:
@@ -345,11 +425,15 @@ def state_of(automaton: Automaton, history: Sequence[Message], who: str) -> str:
     return state
 
 
-def _message(message: Message, problem: Problem, shown: Callable[[str], str]) -> MessageView:
+def _message(
+    message: Message, problem: Problem, shown: Callable[[str], str], overview: Overview | None
+) -> MessageView:
     said = message.answer
+    ends = ("", "") if overview is None else (message.sender, message.receiver)
     return MessageView(
         message.number,
         message.sender == HUMAN,
+        *ends,
         message.tag,
         said.prediction,
         shown(said.explanation),

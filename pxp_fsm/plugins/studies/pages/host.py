@@ -16,7 +16,8 @@ from typing import Any
 
 from backends.databases import SqlBlackboard
 from backends.databases.drafts import Timing, read_draft
-from backends.people.browser import OWN, THEIRS, WHY
+from backends.people.browser import OWN, WHY
+from backends.people.choices import THEIRS
 from backends.people.waiting import SessionMoved
 from pxp_fsm.errors import BlackboardError, PXPError, Refused
 from pxp_fsm.experiments import runs

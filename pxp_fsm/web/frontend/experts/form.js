@@ -7,13 +7,17 @@ import { Notes, rounded, useKept, useSpent } from "./spent.js";
 
 const SAME = { match: "Is it the same prediction?", agree: "Do the explanations say the same?" };
 const WORDS = { yes: "Yes", no: "No", unsure: "I am unsure (counts as no)" };
-const HEADINGS = { answer: "Your answer", tag: "What do you say to the other side?", look: "A last look before it is sent" };
+/** The heading of each step; of several agents, with whom one answers. */
+const heads = (to) => ({
+  answer: to ? `Your answer to ${to}` : "Your answer", tag: `What do you say to ${to || "the other side"}?`,
+  look: "A last look before it is sent",
+});
 
 /** What was typed on this page for each message: the form is away where another session is open. */
 const TYPED = new Map();
 
 export function Form({ view, base, pasting, onReply, onMoved }) {
-  const { asked, id, draft } = view;
+  const { asked, id, draft } = view, to = view.board?.to;
   const place = `${id}/${asked.number}`;
   const [typed, setTyped] = useState(() => TYPED.get(place)
     ?? { prediction: draft?.prediction ?? "", explanation: draft?.explanation ?? "" });
@@ -74,7 +78,8 @@ export function Form({ view, base, pasting, onReply, onMoved }) {
   };
 
   return html`<section className="form" aria-labelledby="form-title">
-    <h2 id="form-title" tabIndex="-1" ref=${heading}>${HEADINGS[asked.step] ?? SAME[asked.step]}</h2>
+    <h2 id="form-title" tabIndex="-1" ref=${heading}>${heads(to)[asked.step] ?? SAME[asked.step]}</h2>
+    ${to && html`<${Received} view=${view} />`}
     <form onSubmit=${submit} ...${Notes(spent, pasting)}>
       ${asked.step === "answer" && html`<${Answer} ...${{ view, typed, change, take, busy, saved }} />`}
       ${asked.step === "tag" && html`<${Choices} name="tag" chosen=${choice} onChoose=${setChoice}
@@ -89,7 +94,7 @@ export function Form({ view, base, pasting, onReply, onMoved }) {
         ${asked.step === "look" && html`<button type="button" disabled=${busy}
           onClick=${() => send("edit")}>Edit</button>`}
         ${asked.step === "look" && asked.tells_why && !asked.why && html`<button type="button" disabled=${busy}
-          onClick=${() => send("why")}>Why does the other side not say this?</button>`}
+          onClick=${() => send("why")}>Why does ${to || "the other side"} not say this?</button>`}
       </p>
     </form>
   </section>`;
@@ -101,7 +106,7 @@ function Answer({ view, typed, change, take, busy, saved }) {
   const Prediction = view.smiles ? Molecules : view.labels.length > 0 ? Labels : Text;
   return html`
     ${Object.keys(offers).length > 0 && html`<p className="offers">
-      ${offers.theirs && html`<button type="button" disabled=${busy} onClick=${() => take("theirs")}>Take their answer</button>`}
+      ${offers.theirs && html`<button type="button" disabled=${busy} onClick=${() => take("theirs")}>${view.board ? `Take the answer of ${view.board.to}` : "Take their answer"}</button>`}
       ${offers.mine && html`<button type="button" disabled=${busy} onClick=${() => take("mine")}>Keep my answer</button>`}
       ${offers.mine && html`<button type="button" disabled=${busy} onClick=${() => change(offers.mine)}>Edit my answer</button>`}
       <span className="muted">or write your own; what you think of theirs is asked next</span></p>`}
@@ -110,6 +115,14 @@ function Answer({ view, typed, change, take, busy, saved }) {
     <textarea id="explanation" rows="5" maxLength="20000" value=${typed.explanation}
       onChange=${(event) => change({ explanation: event.target.value })} />
     <p className="muted saved" role="status">${saved}</p>`;
+}
+
+/** The message that is answered, of several agents: which of them it is. */
+function Received({ view }) {
+  const { to, agents } = view.board, own = agents.find((one) => one.mine)?.name;
+  const last = view.messages.filter((one) => one.sender === to && one.receiver === own).at(-1);
+  return last ? html`<p className="received">${to} sent <span className="tag">${last.tag}</span>
+    ${" "}with message ${last.number}: <span className="prediction">${last.prediction}</span></p>` : html`<p className="received">You begin with ${to}.</p>`;
 }
 
 function Choices({ name, choices, chosen, onChoose }) {
