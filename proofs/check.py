@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from html import escape
+from types import MappingProxyType
 from typing import NoReturn, overload
 
 from proofs.claims.catalogue import Claim, name_of
@@ -26,7 +27,7 @@ from proofs.subjects import (
 from proofs.systems import Interrupted, System
 from pxp_fsm import defaults, registry
 from pxp_fsm.automata.automaton import Automaton
-from pxp_fsm.automata.system_files import Property
+from pxp_fsm.automata.table_files import Property
 from pxp_fsm.errors import UsageError, quoted, unknown_name
 from pxp_fsm.protocol.rules import Rules
 
@@ -170,6 +171,7 @@ def check(
     limit: int | None = None,
     memory: int | None = None,
     reduction: str | None = None,
+    parameters: Mapping[str, object] = MappingProxyType({}),
     properties: Iterable[Property] = (),
 ) -> Results:
     """Check a table, a system or a protocol: what `pxp check` prints, result by result.
@@ -180,8 +182,9 @@ def check(
     about their sessions. `wanted` are names of properties, and formulas (pxp help logic), on runs
     that are `fair`. One table is joined with itself. Sessions of a protocol are checked for any
     data, under what `relations` say of MATCH and AGREE; with `running` it is checked instead that
-    two running agents do what the model says, in every state that it reaches. The other options are
-    those of the command: pxp help proofs, pxp help systems.
+    two running agents do what the model says, in every state that it reaches. With `parameters` the
+    rules of tables decide and count (`{"n": 4, "k": 2}`), as with the command's `--with`. The other
+    options are those of the command: pxp help proofs, pxp help systems.
 
     >>> import pxp_fsm as pxp
     >>> system = pxp.System.load("pxp")
@@ -201,6 +204,10 @@ def check(
         raise UsageError(
             f"check takes a System, an automaton, its name or file, or Interact(...) or Pxp(...), "
             f"not {quoted(subject)}; join tables with System.load"
+        )
+    if not isinstance(parameters, Mapping):
+        raise UsageError(
+            f'parameters are a mapping, as in parameters={{"n": 4}}, not {quoted(parameters)}'
         )
     for text in wanted:
         if not isinstance(text, str):
@@ -225,6 +232,7 @@ def check(
             limit=limit,
             memory=memory,
             reduction=reduction,
+            given=dict(parameters),
             properties=tuple(properties),
         )
     )

@@ -201,6 +201,14 @@ def contrary(atom: Linear) -> Linear:
     return at_most_0(number(1).plus(atom, -1))
 
 
+class Opaque(NamedTuple):
+    """An id: what is compared for equality alone, so that any whole number may stand for it, 0 for
+    none yet. Different ids have different numbers, so what is so of all numbers is so of all ids.
+    """
+
+    form: Linear
+
+
 class Fork(NamedTuple):
     """A value that depends on an atom (by its number in `Knowledge`)."""
 
@@ -301,7 +309,7 @@ def branch(tree: Any, decide: Callable[[Linear], bool], knowledge: Knowledge) ->
 def value(  # noqa: PLR0911, PLR0912 - one for each form
     tree: Any, names: dict[str, Any], members: Any, decide: Callable[[Linear], bool]
 ) -> Any:
-    """The value of an expression: a bool, a member (a text) or a `Linear`.
+    """The value of an expression: a bool, a member (a text), a `Linear` or an `Opaque`.
 
     `names` have values; `members` are the other names there are. Raises ValueError for a name that
     is neither, and where values are of other types than they must be.
@@ -337,7 +345,9 @@ def value(  # noqa: PLR0911, PLR0912 - one for each form
     if not isinstance(left, Linear):
         if kind not in ("==", "!="):
             raise ValueError(f"{kind} compares whole numbers")
-        return (left == right) is (kind == "==")
+        if not isinstance(left, Opaque):
+            return (left == right) is (kind == "==")
+        left, right = left.form, right.form
     above, below = left.plus(right, -1), right.plus(left, -1)
     if kind in ("==", "!="):
         alike = decide(at_most_0(above)) and decide(at_most_0(below))
@@ -478,7 +488,7 @@ class Theory:
 
 TABLE_KEYS = {"format", "name", "title", "source", "note", "peer", "payloads", "initial", "final"}
 TABLE_KEYS |= {"parameters", "registers", "enums", "oracles", "answers", "let", "guards", "each"}
-TABLE_KEYS |= {"states", "rows"}
+TABLE_KEYS |= {"states", "rows", "properties"}
 ROW_KEYS = {"number", "from", "to", "guard", "send", "receive", "event", "when", "urgent", "carry"}
 ROW_KEYS |= {"partner", "do", "by", "about"}
 RESERVED = {"who", "tag", "kind", "over", "ends", "next", "msg"}
@@ -521,8 +531,10 @@ class Rules:
         self.registers, self.oracles = raw.get("registers", {}), raw.get("oracles", {})
         for one in (*self.parameters.values(), *self.registers.values(), *self.oracles.values()):
             known = {"init", "min", "type", "of", "relation", "about"}
-            if {*one} - known or kind_of(one) not in ("int", "bool", "of"):
+            if {*one} - known or kind_of(one) not in ("int", "bool", "of", "id"):
                 raise ValueError(f"this is not proved about: {one}")
+        if any(kind_of(one) == "id" for one in self.parameters.values()):
+            raise ValueError("a parameter that is an id")
         self.payloads = raw.get("payloads", {})
         answers = {"ask": "each"} | raw.get("answers", {})
         if answers not in ({"ask": "each"}, {"ask": "once"}):
@@ -573,7 +585,8 @@ class Rules:
         }
         self.decides = {at for at, all_told in told.items() if all_told}
         for name, one in self.registers.items():
-            fine = type(one.get("init")) is {"int": int, "bool": bool, "of": str}[kind_of(one)]
+            first = {"int": int, "bool": bool, "of": str, "id": type(None)}  # an id: none yet
+            fine = type(one.get("init")) is first[kind_of(one)]
             if not fine or (kind_of(one) == "of" and one["init"] not in one["of"]):
                 raise ValueError(f"register {name} has no value to begin with")
         if {*self.lets} & (self.members | self.places):
@@ -595,6 +608,27 @@ class Rules:
         ]
         found += [self.asks_each, declared, _text(self.payloads)]
         return hashlib.sha256(repr(found).encode()).hexdigest()
+
+
+def _messages(tables: Iterable[Rules]) -> dict[str, dict[str, tuple[Any, int | None]]]:
+    """By label, what a message carries: `msg`, all of it, and `msg.NAME`, what its schema requires,
+    each with its least value. In a step sender and receiver read the same: any. A number is what
+    the schema says is an integer; all else is an id.
+    """
+    found = dict[str, dict[str, tuple[Any, int | None]]]()
+    for table in tables:
+        for label in [row.label for row in table.rows if row.sign != "!"]:
+            found.setdefault(label, {})["msg"] = Opaque(variable(f"?msg:{label}")), None
+        for label, schema in table.payloads.items():
+            properties = schema.get("properties", {}) if schema.get("type") == "object" else {}
+            for name in schema.get("required", ()):
+                if name in properties and label in found:
+                    form, one = variable(f"?msg:{label}.{name}"), properties[name]
+                    is_number = isinstance(one, dict) and one.get("type") == "integer"
+                    least = one.get("minimum") if is_number else None
+                    least = least if type(least) is int else None
+                    found[label][f"msg.{name}"] = (form if is_number else Opaque(form)), least
+    return found
 
 
 def _data(row: Ruled) -> str:
@@ -711,8 +745,10 @@ class Sessions:
         self.members = {*self.names, "NONE", "send", "receive", "event"}
         self.members |= {x for table in self.tables for x in table.members | table.places}
         declared = [(i, x, d) for i, t in enumerate(self.tables) for x, d in t.registers.items()]
-        self.finite = [(i, x) for i, x, d in declared if kind_of(d) != "int"]
-        self.ints = [(i, x) for i, x, d in declared if kind_of(d) == "int"]
+        self.finite = [(i, x) for i, x, d in declared if kind_of(d) not in ("int", "id")]
+        self.ints = [(i, x) for i, x, d in declared if kind_of(d) in ("int", "id")]
+        self.ids = {(i, x) for i, x, d in declared if kind_of(d) == "id"}
+        self.messages = _messages(self.tables)
         self.chosen = [x for x, d in self.parameters.items() if kind_of(d) != "int"]
         self.ghosts = {x: d for x, d in part.get("ghosts", {}).items() if kind_of(d) != "int"}
         self.counts = {x: d for x, d in part.get("ghosts", {}).items() if kind_of(d) == "int"}
@@ -732,6 +768,9 @@ class Sessions:
                 if "min" in one:
                     measured = variable(f"?{self.names[i]}.{x}")
                     self._know(number(_integer(one["min"])).plus(measured, -1))
+        every = (one for fields in self.messages.values() for one in fields.values())
+        for form, least in (one for one in every if one[1] is not None):
+            self._know(number(_integer(least)).plus(form, -1))
         # What is measured is another number in each step: no state knows of it.
         if any(name[0] == "?" for atom in keep for name, _ in atom.terms):
             raise ValueError("an atom of what is asked anew")
@@ -861,9 +900,18 @@ class Sessions:
 
     def _own(self, i: int, finite: tuple[Any, ...], chosen: tuple[Any, ...]) -> dict[str, Any]:
         found = self._parameters(chosen)
-        found |= {x: variable(f"{self.names[i]}.{x}") for j, x in self.ints if j == i}
+        found |= {x: self._register(i, x) for j, x in self.ints if j == i}
         mine = [x for j, x in self.finite if j == i]
         return found | dict(zip(mine, finite, strict=True))
+
+    def _register(self, i: int, x: str) -> Any:
+        """What a register that is no member and no truth value holds."""
+        form = variable(f"{self.names[i]}.{x}")
+        return Opaque(form) if (i, x) in self.ids else form
+
+    def _carried(self, label: str) -> dict[str, Any]:
+        """What a message with this label carries, as expressions name it: anything."""
+        return {x: one for x, (one, _) in self.messages.get(label, {}).items()}
 
     def _parameters(self, chosen: tuple[Any, ...]) -> dict[str, Any]:
         found: dict[str, Any] = {x: variable(x) for x in self.parameters}
@@ -920,11 +968,12 @@ class Sessions:
     def _answers(self, i: int, at: str) -> Iterator[tuple[tuple[bool, ...], dict[str, Any]]]:
         """All answers of the oracles: those of the relations, and with them all by name."""
         table, settled = self.tables[i], self.asked(i, at)
-        free, numbers = dict[str, tuple[Any, ...]](), dict[str, Linear]()
+        free, numbers = dict[str, tuple[Any, ...]](), dict[str, Any]()
         for x in self.depends(i, at):
             one = table.oracles[x]
-            if kind_of(one) == "int":
-                numbers[x] = variable(f"?{self.names[i]}.{x}")
+            if kind_of(one) in ("int", "id"):
+                form = variable(f"?{self.names[i]}.{x}")
+                numbers[x] = Opaque(form) if kind_of(one) == "id" else form
             elif x not in settled:
                 free[x] = tuple(one["of"]) if kind_of(one) == "of" else (False, True)
         for says in product((True, False), repeat=len(settled)):
@@ -941,16 +990,18 @@ class Sessions:
     ) -> tuple[tuple[str, Any], ...]:
         """The new values of a member's registers, where they change."""
         found = list[tuple[str, Any]]()
+        names = names | {"tag": row.label}
+        names |= self._carried(row.label) if row.sign != "!" else {}
         for x, tree in row.updates:
-            new = value(tree, names | {"tag": row.label}, self.members, decide)
+            new = value(tree, names, self.members, decide)
             if (i, x) in self.forget:
                 if new not in self.forget[i, x]:
                     raise ValueError(f"{x} becomes {new}, which it cannot be")
                 new = self.forget[i, x][new]
-            elif not isinstance(new, Linear):
-                raise ValueError(f"{x} becomes {new}, which is no number")
+            elif type(new) is not type(names[x]):
+                raise ValueError(f"{x} becomes {new}, which it cannot be")
             if new != names[x]:
-                found.append((x, new))
+                found.append((x, new.form if isinstance(new, Opaque) else new))
         return tuple(found)
 
     def _replies(
@@ -1063,8 +1114,10 @@ class Sessions:
                 else:
                     values[f"{self.names[j]}.{x}"] = now
         kind = {"+": "send", "-": "receive", "!": "event"}[row.sign]
-        who = "NONE" if kind == "event" and row.by == "world" else self.names[i]
+        outside = kind == "event" and row.by == "world" and not row.guard
+        who = "NONE" if outside else self.names[i]
         names = self._all(control) | {"who": who, "tag": row.label, "kind": kind}
+        names |= self._carried(row.label) if kind != "event" else {}
         ghosts = list[Any]()
         for x, tree in self.steps_of.items():
             new = value(tree, names, self.members, decide)
@@ -1095,7 +1148,7 @@ class Sessions:
             found[f"{name}.over"] = control.at[i] in self.tables[i].final
         for (i, x), now in zip(self.finite, control.finite, strict=True):
             found[f"{self.names[i]}.{x}"] = now
-        return found | {n: variable(n) for n in (f"{self.names[i]}.{x}" for i, x in self.ints)}
+        return found | {f"{self.names[i]}.{x}": self._register(i, x) for i, x in self.ints}
 
     def _follow(self, data: Data, who: int, at: str, says: Any, sent: str) -> tuple[Data, ...]:
         """What may be known of values after a move; nothing where its answers are impossible."""
@@ -1170,7 +1223,9 @@ class Sessions:
         return tuple(dict.fromkeys(region for _, region in found))
 
     def _first(self) -> Iterator[Node]:
-        values = {f"{self.names[i]}.{x}": self.tables[i].registers[x]["init"] for i, x in self.ints}
+        values = {
+            f"{self.names[i]}.{x}": self.tables[i].registers[x].get("init", 0) for i, x in self.ints
+        }
         values |= {x: _integer(one["init"]) for x, one in self.counts.items()}
         zero = tuple(sorted((x, number(init)) for x, init in values.items()))
         at = tuple(table.initial for table in self.tables)
@@ -1267,8 +1322,11 @@ class Sessions:
                 continue
             if (control, move) not in trees:
                 names = self._all(control)
-                after = self._all(move.target) | dict(move.values)
+                after, values = self._all(move.target), dict(move.values)
+                for x, now in values.items():
+                    after[x] = Opaque(now) if isinstance(after[x], Opaque) else now
                 names |= {f"next.{x}": now for x, now in after.items()}
+                names |= self._carried(move.label) if move.kind != "event" else {}
                 names |= {"who": move.actor, "kind": move.kind}
                 names["tag"] = move.label if move.kind != "event" else "NONE"
                 names["ends"] = move.target.over == "end"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pxp_fsm import defaults
-from pxp_fsm.automata.system_files import Property
+from pxp_fsm.automata.table_files import Property
 from pxp_fsm.options import option
 
 
@@ -60,7 +61,7 @@ class Request:
     with the `reduction`. With `running` nothing is checked but that two running agents do what the
     model of sessions says. With `certificates` claims are proved anew, where else the certificates
     that come with the package are re-checked. With `certificate` what holds of a system has to be
-    certified.
+    certified. `given` are parameters by name, beside those that are written as texts.
     """
 
     subjects: tuple[Any, ...] = option("", (), argument=True, metavar="[TABLE...]")
@@ -145,6 +146,7 @@ class Request:
         None,
         metavar="FILE",
     )
+    given: Mapping[str, object] = field(default_factory=dict)
     properties: tuple[Property, ...] = ()
 
     def wants(self, name: str, subject: str = "") -> bool:

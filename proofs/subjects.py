@@ -29,7 +29,7 @@ from proofs.logic.sessions import check as check_sessions
 from proofs.logic.sessions import is_of_sessions
 from proofs.logic.termination import TERMINATION
 from proofs.requests import NamedProperty, Request
-from proofs.rules.certificates import RulesCertificate, name_of_claim, prove_system
+from proofs.rules.certificates import RulesCertificate, name_of_claim, prove_system, prove_table
 from proofs.sessions.explicit import check_explicit
 from proofs.sessions.running import check_running
 from proofs.systems import (
@@ -53,7 +53,8 @@ from proofs.systems.standard_checks import EVENTUAL_RECEPTION, PROGRESS
 from pxp_fsm import defaults, registry
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.system import is_named
-from pxp_fsm.automata.system_files import Property, is_system_file, read_system
+from pxp_fsm.automata.system_files import is_system_file, read_system
+from pxp_fsm.automata.table_files import Property
 from pxp_fsm.automata.tables import BUILTIN, format_of, load_automaton
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
@@ -121,6 +122,9 @@ class SystemSubjects:
 
         With `certificate` what holds is in the certificate that comes last, or UNKNOWN.
         """
+        table = _with_claims(request)
+        if table is not None:
+            return _proved_of_table(table, request)
         _, properties = _system(request)
         if any(one.claim for one in properties) and not request.formulas:
             return _proved_from_rules(request)
@@ -169,6 +173,7 @@ def is_about_system(request: Request) -> bool:
         len([subject for subject in request.subjects if not PROTOCOLS.accepts(subject)]) > 2
         or request.channels
         or request.parameters
+        or request.given
         or request.formulas
         or request.termination
         or request.fair
@@ -178,14 +183,16 @@ def is_about_system(request: Request) -> bool:
         or request.certificate is not None
         or any(map(is_named, tables))
         or any(map(is_system_file, tables))
-        or any(map(_names_partners, tables))
+        or any(map(_stands_alone, tables))
     )
 
 
-def _names_partners(table: str) -> bool:
-    if table in BUILTIN or is_named(table) or is_system_file(table):
+def _stands_alone(name: str) -> bool:
+    """Whether a table is not one of two: it names its partners, or what is claimed of it alone."""
+    if name in BUILTIN or is_named(name) or is_system_file(name):
         return False
-    return any(row.partner for row in load_automaton(table).transitions)
+    table = load_automaton(name)
+    return bool(table.properties) or any(row.partner for row in table.transitions)
 
 
 def _system(request: Request) -> tuple[System, tuple[Property, ...]]:
@@ -213,7 +220,8 @@ def _given(request: Request) -> dict[str, object]:
     for subject in request.subjects:
         if is_system_file(subject):
             found |= read_system(subject).parameters
-    return found | (parameters_in(request.parameters) if request.parameters else {})
+    written = parameters_in(request.parameters) if request.parameters else {}
+    return found | written | dict(request.given)
 
 
 def parameters_in(texts: Iterable[str]) -> dict[str, object]:
@@ -246,6 +254,29 @@ def _proved_from_rules(request: Request) -> Iterator[Answer]:
     if request.certificate is None and (others or not request.names):
         yield from SYSTEMS.checked(replace(request, names=others))
     results, certificate = prove_system(system, wanted)
+    yield from results
+    if certificate is not None and request.certificate is not None:
+        yield certificate
+
+
+def _with_claims(request: Request) -> Automaton | None:
+    """The table that is asked about alone, where it states what is so whatever its peers do."""
+    given = request.parameters or request.given or request.termination
+    if given or request.formulas or request.channels or len(request.subjects) != 1:
+        return None
+    (subject,) = request.subjects
+    if isinstance(subject, str) and not is_named(subject) and not is_system_file(subject):
+        subject = load_automaton(subject)
+    if not isinstance(subject, Automaton) or not subject.properties:
+        return None
+    known = {name_of_claim(one) for one in subject.properties}
+    return subject if known >= {*request.names} else None
+
+
+def _proved_of_table(table: Automaton, request: Request) -> Iterator[Answer]:
+    """The claims of a table alone, proved; the certificate comes last."""
+    wanted = tuple(one for one in table.properties if request.wants(name_of_claim(one)))
+    results, certificate = prove_table(replace(table, properties=wanted))
     yield from results
     if certificate is not None and request.certificate is not None:
         yield certificate
@@ -288,7 +319,7 @@ def _reduction(name: str | None) -> Reduction | None:
 def _certified(request: Request, answers: Iterator[Result | str]) -> Iterator[Answer]:
     """The results, with the certificate of those that hold; what it has not is UNKNOWN."""
     found, channels = list[Result](), request.channels
-    if request.parameters:
+    if request.parameters or request.given:
         raise UsageError(
             "a certificate is of every decision, whatever the rules say: leave the parameters out, "
             "or state a claim, which is proved for all parameters (pxp help proofs)",
@@ -728,7 +759,7 @@ def _refuse_with_rules(request: Request) -> None:
         "n": request.n != defaults.N,
         "k": request.k != defaults.K,
         "channels": bool(request.channels),
-        "parameters": bool(request.parameters),
+        "parameters": bool(request.parameters or request.given),
         "limit": request.limit is not None,
         "memory": request.memory is not None,
         "reduction": request.reduction is not None,

@@ -22,7 +22,7 @@ from proofs.systems import System
 from pxp_fsm.artifacts import atomic_path
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.serialization import document
-from pxp_fsm.automata.system_files import Property
+from pxp_fsm.automata.table_files import Property
 
 TITLES = {
     "terminates": "every session ends",
@@ -83,11 +83,34 @@ def prove_system(
     There is one result for each of the `properties` that has a claim, and the certificate of those
     that hold. What is not proved is UNKNOWN: that a proof fails is no counterexample.
     """
-    asked = [one for one in properties if one.claim]
     members = {member.name: member.automaton for member in system.members}
+    channel, reason = system.channel.name, ""
     if not system.channel.synchronous:
-        reason = f"rules are proved over synchronous channels, not {system.channel.name}"
-        return [_result(system, one, reason) for one in asked], None
+        reason = f"rules are proved over synchronous channels, not {channel}"
+    return _proved(members, properties, system.name, channel, reason)
+
+
+def prove_table(automaton: Automaton) -> tuple[list[Result], RulesCertificate | None]:
+    """What is proved of the claims of a table (`properties`), whatever its peers send and when."""
+    members = {automaton.name: automaton}
+    return _proved(members, automaton.properties, automaton.name, "any peers")
+
+
+def _proved(
+    members: Mapping[str, Automaton],
+    properties: Iterable[Property],
+    subject: str,
+    peers: str,
+    reason: str = "",
+) -> tuple[list[Result], RulesCertificate | None]:
+    """The results, and the certificate of what holds; with a `reason` nothing is tried."""
+    asked = [one for one in properties if one.claim]
+
+    def result(one: Property, obstacle: str) -> Result:
+        return _result([*members.values()], one, obstacle, subject, peers)
+
+    if reason:
+        return [result(one, reason) for one in asked], None
     groups = dict[str, list[Property]]()
     for one in asked:
         groups.setdefault(_json({**one.claim, "claims": []}), []).append(one)
@@ -98,32 +121,33 @@ def prove_system(
         proofs.append(proof)
         for one in group:
             obstacle = proof.obstacles.get(one.claim["claims"][0]["name"], "")
-            found[id(one)] = _result(system, one, obstacle)
+            found[id(one)] = result(one, obstacle)
     return [found[id(one)] for one in asked], certificate_of(members, proofs)
 
 
-def _result(system: System, one: Property, obstacle: str) -> Result:
+def _result(
+    tables: Sequence[Automaton], one: Property, obstacle: str, subject: str, peers: str
+) -> Result:
     """HOLDS for all, or UNKNOWN."""
     claim = one.claim["claims"][0]
     assumed = list(recheck.given(one.claim))
     verdict = Verdict(Status.UNKNOWN, obstacle)
     if not obstacle:
-        tables = [member.automaton.rules for member in system.members]
         numbers = dict.fromkeys(
-            parameter.name for rules in tables for parameter in rules.parameters
+            parameter.name for table in tables for parameter in table.rules.parameters
         )
         verdict = Verdict(Status.HOLDS, f"for all {' and '.join(numbers)}" if numbers else "")
     title = one.about or TITLES.get(claim["check"], f"{claim['check']} {claim.get(claim['check'])}")
     expected = Status(one.expected)
-    under = ", ".join([_decided_by(system), system.channel.name, *assumed])
-    return Result(system.name, claim["name"], title, under, verdict, expected, 0.0, system.name)
+    under = ", ".join([_decided_by(tables), peers, *assumed])
+    return Result(subject, claim["name"], title, under, verdict, expected, 0.0, subject)
 
 
-def _decided_by(system: System) -> str:
+def _decided_by(tables: Sequence[Automaton]) -> str:
     """What decides in the members, in words: rules, or whoever is asked."""
     states = {
         (table.name, state.name): state.name in table.rules.deciding
-        for table in (member.automaton for member in system.members)
+        for table in tables
         for state in table.states
         if state.guards
     }

@@ -18,6 +18,7 @@ from typing import Any
 
 from pxp_fsm.automata.expressions import Expression, Value
 from pxp_fsm.automata.rules import Rules, meaning_of
+from pxp_fsm.automata.table_files import Property
 from pxp_fsm.errors import Fault, GuardError, NotEnabled, TableError
 
 Valuation = Mapping[str, bool]
@@ -137,7 +138,8 @@ class Automaton:
     `note` is shown wherever the automaton is shown. `payloads` gives the JSON Schema of what a tag
     carries, in a system whose messages are no `Answer`s. `rules` are what it decides and counts by;
     where its registers are in its states it has none, and `unfolding` is what it was made from.
-    Without `final` states it goes on for ever. `findings` are the faults of a table that can be
+    Without `final` states it goes on for ever. `properties` are what is claimed of it, whatever its
+    peers do. `findings` are the faults of a table that can be
     meant as it stands (see `pxp_fsm.automata.soundness`), each with its place and remedy.
 
     >>> import pxp_fsm as pxp
@@ -158,6 +160,7 @@ class Automaton:
     peer: str = ""
     payloads: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     rules: Rules = field(default_factory=Rules)
+    properties: tuple[Property, ...] = ()
     findings: tuple[Fault, ...] = field(default=(), compare=False)
     unfolding: Unfolding | None = None
 

@@ -8,7 +8,7 @@ here; which oracle to ask next is derived from the expressions.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from types import MappingProxyType
@@ -51,6 +51,9 @@ from pxp_fsm.errors import Fault, GuardError, Place, UsageError, format_path, qu
 
 TAG = "tag"
 """In an update: the label of the row."""
+
+MESSAGE = "msg"
+"""In an update at a message: all that the message carries, an id; `msg.NAME` is a part of it."""
 
 RESERVED = ("tag", "who", "kind", "over", "ends", "msg", "next")
 """Names with a meaning of their own, in updates and in claims."""
@@ -95,6 +98,37 @@ class Oracle:
     roles: tuple[str, str] | tuple[()] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class MessageField:
+    """A part of what a message carries, `msg.args`: a number where its schema says so, else an id.
+
+    `path` is the name of the property; "" is all that is carried.
+    """
+
+    name: str
+    path: str
+    type: Type
+    minimum: int | None = None
+
+    def value(self, payload: Any) -> Value:
+        """The value in a payload; of an id its canonical JSON.
+
+        Raises `UsageError` for a payload that does not have it, or of another type.
+        """
+        if not self.path:
+            found = payload
+        elif isinstance(payload, Mapping) and self.path in payload:
+            found = payload[self.path]
+        else:
+            raise UsageError(f"{self.name}: the message carries no {self.path}: {quoted(payload)}")
+        if self.type == ID:
+            return json.dumps(found, sort_keys=True, separators=(",", ":"))
+        problem = value_problem(found, self.type, self.minimum)
+        if problem is not None:
+            raise UsageError(f"{self.name} {problem}")
+        return int(found)
+
+
 Declared = Parameter | Register | Oracle
 """A name whose value expressions read."""
 
@@ -131,7 +165,8 @@ class Rules:
     `asks` says whether a fresh answer is asked for each message ("each"), or one that is replaced
     by what was learned ("once"). `definitions` are those of `[let]`, `whens` the expression of each
     guard that has one (None is `else`), `on_message` the updates at every message sent or received,
-    `deciding` the guards of each state that decides by rules.
+    `deciding` the guards of each state that decides by rules. `carried` are by tag the fields that
+    expressions read of a message.
     """
 
     parameters: tuple[Parameter, ...] = ()
@@ -143,6 +178,9 @@ class Rules:
     whens: Mapping[str, Expression | None] = field(default_factory=lambda: MappingProxyType({}))
     on_message: Mapping[str, Expression] = field(default_factory=lambda: MappingProxyType({}))
     deciding: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    carried: Mapping[str, tuple[MessageField, ...]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
 
     def __bool__(self) -> bool:
         """Whether anything is declared."""
@@ -266,15 +304,28 @@ class Rules:
             return True
         return bool(self._rows(row)[0](*values[: len(self.stored)]))
 
-    def step(self, row: RuledRow, values: Values) -> Values:
+    def step(self, row: RuledRow, values: Values, payload: Any = None) -> Values:
         """The registers after a row: all are updated at once, from what they were before it.
 
-        `values` are those of `names` for a row under a guard, else of `stored`.
+        `values` are those of `names` for a row under a guard, else of `stored`; `payload` is what
+        the message carries, of which rows read what `reads` names.
+
+        Raises `UsageError` where the payload does not have what the row reads.
         """
-        found: Values = self._rows(row)[1](*values)
+        _, update, fields = self._rows(row)
+        found: Values = update(*values, *(one.value(payload) for one in fields))
         return found
 
-    def _rows(self, row: RuledRow) -> tuple[Callable[..., Any], Callable[..., Values]]:
+    def reads(self, row: RuledRow) -> tuple[MessageField, ...]:
+        """What the updates of a row read of its message."""
+        if row.kind == "!" or row.label not in self.carried:
+            return ()
+        names = {name for one in self.updates(row).values() for name in names_in(one)}
+        return tuple(one for one in self.carried[row.label] if one.name in names)
+
+    def _rows(
+        self, row: RuledRow
+    ) -> tuple[Callable[..., Any], Callable[..., Values], tuple[MessageField, ...]]:
         # The row is kept beside what was made of it, so that no other row can have its id.
         found = self._compiled.get(id(row))
         if found is None:
@@ -282,10 +333,13 @@ class Rules:
         return found[1:]
 
     @cached_property
-    def _compiled(self) -> dict[int, tuple[RuledRow, Callable[..., Any], Callable[..., Values]]]:
+    def _compiled(self) -> dict[int, Any]:
         return {}
 
-    def _compile(self, row: RuledRow) -> tuple[Callable[..., Any], Callable[..., Values]]:
+    def _compile(
+        self, row: RuledRow
+    ) -> tuple[Callable[..., Any], Callable[..., Values], tuple[MessageField, ...]]:
+        fields = self.reads(row)
         names = self.names if row.guard is not None else self.stored
         updates = self.updates(row)
         after = [
@@ -293,7 +347,8 @@ class Rules:
             for register in self.registers
         ]
         when = Constant(True, BOOL) if row.when is None else row.when
-        return compiled(when, self.stored), compiled_update(after, names)
+        of_message = (one.name for one in fields)
+        return compiled(when, self.stored), compiled_update(after, (*names, *of_message)), fields
 
     def updates(self, row: RuledRow) -> dict[str, Expression]:
         """What a row gives the registers that it changes; `tag` is replaced by its label."""
@@ -304,11 +359,7 @@ class Rules:
     @cached_property
     def bounds(self) -> list[Atom]:
         """That numbers are at least what they are declared to be at least."""
-        return [
-            atom(Linear((), declared.minimum).plus(linear(declared.name), -1))
-            for declared in self._declared
-            if declared.minimum is not None
-        ]
+        return [*_bounds(self._declared)]
 
     @cached_property
     def _declared(self) -> tuple[Declared, ...]:
@@ -341,6 +392,35 @@ class Rules:
             for name, update in self.on_message.items()
         ]
         return lines
+
+
+def _bounds(declared: Iterable[Declared | MessageField]) -> Iterator[Atom]:
+    for one in declared:
+        if one.minimum is not None:
+            yield atom(Linear((), one.minimum).plus(linear(one.name), -1))
+
+
+def fields_of(label: str, schema: object) -> Iterator[MessageField]:
+    """What expressions may read of a message with this label, by the schema of what it carries.
+
+    That is all of it, and each property that its schema, of an object, requires: a whole number
+    where the property says so (`type = "integer"`, with its `minimum`), else an id.
+    """
+    yield MessageField(MESSAGE, "", ID)
+    if not isinstance(schema, Mapping) or schema.get("type") != "object":
+        return
+    properties, required = schema.get("properties"), schema.get("required")
+    if not isinstance(properties, Mapping) or not isinstance(required, list | tuple):
+        return  # whether it is a schema at all is checked with the payloads
+    for name in required:
+        if isinstance(name, str) and name in properties and name_problem(name) is None:
+            one = properties[name]
+            if isinstance(one, Mapping) and one.get("type") == "integer":
+                least = one.get("minimum")
+                least = least if type(least) is int else None
+                yield MessageField(f"{MESSAGE}.{name}", name, INT, least)
+            else:
+                yield MessageField(f"{MESSAGE}.{name}", name, ID)
 
 
 def meaning_of(row: RuledRow) -> str:
@@ -390,6 +470,12 @@ class RuleReader:
             for member in one.get("of", ())
         }
         self._members |= {one for some in raw.get("enums", {}).values() for one in some}
+        self._fields = {
+            label: tuple(fields_of(label, raw.get("payloads", {}).get(label)))
+            for row in raw["rows"]
+            if "event" not in row
+            for label in _labels(row)
+        }
         self._seen = dict[str, str]()
         self._definitions = dict[str, Expression]()
         self.rules = self._read()
@@ -405,6 +491,7 @@ class RuleReader:
         if "do" in row:
             readable = self.rules.names if "guard" in row else self.rules.stored
             names = self._known(self.rules, readable) | {TAG: enumeration(_labels(row))}
+            names |= self._carried(_labels(row)) if "event" not in row else {}
             updates = self._updates(row["do"], (*place, "do"), names, self.rules)
             found["do"] = tuple(updates.items())
         return found
@@ -465,7 +552,7 @@ class RuleReader:
             if isinstance(mapping, Mapping) and "when" in mapping
         }
         tags = {label for row in raw["rows"] if "event" not in row for label in _labels(row)}
-        names = self._known(rules, rules.stored) | {TAG: enumeration(tags)}
+        names = self._known(rules, rules.stored) | {TAG: enumeration(tags)} | self._carried(tags)
         message = raw.get("each", {}).get("message", {})
         return replace(
             rules,
@@ -475,6 +562,7 @@ class RuleReader:
             whens=MappingProxyType(whens),
             on_message=MappingProxyType(self._updates(message, ("each", "message"), names, rules)),
             deciding=MappingProxyType(dict(self._deciding(whens))),
+            carried=MappingProxyType(self._fields),
         )
 
     def _declared(self, section: str) -> Iterator[tuple[str, Any]]:
@@ -491,6 +579,15 @@ class RuleReader:
                 self._fault((section, name), problem, "bad-name", name)
             self._seen[name] = section
             yield name, one
+
+    def _carried(self, labels: Iterable[str]) -> dict[str, Type]:
+        """What messages with any of these labels carry."""
+        every = [{one.name: one.type for one in self._fields[label]} for label in labels]
+        return {
+            name: kind
+            for name, kind in (every[0] if every else {}).items()
+            if all(fields.get(name) == kind for fields in every)
+        }
 
     def _known(self, rules: Rules, names: Sequence[str]) -> dict[str, Type]:
         return {name: rules.types[name] for name in names}
@@ -510,6 +607,12 @@ class RuleReader:
             for name in (*self._definitions, *self._raw.get("oracles", {})):
                 if f"unknown name {quoted(name)}" in said:
                     said = f"{name} asks an oracle, and oracles are asked where guards decide alone"
+            if f"unknown name '{MESSAGE}" in said:
+                said = (
+                    f"{said.partition(';')[0]}; updates at a message read msg, all that it "
+                    f"carries, and msg.NAME, where the schema of each tag under [payloads] is of "
+                    f"an object that requires NAME (properties and required)"
+                )
             self._fault(place, said, "bad-expression", text, error.position)
             return FALSE
         if wanted is not None and not found.type.fits(wanted):
@@ -584,7 +687,7 @@ def static_faults(
         yield from _decision_faults(rules, state, guards, states[state])
     least = {register.name: register.minimum for register in rules.registers}
     seen = set[tuple[str, str, str | None, str]]()
-    fine = dict[tuple[str, str], bool]()
+    fine = dict[tuple[str, str, str], bool]()
     for row, place in rows:
         for name, update in rules.updates(row).items():
             minimum = least[name]
@@ -592,11 +695,12 @@ def static_faults(
                 continue
             text = str_of(update)
             # Most updates stay above the minimum whatever the row demands.
-            if (name, text) not in fine:
-                fine[name, text] = _below(rules, None, update, minimum) is None
+            about = row.label if rules.reads(row) else ""  # a message has bounds of its own
+            if (name, text, about) not in fine:
+                fine[name, text, about] = _below(rules, row, None, update, minimum) is None
             when = "" if row.when is None else str_of(row.when)
-            key = (name, text, row.guard, when)
-            if not fine[name, text] and key not in seen:
+            key = (name, text + about, row.guard, when)
+            if not fine[name, text, about] and key not in seen:
                 seen.add(key)
                 yield from _minimum_faults(rules, row, place, name, update, minimum)
 
@@ -639,7 +743,7 @@ def _minimum_faults(
     rules: Rules, row: RuledRow, place: Place, name: str, update: Expression, minimum: int
 ) -> Iterator[Fault]:
     condition = row.when if row.guard is None else rules.whens.get(row.guard)
-    case = _below(rules, condition, update, minimum)
+    case = _below(rules, row, condition, update, minimum)
     if case is not None:
         values = witness(rules, case)
         said = (
@@ -650,7 +754,7 @@ def _minimum_faults(
 
 
 def _below(
-    rules: Rules, condition: Expression | None, update: Expression, minimum: int
+    rules: Rules, row: RuledRow, condition: Expression | None, update: Expression, minimum: int
 ) -> Case | None:
     """A case in which the condition is true and the update gives less than the minimum, if any."""
 
@@ -660,7 +764,8 @@ def _below(
         after = value_in(update, case)
         return isinstance(after, Linear) and case.holds(Linear((), minimum).plus(after, -1))
 
-    return next((case for case, holds in cases(stays, rules.bounds) if not holds), None)
+    bounds = [*rules.bounds, *_bounds(rules.reads(row))]
+    return next((case for case, holds in cases(stays, bounds) if not holds), None)
 
 
 def witness(rules: Rules, case: Case) -> str | None:
@@ -670,7 +775,7 @@ def witness(rules: Rules, case: Case) -> str | None:
         return None
     asked = {name for one in case.atoms if one not in rules.bounds for name, _ in one.terms}
     told = list[str]()
-    for name in rules.names:
+    for name in (*rules.names, *sorted(asked - {*rules.names})):
         value = numbers[name] if name in asked else case.values.get(name)
         if isinstance(value, bool):
             told.append(name if value else f"not {name}")

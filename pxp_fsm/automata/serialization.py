@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import product, takewhile
 from typing import Any
 
 from pxp_fsm.automata.automaton import Automaton, Kind, State, Transition
 from pxp_fsm.automata.expressions import ID, INT, Expression, str_of
 from pxp_fsm.automata.rules import ELSE, Declared, Oracle, Register, Rules
+from pxp_fsm.automata.table_files import Property
 from pxp_fsm.automata.unfolding import GIVEN
 from pxp_fsm.errors import UsageError
 
@@ -43,7 +44,14 @@ def document(automaton: Automaton) -> dict[str, Any]:
         "rows": [row for _, row in rows(automaton.transitions)],
         **({"guards": guards} if guards else {}),
         **({"payloads": dict(automaton.payloads)} if automaton.payloads else {}),
+        **({"properties": [*map(_claim, automaton.properties)]} if automaton.properties else {}),
     }
+
+
+def _claim(stated: Property) -> dict[str, Any]:
+    default = Property()
+    found = {key: value for key, value in asdict(stated).items() if value != getattr(default, key)}
+    return found | ({"assume": list(stated.assume)} if stated.assume else {})
 
 
 def _guard(when: Expression | None, about: str) -> dict[str, str]:
@@ -117,7 +125,7 @@ def to_toml(automaton: Automaton) -> str:
 
     written = tomlkit.document()
     for key, value in document(automaton).items():
-        written[key] = _lines(value) if key in ("states", "rows") else value
+        written[key] = _lines(value) if key in ("states", "rows", "properties") else value
     text = tomlkit.dumps(written)
     if not _is_utf8(text):
         raise UsageError(

@@ -11,12 +11,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pxp_fsm import defaults, registry
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.channels import SYNCHRONOUS, Channel, parse_channel
-from pxp_fsm.automata.table_files import LowerName, Symbol
+from pxp_fsm.automata.table_files import LowerName, Property, Symbol
 from pxp_fsm.automata.tables import format_of, is_built_in, load_automaton
 from pxp_fsm.documents import located, read, text_of
 from pxp_fsm.errors import Fault, TableError, UsageError, quoted
@@ -102,51 +102,6 @@ class MemberLine:
         "The seconds allowed for each answer.", None, default="there is no limit", above=0
     )
     automaton: Automaton = outside()
-
-
-CLAIMS = ("terminates", "never-stuck", "one-guard")
-"""The checks that are proved from rules, for all values of parameters."""
-
-
-@dataclass(frozen=True, slots=True)
-class Property:
-    """A formula of the file, or a standard `check`, with the expected verdict: HOLDS or FAILS.
-
-    Or a claim that is proved from rules, for all values of parameters: `never`, `step`, or a
-    `check` out of `CLAIMS`.
-    """
-
-    one_of: ClassVar[tuple[str, ...]] = ("formula", "check", "never", "step")
-
-    formula: str = option("A formula of temporal logic.", "")
-    expected: str = option("The verdict.", "HOLDS", choices=("HOLDS", "FAILS"))
-    about: str = option("What it means, in words.", "", least=0)
-    check: str = option(
-        "The name of a standard check (no-deadlock, ...), where its verdict is expected to be "
-        "another than HOLDS; or terminates, never-stuck or one-guard, which are proved for all "
-        "values of parameters.",
-        "",
-    )
-    name: str = option("The name of a claim with never or step.", "")
-    never: str = option("What is never so, for all values of parameters: an expression.", "")
-    step: str = option("What is so in each step, for all values of parameters.", "")
-    assume: tuple[str, ...] = option("What a claim assumes of parameters: expressions.", ())
-
-    @property
-    def claim(self) -> Mapping[str, Any]:
-        """The part of a certificate with this claim alone; nothing where it is none."""
-        check = "never" if self.never else "step" if self.step else self.check
-        if not (self.never or self.step) and check not in CLAIMS:
-            return {}
-        claim = {"name": self.name or check, "check": check}
-        claim |= {check: self.never or self.step} if check in ("never", "step") else {}
-        found: dict[str, Any] = {
-            "relations": None,
-            "starts": "",
-            "assume": [*self.assume],
-            "ghosts": {},
-        }
-        return {**found, "while": "", "claims": [claim]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

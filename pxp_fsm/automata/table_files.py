@@ -129,6 +129,8 @@ class RegisterEntry:
         """Where it has nothing to begin with."""
         if self.init is None and self.type != "id":
             yield Fault((), 'init is missing; add it, or write { type = "id" }')
+        if self.init is not None and self.type == "id":
+            yield Fault((), "an id has no init: it is none yet, which no other id is; drop init")
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +180,51 @@ class EachEntry:
     """What registers become."""
 
     message: Updates = option("At each message that is sent or received.", {})
+
+
+CLAIMS = ("terminates", "never-stuck", "one-guard")
+"""The checks that are proved from rules, for all values of parameters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """A formula of the file, or a standard `check`, with the expected verdict: HOLDS or FAILS.
+
+    Or a claim that is proved from rules, for all values of parameters: `never`, `step`, or a
+    `check` out of `CLAIMS`.
+    """
+
+    one_of: ClassVar[tuple[str, ...]] = ("formula", "check", "never", "step")
+
+    formula: str = option("A formula of temporal logic.", "")
+    expected: str = option("The verdict.", "HOLDS", choices=("HOLDS", "FAILS"))
+    about: str = option("What it means, in words.", "", least=0)
+    check: str = option(
+        "The name of a standard check (no-deadlock, ...), where its verdict is expected to be "
+        "another than HOLDS; or terminates, never-stuck or one-guard, which are proved for all "
+        "values of parameters.",
+        "",
+    )
+    name: str = option("The name of a claim with never or step.", "")
+    never: str = option("What is never so, for all values of parameters: an expression.", "")
+    step: str = option("What is so in each step, for all values of parameters.", "")
+    assume: tuple[str, ...] = option("What a claim assumes of parameters: expressions.", ())
+
+    @property
+    def claim(self) -> Mapping[str, Any]:
+        """The part of a certificate with this claim alone; nothing where it is none."""
+        check = "never" if self.never else "step" if self.step else self.check
+        if not (self.never or self.step) and check not in CLAIMS:
+            return {}
+        claim = {"name": self.name or check, "check": check}
+        claim |= {check: self.never or self.step} if check in ("never", "step") else {}
+        found: dict[str, Any] = {
+            "relations": None,
+            "starts": "",
+            "assume": [*self.assume],
+            "ghosts": {},
+        }
+        return {**found, "while": "", "claims": [claim]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,6 +278,21 @@ class TableFile:
         "JSON value.",
         {},
     )
+    properties: tuple[Property, ...] = option(
+        "Claims of the table alone, which pxp check proves whatever its peers send: never, step, "
+        "or a check out of terminates, never-stuck, one-guard.",
+        (),
+    )
+
+    def problems(self) -> Iterator[Fault]:
+        """What is no claim of one table."""
+        for place, one in enumerate(self.properties):
+            if not one.claim:
+                said = (
+                    "a table states claims of its own: never, step, or check = "
+                    f"{', '.join(CLAIMS)}; formulas and other checks stand in a system file"
+                )
+                yield Fault(("properties", place), said, "no-claim")
 
 
 TABLE = FileKind(

@@ -23,7 +23,7 @@ from pxp_fsm import registry
 from pxp_fsm.automata.automaton import Automaton, Kind, State, Transition
 from pxp_fsm.automata.rules import RuleReader
 from pxp_fsm.automata.soundness import UNRECEIVED, faults_of, findings_of
-from pxp_fsm.automata.table_files import TABLE
+from pxp_fsm.automata.table_files import TABLE, Property
 from pxp_fsm.automata.unfolding import GIVEN, unfolded
 from pxp_fsm.documents import located, read, text_of
 from pxp_fsm.errors import Fault, TableError, UsageError, format_path, quoted
@@ -210,7 +210,7 @@ def build_automaton(
     note: str = "",
     peer: str = "",
     payloads: Mapping[str, Any] = MappingProxyType({}),
-    **rules: Mapping[str, Any],
+    **rules: Any,
 ) -> Automaton:
     """An automaton from rows in Python, checked as a file is.
 
@@ -218,7 +218,8 @@ def build_automaton(
     they apply `guard`, `partner` and `number`. The states are those of the rows, in their order;
     `initial` is the first of them unless it is named. `states` and `guards` say what they mean,
     `payloads` which JSON Schema fits what a tag carries. `rules` are the sections of a file by
-    which a table decides and counts: `parameters`, `registers`, `oracles`, `let`, `each`.
+    which a table decides and counts, `parameters`, `registers`, `oracles`, `let`, `each`, and what
+    is claimed of it, `properties`.
 
     >>> import pxp_fsm as pxp
     >>> pxp.build_automaton(
@@ -381,6 +382,10 @@ def _build(raw: Mapping[str, Any]) -> tuple[Automaton, list[Fault]]:
         peer=raw.get("peer", ""),
         payloads=MappingProxyType(dict(raw.get("payloads", {}))),
         rules=reader.rules,
+        properties=tuple(
+            Property(**{**one, "assume": tuple(one.get("assume", ()))})
+            for one in raw.get("properties", ())
+        ),
     )
     return automaton, reader.faults
 

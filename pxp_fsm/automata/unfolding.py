@@ -56,8 +56,15 @@ def unfolded(
     ['IDLE[j=0, last=NONE, stop=false]', 'WAIT[j=1, last=INIT, stop=false]']
 
     Raises `UsageError` for parameters that do not fit, where more than `MOST_STATES` states can be
-    reached (`TooManyStates`), and where a register becomes a number without an interval.
+    reached (`TooManyStates`), where a register becomes a number without an interval, and where one
+    becomes what a message carries.
     """
+    for row in automaton.transitions:
+        for field in automaton.rules.reads(row):
+            raise UsageError(
+                f"{automaton.name}: what a message carries ({field.name}) is any value, and is not "
+                f"explored; a claim is proved for all of them (pxp help proofs)"
+            )
     asked = {oracle.name: oracle for oracle in automaton.rules.oracles if oracle.type == INT}
     intervals = {name: value for name, value in parameters.items() if name in asked}
     for name, interval in intervals.items():

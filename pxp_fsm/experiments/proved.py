@@ -17,7 +17,8 @@ from proofs.systems import System
 from proofs.systems.standard_checks import NO_DEADLOCK
 from pxp_fsm import __version__
 from pxp_fsm.artifacts import write_atomically
-from pxp_fsm.automata.system_files import Property, SystemFile
+from pxp_fsm.automata.system_files import SystemFile
+from pxp_fsm.automata.table_files import Property
 from pxp_fsm.errors import Fault, FileError, UsageError
 
 MOST_STATES = 1_000_000

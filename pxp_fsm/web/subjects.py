@@ -12,7 +12,8 @@ from pxp_fsm.automata.actions import SystemAction
 from pxp_fsm.automata.channels import parse_channel
 from pxp_fsm.automata.serialization import canonical_json
 from pxp_fsm.automata.system import Member, System
-from pxp_fsm.automata.system_files import Property, is_system_file, read_system
+from pxp_fsm.automata.system_files import is_system_file, read_system
+from pxp_fsm.automata.table_files import Property
 from pxp_fsm.automata.tables import stored_automaton
 from pxp_fsm.errors import Refused
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules

@@ -329,3 +329,87 @@ def test_a_session_carries_out_what_a_table_counts() -> None:
         pxp.Session(unfolded, actors, parameters={"most": 2})
     with pytest.raises(UsageError, match="parameters has no effect in a session of interact"):
         pxp.Session(pxp.Interact(), actors, parameters={"n": 2})
+
+
+CARRIES = """
+[payloads.ASK]
+type = "object"
+required = ["size", "file"]
+properties = { size = { type = "integer", minimum = 2 }, file = { type = "string" }, more = {} }
+"""
+ASKS = ('receive = "ASK" }', 'receive = "ASK", do = { file = "msg.file", price = "msg.size" } }')
+
+
+def reads_messages() -> Automaton:
+    return parse_automaton(TABLE.replace(*ASKS) + CARRIES)
+
+
+def test_a_row_reads_what_its_message_carries() -> None:
+    """A number where the schema says so; all else is an id, which is its canonical JSON."""
+    table = reads_messages()
+    row = next(row for row in table.transitions if row.action == "-ASK")
+    values: tuple[Value, ...] = (1, True, "GOOD", 3, 0, "NOTHING", "")
+    after = table.rules.step(row, values, {"size": 7, "file": {"b": [1], "a": None}})
+    assert after == (3, 7, "ASK", '{"a":null,"b":[1]}')
+    assert [field.name for field in table.rules.reads(row)] == ["msg.size", "msg.file"]
+    assert parse_automaton(to_toml(table)) == table
+    whole = parse_automaton(TABLE.replace(ASKS[0], 'receive = "ASK", do = { file = "msg" } }'))
+    row = next(row for row in whole.transitions if row.action == "-ASK")
+    assert whole.rules.step(row, values, [1, "ß"])[-1] == '[1,"\\u00df"]'
+
+
+@pytest.mark.parametrize(
+    ("payload", "problem"),
+    [
+        ({"file": "x"}, "msg.size: the message carries no size"),
+        ({"file": "x", "size": 2.0}, r"msg.size is a whole number \(an int\), not 2.0"),
+        ({"file": "x", "size": True}, r"msg.size is a whole number \(an int\)"),
+        ({"file": "x", "size": 1}, "msg.size is at least 2, not 1"),
+        ([7], "msg.size: the message carries no size"),
+    ],
+)
+def test_a_message_without_what_a_row_reads_is_refused(payload: Any, problem: str) -> None:
+    table = reads_messages()
+    row = next(row for row in table.transitions if row.action == "-ASK")
+    with pytest.raises(UsageError, match=problem):
+        table.rules.step(row, (1, True, "GOOD", 3, 0, "NOTHING", ""), payload)
+
+
+@pytest.mark.parametrize(
+    ("new", "problem"),
+    [
+        ("msg.more", r"unknown name .msg.more.; updates at a message read msg, .*\[payloads\]"),
+        ("msg.file", "'msg.file' is an id, and a whole number belongs here"),
+        ("msg.size + msg", "msg is an id, and a whole number belongs here"),
+        ("msg.size if msg.size < msg.file else 0", "values of one type alone can be compared"),
+    ],
+)
+def test_what_a_message_does_not_carry_is_a_fault(new: str, problem: str) -> None:
+    with pytest.raises(TableError, match=problem):
+        parse_automaton(TABLE.replace(*ASKS).replace('"msg.size"', f'"{new}"') + CARRIES)
+
+
+def test_no_event_and_no_decision_reads_a_message() -> None:
+    for old, new in (
+        ('by = "clock" }', 'by = "clock", do = { file = "msg" } }'),
+        ('when = "tries < most"', 'when = "file == msg"'),
+        ('"free and fine"', '"free and msg.size > 3"'),
+        ('last = "tag"', 'price = "msg.size"'),
+    ):
+        assert old in TABLE
+        with pytest.raises(TableError, match="unknown name 'msg"):
+            parse_automaton(TABLE.replace(old, new, 1) + CARRIES)
+
+
+def test_a_number_of_a_message_that_takes_a_register_below_its_minimum_is_a_fault() -> None:
+    rows = TABLE.replace(ASKS[0], 'receive = "ASK", do = { tries = "msg.size - 2" } }')
+    assert parse_automaton(rows + CARRIES).rules
+    with pytest.raises(TableError, match=r"is below its min 0 at msg.size=1"):
+        parse_automaton(rows + CARRIES.replace("minimum = 2", "minimum = 1"))
+
+
+def test_a_claim_of_a_table_is_no_formula() -> None:
+    stated = '[[properties]]\nname = "few"\nnever = "courier.tries > most"\n'
+    assert parse_automaton(TABLE + stated).properties[0].name == "few"
+    with pytest.raises(TableError, match="formulas and other checks stand in a system file"):
+        parse_automaton(TABLE + '[[properties]]\nformula = "G true"\n')

@@ -51,12 +51,13 @@ class State(NamedTuple):
 
 
 class Done(NamedTuple):
-    """A step: who took it, its kind and label, and the state after it."""
+    """A step: who took it, its kind and label, the state after it, and what its message carries."""
 
     who: str
     kind: str
     label: str
     target: State
+    message: tuple[tuple[str, Any], ...] = ()
 
 
 def evaluated(text: str, names: Mapping[str, Any]) -> Any:
@@ -76,7 +77,8 @@ class Sessions:
     """Members with their tables, the values of parameters, and relations on values 0, 1, 2.
 
     `relations` are those of each member, of MATCH and of AGREE; one that is None answers freely,
-    but for a value and itself. Without any, all answers are free.
+    but for a value and itself. Without any, all answers are free. `messages` are what a message may
+    carry, by the names that expressions have for it; ids are texts, "" at first.
     """
 
     tables: Mapping[str, Table]
@@ -84,12 +86,16 @@ class Sessions:
     ghosts: Mapping[str, Any] = field(default_factory=dict)
     starts: str = ""
     relations: tuple[tuple[Pairs | None, Pairs | None], ...] | None = None
+    messages: tuple[Mapping[str, Any], ...] = (EMPTY,)
+    _message: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def first(self) -> State:
         members = tuple(
             Member(
                 table["initial"],
-                tuple((name, one["init"]) for name, one in table.get("registers", {}).items()),
+                tuple(
+                    (name, one.get("init", "")) for name, one in table.get("registers", {}).items()
+                ),
             )
             for table in self.tables.values()
         )
@@ -129,6 +135,14 @@ class Sessions:
 
     def steps(self, state: State, draw: random.Random | None = None) -> list[Done]:
         """What can happen; with `draw`, each member gets answers of oracles at random, else all."""
+        found = list[Done]()
+        for message in [draw.choice(self.messages)] if draw else self.messages:
+            self._message.clear()
+            self._message.update(message)
+            found += self._steps(state, draw)
+        return found
+
+    def _steps(self, state: State, draw: random.Random | None) -> list[Done]:
         if state.over in ("stuck", "guards"):
             return []
         found, begun = list[Done](), state != self.first()
@@ -141,9 +155,9 @@ class Sessions:
                 found += self._sent(state, i, row, "send", label, dict(answers), {})
             elif i in busy:
                 urgent = self.urgent(state, i)
-                found += [
-                    self._after(state, [(i, row)], kind, label, {}) for row, kind, label in urgent
-                ]
+                for row, kind, label in urgent:
+                    who = "NONE" if row.get("by", "world") == "world" else ""
+                    found.append(self._after(state, [(i, row)], kind, label, {}, who=who))
             else:
                 found += self._unguarded(state, i, begun, draw)
                 for answers, carried in self._answers(state, i, draw):
@@ -220,6 +234,7 @@ class Sessions:
             fixed = self._compared(state, i, carried) if carried else {}
             free = {
                 name: (list(one["of"]) if "of" in one and "relation" not in one else
+                       ["", "a", "b"] if one.get("type") == "id" else
                        list(range(one["min"], 6)) if "min" in one else [False, True])
                 for name, one in oracles.items() if name not in fixed
             }  # fmt: skip
@@ -326,6 +341,7 @@ class Sessions:
             updates = dict(table.get("each", {}).get("message", {}) if kind != "event" else {})
             updates |= row.get("do", {})
             known = self.names(j, member, answers if j == first else {}) | {"tag": label}
+            known |= self._message if kind != "event" else {}
             after = dict(member.registers) | {x: evaluated(t, known) for x, t in updates.items()}
             values = sent if j == first and sent is not None else member.values
             members[j] = Member(row["to"], tuple(after.items()), values)
@@ -333,7 +349,9 @@ class Sessions:
         ghosts = tuple((x, evaluated(one["step"], known)) for x, one in self.ghosts.items())
         tables = [*self.tables.values()]
         over = all(m.at in tables[j]["final"] and not m.waits for j, m in enumerate(members))
-        return Done(who, kind, label, State(tuple(members), ghosts, "end" if over else ""))
+        carried = tuple(self._message.items()) if kind != "event" else ()
+        target = State(tuple(members), ghosts, "end" if over else "")
+        return Done(who, kind, label, target, carried)
 
     def values(self, state: State) -> dict[str, Any]:
         """The values of all names of claims."""

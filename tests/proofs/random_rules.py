@@ -105,6 +105,62 @@ def table(draw: random.Random, sends: str, receives: str, partner: str) -> dict[
     return found
 
 
+KEYS = ("key", "seen")
+IDS: dict[str, Any] = {
+    "type": "object",
+    "required": ["x", "size"],
+    "properties": {"x": {}, "size": {"type": "integer", "minimum": 0}},
+}
+"""What messages carry: an id and a number."""
+
+
+def with_ids(draw: random.Random, raw: dict[str, Any]) -> dict[str, Any]:
+    """A random table, with ids that it remembers, is asked for, and compares."""
+    registers = raw["registers"] | {key: {"type": "id"} for key in KEYS}
+    rows = list[dict[str, Any]]()
+    for row in raw["rows"]:
+        more = dict[str, str]()
+        of_message = () if "event" in row else ("msg.x", "msg.x", "msg", "msg.x if flag else key")
+        asked = ("file",) if "guard" in row else ()
+        for name in KEYS:
+            if draw.random() < 0.5:
+                more[name] = draw.choice((*KEYS, *of_message, *asked))
+        if of_message and draw.random() < 0.3:
+            more["c"] = draw.choice(("msg.size", "msg.size + 1", "c + 1 if msg.x == key else c"))
+        rows.append(row | {"do": row.get("do", {}) | more})
+    when = draw.choice(
+        ("key == seen", "file == key", "not (key == seen or asked)", "file != seen and c < n")
+    )
+    return raw | {
+        "registers": registers,
+        "rows": rows,
+        "oracles": raw["oracles"] | {"file": {"type": "id"}},
+        "guards": raw["guards"] | {"YES": {"when": when}},
+        "payloads": dict.fromkeys(LABELS, IDS),
+    }
+
+
+def claims_of_ids(draw: random.Random, members: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Claims about ids, some of which hold."""
+    one, last = draw.choice(members), members[-1]
+    texts = (
+        f"{one}.at == END and {one}.key != {one}.seen",
+        f"{one}.key == {last}.seen and {one}.c > n",
+        f"over and {members[0]}.key != {last}.key",
+    )
+    steps = (
+        f"tag == NONE or next.{one}.key == {one}.key or next.{one}.key == {one}.seen",
+        f"tag != A or next.{one}.key == msg.x or next.{one}.key == {one}.key",
+        f"tag != B or next.{one}.key == msg.x",
+        f"tag == NONE or next.{one}.c == {one}.c or next.{one}.c == msg.size",
+        f"kind != event or who != {one} or next.{one}.seen == {one}.seen",
+    )
+    return [
+        *({"name": f"ids-{n}", "check": "never", "never": text} for n, text in enumerate(texts)),
+        *({"name": f"moves-{n}", "check": "step", "step": text} for n, text in enumerate(steps)),
+    ]
+
+
 def claims(draw: random.Random, members: tuple[str, ...]) -> list[dict[str, Any]]:
     """Claims that are mostly plausible: some hold."""
     one = draw.choice(members)

@@ -203,3 +203,21 @@ def test_each_property_has_one_title() -> None:
     titles = {one.name: one.title for one in known if one.subject == "any table"}
     asked = answer(Request(("pxp",), names=tuple(titles)))
     assert {one.name: one.title for one in asked} == titles
+
+
+def test_parameters_are_those_of_the_command() -> None:
+    """`parameters=` and `--with` give the same results; a number is exactly an int."""
+    texts = answer(Request(("interact",), formulas=("AF ended",), parameters=("n=3,k=2",)))
+    given = pxp.check("interact", "AF ended", parameters={"n": 3, "k": 2})
+    assert [replace(one, seconds=0.0) for one in given] == [
+        replace(one, seconds=0.0) for one in texts
+    ]
+    for wrong, problem in (
+        ({"n": 2.5, "k": 1}, "n is a whole number"),
+        ({"n": 3, "k": True}, "k is a whole number"),
+        ({"n": 3, "k": 1, "j": 1}, "no table of .* has a parameter j"),
+    ):
+        with pytest.raises(UsageError, match=problem):
+            len(pxp.check("interact", "AF ended", parameters=wrong))
+    with pytest.raises(UsageError, match="parameters are a mapping"):
+        pxp.check("interact", parameters="n=3")  # type: ignore[arg-type] # a mistake

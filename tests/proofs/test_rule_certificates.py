@@ -180,6 +180,41 @@ def test_a_forgery_is_not_accepted(name: str) -> None:
     assert not accepts(changed("commit", FORGERIES[name]), *raw_tables("commit"))
 
 
+def test_a_certificate_about_ids_is_of_every_value() -> None:
+    """Ids are compared for equality alone: the checker reads nothing else of them."""
+    raw = tomllib.loads((EXAMPLES / "approval_gateway.toml").read_text("utf-8"))
+    results = answer(
+        Request((str(EXAMPLES / "approval_gateway.toml"),), certificate=Path("unused.json"))
+    )
+    assert [str(one.status) for one in results] == ["HOLDS"] * 4
+    found = json.loads(results.certificates[0].text())
+    assert accepts(found, raw)
+    me = "approval_gateway"
+    for text in (
+        f"tag != TRANSFER or {me}.approved != {me}.called",
+        f"tag != TRANSFER or {me}.approved <= {me}.called",
+        f"tag != TRANSFER or {me}.approved == 0",
+        f"tag != TRANSFER or {me}.approved + 1 == {me}.called + 1",
+        f"tag != CALL or {me}.called == msg.arguments",
+        "tag != CALL or msg.amount == msg.amount",
+        "tag != TRANSFER or msg.arguments == msg.arguments",
+        f"tag != CALL or next.{me}.called == msg",
+    ):
+        forged = copy.deepcopy(found)
+        first(forged)["claims"][0]["step"] = text
+        assert not accepts(forged, raw), text
+    for old, new in (
+        ('"approved == called"', '"approved == called or true"'),
+        ('approved = "msg.arguments"', 'approved = "called"'),
+        ('required = ["arguments"]', "required = []"),
+        ('approved = { type = "id" }', "approved = { init = 0 }"),
+        ('approved = { type = "id" }', 'approved = { type = "id", init = "x" }'),
+    ):
+        text = (EXAMPLES / "approval_gateway.toml").read_text("utf-8")
+        assert old in text
+        assert not accepts(found, tomllib.loads(text.replace(old, new))), new
+
+
 LEMMAS: dict[str, Callable[[list[Any]], list[Any]]] = {
     "false, with positive factors": lambda _: [[[[["k", 1]], 0], 1], [[[["k", -1]], 1], 2]],
     "false, of two atoms that hold together": lambda _: [

@@ -15,11 +15,13 @@ import pytest
 
 import pxp_fsm as pxp
 from proofs import recheck
+from proofs.check import answer
 from proofs.core.explore import explore
+from proofs.requests import Request
 from proofs.rules.prover import prove, prove_tables
 from proofs.systems import Composition, System
 from pxp_fsm.automata.automaton import Automaton
-from pxp_fsm.automata.serialization import document
+from pxp_fsm.automata.serialization import document, to_toml
 from pxp_fsm.automata.tables import load_automaton, parse_automaton
 from pxp_fsm.errors import TableError
 from tests.oracles.rule_sessions import Done, Pairs, Sessions, State, evaluated
@@ -52,6 +54,10 @@ def covers(found: recheck.Sessions, sessions: Sessions, state: State) -> bool:
     chosen = tuple(sessions.parameters[x] for x in found.chosen)
     ghosts = tuple(dict(state.ghosts)[x] for x in found.ghosts)
 
+    # Any whole numbers that differ stand for ids; 0 is none yet.
+    ids = {"": 0, "a": -7, "b": 1, "a0": 40, "a2": 2, "b0": -1, "b2": 3}
+    values = {name: ids.get(value, value) for name, value in values.items()}
+
     def holds(literal: int) -> bool:
         atom = found.about.atoms[literal]
         if any(name.startswith("?") for name, _ in atom.terms):
@@ -81,6 +87,7 @@ def is_bad(claim: Any, sessions: Sessions, state: State, done: Done) -> bool:
             return done.target.over in ("stuck", "guards")
     if done.kind in NO_STEP:
         return False
+    names |= dict(done.message)
     names |= {f"next.{name}": value for name, value in sessions.values(done.target).items()}
     names |= {"who": done.who, "kind": done.kind, "ends": done.target.over == "end"}
     names["tag"] = done.label if done.kind != "event" else "NONE"
@@ -118,6 +125,31 @@ def test_what_is_proved_of_random_systems_never_fails(seeds: range) -> None:
         for n, k in product((least, 2, 4), (1, 4)):
             check_sessions(Sessions(raw, {"n": n, "k": k}), found, proof.evidence["claims"])
     assert proved > tried / 3, "hardly anything is proved: this test says nothing"
+
+
+MESSAGES = tuple(
+    {"msg": f"{x}{size}", "msg.x": x, "msg.size": size} for x, size in product("ab", (0, 2))
+)
+
+
+@pytest.mark.parametrize(
+    "seeds", [range(2, 14), pytest.param(range(14, 60), marks=pytest.mark.deep)], ids=str
+)
+def test_what_is_proved_of_ids_and_messages_never_fails(seeds: range) -> None:
+    """Sessions on a few ids; what is proved is so of all."""
+    proved = tried = 0
+    for seed in seeds:
+        raw, claims = random_members(seed)
+        draw = random.Random(f"ids {seed}")
+        raw = {name: random_rules.with_ids(draw, one) for name, one in raw.items()}
+        claims += random_rules.claims_of_ids(draw, tuple(raw))
+        proof = prove_tables(raw, EVERYTHING | {"claims": claims})
+        assert not [one for one in proof.obstacles.values() if "not proved" not in one]
+        tried, proved = tried + len(claims), proved + len(proof.proved)
+        found = found_in(raw, proof.evidence)
+        sessions = Sessions(raw, {"n": 2, "k": 1}, messages=MESSAGES)
+        check_sessions(sessions, found, proof.evidence["claims"])
+    assert proved > tried / 5, "hardly anything is proved: this test says nothing"
 
 
 def check_sessions(sessions: Sessions, found: recheck.Sessions, claims: list[Any]) -> None:
@@ -247,6 +279,69 @@ def test_one_table_is_proved_against_an_environment_that_sends_anything() -> Non
     ]
     proof = prove({"client": client}, EVERYTHING | {"claims": claims})
     assert proof.proved == ("ends", "polls")
+
+
+GATEWAY = EXAMPLES / "approval_gateway.toml"
+
+
+def gateway(**changes: str) -> Any:
+    """The gateway of the examples, with changes of what rows do and what is claimed."""
+    raw = tomllib.loads(GATEWAY.read_text("utf-8"))
+    for row in raw["rows"]:
+        for label in {row.get("receive"), row.get("send")} & changes.keys():
+            row["do"] = {"approved": changes[label]}
+    return raw
+
+
+def test_a_table_states_what_is_so_whatever_its_peers_send() -> None:
+    results = pxp.check(str(GATEWAY))
+    assert [(one.name, str(one.status)) for one in results] == [
+        ("only-what-was-approved", "HOLDS"),
+        ("called-is-what-was-sent", "HOLDS"),
+        ("approved-is-what-was-sent", "HOLDS"),
+        ("one-guard", "HOLDS"),
+    ]
+    assert {one.assumptions for one in results} == {"by rules, any peers"}
+    table = load_automaton(str(GATEWAY))
+    assert pxp.check(table)[0].as_expected
+    assert parse_automaton(to_toml(table)) == table
+    assert [one.name for one in answer(Request((str(GATEWAY),), names=("one-guard",)))] == [
+        "one-guard"
+    ]
+
+
+def test_what_a_table_claims_and_does_not_do_is_not_proved() -> None:
+    for raw, unproved in (
+        (gateway(APPROVE="called"), {"approved-is-what-was-sent"}),
+        (gateway(ASK_AGAIN="msg"), set[str]()),
+        (gateway(CALL="msg.arguments"), {"called-is-what-was-sent"}),
+    ):
+        found = pxp.check(automaton_of(raw))
+        assert {one.name for one in found if str(one.status) == "UNKNOWN"} == unproved
+    raw = gateway()
+    raw["guards"]["SAME"]["when"] = "approved != called"
+    (first, *_) = pxp.check(automaton_of(raw))
+    assert "by TRANSFER, where " in first.reason
+
+
+def test_sender_and_receiver_read_the_same_message() -> None:
+    carries = {"A": {"type": "object", "required": ["x", "size"], "properties": {
+        "x": {"type": "string"}, "size": {"type": "integer", "minimum": 2}}}}  # fmt: skip
+    both = {"parameters": {"n": {"min": 0}}, "payloads": carries, "format": 1, "initial": "S"}
+    both |= {"registers": {"c": {"init": 0, "min": 0}, "key": {"type": "id"}}, "final": ["END"]}
+    both |= {"states": [{"name": "S"}, {"name": "END"}], "title": "T"}
+    do = {"c": "msg.size - 1", "key": "msg.x"}
+    tables = {
+        "m": both | {"name": "m", "rows": [{"from": "S", "to": "END", "send": "A", "do": do}]},
+        "h": both | {"name": "h", "rows": [{"from": "S", "to": "END", "receive": "A", "do": do}]},
+    }
+    claims = {
+        "same-id": "over and m.key != h.key", "same-number": "m.c != h.c",
+        "at-least": "over and m.c < 1", "false": "over and m.key == h.key", "low": "m.c > 1",
+    }  # fmt: skip
+    stated = [{"name": n, "check": "never", "never": text} for n, text in claims.items()]
+    proof = prove_tables(tables, EVERYTHING | {"claims": stated})
+    assert proof.proved == ("same-id", "same-number", "at-least")
 
 
 # Relations, on real values: INTERACT between two agents.
