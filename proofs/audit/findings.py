@@ -180,7 +180,9 @@ class AuditedMessage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AuditedSession:
-    """A recorded session: what was `said` in one of two agents, the `events` of one of a system.
+    """A recorded session: what was `said` in one of two agents, the `events` of another.
+
+    That is of a system, or where it names `agents` of several that answer each other.
 
     `ending` is None where it is not over. Of two agents, `closing` was judged for a message that
     was never sent; `derived` says of initiator and responder whether their tags follow from their
@@ -196,6 +198,7 @@ class AuditedSession:
     assumptions: frozenset[str] = frozenset()
     classes: Mapping[str, bool] = field(default_factory=lambda: MappingProxyType({}))
     events: tuple[Event, ...] | None = None
+    agents: tuple[str, ...] = ()
 
     @property
     def word(self) -> Word:
@@ -207,7 +210,7 @@ class AuditedSession:
     @property
     def counts(self) -> str:
         """What the numbers of its findings count."""
-        return "message" if self.events is None else "action"
+        return "message" if self.events is None or self.agents else "action"
 
     @property
     def steps(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ pairs, or the classes that they link, as the relation; so nothing is missed and 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple, Protocol
@@ -43,7 +43,7 @@ class GivenAnswer(NamedTuple):
     """An answer with whose it is, at which message; `implied` where its tag alone tells it."""
 
     number: int
-    agent: int
+    agent: str
     relation: str
     left: str
     right: str
@@ -60,7 +60,7 @@ def given(recording: AuditedSession) -> list[GivenAnswer]:
     """
     found = []
     for number, said in enumerate(recording.said, start=1):
-        agent = 0 if said.initiator else 1
+        agent = AGENTS[0 if said.initiator else 1]
         for answer in said.judged:
             if answer.held is not None:
                 found.append(
@@ -81,7 +81,7 @@ def given(recording: AuditedSession) -> list[GivenAnswer]:
     after = len(recording.said) + 1
     for answer in recording.closing:
         if answer.held is not None:
-            agent = 1 if recording.said and recording.said[-1].initiator else 0
+            agent = AGENTS[1 if recording.said and recording.said[-1].initiator else 0]
             found.append(
                 GivenAnswer(after, agent, answer.relation, answer.left, answer.right, answer.held)
             )
@@ -89,17 +89,23 @@ def given(recording: AuditedSession) -> list[GivenAnswer]:
 
 
 def contradictions(recording: AuditedSession) -> Iterator[AuditFinding]:
-    """Everything in a session's answers that no tolerance, or no equivalence, can have said.
+    """What no tolerance, or no equivalence, can have said in a session of two."""
+    return contradictions_of(given(recording), recording.said)
+
+
+def contradictions_of(
+    answers: Sequence[GivenAnswer], said: Sequence[AuditedMessage]
+) -> Iterator[AuditFinding]:
+    """Everything in the answers of a session that no tolerance, or no equivalence, can have said.
 
     Each pair that was answered in two ways is told once a relation, by its first two answers that
-    differ; a chain is a shortest one.
+    differ; a chain is a shortest one. What was `said` tells which message has which text.
     """
-    answers = given(recording)
     for relation in dict.fromkeys(answer.relation for answer in answers):
         own = [answer for answer in answers if answer.relation == relation]
         if all(answer.held is (answer.left == answer.right) for answer in own):
             continue  # as equality says, which is an equivalence: so are most
-        where = _places(recording, relation)
+        where = _places(said, relation)
         yield from _differing(own, where)
         yield from _chains(own, where)
 
@@ -114,7 +120,7 @@ def _differing(answers: Iterable[GivenAnswer], where: Mapping[str, int]) -> Iter
             if not one.held and pair not in told:
                 told.add(pair)
                 shown = _shown(one, where)
-                yield AuditFinding(FindingKind.ITSELF, one.number, _agent(one), (shown,))
+                yield AuditFinding(FindingKind.ITSELF, one.number, one.agent, (shown,))
             continue
         pair = (min(one.left, one.right), max(one.left, one.right))
         before = first.setdefault(pair, [])
@@ -127,9 +133,9 @@ def _differing(answers: Iterable[GivenAnswer], where: Mapping[str, int]) -> Iter
         if one.agent != other.agent:
             yield AuditFinding(FindingKind.APART, one.number, "both agents", evidence)
         elif one.left == other.left:
-            yield AuditFinding(FindingKind.TWICE, one.number, _agent(one), evidence)
+            yield AuditFinding(FindingKind.TWICE, one.number, one.agent, evidence)
         else:
-            yield AuditFinding(FindingKind.MIRROR, one.number, _agent(one), evidence)
+            yield AuditFinding(FindingKind.MIRROR, one.number, one.agent, evidence)
 
 
 def _chains(answers: Iterable[GivenAnswer], where: Mapping[str, int]) -> Iterator[AuditFinding]:
@@ -177,10 +183,10 @@ def _path(
     return tuple(reversed(found))
 
 
-def _places(recording: AuditedSession, relation: str) -> dict[str, int]:
+def _places(messages: Sequence[AuditedMessage], relation: str) -> dict[str, int]:
     """The first message that carries each text that the relation is about."""
     found: dict[str, int] = {}
-    for number, said in enumerate(recording.said, start=1):
+    for number, said in enumerate(messages, start=1):
         found.setdefault(said.prediction if relation == "MATCH" else said.explanation, number)
     return found
 
@@ -188,12 +194,8 @@ def _places(recording: AuditedSession, relation: str) -> dict[str, int]:
 def _shown(answer: GivenAnswer, where: Mapping[str, int]) -> AuditedAnswer:
     left, right = where.get(answer.left, 0), where.get(answer.right, 0)
     return AuditedAnswer(
-        answer.number, _agent(answer), answer.relation, left, right, answer.held, answer.implied
+        answer.number, answer.agent, answer.relation, left, right, answer.held, answer.implied
     )
-
-
-def _agent(answer: GivenAnswer) -> str:
-    return AGENTS[answer.agent]
 
 
 _KNOWN = 100_000
@@ -291,26 +293,40 @@ def wrong_answers(recording: AuditedSession, rules: Rules) -> Iterator[AuditFind
     MATCH and AGREE. Where Changed was not asked, the agent never revises.
     """
     for number, said in enumerate(recording.said, start=1):
-        if number == 1 or said.tag == Tag.TERM:
-            continue
-        own = recording.said[number - 3] if number > 2 else None
-        if not isinstance(rules, Interact) and own is not None:
-            yield from _kept(number, said, own)
-        if not recording.derived[0 if said.initiator else 1]:
-            continue
-        judged = [answer for answer in said.judged if answer.relation in ("MATCH", "AGREE")]
-        if len(judged) < 2 or any(answer.held is None for answer in judged):
-            continue
+        if number > 1:
+            own = recording.said[number - 3] if number > 2 else None
+            derived = recording.derived[0 if said.initiator else 1]
+            yield from wrong_answer(rules, number, said, recording.said[number - 2], own, derived)
+
+
+def wrong_answer(
+    rules: Rules,
+    number: int,
+    said: AuditedMessage,
+    received: AuditedMessage,
+    own: AuditedMessage | None,
+    derived: bool,
+) -> Iterator[AuditFinding]:
+    """The same of message `number` of a conversation, which answers `received`.
+
+    `own` has the pair that the agent compares with what it received; None where it had sent none.
+    `derived` says that its tags follow from its relations.
+    """
+    if said.tag == Tag.TERM:
+        return
+    if not isinstance(rules, Interact) and own is not None:
+        yield from _kept(number, said, own)
+    judged = [answer for answer in said.judged if answer.relation in ("MATCH", "AGREE")]
+    if derived and len(judged) >= 2 and all(answer.held is not None for answer in judged):
         yield from _tagged(rules, number, said.tag, judged)
-        yield from _asked(rules, number, said, recording.said[number - 2], own, judged)
+        yield from _asked(rules, number, said, received, own, judged)
 
 
 def _kept(number: int, said: AuditedMessage, own: AuditedMessage) -> Iterator[AuditFinding]:
     pair, before = (said.prediction, said.explanation), (own.prediction, own.explanation)
     if said.tag in (Tag.RATIFY, Tag.REJECT) and pair != before:
-        yield AuditFinding(
-            FindingKind.PAIR, number, f"{said.tag} with another pair than message {number - 2}"
-        )
+        what = f"{said.tag} with another pair than the agent's own"
+        yield AuditFinding(FindingKind.PAIR, number, what)
 
 
 def _tagged(

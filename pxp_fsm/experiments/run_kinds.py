@@ -12,7 +12,8 @@ from typing import Any, Protocol
 
 from markupsafe import Markup
 
-from backends.databases import RunRecord, SqlBlackboard
+from backends.databases import RunRecord, SessionRecord, SqlBlackboard
+from proofs.audit.sessions import AuditSubject
 from pxp_fsm import registry
 from pxp_fsm.diagrams.latex import Cell, Table
 from pxp_fsm.experiments.outcomes import Outcomes
@@ -72,7 +73,8 @@ class RunKind:
     stored plan, the names of the agents, the message's number, the agent's name or None, and
     whether the turn is passed. `outcomes` are what a run is compared by, `report` what is reported
     of it. `overview` is what everybody may see of a session: of the plan, the session's name and
-    its events. Each raises `UsageError` for what cannot be.
+    its events. `audited` is what the audit follows a stored session by. Each raises `UsageError`
+    for what cannot be.
     """
 
     subject: Callable[[Plan], Any]
@@ -80,6 +82,7 @@ class RunKind:
     outcomes: Callable[[SqlBlackboard, RunRecord], Outcomes]
     report: Callable[[SqlBlackboard, RunRecord], ReportedRun]
     overview: Callable[[Plan, str, Sequence[Event]], Overview]
+    audited: Callable[[Plan, SessionRecord], AuditSubject]
 
 
 def kind_of(record: StoredRun) -> RunKind | None:

@@ -48,6 +48,8 @@ from proofs.languages.published_code import K
 from pxp_fsm.automata.tables import BUILTIN, builtin
 from pxp_fsm.errors import DataError, PXPError, UsageError, counted, quoted
 from pxp_fsm.experiments.drawings import chosen_runs
+from pxp_fsm.experiments.plan_data import stored_plan
+from pxp_fsm.experiments.run_kinds import kind_of
 from pxp_fsm.protocol.rules import Interact, Pxp
 
 _LINE = re.compile(r"sessionID-([^\s,]+), (?:ailment|mol)-(.*) ::: tags-\[(.*)\]", re.DOTALL)
@@ -107,7 +109,8 @@ def _last(word: Word, agent: str) -> str:
 
 
 _UNREADABLE = "the tables or actions stored with it cannot be read; see pxp verify"
-_OF_A_PANEL = "they are of panels, and the audit is of two agents; see pxp show"
+_WITHOUT_PLAN = "they are of panels of a program, whose rules are not stored with them"
+_ERASED = "they were erased, and a panel's audit compares texts"
 _DETAILS = (Details.PAIRS, Details.CLASSES, Details.TWO_WAY)
 _CLASSES = [f"{name}:{role}" for role in "mh" for name in RecordedClasses._fields]
 _DERIVED = re.compile(r"(?:^|.* )guards=derived(?:, never revises)? MATCH=.*", re.DOTALL)
@@ -157,7 +160,7 @@ class AuditReport:
 
     def take(self, recording: AuditedSession, instance: str, found: Audited) -> None:
         """Count a session; what was found of it is kept."""
-        if recording.events is None:
+        if recording.events is None or recording.agents:
             self.possible[found.possible] += 1
         else:
             self.systems += 1
@@ -213,13 +216,15 @@ class _Stored:
 
 
 def _recordings(board: SqlBlackboard, run: str) -> Iterator[_Stored]:
-    """Every session of `run`, one at a time in memory; those of systems last, in their order.
+    """Every session of `run`, one at a time in memory; those of systems and of several agents
+    last, in their order.
 
     What was said between two agents is known by its digests; of a system's session the payloads
     are read, for their schemas.
     """
     known: dict[tuple[str, int | None, int | None, str, str], AuditSubject | str] = {}
     of_systems = list[tuple[str, str]]()
+    of_several = list[tuple[str, str, AuditSubject | str]]()
     for session in recorded_sessions(board, run, *_DETAILS):
         if session.protocol == SYSTEM:  # read one by one, when nothing else is being read
             of_systems.append((session.session, session.instance))
@@ -228,7 +233,7 @@ def _recordings(board: SqlBlackboard, run: str) -> Iterator[_Stored]:
         if key not in known:
             known[key] = _protocol(*key)
         if session.turns:
-            yield _Stored(_of_two(session), session.instance, _OF_A_PANEL)
+            of_several.append((session.session, session.instance, known[key]))
             continue
         numbers = [message.number for message in session.messages]
         gap = numbers != list(range(1, len(numbers) + 1))
@@ -243,6 +248,33 @@ def _recordings(board: SqlBlackboard, run: str) -> Iterator[_Stored]:
         else:
             recording = AuditedSession(name, (), stored.record.ending, events=stored.events)
             yield _Stored(recording, about, SystemTables(system))
+    yield from _of_several(board, run, of_several)
+
+
+def _of_several(
+    board: SqlBlackboard, run: str, sessions: Sequence[tuple[str, str, AuditSubject | str]]
+) -> Iterator[_Stored]:
+    """Sessions of several agents by the kind of their run; each has what is known of its table."""
+    if not sessions:
+        return
+    record = board.run(run)
+    kind, erased = kind_of(record), {erasure.session for erasure in board.erasures(run)}
+    for name, about, table in sessions:
+        stored = board.session(name)
+        names = tuple(agent for agent, _ in stored.record.agents)
+        recording = AuditedSession(
+            name, (), stored.record.ending, events=stored.events, agents=names
+        )
+        subject: AuditSubject | str
+        if isinstance(table, str):
+            subject = table
+        elif kind is None:
+            subject = _WITHOUT_PLAN
+        elif name in erased:
+            subject = _ERASED
+        else:
+            subject = kind.audited(stored_plan(record), stored.record)
+        yield _Stored(recording, about, subject)
 
 
 def _of_two(session: RecordedSession) -> AuditedSession:
@@ -257,7 +289,7 @@ def _of_two(session: RecordedSession) -> AuditedSession:
         ),
         session.ending,
         _judged(session.unsent),
-        (_derived(first_is), _derived(second_is)),
+        (derives(first_is), derives(second_is)),
         frozenset(session.assumptions.split()),
         _classes(session),
     )
@@ -273,7 +305,7 @@ def _judged(judgements: Sequence[RecordedJudgement]) -> tuple[JudgedAnswer, ...]
 
 
 @cache
-def _derived(description: str) -> bool:
+def derives(description: str) -> bool:
     """Whether an agent's guards follow from its relations, as its description says."""
     return _DERIVED.fullmatch(description) is not None
 

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from backends.databases import SessionRecord
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.experiments.members import agent_names
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.run_kinds import RunKind
+from pxp_fsm.plugins.panels.audit import PanelRules
 from pxp_fsm.plugins.panels.panel import Panel
 from pxp_fsm.plugins.panels.report import gather_panel
 from pxp_fsm.plugins.panels.results import panel_outcomes
@@ -61,11 +63,17 @@ def panel_overview(plan: Plan, session: str, events: Sequence[Event]) -> Overvie
     return overview_of(plan.talks(), agent_names(plan), events, session)
 
 
+def panel_rules(plan: Plan, record: SessionRecord) -> PanelRules:
+    """What the audit follows a stored session of a plan by."""
+    return PanelRules(plan.talks(), record)
+
+
 PANELS = RunKind(
     subject=panel_of,
     forked=forked,
     outcomes=panel_outcomes,
     report=gather_panel,
     overview=panel_overview,
+    audited=panel_rules,
 )
 """What the toolkit asks of a run whose plan names several agents."""

@@ -129,10 +129,11 @@ def test_the_sessions_of_a_panel_are_exported_and_imported(ran: tuple[Path, str]
         assert done.returncode == 0, done.stderr
 
 
-def test_an_audit_counts_sessions_of_panels_as_not_audited(ran: tuple[Path, str]) -> None:
+def test_an_audit_follows_sessions_of_panels_too(ran: tuple[Path, str]) -> None:
     done = command_line.pxp("audit", cwd=ran[0])
     assert done.returncode == 0
-    assert "2  not audited: they are of panels" in done.stdout
+    assert "4  possible for equivalence" in done.stdout
+    assert "not audited" not in done.stdout
     assert "0  possible for no correct agents" in done.stdout
     assert "impossible" not in done.stdout
 
