@@ -9,17 +9,14 @@ the proof. No text of a file is ever compiled: the code is built from the checke
 from __future__ import annotations
 
 import ast
+import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pxp_fsm.errors import UsageError, quoted
-
-if TYPE_CHECKING:
-    from lark import Lark, Token, Tree
 
 Value = int | bool | str
 """What an expression is worth: a number, a truth value, a member of an enumeration or an id."""
@@ -181,25 +178,6 @@ class ExpressionError(UsageError):
         super().__init__(problem)
 
 
-GRAMMAR = r"""
-?start: expression
-?expression: either | either "if" either "else" expression -> conditional
-?either: both ("or" both)*
-?both: negation ("and" negation)*
-?negation: "not" negation -> not | comparison
-?comparison: sum | sum OPERATOR sum -> compare
-           | sum "in" members -> in | sum "not" "in" members -> outside
-?sum: term (SIGN term)*
-?term: "-" term -> minus | INT "*" atom -> times | atom
-?atom: INT -> number | "true" -> true | "false" -> false | NAME -> name | "(" expression ")"
-members: "{" NAME ("," NAME)* "}"
-OPERATOR: "==" | "!=" | "<=" | ">=" | "<" | ">"
-SIGN: "+" | "-"
-INT: /(0|[1-9][0-9]{0,17})(?![A-Za-z0-9_]|[^\x00-\x7f])/
-NAME: /(?!(or|and|not|in|if|else|true|false)\b)([A-Za-z_]|[^\x00-\x7f])([\w.]|[^\x00-\x7f])*/
-%ignore /[ \t\r\n]+/
-"""
-
 LONGEST = 2_000
 """Characters of an expression that are read."""
 
@@ -216,15 +194,8 @@ _EXPECTED = {
     "NAME": "a name",
     "INT": "a whole number",
     "OPERATOR": "a comparison (== != <= >= < >)",
-    "SIGN": "+ or -",
-    "$END": "the end",
-    "LPAR": "(",
-    "RPAR": ")",
-    "LBRACE": "{",
-    "RBRACE": "}",
-    "COMMA": ",",
-    "STAR": "*",
-    "MINUS": "-",
+    "+": "+ or -",
+    "": "the end",
 }
 
 _OTHERS = {
@@ -271,12 +242,10 @@ def parse_expression(
     if len(text) > LONGEST:
         said = f"an expression has at most {LONGEST:,} characters, not {len(text):,}"
         raise ExpressionError(said)
-    known = names, frozenset(members), definitions or {}
-    try:
-        found = _read(text, known, positions=False)
-    except ExpressionError:
-        # Only a fault says where it is: to note that of every part takes half of the time.
-        found = _read(text, known, positions=True)
+    part = _Parser(text).read()
+    if _levels(part) > DEEPEST:
+        raise ExpressionError(f"nested too deeply: at most {DEEPEST} levels; name a part in [let]")
+    found = _Reader(names, frozenset(members), definitions or {}).read(part)
     depth, size = _measure(found)
     if depth > DEEPEST or size > LARGEST:
         raise ExpressionError(
@@ -297,42 +266,190 @@ def name_problem(name: str) -> str | None:
     return None
 
 
-def _read(
-    text: str,
-    known: tuple[Mapping[str, Type], frozenset[str], Mapping[str, Expression]],
-    *,
-    positions: bool,
-) -> Expression:
-    tree = _tree(text, positions)
-    if _levels(tree) > DEEPEST:
-        raise ExpressionError(f"nested too deeply: at most {DEEPEST} levels; name a part in [let]")
-    return _Reader(*known).read(tree)
+class _Part(NamedTuple):
+    """What a rule of the grammar reads, from the character `at` on; a text is a name or sign."""
+
+    rule: str
+    at: int
+    items: list[_Part | str]
 
 
-@cache
-def _parser(positions: bool) -> Lark:
-    from lark import Lark
+_WORD = re.compile(
+    r"""[ \t\r\n]*(?:
+    ((?:or|and|not|in|if|else|true|false)\b | [-+*(){},])
+    | (?P<NAME>(?:[A-Za-z_]|[^\x00-\x7f])(?:[\w.]|[^\x00-\x7f])*)
+    | (?P<INT>(?:0|[1-9][0-9]{0,17})(?![A-Za-z0-9_]|[^\x00-\x7f]))
+    | (?P<OPERATOR>[=!<>]=|[<>])
+    | (?P<END>$)
+    )""",
+    re.VERBOSE,
+)
 
-    return Lark(GRAMMAR, parser="lalr", propagate_positions=positions, maybe_placeholders=False)
-
-
-def _tree(text: str, positions: bool) -> Tree[Token] | Token:
-    from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
-
-    try:
-        return _parser(positions).parse(text)
-    except UnexpectedCharacters as error:
-        at, expected = error.pos_in_stream or 0, set[str]()
-    except UnexpectedToken as error:
-        ended = error.token.type == "$END"
-        at = len(text) if ended else error.pos_in_stream or 0
-        expected = set(error.accepts or ())
-    except UnexpectedInput as error:
-        at, expected = error.pos_in_stream or 0, set[str]()
-    raise ExpressionError(_explained(text, at, expected), at)
+_BRACKET, _CONDITIONAL, _OR, _AND, _NOT, _COMPARISON, _SUM, _TERM, _ATOM = range(9)
+"""How tightly parts bind, from the loosest; nothing is closed beyond a bracket."""
 
 
-def _explained(text: str, at: int, expected: set[str]) -> str:
+class _Open(NamedTuple):
+    """A part that is being read; `items` grows."""
+
+    level: int
+    rule: str
+    at: int
+    items: list[_Part | str]
+
+
+class _Parser:
+    """Reads one expression by the precedence of its operators:
+
+        expression = either | either "if" either "else" expression
+        either     = both {"or" both}
+        both       = negation {"and" negation}
+        negation   = "not" negation | sum | sum OPERATOR sum | sum ["not"] "in" members
+        sum        = term {("+" | "-") term}
+        term       = "-" term | INT "*" atom | atom
+        atom       = INT | "true" | "false" | NAME | "(" expression ")"
+        members    = "{" NAME {"," NAME} "}"
+
+    Parts that are open are a list, not Python's stack: parentheses may be nested as the length of
+    the text allows. The latest part that is complete is `part`, and `tight` how tightly it binds.
+    `if ... else` is a bracket around its condition, for `else` ends that as `)` would.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = self._end = 0
+        self._open = [_Open(_BRACKET, "", 0, [])]
+        self._part, self._begin, self._tight = _Part("", 0, []), 0, _ATOM
+
+    def read(self) -> _Part:
+        """The whole of it. Raises `ExpressionError` where it cannot be read."""
+        while True:
+            self._operand()
+            word = self._operator()
+            if word == "":
+                return self._part
+
+    def _next(self) -> tuple[str, str]:
+        """The next word: its kind, and its text; ("?", "") where there is none of ours."""
+        match = _WORD.match(self._text, self._end)
+        if match is None:
+            rest = self._text[self._end :]
+            self._at = self._end + len(rest) - len(rest.lstrip(" \t\r\n"))
+            return "?", ""
+        kind, text = match.lastgroup or match[1], match[match.lastindex or 0]
+        self._at, self._end = match.end() - len(text), match.end()
+        return "" if kind == "END" else kind, text
+
+    def _must(self, *kinds: str) -> tuple[str, str]:
+        """The next word, which is one of these."""
+        kind, text = self._next()
+        if kind not in kinds:
+            raise ExpressionError(_explained(self._text, self._at, kinds), self._at)
+        return kind, text
+
+    def _operand(self) -> None:
+        """Read what may stand before an operand, and the operand."""
+        while True:
+            top = self._open[-1]
+            kinds = ["NAME", "INT", "true", "false", "("]
+            kinds += ["-"] if top.rule != "times" else []
+            kinds += ["not"] if top.level <= _NOT else []
+            kind, text = self._must(*kinds)
+            if kind in ("NAME", "INT"):
+                rule = "name" if kind == "NAME" else "number"
+                self._complete(_Part(rule, self._at, [text]))
+            elif kind in ("true", "false"):
+                self._complete(_Part(kind, self._at, []))
+            else:
+                level = {"(": _BRACKET, "-": _TERM, "not": _NOT}[kind]
+                rule = {"-": "minus"}.get(kind, kind)
+                self._open.append(_Open(level, rule, self._at, []))
+                continue
+            return
+
+    def _complete(self, part: _Part, tight: int = _ATOM) -> None:
+        self._part, self._begin, self._tight = part, part.at, tight
+
+    def _close(self, level: int) -> _Open:
+        """Complete what binds as tightly as `level`, or more so; gives what is open around it."""
+        while self._open[-1].level >= level:
+            _, rule, at, items = self._open.pop()
+            items.append(self._part)
+            self._part, self._begin = _Part(rule, at, items), at
+        return self._open[-1]
+
+    def _operator(self) -> str:
+        """Read what may stand behind an operand, up to an operator or the end; gives which."""
+        while True:
+            kind, text = self._must(*self._operators())
+            if kind == ")":
+                self._close(_CONDITIONAL)
+                self._begin = self._open.pop().at  # what is in parentheses keeps its own place
+                self._tight = _ATOM
+            elif kind in ("in", "not"):
+                self._members(denied=kind == "not")
+            else:
+                break
+        if kind == "":
+            self._close(_CONDITIONAL)
+        elif kind == "if":
+            self._close(_OR)
+            self._open.append(_Open(_BRACKET, "if", self._begin, [self._part]))
+        elif kind == "else":
+            self._close(_OR)
+            _, _, at, items = self._open.pop()
+            self._open.append(_Open(_CONDITIONAL, "conditional", at, [*items, self._part]))
+        else:
+            level, rule = _BINARY[kind]
+            top = self._close(level + 1)
+            signs = [text] if kind in ("+", "-", "OPERATOR") else []
+            if top.rule == rule and rule in ("either", "both", "sum"):
+                top.items.extend([self._part, *signs])
+            elif kind == "*":
+                self._open.append(_Open(level, rule, self._begin, [*self._part.items]))
+            else:
+                self._open.append(_Open(level, rule, self._begin, [self._part, *signs]))
+        return kind
+
+    def _operators(self) -> list[str]:
+        """What may stand behind the part that is complete."""
+        around = next(open_ for open_ in reversed(self._open) if open_.level < _SUM)
+        bracket = next(open_ for open_ in reversed(self._open) if open_.level == _BRACKET)
+        kinds = ["and", "or"]
+        plain = self._part.rule == "number" and self._part.at == self._begin
+        if plain and self._tight == _ATOM and self._open[-1].rule != "times":
+            kinds.append("*")
+        if self._tight >= _SUM:
+            kinds += ["+", "-"]
+            kinds += ["OPERATOR", "in", "not"] if around.level != _COMPARISON else []
+        return [*kinds, *({"if": ("else",), "(": ("if", ")"), "": ("if", "")}[bracket.rule])]
+
+    def _members(self, *, denied: bool) -> None:
+        if denied:
+            self._must("in")
+        self._close(_SUM)
+        self._must("{")
+        at, names, kind = self._at, list[_Part | str](), ","
+        while kind == ",":
+            _, text = self._must("NAME")
+            names.append(_Part("name", self._at, [text]))
+            kind, _ = self._must(",", "}")
+        rule = "outside" if denied else "in"
+        part = _Part(rule, self._begin, [self._part, _Part("members", at, names)])
+        self._complete(part, _COMPARISON)
+
+
+_BINARY = {
+    "or": (_OR, "either"),
+    "and": (_AND, "both"),
+    "OPERATOR": (_COMPARISON, "compare"),
+    "+": (_SUM, "sum"),
+    "-": (_SUM, "sum"),
+    "*": (_TERM, "times"),
+}
+
+
+def _explained(text: str, at: int, expected: Collection[str]) -> str:
     """What is wrong at `at`, and what to write in place of another language's notation."""
     rest = text[at:].strip()
     if not rest:
@@ -346,33 +463,31 @@ def _explained(text: str, at: int, expected: set[str]) -> str:
         hints = ["comparisons are not chained; write a < b and b < c"]
     if hints:
         return f"{said}; {hints[0]}"
-    listed = sorted({_EXPECTED.get(name, name.lower()) for name in expected})
-    return f"{said}; expected there: {', '.join(listed) or 'an expression'}"
+    kinds = {kind for kind in expected if kind != "-" or "+" not in expected}
+    listed = sorted(_EXPECTED.get(kind, kind) for kind in kinds)
+    return f"{said}; expected there: {', '.join(listed)}"
 
 
-def _levels(tree: Tree[Token] | Token) -> int:
-    """The levels of `tree`, found without recursion: it has not been bounded yet."""
-    from lark import Tree
-
-    depth, level = 0, [tree]
+def _levels(part: _Part) -> int:
+    """The levels of what was read, found without recursion: it has not been bounded yet."""
+    depth, level = 0, list[_Part | str]([part])
     while level:
         depth += 1
-        parents = (node for node in level if isinstance(node, Tree))
-        level = [child for parent in parents for child in parent.children]
+        level = [item for part in level if isinstance(part, _Part) for item in part.items]
     return depth
 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Reads a parse tree from the leaves up, with the type of each part."""
+    """Gives each part its type, from the leaves up."""
 
     names: Mapping[str, Type]
     members: frozenset[str]
     definitions: Mapping[str, Expression]
 
-    def read(self, tree: Any) -> Expression:  # noqa: PLR0911, PLR0912 - a case a rule
-        items: list[Any] = tree.children
-        match tree.data:
+    def read(self, part: _Part) -> Expression:  # noqa: PLR0911, PLR0912 - a case a rule
+        items: list[Any] = part.items
+        match part.rule:
             case "number":
                 return Constant(int(items[0]), INT)
             case "true":
@@ -380,7 +495,7 @@ class _Reader:
             case "false":
                 return FALSE
             case "name":
-                return self._named(items[0])
+                return self._named(items[0], part.at)
             case "not":
                 return Negated(self._typed(items[0], BOOL))
             case "both":
@@ -394,15 +509,14 @@ class _Reader:
             case "sum":
                 return self._sum(items)
             case "compare":
-                return self._compare(tree, *items)
+                return self._compare(part, *items)
             case "in":
                 return self._in(*items)
             case "outside":
                 return Negated(self._in(*items))
-        return self._conditional(tree, *items)
+        return self._conditional(part, *items)
 
-    def _named(self, token: Token) -> Expression:
-        name = str(token)
+    def _named(self, name: str, at: int) -> Expression:
         if name in self.definitions:
             return Let(name, self.definitions[name])
         if name in self.names:
@@ -415,15 +529,13 @@ class _Reader:
         near = get_close_matches(name, known, n=2)
         remedy = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"
         others = [hint for other, hint in _OTHERS.items() if other in name and other != "."]
-        raise ExpressionError(
-            f"unknown name {quoted(name)}; {others[0] if others else remedy}", _position(token)
-        )
+        raise ExpressionError(f"unknown name {quoted(name)}; {others[0] if others else remedy}", at)
 
-    def _typed(self, tree: Any, wanted: Type) -> Expression:
-        found = self.read(tree)
+    def _typed(self, part: _Part, wanted: Type) -> Expression:
+        found = self.read(part)
         if found.type != wanted:
             said = f"{_shown(found)} is {found.type}, and {wanted} belongs here"
-            raise ExpressionError(said, _position(tree))
+            raise ExpressionError(said, part.at)
         return found
 
     def _sum(self, items: Sequence[Any]) -> Sum:
@@ -433,55 +545,49 @@ class _Reader:
             parts.append(part if sign == "+" else Multiple(-1, part))
         return Sum(tuple(parts))
 
-    def _compare(self, tree: Any, left: Any, operator: Any, right: Any) -> Compare:
+    def _compare(self, part: _Part, left: _Part, sign: Operator, right: _Part) -> Compare:
         one, other = self.read(left), self.read(right)
-        sign: Operator = str(operator)  # type: ignore[assignment] # the grammar has these alone
         if one.type.name != other.type.name:
             raise ExpressionError(
                 f"{_shown(one)} is {one.type} and {_shown(other)} is {other.type}; values of one "
                 f"type alone can be compared",
-                _position(tree),
+                part.at,
             )
         if sign not in ("==", "!=") and one.type != INT:
             raise ExpressionError(
                 f"{sign} compares whole numbers, and {_shown(one)} is {one.type}; write == or !=",
-                _position(tree),
+                part.at,
             )
         if one.type.members and not one.type.members & other.type.members:
             raise ExpressionError(
                 f"{_shown(one)} ({one.type}) is never {_shown(other)} ({other.type}); they have no "
                 f"member in common",
-                _position(tree),
+                part.at,
             )
         return Compare(sign, one, other)
 
-    def _in(self, of: Any, listed: Any) -> Membership:
+    def _in(self, of: _Part, listed: _Part) -> Membership:
         one = self.read(of)
         if not one.type.members:
             said = f"{_shown(one)} is {one.type}; in {{...}} asks of an enumeration's members"
-            raise ExpressionError(said, _position(of))
-        for token in listed.children:
-            if str(token) not in one.type.members:
-                said = f"{token} is none of the members of {_shown(one)}: it is {one.type}"
-                raise ExpressionError(said, _position(token))
-        return Membership(one, tuple(dict.fromkeys(map(str, listed.children))))
+            raise ExpressionError(said, of.at)
+        names: list[Any] = listed.items
+        for _, at, (member,) in names:
+            if member not in one.type.members:
+                said = f"{member} is none of the members of {_shown(one)}: it is {one.type}"
+                raise ExpressionError(said, at)
+        return Membership(one, tuple(dict.fromkeys(member for _, _, (member,) in names)))
 
-    def _conditional(self, tree: Any, then: Any, test: Any, otherwise: Any) -> Conditional:
+    def _conditional(self, part: _Part, then: _Part, test: _Part, otherwise: _Part) -> Conditional:
         one, condition, other = self.read(then), self._typed(test, BOOL), self.read(otherwise)
         if one.type.name != other.type.name:
             raise ExpressionError(
                 f"{_shown(one)} is {one.type} and {_shown(other)} is {other.type}; both ways of "
                 f"if ... else have one type",
-                _position(tree),
+                part.at,
             )
         members = one.type.members | other.type.members
         return Conditional(condition, one, other, Type(one.type.name, members))
-
-
-def _position(tree: Any) -> int:
-    """Where a part of a parse tree begins in the text."""
-    meta = getattr(tree, "meta", tree)
-    return int(getattr(meta, "start_pos", 0) or 0)
 
 
 def _shown(expression: Expression) -> str:
