@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from html import escape
 from types import MappingProxyType
 from typing import NoReturn, overload
 
@@ -119,6 +118,8 @@ class Results(Sequence[Result]):
         return "\n".join(line for line in table(tuple(self)))
 
     def _repr_html_(self) -> str:
+        from html import escape
+
         rows = "".join(
             f"<tr><td>{'</td><td>'.join(map(escape, cells))}</td></tr>"
             for cells in (

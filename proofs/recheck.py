@@ -18,7 +18,7 @@ import tomllib
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from itertools import compress, count, product
+from itertools import chain, compress, count, product
 from math import gcd
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -715,6 +715,28 @@ class Edge(NamedTuple):
     target: Node
 
 
+Place = tuple[Control, int, dict[Data, Node]]
+"""A control and a region, with the nodes that are there by what is known of values."""
+
+
+class Ways(NamedTuple):
+    """What is possible at a place: each move once, with where it leads for some numbers.
+
+    `cases` say of all cases of the numbers which moves they allow, by their places in `moves`;
+    `untaken` are those of them that no node has taken yet.
+    """
+
+    moves: list[tuple[Move, list[Place]]]
+    cases: list[tuple[int, list[int]]]
+    untaken: dict[tuple[int, int], None]
+
+
+def _stuck(control: Control) -> Move:
+    """What is done where nothing is possible."""
+    over = control._replace(over="stuck")
+    return Move(0, "NONE", "none", "", over, (), None, "same")
+
+
 class TooMany(ValueError):
     """There are too many states, or cases of numbers."""
 
@@ -777,10 +799,10 @@ class Sessions:
         self.keep = [about.literal(at_most_0(atom)) for atom in keep]
         self.offers, self.replies = cache(self._offers), cache(self._replies)
         self.moves, self.follow = cache(self._moves), cache(self._follow)
-        self.reached, self.enabled = cache(self._reached), cache(self._enabled)
+        self.reached, self.ways = cache(self._reached), cache(self._ways)
         self.after, self.rests = cache(self._after), cache(self._rests)
         self.depends, self.asked = cache(self._depends), cache(self._asked)
-        self.judged = cache(self._judged)
+        self.judged, self.known = cache(self._judged), cache(self._known)
 
     def _check_names(self) -> None:
         """Raise ValueError where a name could stand for two things, or a ghost is none."""
@@ -1150,7 +1172,7 @@ class Sessions:
             found[f"{self.names[i]}.{x}"] = now
         return found | {f"{self.names[i]}.{x}": self._register(i, x) for i, x in self.ints}
 
-    def _follow(self, data: Data, who: int, at: str, says: Any, sent: str) -> tuple[Data, ...]:
+    def _follow(self, data: Data, who: int, at: str, says: Any, sent: str) -> tuple[Any, ...]:
         """What may be known of values after a move; nothing where its answers are impossible."""
         theory = self.theory
         if theory is None or (sent == "same" and says is None):
@@ -1166,22 +1188,26 @@ class Sessions:
             return (data,)
         if data.lost or data.values <= (not who):
             raise ValueError("a relation is asked for of a value of which nothing is known")
-        pairs_of, answers = self.judged(who, at, says)
-        match, agree = (
-            theory.judged(known, who, data.values == 1, pairs)
-            for pairs, known in zip(pairs_of, (data.match, data.agree), strict=True)
-        )
-        found = dict[Data, None]()
-        for of_match, of_agree in answers:
-            y, e = match.get(of_match, {}), agree.get(of_agree, {})
-            if sent == "same" and y and e:
-                found[data] = None
-            elif sent != "same":
-                if len(y) * len(e) > self.most:
-                    raise TooMany(f"there are more than {self.most:,} states of what is related")
-                for one, other in product(y, e):
-                    found[Data(2, one[sent == "new"], other[sent == "new"])] = None
-        return tuple(found)
+        step = data.values == 1, who, at, says, sent == "new"
+        match, agree = self.known(0, data.match, *step), self.known(1, data.agree, *step)
+        both = zip(match, agree, strict=True)
+        if sent == "same":
+            return (data,) if any(y and e for y, e in both) else ()
+        if max(map(len, match)) * max(map(len, agree)) > self.most:
+            raise TooMany(f"there are more than {self.most:,} states of what is related")
+        # Tuples equal `Data`, and are made much faster: most are known already.
+        ways = (product((2,), y, e, (False,)) for y, e in both)
+        return tuple(dict.fromkeys(chain.from_iterable(ways)))
+
+    def _known(
+        self, place: int, known: Any, second: bool, who: int, at: str, says: Any, new: bool
+    ) -> list[tuple[Any, ...]]:
+        """For each answer that leads to a decision, what may be known of one relation then."""
+        theory: Any = self.theory
+        pairs, answers = self.judged(who, at, says)
+        found = theory.judged(known, who, second, pairs[place])
+        ways = (found.get(one[place], ()) for one in answers)
+        return [tuple(dict.fromkeys(one[new] for one in some)) for some in ways]
 
     def _judged(self, who: int, at: str, says: Any) -> tuple[Any, Any]:
         """What a decision asks of MATCH and of AGREE, and the answers to each that lead to it."""
@@ -1244,41 +1270,85 @@ class Sessions:
                 self.fixed |= given  # parameters stay as they are
                 yield from (Node(control, region, Data()) for region in self.reached(given, zero))
 
-    def _enabled(self, control: Control, region: int) -> list[tuple[int, list[Move]]]:
-        return [*self.about.walk(self.moves(control), region)]
+    def _ways(self, control: Control, region: int) -> Ways:
+        """What is possible where these atoms hold."""
+        cases = [*self.about.walk(self.moves(control), region)]
+        regions = dict[Move, dict[int, None]]()
+        for given, moves in cases:
+            for move in moves:
+                to = dict.fromkeys(self.reached(given, move.values))
+                regions[move] = regions.get(move, {}) | to
+        places = {move: place for place, move in enumerate(regions)}
+        able = [(given, [places[move] for move in moves]) for given, moves in cases]
+        untaken = {(given, place): None for given, some in able for place in some}
+        moves = [(move, self._there(move.target, to)) for move, to in regions.items()]
+        return Ways(moves, able, untaken)
+
+    def _there(self, control: Control, regions: Iterable[int]) -> list[Place]:
+        return [(control, now, self.found.setdefault((control, now), {})) for now in regions]
+
+    def _data(self, control: Control, data: Data, move: Move) -> tuple[Any, ...]:
+        """What may be known of values after a move; nothing where it is impossible."""
+        found = self.follow(data, move.who, control.at[move.who], move.says, move.data)
+        return (Data(),) if found and self.rests(move.target) else found
 
     def explore(self, edges: bool = False) -> None:
-        """Find all nodes; and all edges, if asked for."""
-        self.edges = list[Edge]()
+        """Find all nodes; and all edges, if asked for.
+
+        What is known of values does not depend on the numbers that allow a move. So for each node
+        each move is looked at once, with all the regions that some numbers may lead it to.
+        """
         self.taken = dict[tuple[Control, int, Move], None]()
-        self.nodes = dict.fromkeys(self._first())
+        self.found = dict[tuple[Control, int], dict[Data, Node]]()
+        self.nodes = [*dict.fromkeys(self._first())]
         if not self.nodes:
             raise ValueError("no parameters are as is assumed, so whatever is claimed is empty")
-        left = [*self.nodes]
-        for node in left:  # grows while it is read
+        for node in self.nodes:
+            self.found.setdefault((node.control, node.region), {})[node.data] = node
+        for node in self.nodes:  # grows while it is read
             control, region, data = node
             if self.rests(control):
                 continue
-            for given, moves in self.enabled(control, region):
-                ways = (
-                    (m, self.follow(data, m.who, control.at[m.who], m.says, m.data)) for m in moves
-                )
-                able = [(move, datas) for move, datas in ways if datas]
-                if not able and control.over != "end":
-                    over = control._replace(over="stuck")
-                    able = [(Move(0, "NONE", "none", "", over, (), None, "same"), (data,))]
-                for move, datas in able:
+            moves, cases, untaken = self.ways(control, region)
+            afters = [self._data(control, data, move) for move, _ in moves]
+            for given, place in [one for one in untaken if afters[one[1]]]:
+                self.taken[control, given, moves[place][0]] = None
+                del untaken[given, place]
+            for (_, there), some in zip(moves, afters, strict=True):
+                self._add(there, some)
+            for given, places in cases if control.over != "end" else ():
+                if not any(afters[place] for place in places):
+                    move = _stuck(control)
                     self.taken[control, given, move] = None
-                    afters = (Data(),) if self.rests(move.target) else datas
-                    for now, after in product(self.reached(given, move.values), afters):
-                        target = Node(move.target, now, after)
-                        if target not in self.nodes:
-                            self.nodes[target] = None
-                            left.append(target)
-                        if edges:
-                            self.edges.append(Edge(node, given, move, target))
-            if len(left) > self.most:
+                    self._add(self._there(move.target, self.reached(given, ())), (Data(),))
+            if len(self.nodes) > self.most:
                 raise TooMany(f"there are more than {self.most:,} states")
+        self.edges = [*self._edges()] if edges else []
+
+    def _add(self, there: list[Place], datas: tuple[Any, ...]) -> None:
+        """Add the nodes at some places with these data that are new."""
+        for control, region, nodes in there:
+            for data in [one for one in datas if one not in nodes]:
+                nodes[data] = Node(control, region, Data(*data))
+                self.nodes.append(nodes[data])
+
+    def _edges(self) -> Iterator[Edge]:
+        for node in self.nodes:
+            control, region, data = node
+            if self.rests(control):
+                continue
+            moves, cases, _ = self.ways(control, region)
+            for given, places in cases:
+                some = [
+                    (moves[place][0], self._data(control, data, moves[place][0]))
+                    for place in places
+                ]
+                if control.over != "end" and not any(datas for _, datas in some):
+                    some = [(_stuck(control), (Data(),))]
+                for move, datas in some:
+                    for now in self.reached(given, move.values):
+                        nodes = self.found[move.target, now]
+                        yield from (Edge(node, given, move, nodes[after]) for after in datas)
 
     def _rests(self, control: Control) -> bool:
         """Whether nothing comes after, or nothing that is followed; then data do not matter."""

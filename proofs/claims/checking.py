@@ -63,13 +63,17 @@ class ClaimChecker:
         self._proofs: dict[str, list[Proof]] = {}
         for proof in proofs:
             self._proofs.setdefault(proof.claim.id, []).append(proof)
+        self._models: dict[tuple[str, str], SessionModel] = {}
         self._spaces: dict[tuple[str, str], Space[SessionState]] = {}
 
     def model(self, protocol: str, assumptions: str) -> SessionModel:
         """The sessions of a protocol under a named set of assumptions."""
-        rules = self.bounds.rules(protocol, self._instead)
-        theory = Theory(assumptions_of(assumptions))
-        return SessionModel(rules, theory, observes=protocol == "interact")
+        key = protocol, assumptions
+        if key not in self._models:
+            rules = self.bounds.rules(protocol, self._instead)
+            theory = Theory(assumptions_of(assumptions))
+            self._models[key] = SessionModel(rules, theory, observes=protocol == "interact")
+        return self._models[key]
 
     def space(self, protocol: str, assumptions: str) -> tuple[SessionModel, Space[SessionState]]:
         """The model of a protocol under a named set of assumptions, with its reachable states."""

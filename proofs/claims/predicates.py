@@ -400,7 +400,7 @@ def impossible(*word: Say) -> Check:
     """No session begins with `word`."""
 
     def check(model: SessionModel, _space: Space[SessionState]) -> Verdict:
-        followed = explore(PrefixModel(model, word))
+        followed = explore(PrefixModel(model, word), until=lambda at: at.followed == len(word))
         return always(followed, lambda place: place.followed < len(word))
 
     return check

@@ -133,10 +133,12 @@ def explore(
     limit: int = 5_000_000,
     effort: Effort | None = None,
     followed: Followed[S] | None = None,
+    until: Callable[[S], bool] | None = None,
 ) -> Space[S]:
     """Every reachable state of `model`. Raises `TooLarge` past `limit` states, or past `effort`.
 
-    With `followed` other steps are left out, as if the model did not have them.
+    With `followed` other steps are left out, as if the model did not have them. The first state in
+    which `until` is true ends the search: it is the last of the space, without steps.
     """
     parents: dict[S, tuple[S, Step[S]] | None] = dict.fromkeys(model.initial())
     steps: dict[S, tuple[Step[S], ...]] = {}
@@ -159,4 +161,7 @@ def explore(
                     raise TooLarge(f"{model.name}: more than {limit} states")
                 parents[step.target] = (state, step)
                 left.append(step.target)
+                if until is not None and until(step.target):
+                    steps[step.target] = ()
+                    return Space(steps, parents)
     return Space(steps, parents)

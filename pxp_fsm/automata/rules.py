@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from itertools import product
 from types import MappingProxyType
 from typing import Any, Literal, Protocol
 
@@ -57,6 +58,9 @@ MESSAGE = "msg"
 
 RESERVED = ("tag", "who", "kind", "over", "ends", "msg", "next")
 """Names with a meaning of their own, in updates and in claims."""
+
+_FEW = 6
+"""Of so many truth values each way is looked at; where there are more, cases are told apart."""
 
 ELSE = "else"
 """The `when` of a guard that is true where no other one of its state is."""
@@ -289,14 +293,26 @@ class Rules:
 
     def possible(self, state: str, known: Mapping[str, Value]) -> tuple[str, ...]:
         """The guards that may be true in `state`, of what is not `known` whatever it is."""
+        left = [oracle for oracle in self.oracles if oracle.name not in known]
+        plain = len(left) <= _FEW and all(oracle.type == BOOL for oracle in left)
+        if plain and known.keys() >= {*self.stored}:
+            names = [oracle.name for oracle in left]
+            ways = product((False, True), repeat=len(left))
+            worlds = (dict(known) | dict(zip(names, way, strict=True)) for way in ways)
+            found = {self.decide(state, tuple(world[x] for x in self.names)) for world in worlds}
+        else:
+            found = {*self._chosen(state, known)}
+        return tuple(guard for guard in self.deciding[state] if guard in found)
+
+    def _chosen(self, state: str, known: Mapping[str, Value]) -> Iterator[str]:
+        """The guard that is true in each case of what is not `known`, numbers among it."""
         choices, rest = self._choices(self.deciding[state])
 
         def chosen(case: Case) -> str:
             names = (guard for guard, when in choices if value_in(when, case, known) is True)
             return next(names, rest)
 
-        found = {guard for _, guard in cases(chosen, self.bounds)}
-        return tuple(guard for guard in self.deciding[state] if guard in found)
+        return (guard for _, guard in cases(chosen, self.bounds))
 
     def when(self, row: RuledRow, values: Values) -> bool:
         """Whether an unguarded row may be taken; `values` are those of `stored`, or of `names`."""
