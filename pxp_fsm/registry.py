@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
+from importlib.machinery import PathFinder
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pxp_fsm.errors import PXPWarning
@@ -220,13 +223,40 @@ def _builtin() -> tuple[Plugin, ...]:
 @cache
 def _installed(_path: tuple[str, ...]) -> tuple[Plugin, ...]:
     """Those that were installed there when this process first asked: looking takes long."""
-    from importlib import metadata  # takes longer than most of what a command imports
+    if not _announced(_path):
+        return ()
+    from importlib import metadata
 
     return tuple(
         plugin
         for entry in metadata.entry_points(group=GROUP)
         if (plugin := _loaded(entry)) is not None
     )
+
+
+def _announced(path: Iterable[str]) -> bool:
+    """Whether some distribution that is installed in these folders may name us.
+
+    `importlib.metadata` takes longer than most of what a command imports, and reads all that is
+    installed. It is asked where our group stands in a file, and where we cannot know: in archives,
+    eggs and what other finders find.
+    """
+    if any(
+        finder is not PathFinder and hasattr(finder, "find_distributions")
+        for finder in sys.meta_path
+    ):
+        return True
+    heading = f"[{GROUP}]".encode()
+    for folder in map(Path, dict.fromkeys(path)):
+        if folder.suffix == ".egg" or folder.is_file():
+            return True
+        with suppress(OSError):
+            for there in folder.iterdir():
+                if there.suffix in (".dist-info", ".egg-info"):
+                    with suppress(OSError):
+                        if heading in (there / "entry_points.txt").read_bytes():
+                            return True
+    return False
 
 
 def _loaded(entry: EntryPoint) -> Plugin | None:

@@ -63,6 +63,7 @@ def scans(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         return (EntryPoint("mine", f"{__name__}:MINE", group),)
 
     monkeypatch.setattr(metadata, "entry_points", entry_points)
+    monkeypatch.setattr(registry, "_announced", lambda _path: True)
     registry._installed.cache_clear()
     yield asked
     registry._installed.cache_clear()
@@ -76,6 +77,7 @@ def test_a_plug_in_that_cannot_be_loaded_is_left_out_with_a_warning(
     monkeypatch: pytest.MonkeyPatch, value: str, problem: str
 ) -> None:
     monkeypatch.setattr(metadata, "entry_points", lambda group: [EntryPoint("bad", value, group)])
+    monkeypatch.setattr(registry, "_announced", lambda _path: True)
     registry._installed.cache_clear()
     with pytest.warns(PXPWarning, match=problem):
         assert "bad" not in [plugin.name for plugin in registry.plugins()]

@@ -36,6 +36,7 @@ def scans(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         return (EntryPoint("mine", f"{__name__}:MINE", group),)
 
     monkeypatch.setattr(metadata, "entry_points", entry_points)
+    monkeypatch.setattr(registry, "_announced", lambda _path: True)
     registry._installed.cache_clear()
     yield asked
     registry._installed.cache_clear()

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from proofs.core.results import Result, Status, table
-from proofs.export.traces import to_itf
 from pxp_fsm import __version__
 from pxp_fsm.cli.presentation.text import printable
+from pxp_fsm.registry import load
 
 UNEXPECTED, UNKNOWN = 1, 4
 """Exit codes: a verdict is not the expected one; a verdict is unknown."""
@@ -50,7 +49,7 @@ def _record(line: Result) -> dict[str, Any]:
         "cycle": line.verdict.cycle,
         "unreceived": [asdict(unreceived) for unreceived in line.verdict.unreceived],
         "seconds": round(line.seconds, 4),
-        "itf": json.loads(to_itf(line.name, line.model, line.verdict)) if line.trace else None,
+        "itf": json.loads(_as_itf(line)) if line.trace else None,
     }
 
 
@@ -65,6 +64,8 @@ def as_junit(results: Sequence[Result]) -> str:
         "errors": str(len(unknown)),
         "time": f"{sum(line.seconds for line in results):.3f}",
     }
+    from xml.etree import ElementTree as ET
+
     suites = ET.Element("testsuites", name="pxp check", **counts)
     suite = ET.SubElement(suites, "testsuite", name="pxp check", **counts)
     for line in results:
@@ -136,4 +137,10 @@ def write_traces(results: Sequence[Result], folder: Path) -> None:
         if line.trace is not None:
             stem = "-".join((line.subject, line.name, line.assumptions))
             path = folder / f"{re.sub(r'[^A-Za-z0-9+-]+', '-', stem)}.itf.json"
-            path.write_text(to_itf(line.name, line.model, line.verdict), "utf-8")
+            path.write_text(_as_itf(line), "utf-8")
+
+
+def _as_itf(line: Result) -> str:
+    # Loaded where it is used: it imports all diagrams.
+    text: str = load("proofs.export.traces:to_itf")(line.name, line.model, line.verdict)
+    return text
