@@ -26,7 +26,7 @@ from tests.proofs.source_mutants import MODULES, mutants
 from tests.sampling import swept
 
 ROOT = Path(__file__).parents[2]
-SAMPLE = swept(240)
+SAMPLE = swept(90)
 
 
 ALL = tuple(chain.from_iterable(MODULES.values()))

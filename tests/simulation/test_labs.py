@@ -71,11 +71,8 @@ def test_labs_on_sqlite_lose_nothing(first: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("first", range(0, 20, 20))
-def test_labs_on_postgresql_lose_nothing(
-    first: int, tmp_path: Path, postgresql: PostgresServer
-) -> None:
-    for seed in range(first, first + 20):
+def test_labs_on_postgresql_lose_nothing(tmp_path: Path, postgresql: PostgresServer) -> None:
+    for seed in range(swept(20)):
         folder = tmp_path / str(seed)
         folder.mkdir()
         Lab(seed, folder).disturbed(fresh_schema(postgresql))

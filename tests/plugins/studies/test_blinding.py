@@ -135,7 +135,7 @@ def two(clock: Clock, quick: float = 0.02, slow: float = 0.93) -> tuple[Side, Si
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize(("n", "k"), [(2, 1), (5, 2) if WHOLE else (4, 2)])
+@pytest.mark.parametrize(("n", "k"), [(2, 1), (5, 2) if WHOLE else (3, 2)])
 def test_the_views_of_two_partners_are_the_same_over_all_sessions(
     n: int, k: int, clock: Clock
 ) -> None:
