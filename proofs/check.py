@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import NoReturn, overload
+from typing import Any, NoReturn, overload
 
 from proofs.claims.catalogue import Claim, name_of
 from proofs.claims.system_certificates import SystemCertificate
@@ -23,12 +23,10 @@ from proofs.subjects import (
     is_about_sessions,
     is_about_system,
 )
-from proofs.systems import Interrupted, System
+from proofs.systems import Interrupted
 from pxp_fsm import defaults, registry
-from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.table_files import Property
 from pxp_fsm.errors import UsageError, quoted, unknown_name
-from pxp_fsm.protocol.rules import Rules
 
 
 class Results(Sequence[Result]):
@@ -158,7 +156,7 @@ def answer(request: Request) -> Results:
 
 
 def check(
-    subject: System | Automaton | Rules | str,
+    subject: Any,
     *wanted: str,
     relations: str | None = None,
     n: int = defaults.N,
@@ -180,7 +178,8 @@ def check(
     Without `wanted` it is all that can be said: of the name of a protocol its standard checks and
     every claim under each set of assumptions, of another name or file the standard checks and what
     the file demands, of a `System` its standard checks, of `Interact(n, k)` and `Pxp(k)` the claims
-    about their sessions. `wanted` are names of properties, and formulas (pxp help logic), on runs
+    about their sessions. A machine of another library is checked as a table (pxp help machines).
+    `wanted` are names of properties, and formulas (pxp help logic), on runs
     that are `fair`. One table is joined with itself. Sessions of a protocol are checked for any
     data, under what `relations` say of MATCH and AGREE; with `running` it is checked instead that
     two running agents do what the model says, in every state that it reaches. With `parameters` the
@@ -203,8 +202,8 @@ def check(
     """
     if not (SYSTEMS.accepts(subject) or any(kind.accepts(subject) for kind in checkables())):
         raise UsageError(
-            f"check takes a System, an automaton, its name or file, or Interact(...) or Pxp(...), "
-            f"not {quoted(subject)}; join tables with System.load"
+            f"check takes a System, an automaton, its name or file, a machine of another library, "
+            f"or Interact(...) or Pxp(...), not {quoted(subject)}; join tables with System.load"
         )
     if not isinstance(parameters, Mapping):
         raise UsageError(
@@ -257,9 +256,18 @@ def _answers(request: Request) -> Iterator[Answer]:
 def _parts(request: Request) -> Iterator[tuple[Checkable, Request]]:
     """Who answers what of a request.
 
-    What is asked about one system or about sessions alone is answered as a whole; else each kind
+    What is asked about one system, about sessions alone, or about values that a plug-in knows is
+    answered as a whole; else each kind
     gets its own subjects and names, and tables of no other kind are joined.
     """
+    plugged: list[Checkable] = list(registry.listed("checks"))
+    values = [subject for subject in request.subjects if not isinstance(subject, str)]
+    if values and len(values) == len(request.subjects):
+        whole = next((kind for kind in plugged if all(map(kind.accepts, values))), None)
+        if whole is not None:
+            _check_names(request.names)
+            yield whole, request
+            return
     of_sessions = is_about_sessions(request)
     if not of_sessions and is_about_system(request):
         yield SYSTEMS, request

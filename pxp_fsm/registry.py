@@ -39,6 +39,7 @@ BUILTIN = (
     "scribble",
     "integrations",
     "panels",
+    "machines",
 )
 """The plug-ins that come with the package, in the order in which their names are listed."""
 
@@ -64,7 +65,8 @@ class SubjectKind:
 
     A file is of this kind by its ending, one of `endings`, or because more of these `keys` stand at
     its top than of any other kind. `names` is a function without arguments that returns the names
-    of what is of this kind. `about` says what it is ("a network"). `verbs` are the commands that
+    of what is of this kind; `pattern` is how such an argument is written that is no file.
+    `about` says what it is ("a network"). `verbs` are the commands that
     take it, each with what it does with one: `short` in words, `body`, and the dataclass of its
     `options`.
     `others` are further commands for it, in words, for whom a verb cannot help.
@@ -75,6 +77,7 @@ class SubjectKind:
     endings: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
     names: str = ""
+    pattern: str = ""
     others: tuple[str, ...] = ()
 
 
@@ -110,12 +113,13 @@ class Plugin:
     and who makes their policy (None where they cannot). `formats` are files of other tools,
     `recordings` forms of recorded sessions (`analysis.recordings.forms.RecordingForm`), `runs`
     kinds of runs (`experiments.run_kinds.RunKind`), by the field of a plan that makes a run one.
-    `relations` are relations that an agent can name
-    (`match="reactants"`), `pictures` draw texts of a kind, such as molecules. `pages` are pages of
-    `pxp serve`: the path below which they stand, and a function of the
-    `web.SystemSubject` that returns a `web.PageSet`. `options` further options of a
-    general command: the command's name, and their dataclass. `kinds` are further kinds of what
-    the general commands take (`SubjectKind`). `lists` are further kinds of `pxp list`
+    `relations` are relations that an agent can name (`match="reactants"`), `automata` functions of
+    a value of another library that return the `Automaton` that it is (None where it is none),
+    `pictures` draw texts of a kind, such as molecules. `pages` are pages of `pxp serve`: the path
+    below which they stand, and a function of the `web.SystemSubject` that returns a `web.PageSet`.
+    `options` are further options of a general command: the command's name, and their dataclass.
+    `kinds` are further kinds of what the general commands take (`SubjectKind`). `lists` are
+    further kinds of `pxp list`
     (entries whose body is a function that returns each name with its meaning), `purposes` what
     models are asked for besides, as scripts name it, `help` pages of the documentation: a package
     and the name of a file in it.
@@ -138,6 +142,7 @@ class Plugin:
     tables: Mapping[str, str] = field(default_factory=dict)
     checks: tuple[str, ...] = ()
     subjects: tuple[str, ...] = ()
+    automata: tuple[str, ...] = ()
     formats: Mapping[str, Format] = field(default_factory=dict)
     recordings: tuple[str, ...] = ()
     runs: Mapping[str, str] = field(default_factory=dict)

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from proofs.core.explore import Trace
 from pxp_fsm.automata.actions import Unreceived
 from pxp_fsm.diagrams import SequenceChart, StateDiagram, sequence_chart
-from pxp_fsm.errors import PXPError, UsageError
+from pxp_fsm.errors import Fault, PXPError, UsageError
 from pxp_fsm.protocol.messages import Message
 
 Limit = int | Literal["all"] | None
@@ -85,7 +85,8 @@ class Verdict:
     `reason` says why it is UNKNOWN or VACUOUS, or what was found; `trace` is the counterexample of
     FAILS, or a witness; `cycle` counts its last steps that repeat for ever. `unreceived` is the
     messages that are not received where the trace ends. `error` is what a decision function raised,
-    with its traceback, where that is why it is UNKNOWN.
+    with its traceback, where that is why it is UNKNOWN. `fault` is what was found in a file, with
+    its place.
     """
 
     status: Status
@@ -95,6 +96,7 @@ class Verdict:
     bound: Bound | None = None
     unreceived: tuple[Unreceived, ...] = ()
     error: Exception | None = field(default=None, repr=False, compare=False)
+    fault: Fault | None = field(default=None, repr=False, compare=False)
 
     @property
     def holds(self) -> bool:

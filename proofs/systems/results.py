@@ -336,8 +336,10 @@ def check_standard(
 
 def check_findings(system: System) -> Iterator[Result]:
     """What is probably a mistake in the tables of `system`: one result per finding, or HOLDS."""
-    for reason in [*map(str, system.findings)] or [""]:
-        verdict = Verdict(Status.FAILS if reason else Status.HOLDS, reason)
+    for fault in system.findings or (None,):
+        verdict = Verdict(Status.HOLDS)
+        if fault is not None:
+            verdict = Verdict(Status.FAILS, str(fault), fault=fault)
         under = "the tables alone"
         yield Result(system.name, FINDING, TITLES[FINDING], under, verdict, Status.HOLDS)
 

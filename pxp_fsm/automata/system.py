@@ -11,6 +11,7 @@ from functools import cached_property
 from itertools import chain, groupby, pairwise
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from pxp_fsm import registry
 from pxp_fsm.automata.automaton import Automaton, Kind, Transition
@@ -20,7 +21,7 @@ from pxp_fsm.automata.rules import Parameter, value_problem
 from pxp_fsm.automata.soundness import UNRECEIVED, check_peers
 from pxp_fsm.automata.system_files import SystemFile, in_table, is_system_file, read_system
 from pxp_fsm.automata.table_files import name_problem
-from pxp_fsm.automata.tables import format_of, load_automaton, table_called
+from pxp_fsm.automata.tables import automaton_of, format_of, load_automaton, table_called
 from pxp_fsm.automata.unfolding import stored_answers, unfolded
 from pxp_fsm.documents import located, text_of
 from pxp_fsm.errors import Fault, TableError, UsageError
@@ -42,7 +43,7 @@ class Member:
     automaton: Automaton
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, init=False)
 class System:
     """Two or more members that talk to each other over a channel.
 
@@ -66,8 +67,31 @@ class System:
         default=None, kw_only=True, compare=False, repr=False
     )
 
+    def __init__(
+        self,
+        members: tuple[Member, ...] = (),
+        channel: Channel | str = SYNCHRONOUS,
+        *,
+        free_names: bool = False,
+        located_findings: tuple[Fault, ...] | None = None,
+        **tables: Any,
+    ) -> None:
+        """The system of `members`, or of `tables` by the names of their members.
+
+        A table is what `load_automaton` takes: `System(author="author.toml", order=machine)`.
+        """
+        if members and tables:
+            raise UsageError("give the members of a system by their names, or as a tuple, not both")
+        named = tuple(Member(name, load_automaton(table)) for name, table in tables.items())
+        over = parse_channel(channel) if tables and isinstance(channel, str) else channel
+        object.__setattr__(self, "members", members or named)
+        object.__setattr__(self, "channel", over)
+        object.__setattr__(self, "free_names", free_names)
+        object.__setattr__(self, "located_findings", located_findings)
+        self._check()
+
     @classmethod
-    def load(cls, *tables: str | Path | Automaton, channel: str | None = None) -> System:
+    def load(cls, *tables: Any, channel: str | None = None) -> System:
         """The system in a system file, or of tables; one table alone is joined with itself.
 
         Each table is an automaton, a built-in name, a file, or NAME=FILE where a member is to be
@@ -86,8 +110,8 @@ class System:
             return system_in(read_system(str(tables[0])), over)
         members, files = [], list[Path | None]()
         for given in tables * 2 if len(tables) == 1 else tables:
-            if isinstance(given, Automaton):
-                members.append(("", given))
+            if not isinstance(given, str | Path):
+                members.append(("", automaton_of(given)))
                 files.append(None)
                 continue
             found = _NAMED.fullmatch(str(given))
@@ -158,7 +182,7 @@ class System:
             said = f"no table of {self.name} has a parameter {unknown[0]}; there are: {there}"
             raise UsageError(said, "parameters")
 
-    def __post_init__(self) -> None:
+    def _check(self) -> None:
         if not isinstance(self.members, tuple) or not all(
             isinstance(member, Member) for member in self.members
         ):

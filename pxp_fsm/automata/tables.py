@@ -151,8 +151,10 @@ def builtin(name: str) -> Automaton:
     return parse_automaton(text, f"{name}.toml")
 
 
-def load_automaton(name_or_path: str | Path) -> Automaton:
-    """A built-in automaton by name, or a table from a `.toml` or `.json` file.
+def load_automaton(name_or_path: Any) -> Automaton:
+    """A built-in automaton by name, a table from a `.toml` or `.json` file, or what a value is.
+
+    Values of other libraries are those that a plug-in reads, such as a `transitions.Machine`.
 
     >>> import pxp_fsm as pxp
     >>> pxp.load_automaton("interact")
@@ -160,6 +162,8 @@ def load_automaton(name_or_path: str | Path) -> Automaton:
 
     Raises `TableError` with every fault found: file, line and a remedy each.
     """
+    if not isinstance(name_or_path, str | Path):
+        return automaton_of(name_or_path)
     if is_built_in(name_or_path):
         return builtin(str(name_or_path))
     path = Path(name_or_path)
@@ -173,6 +177,26 @@ def load_automaton(name_or_path: str | Path) -> Automaton:
         return table
     own = parse_automaton(text, str(path))
     return replace(own, findings=tuple(_with_partner(finding, path) for finding in own.findings))
+
+
+def foreign_automaton(value: Any) -> Automaton | None:
+    """The table that a value of another library is; None where no plug-in knows such a value."""
+    readers: Iterator[Callable[[Any], Automaton | None]] = registry.listed("automata")
+    return next((table for read in readers if (table := read(value)) is not None), None)
+
+
+def automaton_of(value: Any) -> Automaton:
+    """An automaton as it is, or the table that a value of another library is.
+
+    Raises `UsageError` where no plug-in knows such a value.
+    """
+    table = value if isinstance(value, Automaton) else foreign_automaton(value)
+    if table is None:
+        raise UsageError(
+            f"a table is an Automaton, a name, a file, or a machine of transitions, "
+            f"python-statemachine or LangGraph, not {quoted(value)}"
+        )
+    return table
 
 
 def format_of(path: Path) -> registry.Format | None:

@@ -10,6 +10,7 @@ import click
 
 from proofs.check import answer
 from proofs.claims.system_certificates import SystemCertificate
+from proofs.core.results import Result
 from proofs.rules.certificates import RulesCertificate
 from proofs.rules.conditions import FORMATS
 from pxp_fsm.cli.options import check as options
@@ -17,8 +18,9 @@ from pxp_fsm.cli.presentation import results
 from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.errors import UsageError
 
-_FORMATS = {".xml": results.as_junit, ".sarif": results.as_sarif}
-"""What is written of results to a file with this ending; another path is a folder of traces."""
+
+def _is_file(subject: object) -> bool:
+    return isinstance(subject, str) and Path(subject).is_file()
 
 
 def tables(request: options.CheckTables) -> int:
@@ -41,15 +43,22 @@ def tables(request: options.CheckTables) -> int:
         if raised is not None:
             for line in "".join(traceback.format_exception(raised)).splitlines():
                 click.echo(printable(line), err=True)
-    for path in request.output:
-        text = _FORMATS.get(path.suffix)
-        if text is None:
-            results.write_traces(found, path)
-        else:
-            path.write_text(text(found) + "\n", "utf-8")
+    _write(found, request)
     if interrupt is not None:
         raise interrupt
     return results.exit_code(found)
+
+
+def _write(found: tuple[Result, ...], request: options.CheckTables) -> None:
+    """Write the results to the files that are wanted; a path of no format is a folder of traces."""
+    for path in request.output:
+        if path.suffix == ".xml":
+            path.write_text(results.as_junit(found) + "\n", "utf-8")
+        elif path.suffix == ".sarif":
+            files = [subject for subject in request.subjects if _is_file(subject)]
+            path.write_text(results.as_sarif(found, *files[:1]) + "\n", "utf-8")
+        else:
+            results.write_traces(found, path)
 
 
 def _written(

@@ -169,6 +169,9 @@ def kind_of(what: str, database: str | None = None, verb: str = "") -> SubjectKi
     if path.exists():
         return _kind_of_file(path)
     for kind in kinds().values():
+        if kind.pattern and verb in kind.verbs and re.fullmatch(kind.pattern, named):
+            return kind
+    for kind in kinds().values():
         if kind.endings and named.endswith(kind.endings):
             return kind  # which is not there: some commands begin one
     if path.suffix[1:].isalpha():

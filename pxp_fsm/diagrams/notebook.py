@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.system import System
 from pxp_fsm.automata.system_files import is_system_file
-from pxp_fsm.automata.tables import load_automaton
+from pxp_fsm.automata.tables import foreign_automaton, load_automaton
 from pxp_fsm.diagrams.extract import actions_chart, sequence_chart, state_diagram, system_diagram
 from pxp_fsm.diagrams.model import Diagram, SequenceChart, StateDiagram
 from pxp_fsm.diagrams.rendering import svg, write
@@ -26,7 +26,7 @@ class Drawable(Protocol):
 
 
 def draw(
-    subject: Automaton | Session | System | Drawable | Diagram | str,
+    subject: Any,
     file: str | Path,
     *,
     direction: str | None = None,
@@ -65,12 +65,15 @@ def table_diagram(what: str, state: str | None = None) -> StateDiagram:
     return state_diagram(load_automaton(what), marked=state)
 
 
-def diagram_of(
-    subject: Automaton | Session | System | Drawable | Diagram | str,
-) -> Diagram:
+_DRAWN = (Automaton, System, Session, StateDiagram, SequenceChart, Drawable)
+
+
+def diagram_of(subject: Any) -> Diagram:
     """The diagram of `subject`."""
     if isinstance(subject, str):
         subject = table_diagram(subject)
+    elif not isinstance(subject, _DRAWN):
+        subject = foreign_automaton(subject) or subject
     match subject:
         case Automaton():
             return state_diagram(subject)
@@ -86,12 +89,12 @@ def diagram_of(
             return sequence_chart(subject.history, title=title, note=note, states=subject.states)
         case StateDiagram() | SequenceChart():
             return subject
-    if not isinstance(subject, Drawable):
-        raise UsageError(
-            f"an automaton, a session, a system, a result of a check, a network or a language can "
-            f"be drawn, not {quoted(subject)}"
-        )
-    return subject.diagram()
+    if isinstance(subject, Drawable):
+        return subject.diagram()
+    raise UsageError(
+        f"an automaton, a session, a system, a result of a check, a network, a language or a "
+        f"machine of another library can be drawn, not {quoted(subject)}"
+    )
 
 
 def _repr_svg(subject: Automaton | Session | System) -> str:

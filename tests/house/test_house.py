@@ -129,11 +129,13 @@ def test_nothing_is_evaluated_unpickled_or_imported_by_a_string() -> None:
     for path in sources():
         text = path.read_text("utf-8")
         found = [word for word in banned if word in text]
-        # the names of commands, and those of the package's door, are constants of one table
+        # the names of commands, and those of the package's door, are constants of one table; a
+        # machine of the user's own is in the module that he names on the command line
         lazy = path.parts[-2:] in (
             ("pxp_fsm", "__init__.py"),
             ("pxp_fsm", "registry.py"),
             ("pxp_fsm", "lazy.py"),
             ("pxp_fsm", "shadowing.py"),
+            ("machines", "cli.py"),
         )
         assert found == (["import_module"] if lazy else []), path

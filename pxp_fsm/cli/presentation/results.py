@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from proofs.core.results import Result, Status, table
 from pxp_fsm import __version__
@@ -85,8 +86,11 @@ def as_junit(results: Sequence[Result]) -> str:
     return ET.tostring(suites, encoding="unicode", xml_declaration=True)
 
 
-def as_sarif(results: Sequence[Result]) -> str:
-    """The results as SARIF 2.1.0: an error for each verdict that is not as expected."""
+def as_sarif(results: Sequence[Result], file: str = "") -> str:
+    """The results as SARIF 2.1.0: an error for each verdict that is not as expected.
+
+    A finding has its file and line; other results stand at the top of `file`, where one is given.
+    """
     rules = {line.name: line.title for line in results}
     found = [
         {
@@ -94,7 +98,7 @@ def as_sarif(results: Sequence[Result]) -> str:
             "ruleIndex": list(rules).index(line.name),
             **_graded(line),
             "message": {"text": f"{line.status} under {line.assumptions}. {told}".strip()},
-            "locations": [{"logicalLocations": [{"name": line.subject}]}],
+            "locations": [_location(line, file)],
         }
         for line, told in ((line, line.verdict.explanation) for line in results)
     ]
@@ -120,6 +124,20 @@ def as_sarif(results: Sequence[Result]) -> str:
         },
         indent=1,
     )
+
+
+def _location(line: Result, file: str) -> dict[str, Any]:
+    fault = line.verdict.fault
+    path, number = (fault.file, fault.line) if fault is not None and fault.file else (file, None)
+    location: dict[str, Any] = {"logicalLocations": [{"name": line.subject}]}
+    if path:
+        # Services that show results beside a change take a path from the root of the repository.
+        uri = quote(Path(path).as_posix())
+        location["physicalLocation"] = {
+            "artifactLocation": {"uri": uri},
+            "region": {"startLine": number or 1},
+        }
+    return location
 
 
 def _graded(line: Result) -> dict[str, str]:

@@ -15,8 +15,9 @@ from proofs.logic.formulas import Formula
 from proofs.systems.product import Composition
 from proofs.systems.reachability import reach
 from pxp_fsm.automata.automaton import Automaton, Kind, Transition
+from pxp_fsm.automata.foreign_names import ForeignNames, with_names
 from pxp_fsm.errors import Fault, Place, TableError, UsageError
-from pxp_fsm.plugins.exports.foreign import ForeignNames, parsed, table_of, with_names
+from pxp_fsm.plugins.exports.foreign import parsed, table_of
 from pxp_fsm.plugins.exports.syntax import WrittenFiles
 
 EXIT = "exit"

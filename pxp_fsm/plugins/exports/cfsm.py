@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 from proofs.logic.formulas import Formula
 from proofs.systems.product import Composition
 from pxp_fsm.automata.automaton import Kind
+from pxp_fsm.automata.foreign_names import ForeignNames, with_names
 from pxp_fsm.automata.system import Member, System
 from pxp_fsm.errors import Fault, Place, TableError, UsageError, quoted
-from pxp_fsm.plugins.exports.foreign import ForeignNames, located, parsed, table_of, with_names
+from pxp_fsm.plugins.exports.foreign import located, parsed, table_of
 from pxp_fsm.plugins.exports.syntax import WrittenFiles, plain
 
 if TYPE_CHECKING:

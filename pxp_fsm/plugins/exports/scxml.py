@@ -18,9 +18,10 @@ from xml.parsers import expat
 from xml.sax.saxutils import quoteattr
 
 from pxp_fsm.automata.automaton import Automaton, Kind, State, Transition
+from pxp_fsm.automata.foreign_names import ForeignNames, with_names
 from pxp_fsm.automata.serialization import document, rows
 from pxp_fsm.errors import Fault, Place, TableError, quoted
-from pxp_fsm.plugins.exports.foreign import ForeignNames, table_of, with_names
+from pxp_fsm.plugins.exports.foreign import table_of
 
 SCXML = "http://www.w3.org/2005/07/scxml"
 OURS = "urn:pxp-fsm:automaton:1"

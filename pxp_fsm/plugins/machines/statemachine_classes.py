@@ -1,0 +1,95 @@
+"""Classes of python-statemachine, read without making an instance."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from pxp_fsm.errors import UsageError
+from pxp_fsm.plugins.machines.machines import (
+    ForeignMachine,
+    ForeignState,
+    ForeignTransition,
+    Literal,
+    first_match,
+)
+from pxp_fsm.plugins.machines.sources import class_attributes
+
+LIBRARY = "python-statemachine"
+
+
+def is_machine(value: Any) -> bool:
+    """Whether `value` is a class of python-statemachine with states, or an object of one."""
+    loaded = sys.modules.get("statemachine.statemachine")
+    chart = getattr(loaded, "StateChart", None) or getattr(loaded, "StateMachine", None)
+    kind = value if isinstance(value, type) else type(value)
+    return chart is not None and issubclass(kind, chart) and bool(getattr(kind, "states", ()))
+
+
+def read(value: Any, name: str = "") -> ForeignMachine:
+    """The machine of a class, or of an object's class; `name` is by default the class's.
+
+    Raises `UsageError` for nested, parallel and history states, for transitions without an event,
+    and for events that match by a pattern.
+    """
+    kind: Any = value if isinstance(value, type) else type(value)
+    name = name or kind.__name__.lower()
+    _refuse(kind, name)
+    places = class_attributes(kind, "statemachine")
+    transitions = []
+    for state in kind.states:
+        for one in state.transitions:
+            target = state.id if one.target is None else one.target.id
+            literals = tuple(
+                Literal(_named(spec), spec.expected_value is not False) for spec in one.cond
+            )
+            validators = tuple(_named(spec) for spec in one.validators)
+            for event in one.events:
+                place = places.get(str(event))
+                transitions.append(
+                    ForeignTransition(str(event), state.id, target, literals, validators, place)
+                )
+    alternatives, shadowed = first_match(transitions)
+    triggers = tuple(dict.fromkeys(one.trigger for one in transitions))
+    return ForeignMachine(
+        LIBRARY,
+        name,
+        tuple(ForeignState(s.id, bool(s.final), places.get(s.id)) for s in kind.states),
+        kind.initial_state.id,
+        tuple(alternatives),
+        tuple(shadowed),
+        triggers,
+        place=places.get(""),
+        places={trigger: places[trigger] for trigger in triggers if trigger in places},
+    )
+
+
+def _named(spec: Any) -> str:
+    return str(spec.attr_name or spec.func)
+
+
+def _refuse(kind: Any, name: str) -> None:
+    """Raise `UsageError`, with their names, for what is not read."""
+    inside = [
+        s.id for s in kind.states if getattr(s, "states", None) or getattr(s, "history", None)
+    ]
+    parallel = [s.id for s in kind.states if getattr(s, "parallel", False)]
+    rows = [one for state in kind.states for one in state.transitions]
+    empty = [
+        f"{one.source.id} → {one.target and one.target.id}" for one in rows if not [*one.events]
+    ]
+    events = {str(event) for one in rows for event in one.events}
+    # An event of several words is one that the library itself raises (done.state.X, error.X).
+    patterns = [event for event in sorted(events) if "*" in event or "." in event]
+    several = [one.source.id for one in rows if len(getattr(one, "targets", ())) > 1]
+    for what, named in (
+        ("parallel states", parallel),
+        ("states with states inside", inside),
+        ("transitions without an event", empty),
+        ("events that it raises itself or that match by a pattern", patterns),
+        ("transitions to several states at once", several),
+    ):
+        if named:
+            raise UsageError(
+                f"{name}, of {LIBRARY}, has {what} ({', '.join(named)}), which are not read"
+            )
