@@ -23,7 +23,7 @@ from pxp_fsm.automata.system import System
 from pxp_fsm.diagrams import FORMATS as PICTURES
 from pxp_fsm.diagrams import Style, render
 from pxp_fsm.diagrams.latex import Cell, Table, as_latex
-from pxp_fsm.diagrams.style import PLAIN
+from pxp_fsm.diagrams.style import PAPERS, PLAIN
 from pxp_fsm.errors import FileError, UsageError
 from pxp_fsm.sessions.live import LiveSystem
 
@@ -177,7 +177,7 @@ def export_trace(subject: Result | Walk, form: str, style: Style = PLAIN) -> byt
     if form == "itf":
         return to_itf(result.name, result.model, result.verdict).encode()
     if form == "latex":
-        return as_latex(table_of(result)).encode()
+        return as_latex(table_of(result), style.room or PAPERS["article"]).encode()
     return render(result.diagram(), form, style)
 
 

@@ -79,16 +79,6 @@ TOOLS = {
 """Outside tools: their programs, and what each does with what pxp writes."""
 
 
-FONTS = (
-    "~/.fonts",
-    "~/.local/share/fonts",
-    "/usr/share/fonts",
-    "/Library/Fonts",
-    "C:/Windows/Fonts",
-)
-"""Where systems keep fonts."""
-
-
 @dataclass(frozen=True)
 class DoctorLine:
     """One line of the report: `found` says where or which, `missing` what to install."""
@@ -193,20 +183,6 @@ def _tools() -> Iterator[DoctorLine]:
     jar = os.environ.get("TLA2TOOLS", "")
     missing = "" if jar and Path(jar).is_file() else "TLA2TOOLS names no file; set it to the jar"
     yield DoctorLine("tool", "TLC", "checks what pxp export writes as .tla", jar, missing)
-    letters = next(_fonts(), None)
-    missing = (
-        "" if letters else "pip install 'pxp-fsm[drug]' (it brings FreeSans), or a system font"
-    )
-    yield DoctorLine("tool", "font", "the letters of PNG drawings", str(letters or ""), missing)
-
-
-def _fonts() -> Iterator[Path]:
-    """Fonts for PNG drawings: RDKit's, else the system's."""
-    spec = find_spec("rdkit")
-    for place in (spec.submodule_search_locations or ()) if spec else ():
-        yield from Path(place, "Chem", "Draw").glob("FreeSans.ttf")
-    for folder in FONTS:
-        yield from Path(folder).expanduser().rglob("*.[ot]tf")
 
 
 def _prices() -> Iterator[DoctorLine]:

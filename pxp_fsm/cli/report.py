@@ -12,6 +12,7 @@ from pxp_fsm.cli import configuration
 from pxp_fsm.cli.exchange import note_given_out
 from pxp_fsm.cli.options import results as options
 from pxp_fsm.cli.presentation.text import console, printable
+from pxp_fsm.diagrams.style import PAPERS, room_of
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments import comparison, files, outcomes, sheets
 from pxp_fsm.experiments.plan_data import run_title
@@ -29,6 +30,7 @@ def report(request: options.ReportOptions) -> None:
             test_set=request.test_set,
             catalogue=configuration.models_file(request.models_file),
             figures=request.figures,
+            room=room_of(request.paper, request.size) or PAPERS["article"],
         )
         others = left_out(board, request.runs)
         note_given_out(board, [found.name for found in reports], "report", request.output)

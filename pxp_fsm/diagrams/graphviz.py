@@ -27,6 +27,7 @@ from pxp_fsm.diagrams.text import ems, legible
 _ALONE = Lock()  # its memory is one: two threads in it would mix their drawings
 
 _SVG = "{http://www.w3.org/2000/svg}"
+_MOVED = re.compile(r"translate\(([-\d.]+) ([-\d.]+)\)")
 _SIZE = re.compile(r'<svg width="([\d.]+)pt" height="([\d.]+)pt"')
 
 
@@ -88,6 +89,12 @@ class Canvas:
         """Width and height in points."""
         found = _SIZE.search(self.svg)
         return (float(found[1]), float(found[2])) if found else (1.0, 1.0)
+
+    @cached_property
+    def corner(self) -> tuple[float, float]:
+        """The place of the upper left corner among those of the shapes."""
+        moved = _MOVED.search(self.svg)
+        return (-float(moved[1]), -float(moved[2])) if moved else (0.0, 0.0)
 
     @cached_property
     def shapes(self) -> tuple[ET.Element, ...]:

@@ -21,9 +21,10 @@ def to_mermaid(diagram: Diagram, style: Style = PLAIN) -> str:
 
     Its viewer chooses fonts and sizes: raises `UsageError` for a style that names one.
     """
-    for field in ("font", "size"):
+    for field in ("font", "size", "paper"):
         if field in style.changed:
-            raise UsageError(f"Mermaid's viewer chooses the {field}; draw an SVG or PDF", field)
+            chosen = "font" if field == "font" else "size"
+            raise UsageError(f"Mermaid's viewer chooses the {chosen}; draw an SVG or PDF", field)
     if isinstance(diagram, StateDiagram):
         drawn = _states(diagram, style)
     else:

@@ -31,6 +31,7 @@ def draw(
     *,
     direction: str | None = None,
     font: str | None = None,
+    paper: str | None = None,
     size: str | None = None,
     title: bool = True,
     legend: bool = False,
@@ -39,7 +40,8 @@ def draw(
 
     The file's suffix is its format: .svg, .png, .pdf, .tex (TikZ), .dot or .mmd (Mermaid). A text
     is the name or the file of an automaton; the result of a check is drawn as its trace. The other
-    parameters are those of a `pxp.diagrams.Style`: `size` is the width in the paper ("3.5in").
+    parameters are those of a `pxp.diagrams.Style`: `paper` is the document class ("ieee") and
+    `size` the width, or width and height, in the paper ("3.5in", "3.5inx2in").
 
     >>> import pathlib, tempfile
     >>> import pxp_fsm as pxp
@@ -51,7 +53,9 @@ def draw(
     characters that no font has. Raises `UsageError` where the file cannot be written, its suffix is
     no format, or what is drawn cannot be drawn so.
     """
-    style = Style(direction=direction, font=font, size=size, title=title, legend=legend)
+    style = Style(
+        direction=direction, font=font, paper=paper, size=size, title=title, legend=legend
+    )
     write(diagram_of(subject), file, style)
     return Path(file)
 

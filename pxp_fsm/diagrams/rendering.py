@@ -16,7 +16,15 @@ from pxp_fsm.diagrams.graphviz import Canvas, canvas_of
 from pxp_fsm.diagrams.latex import has_glyphs
 from pxp_fsm.diagrams.mermaid import to_mermaid
 from pxp_fsm.diagrams.model import Diagram, StateDiagram
-from pxp_fsm.diagrams.style import PLAIN, SANS, Style, font_problems, needs_others, own_font
+from pxp_fsm.diagrams.style import (
+    OWN_FONT,
+    PLAIN,
+    SANS,
+    Room,
+    Style,
+    font_problems,
+    needs_others,
+)
 from pxp_fsm.diagrams.tikz import to_tikz
 from pxp_fsm.errors import PXPWarning, UsageError, require_extra
 
@@ -37,26 +45,15 @@ SUFFIXES = {
 WIDE = 1000.0
 """Points from which an automaton is too wide for a screen, and is laid out from top to bottom."""
 
-PAGE = 640.0
-"""Points of height that a figure can have on a page."""
-
 MANY = 60
 """Arrows from which only layouts with references are tried: others take long, and are too wide."""
 
-LEAST, GOOD = 6.0, 8.0
-"""Points: smaller letters cannot be read in print; with these no other layout is looked for."""
+LEAST, GOOD, LABEL = 6.0, 8.0, 10.0
+"""Points: smaller letters cannot be read in print; with these no other layout is looked for; and
+the letters at an arrow as it is drawn."""
 
 _SIZE = re.compile(r'<svg width="([\d.]+)pt" height="([\d.]+)pt"')
 _MAX_PIXELS = 50_000_000
-_TEXT = re.compile(r"(<text [^>]*>)([^<]*⊤[^<]*)(?=</text>)")
-# FreeSans has ⊥ but no ⊤, so ⊥ is turned about its origin and shifted back into its place by its
-# width and height; the pen then returns.
-_TOP = (
-    '<tspan rotate="180" dx="0.658em" dy="-0.674em">⊥</tspan>'
-    '<tspan dx="-0.658em" dy="0.674em">\N{ZERO WIDTH SPACE}</tspan>'
-)
-# Alone in another font, so that the rest of its line stays in the usual one.
-_TOP_ALONE = '<tspan font-family="DejaVu Sans,DejaVu Sans Mono">⊤</tspan>'
 # The file of an SVG picture is named by us, so nothing that a drawing says is read as Typst.
 _PAGE = """#set document(date: none)
 #set page(width: auto, height: auto, margin: 0pt)
@@ -68,21 +65,22 @@ def render(diagram: Diagram, form: str, style: Style = PLAIN) -> bytes:
     """`diagram` in one of `FORMATS`, as `style` asks for; text is UTF-8.
 
     A PNG has 192 dots an inch (fewer where it would have more than 50 million). PNG and PDF use
-    FreeSans where rdkit is installed, and installed fonts for what it has not (Chinese, emoji). PDF
-    holds its fonts and needs the extra `figures`. An SVG leaves fonts to its viewer, TikZ to the
-    document. Warns (`PXPWarning`) of characters without a font, and of letters below 6 pt where
-    `style` gives a width. Raises `UsageError` for another format, and for a style that the format
-    or the diagram cannot have.
+    DejaVu Sans Condensed, which comes with the package, and installed fonts for what it has not
+    (Chinese, emoji). PDF holds its fonts and needs the extra `figures`. An SVG leaves fonts to its
+    viewer, TikZ to the document. Warns (`PXPWarning`) of characters without a font, and of letters
+    below 6 pt where `style` bounds the size. Raises `UsageError` for another format, and for a
+    style that the format or the diagram cannot have.
     """
     if form not in FORMATS:
         raise UsageError(f"a diagram is not drawn as {form!r}; choose one of {', '.join(FORMATS)}")
     if form == "mermaid":
         return to_mermaid(diagram, style).encode()
     arranged = arrange(diagram, style)
-    if style.width is not None and 0 < arranged.letters < LEAST:
+    if style.room is not None and 0 < arranged.letters < LEAST:
         without = "without title (--no-title), " if style.title else ""
+        where = style.size or f"the column of {style.paper}"
         _warn(
-            f"at {style.size} the smallest letters are {arranged.letters:.1f} pt, which cannot be "
+            f"at {where} the smallest letters are {arranged.letters:.1f} pt, which cannot be "
             f"read in print; draw it wider, {without}or a part of it"
         )
     match form:
@@ -93,12 +91,12 @@ def render(diagram: Diagram, form: str, style: Style = PLAIN) -> bytes:
     drawn = _svg(arranged, style)
     if form == "svg":
         return drawn.encode()
-    for problem in font_problems(arranged.canvas.lines, style, form):
+    for problem in font_problems(arranged.canvas.lines, style):
         _warn(problem)
     if form == "pdf":
         return pdf_of(drawn)
     others = style.font is not None or needs_others(arranged.canvas.lines)
-    return _png(drawn, others, style)
+    return _png(drawn, others)
 
 
 def svg(diagram: Diagram) -> str:
@@ -130,15 +128,13 @@ def pdf_of(drawing: str) -> bytes:
     require_extra("figures", "PDF", {"typst": "typst"})
     import typst
 
-    font = own_font()
-    drawing = drawing.replace(f'"{FONT}"', f'"{SANS}"')
-    drawing = _TEXT.sub(lambda m: m[1] + m[2].replace("⊤", _TOP_ALONE), drawing)
+    drawing = drawing.replace(FONT, SANS)
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "drawing.svg").write_text(drawing, "utf-8")
         page = Path(folder, "page.typ")
         page.write_text(_PAGE, "utf-8")
-        places = [] if font is None else [str(font.parent)]
-        made: bytes = typst.compile(str(page), root=folder, font_paths=places, format="pdf")
+        fonts = [str(OWN_FONT.parent)]
+        made: bytes = typst.compile(str(page), root=folder, font_paths=fonts, format="pdf")
     return made
 
 
@@ -165,20 +161,18 @@ def _svg(arranged: Arranged, style: Style) -> str:
     return _with_font(drawn, style)
 
 
-def _png(drawn: str, others: bool, style: Style) -> bytes:
+def _png(drawn: str, others: bool) -> bytes:
     import resvg_py
 
-    font = own_font()
-    own = font is not None and style.font is None
     png: bytes = resvg_py.svg_to_bytes(
-        svg_string=_TEXT.sub(lambda m: m[1] + m[2].replace("⊤", _TOP), drawn) if own else drawn,
+        svg_string=drawn.replace(FONT, SANS),
         background="white",
         dpi=96,
         zoom=_zoom(drawn),
-        font_files=[str(font)] if font else None,
-        font_family="FreeSans" if font else None,
-        sans_serif_family="FreeSans" if font else None,
-        skip_system_fonts=font is not None and not others,
+        font_files=[str(OWN_FONT)],
+        font_family="PXP Sans",
+        sans_serif_family="PXP Sans",
+        skip_system_fonts=not others,
     )
     return png
 
@@ -216,14 +210,15 @@ def arrange(diagram: Diagram, style: Style) -> Arranged:
                 "direction",
             )
         return _scaled(to_dot(diagram, style), style)
-    if style.width is None:
+    if style.room is None:
         return _for_screen(diagram, style)
+    largest = _largest(style.room)
     found = list[Arranged]()
     for layout in _layouts(style):
         if len(diagram.edges) > MANY and not layout.references:
             continue
         found.append(_scaled(to_dot(diagram, style, layout), style))
-        if found[-1].letters >= GOOD:
+        if found[-1].letters >= GOOD or found[-1].scale >= largest:
             break
     return max(found, key=lambda arranged: arranged.letters)
 
@@ -251,9 +246,13 @@ def _layouts(style: Style) -> Iterator[Layout]:
 
 
 def _scaled(source: str, style: Style) -> Arranged:
-    canvas = canvas_of(source)
-    if style.width is None:
+    canvas, room = canvas_of(source), style.room
+    if room is None:
         return Arranged(source, canvas)
     width, height = canvas.size
-    scale = min(1.0, style.width / width, PAGE / height)
-    return Arranged(source, canvas, scale)
+    return Arranged(source, canvas, min(_largest(room), room.width / width, room.height / height))
+
+
+def _largest(room: Room) -> float:
+    """How much larger a drawing may be made: labels are not larger than the paper's letters."""
+    return 1.0 if room.letters is None else min(1.0, room.letters / LABEL)

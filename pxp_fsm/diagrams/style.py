@@ -1,4 +1,4 @@
-"""How a diagram is drawn: its direction, font and width, with or without title and legend."""
+"""How a diagram is drawn: its direction, font and size, with or without title and legend."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ import re
 import shutil
 import subprocess
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.options import check_ranges, check_types, option
 
-_UNITS = {"pt": 1.0, "mm": 72 / 25.4, "cm": 72 / 2.54, "in": 72.0}
-_SIZE = re.compile(r"([0-9]{1,5}(?:\.[0-9]{1,4})?)\s*(pt|mm|cm|in)")
+_UNITS = {"pt": 72 / 72.27, "mm": 72 / 25.4, "cm": 72 / 2.54, "in": 72.0}
+_LENGTH = r"([0-9]{1,5}(?:\.[0-9]{1,4})?)\s*(pt|mm|cm|in)"
+_SIZE = re.compile(rf"{_LENGTH}(?:\s*[x×]\s*{_LENGTH})?")
 _LEAST, _MOST = 20.0, 7200.0
 _FAMILY = re.compile(r"[\w. -]{1,80}")
 
@@ -25,12 +26,88 @@ GENERIC = ("sans-serif", "serif", "monospace")
 """The fonts that every viewer and LaTeX have under some name."""
 
 
+@dataclass(frozen=True, slots=True)
+class Room:
+    """The room for a figure or a table: at most so wide and so high, in points (1/72 inch).
+
+    `letters` is the size of its text; None leaves a figure as large as it is, if there is room.
+    """
+
+    width: float
+    height: float
+    letters: float | None = None
+
+
+def _class(width: float, height: float, letters: float) -> Room:
+    """The column of a document class, given in TeX's points; a caption stands in it as well."""
+    return Room(width * _UNITS["pt"], (height - 60) * _UNITS["pt"], letters)
+
+
+PAPERS: Mapping[str, Room] = MappingProxyType(
+    {
+        "article": _class(345.0, 550.0, 9.0),
+        "ieee": _class(252.0, 672.0, 8.0),
+        "acm": _class(241.14749, 626.0, 8.0),
+        "neurips": _class(397.48499, 650.43, 9.0),
+    }
+)
+"""The columns of LaTeX's article, IEEEtran, acmart (sigconf) and neurips, as they are set."""
+
+
+def paper_option() -> Any:
+    """The document class that a figure or a table is for."""
+    return option(
+        "Fit figures and tables to a column of this document class, with its size of letters.",
+        None,
+        name="for",
+        choices=tuple(PAPERS),
+    )
+
+
+def size_option() -> Any:
+    """The size that a figure or a table has at most."""
+    return option(
+        "The largest width, or width and height, in the paper, such as 8.8cm, 3.5in or "
+        "252ptx180pt (pt as in TeX). A figure takes the layout with the largest letters, is scaled "
+        "down, and warns of letters below 6 pt.",
+        None,
+        metavar="WxH",
+        default="the column of --for",
+    )
+
+
+def room_of(paper: str | None, size: str | None) -> Room | None:
+    """The room that the two options leave; None where neither is given.
+
+    >>> room_of(None, "3.5in x 2in")
+    Room(width=252.0, height=144.0, letters=None)
+
+    Raises `UsageError` for a size that is none.
+    """
+    column = PAPERS[paper] if paper is not None else None
+    if size is None:
+        return column
+    parts = _SIZE.fullmatch(size.strip())
+    sides = (
+        [float(parts[at]) * _UNITS[parts[at + 1]] for at in (1, 3) if parts[at]] if parts else []
+    )
+    if not sides or not all(_LEAST <= side <= _MOST for side in sides):
+        raise UsageError(
+            f"a size is a width, or a width and a height, of 20 to 7200 pt with its unit, such as "
+            f"8.8cm, 88mm, 3.5in, 252pt or 3.5inx2in, not {quoted(size)}",
+            "size",
+        )
+    page = column or PAPERS["article"]
+    height = sides[1] if len(sides) > 1 else page.height
+    return Room(sides[0], height, column.letters if column else None)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Style:
-    """How a diagram is drawn; `size` is the width in the paper.
+    """How a diagram is drawn; `size` bounds its sides in the paper, or `paper` does.
 
-    >>> Style(size="3.5in").width
-    252.0
+    >>> round(Style(paper="ieee").room.width)
+    251
 
     Raises `UsageError` for a value that is not allowed.
     """
@@ -47,12 +124,8 @@ class Style:
         metavar="FAMILY",
         default="Helvetica or alike; in .tex, the document's",
     )
-    size: str | None = option(
-        "The width in the paper, such as 8.8cm, 3.5in or 252pt: choose the layout with the largest "
-        "labels at this width, scale it down, and warn where labels are below 6 pt.",
-        None,
-        metavar="WIDTH",
-    )
+    paper: str | None = paper_option()
+    size: str | None = size_option()
     title: bool = option("Draw the title and the note; a paper's caption has them.", True)
     legend: bool = option(
         "Explain the notation below the drawing: signs, guards, and who m and h are.", False
@@ -67,22 +140,17 @@ class Style:
                 f"{quoted(self.font)}",
                 "font",
             )
-        _ = self.width
+        _ = self.room
+
+    @property
+    def room(self) -> Room | None:
+        """The room in the paper; None where neither `paper` nor `size` is given."""
+        return room_of(self.paper, self.size)
 
     @property
     def width(self) -> float | None:
-        """The width in points (1/72 inch); None where no size is given."""
-        if self.size is None:
-            return None
-        found = _SIZE.fullmatch(self.size.strip())
-        points = float(found[1]) * _UNITS[found[2]] if found else 0.0
-        if not _LEAST <= points <= _MOST:
-            raise UsageError(
-                f"a size is a width of 20 to 7200 pt with its unit, such as 8.8cm, 88mm, 3.5in or "
-                f"252pt, not {quoted(self.size)}",
-                "size",
-            )
-        return points
+        """The width in points (1/72 inch); None where it is not bounded."""
+        return self.room.width if self.room else None
 
     @property
     def changed(self) -> dict[str, Any]:
@@ -101,18 +169,11 @@ PLAIN = Style()
 _CJK, _EMOJI, _OTHER = "fonts-noto-cjk", "fonts-noto-color-emoji", "fonts-noto-core"
 """Debian's packages of fonts for the scripts that a Latin font does not have."""
 
-SANS = "FreeSans,Helvetica,Arial,Liberation Sans,DejaVu Sans,Noto Sans,sans-serif"
-"""The families for the text of a PDF, of which the first that is there is taken."""
+SANS = "PXP Sans,sans-serif"
+"""The family of the text of PNG and PDF: the one that comes with the package."""
 
-
-def own_font() -> Path | None:
-    """The font that comes with rdkit, found without importing rdkit; None leaves the system's."""
-    spec = find_spec("rdkit")
-    for place in (spec.submodule_search_locations or ()) if spec else ():
-        font = Path(place, "Chem", "Draw", "FreeSans.ttf")
-        if font.is_file():
-            return font
-    return None
+OWN_FONT = Path(__file__).with_name("PXPSans.ttf")
+"""The package's font: DejaVu Sans Condensed, whose letters are as wide as Helvetica's, with ⊤."""
 
 
 def needs_others(texts: Iterable[str]) -> bool:
@@ -120,7 +181,7 @@ def needs_others(texts: Iterable[str]) -> bool:
     return any(_package(character) for text in texts for character in text)
 
 
-def font_problems(texts: Iterable[str], style: Style, form: str) -> Iterator[str]:
+def font_problems(texts: Iterable[str], style: Style) -> Iterator[str]:
     """What cannot be drawn with the installed fonts; nothing where fontconfig is not there to ask.
 
     One sentence for each script whose characters become boxes, with the package that has them.
@@ -129,8 +190,6 @@ def font_problems(texts: Iterable[str], style: Style, form: str) -> Iterator[str
         return
     if style.font is not None and style.font not in GENERIC and not _fonts(f":family={style.font}"):
         yield f"no font {style.font} is installed; another is used (fc-list shows what there is)"
-    if form == "png" and own_font() is None and not _fonts(":"):
-        yield "no font is installed, so no text is drawn; install one: apt install fonts-dejavu"
     needed: dict[str, set[str]] = {}
     for text in texts:
         for character in text:

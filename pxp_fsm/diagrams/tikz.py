@@ -29,12 +29,16 @@ def to_tikz(canvas: Canvas, scale: float, style: Style) -> str:
             "font",
         )
     family = _FAMILIES[style.font] if style.font else ""
+    (left, top), (width, height) = canvas.corner, canvas.size
+    frame = f"({left:g},{-top:g}) rectangle ({left + width:g},{-top - height:g})"
     lines = [
         r"% \input this file; needs \usepackage{tikz}, \usepackage[T1]{fontenc} and a font of any",
         r"% size, such as \usepackage{lmodern}",
         rf"\begin{{tikzpicture}}[x={scale:.4f}bp,y={scale:.4f}bp]",
         *(_drawn(shape, scale, family) for shape in canvas.shapes),
-        r"\end{tikzpicture}",
+        r"\pgfresetboundingbox",
+        rf"\path[use as bounding box] {frame};",
+        r"\end{tikzpicture}%",
     ]
     return "\n".join(lines) + "\n"
 

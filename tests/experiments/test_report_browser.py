@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import threading
@@ -11,11 +12,18 @@ from pathlib import Path
 
 import pytest
 
+import pxp_fsm as pxp
 from backends.databases import SqlBlackboard
+from proofs.export.traces import export_trace
+from pxp_fsm.diagrams import Style
 from pxp_fsm.diagrams.latex import Table, as_latex
+from pxp_fsm.diagrams.style import PAPERS
+from pxp_fsm.experiments import runs
+from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.reports.write import write
 from pxp_fsm.protocol.messages import Answer, Instance
 from tests.experiments.report_pages import Made
+from tests.sessions.random_sessions import steady_session
 from tests.typesetting import has_style, typeset
 
 pytestmark = pytest.mark.deep
@@ -103,6 +111,51 @@ def test_the_test_would_see_a_request_and_a_complaint(
 
 
 @pytest.mark.skipif(
+    not (has_style("booktabs.sty") and has_style("pgf.sty")),
+    reason="booktabs and pgf are not installed (texlive-latex-recommended, texlive-pictures)",
+)
+@pytest.mark.parametrize("paper", PAPERS)
+def test_tables_and_figures_fit_the_columns_of_papers(
+    tmp_path: Path, reported: SqlBlackboard, paper: str
+) -> None:
+    """Everything that a report leaves, set by TeX in a column so wide, has no overfull box."""
+    room = PAPERS[paper]
+    write(reported, (), tmp_path / "r.html", test_set=False, figures=tmp_path, room=room)
+    pair = [run.run for run in reported.runs() if run.task == "drug"]
+    write(reported, pair, tmp_path / "p.html", test_set=False, room=room)
+    assert {"p-paired.tex", "r-systems.tex"} <= {path.name for path in tmp_path.iterdir()}
+    [trace] = [result for result in pxp.check("interact", "AG !ended") if result.trace is not None]
+    (tmp_path / "r-trace.tex").write_bytes(export_trace(trace, "latex", Style(paper=paper)))
+    sources = sorted([*tmp_path.glob("*.tex"), *tmp_path.glob("*.pgf")])
+    assert {path.suffix for path in sources} == {".tex", ".pgf"}
+    inputs = "\\clearpage\n".join(
+        rf"\input{{{path.name}}}"
+        if path.suffix == ".tex"
+        else rf"\begin{{figure}}\input{{{path.name}}}\end{{figure}}"
+        for path in sources
+    )
+    width = f"{room.width:.2f}bp"
+    look = "\\usepackage{array,booktabs,tabularx,pgf}\\hfuzz=0pt"
+    look += "".join(rf"\{name}={width}" for name in ("textwidth", "columnwidth", "hsize"))
+    look += rf"\textheight={room.height + 60:.0f}bp"
+    log = typeset(tmp_path, look, f"{inputs}\\clearpage")
+    assert not re.findall(r"Overfull \\hbox.*|.*too large.*", log)
+    assert "Missing character" not in log
+
+
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqlBlackboard]:
+    """Runs of two tasks with published columns, of which two are paired, and one of a system."""
+    folder = tmp_path_factory.mktemp("reported")
+    with SqlBlackboard(str(folder / "b.sqlite")) as board:
+        for task, k in (("rad", 3), ("drug", 3), ("drug", 1)):
+            runs.start(Plan(task, instances="2", repetitions=2, k=k), board).execute()
+        for seed in range(5):
+            steady_session(seed, blackboard=board).run_sync()
+        yield board
+
+
+@pytest.mark.skipif(
     not has_style("booktabs.sty"),
     reason="booktabs is not installed (texlive-latex-recommended)",
 )
@@ -114,5 +167,5 @@ def test_the_tables_are_set_by_latex(tmp_path: Path) -> None:
     foreign = Table("foreign", every, ("[a", "*b"), (("[2pt]" + every, 1), ("*", None)))
     (tmp_path / "foreign.tex").write_text(as_latex(foreign), "utf-8")
     inputs = "".join(rf"\input{{{path.name}}}" + "\n" for path in sorted(tmp_path.glob("*.tex")))
-    typeset(tmp_path, "\\usepackage{booktabs}", inputs)
+    typeset(tmp_path, "\\usepackage{array,booktabs,tabularx}", inputs)
     assert (tmp_path / "paper.pdf").stat().st_size > 5000

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from backends.databases import SqlBlackboard
 from pxp_fsm.diagrams.latex import Table, as_latex, latex
+from pxp_fsm.diagrams.style import PAPERS
 from pxp_fsm.experiments import runs
 from pxp_fsm.experiments.outcomes import estimates, outcomes_of
 from pxp_fsm.experiments.plans import Plan
@@ -61,12 +62,42 @@ def test_latex_has_no_special_character_left(text: str) -> None:
 def test_a_latex_table_is_whole() -> None:
     made = as_latex(Table("a b", "50 % & more", ("x_1", "n"), (("[2pt]", 3), ("*", None))))
     assert made.count(r"\begin{") == made.count(r"\end{") == 2
-    assert r"\begin{tabular}{lr}" in made
+    assert r"\begin{tabular}{@{}lr@{}}" in made
     assert r"\caption{50 \% \& more}" in made
     assert "x\\_1 & n \\\\" in made
     assert "{[2pt]} & 3 \\\\" in made
     assert "{*} &  \\\\" in made
     assert [made.count(rule) for rule in (r"\toprule", r"\midrule", r"\bottomrule")] == [1, 1, 1]
+
+
+def test_numbers_stand_below_each_other_at_their_points() -> None:
+    cells = ("20", "4.5 (0.23)", "19 (1)", "–")
+    made = as_latex(Table("t", "", ("", "n"), tuple(("", cell) for cell in cells)))
+    column = [line.removeprefix(" & ").removesuffix(r" \\") for line in made.splitlines()]
+    assert r"20\phantom{.5}\phantom{~(0.23)}" in column
+    assert "4.5~(0.23)" in column
+    assert r"19\phantom{.5}~(1\phantom{.23})" in column
+    assert "--" in column
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_table_that_is_too_wide_breaks_lines_then_stands_in_blocks(paper: str) -> None:
+    words = Table("w", "c", ("name", "text", "n"), (("a", "word " * 60, 1),) * 3)
+    made = as_latex(words, PAPERS[paper])
+    assert r"\begin{tabularx}" in made
+    assert made.count(r"\toprule") == 1
+    headings = ("name", *(f"column{number}" for number in range(20)))
+    wide = as_latex(Table("b", "c", headings, (("row", *range(20)),)), PAPERS[paper])
+    blocks = wide.count(r"\toprule")
+    assert blocks > 1
+    assert wide.count("row &") == wide.count("name &") == blocks
+    assert all(wide.count(f"column{number} ") <= 1 for number in range(20))
+    assert wide.count(r"\label{") == 1
+    high = as_latex(Table("h", "c", ("name", "n"), (("row", 1),) * 150), PAPERS[paper])
+    labels = re.findall(r"\\label\{([^}]*)\}", high)
+    assert labels == ["tab:h", *(f"tab:h-part{n}" for n in range(2, len(labels) + 1))]
+    assert len(labels) > 1
+    assert high.count("row & 1") == 150
 
 
 def test_two_keys_are_two_labels() -> None:
@@ -96,10 +127,10 @@ def test_a_report_of_several_runs_has_files_of_every_figure_and_tables_with_room
         f"animals-{number}-{name}.{suffix}"
         for number in (1, 2, 3)
         for name in ("curves", "measured", "flow")
-        for suffix in ("svg", "pdf")
+        for suffix in ("svg", "pdf", "pgf")
     }
     for file in (tmp_path / "new" / "figures").iterdir():
-        start = b"%PDF-" if file.suffix == ".pdf" else b"<?xml"
+        start = {".pdf": b"%PDF-", ".svg": b"<?xml", ".pgf": b"% \\input"}[file.suffix]
         assert file.read_bytes().startswith(start)
     assert b"one-way, human" in (tmp_path / "new/figures/animals-1-curves.svg").read_bytes()
     assert all(len(table.headings) <= MOST_COLUMNS for table in tables)
@@ -174,7 +205,7 @@ def test_intervals_stand_beside_the_numbers_and_two_runs_are_paired(tmp_path: Pa
             name: (each.interval.low, each.interval.high) for name, each in found.items()
         }
     table = table1(reports)
-    shown = table.rows[1][table.headings.index("animals-1 (uncontrolled), 95%")]
+    shown = table.rows[1][table.headings.index("animals-1 (uncontrolled)") + 2]
     interval = expected[0]["one-way, human"].interval
     assert shown == f"{interval.low:.2f}–{interval.high:.2f}"
     page = (tmp_path / "r.html").read_text("utf-8")
@@ -211,6 +242,6 @@ def test_ranges_stand_only_beside_medians_of_several(tmp_path: Path, repetitions
     with SqlBlackboard(str(tmp_path / "b.sqlite")) as board:
         runs.start(Plan("animals", instances="sparrow", repetitions=repetitions), board).execute()
         table = table1([contents.gather(board, board.runs()[0], test_set=False)])
-    assert ("animals-1 (uncontrolled), range" in table.headings) == (repetitions > 1)
+    assert ("range" in table.headings) == (repetitions > 1)
     assert {len(row) for row in table.rows} == {len(table.headings)}
     assert table.numeric == (False, *[True] * (len(table.headings) - 1))

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from proofs.requests import limit_option, memory_option, parameters_option
 from pxp_fsm.cli.options import common
+from pxp_fsm.diagrams.style import paper_option, size_option
 from pxp_fsm.options import option
 
 
@@ -41,8 +42,10 @@ class ReportOptions:
         "The file with the servers and prices that the models were asked with."
     )
     figures: Path | None = option(
-        "Also write every figure into this folder, as SVG and PDF.", None, path="folder"
+        "Also write every figure into this folder, as SVG, PDF and PGF.", None, path="folder"
     )
+    paper: str | None = paper_option()
+    size: str | None = size_option()
 
 
 @dataclass(frozen=True, kw_only=True)

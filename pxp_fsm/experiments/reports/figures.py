@@ -14,6 +14,8 @@ from xml.etree import ElementTree as Tree
 
 from markupsafe import Markup, escape
 
+from pxp_fsm.diagrams.latex import latex
+from pxp_fsm.diagrams.style import Room
 from pxp_fsm.diagrams.text import shortened
 from pxp_fsm.errors import require_extra
 from pxp_fsm.experiments.reports.tallies import RunTally
@@ -31,10 +33,10 @@ LIGHT = MappingProxyType(
         "rule": "#d4d9de",
         "tint": "#d9e8f7",
         "accent": "#0b5cad",
-        "machine": "#0072b2",
-        "human": "#c2500a",
-        "both": "#017a5c",
-        "INIT": "#8b949d",
+        "machine": "#00416a",
+        "human": "#b04600",
+        "both": "#15a07c",
+        "INIT": "#5d666f",
         "RATIFY": "#009e73",
         "REVISE": "#56b4e9",
         "REFUTE": "#e69f00",
@@ -77,7 +79,7 @@ _SVG = "{http://www.w3.org/2000/svg}"
 _LINK = "{http://www.w3.org/1999/xlink}href"
 _ELEMENTS = frozenset({
     "svg", "g", "path", "rect", "circle", "ellipse", "line", "polyline", "polygon", "text",
-    "tspan", "defs", "clipPath", "use", "title",
+    "tspan", "defs", "clipPath", "use", "title", "pattern",
 })  # fmt: skip
 _ATTRIBUTES = frozenset({
     "x", "y", "x1", "y1", "x2", "y2", "cx", "cy", "r", "rx", "ry", "dx", "dy", "d", "width",
@@ -85,6 +87,7 @@ _ATTRIBUTES = frozenset({
     "fill-rule", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "clip-path",
     "stroke-linejoin", "stroke-linecap", "stroke-miterlimit", "opacity", "text-anchor",
     "font-family", "font-size", "font-weight", "font-style", "dominant-baseline", "rotate",
+    "patternUnits",
 })  # fmt: skip
 _OURS = re.compile(r"url\(\s*#([\w.-]+)\s*\)")
 _FOREIGN = re.compile(r"url\(|expression|@import|javascript:", re.IGNORECASE)
@@ -194,8 +197,8 @@ def _coloured(value: str, name: str, colours: Mapping[str, str]) -> str:
     return _COLOUR.sub(named, value)
 
 
-SIZE = (9.6, 4.0)
-"""Width and height of a figure, in inches of 96 pixels: as wide as the page's text."""
+SCREEN = Room(691.2, 374.4, 9.0)
+"""The room of a figure on a page: as wide as the page's text."""
 
 _LOOK: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text: it can be searched, read aloud, and copied
@@ -261,6 +264,10 @@ class DrawnFigure:
         """The figure as PDF, with its fonts in it."""
         return self._saved("pdf", dict.fromkeys(("CreationDate", "Creator", "Producer")))
 
+    def pgf(self) -> str:
+        """The figure for `\\input` in LaTeX, in the fonts of the document."""
+        return _as_pgf(self.figure)
+
     def _saved(self, form: str, undated: dict[str, Any]) -> bytes:
         import matplotlib as mpl
 
@@ -270,31 +277,95 @@ class DrawnFigure:
         return written.getvalue()
 
 
+def _as_pgf(figure: Figure) -> str:
+    """A figure as PGF, without asking LaTeX, which need not be installed.
+
+    Texts are as wide as in Matplotlib's own font, by which the figure is laid out and which is
+    wider than those of papers, and are escaped as everywhere else.
+    """
+    from matplotlib.backends.backend_pgf import RendererPgf
+    from matplotlib.textpath import text_to_path
+
+    class Renderer(RendererPgf):
+        def get_text_width_height_descent(
+            self, s: str, prop: Any, ismath: Any
+        ) -> tuple[float, float, float]:
+            width, height, descent = text_to_path.get_text_width_height_descent(s, prop, False)
+            factor = self.dpi / 72
+            return width * factor, height * factor, descent * factor
+
+        def draw_text(
+            self, gc: Any, x: float, y: float, s: str, prop: Any, angle: float,
+            ismath: Any = False, mtext: Any = None,
+        ) -> None:  # fmt: skip
+            size, colour = prop.get_size_in_points(), ",".join(f"{c:.3f}" for c in gc.get_rgb()[:3])
+            look = rf"\fontsize{{{size:.2f}}}{{{size * 1.2:.2f}}}\selectfont"
+            place = f"x={x / self.dpi:.4f}in,y={y / self.dpi:.4f}in,left,base,rotate={angle:g}"
+            written = rf"{look}\color[rgb]{{{colour}}}{latex(s)}"
+            self.fh.write(rf"\pgftext[{place}]{{{written}}}%" + "\n")
+
+    written = io.StringIO()
+    size = "".join(rf"{{{side:.4f}in}}" for side in figure.get_size_inches())
+    import matplotlib as mpl
+
+    with mpl.rc_context(_LOOK):
+        figure.draw(Renderer(figure, written))  # type: ignore[no-untyped-call] # not typed
+    lines = [
+        r"% \input this file; needs \usepackage{pgf}, \usepackage[T1]{fontenc} and a font of any",
+        r"% size, such as \usepackage{lmodern}",
+        r"\begingroup\makeatletter%",
+        r"\begin{pgfpicture}%",
+        rf"\pgfpathrectangle{{\pgfpointorigin}}{{\pgfpoint{size}}}%",
+        r"\pgfusepath{use as bounding box,clip}%",
+        written.getvalue().rstrip("\n"),
+        r"\end{pgfpicture}%",
+        r"\makeatother\endgroup%",
+    ]
+    return "\n".join(lines) + "\n"
+
+
 @contextmanager
-def drawn(height: float = SIZE[1]) -> Iterator[Figure]:
-    """An empty figure in the page's look; `UsageError` where matplotlib is not installed."""
+def drawn(room: Room, most: float) -> Iterator[Figure]:
+    """An empty figure as wide as `room`, and at most `most` as high as wide.
+
+    Raises `UsageError` where matplotlib is not installed.
+    """
     require_extra("report", "a figure", {"matplotlib": "matplotlib"})
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    with mpl.rc_context(_LOOK):
-        yield Figure(figsize=(SIZE[0], height), layout="constrained")
+    size = (room.width / 72, min(room.height, room.width * most) / 72)
+    letters = {"font.size": _letters(room)}
+    with mpl.rc_context(_LOOK | letters):
+        yield Figure(figsize=size, layout="constrained")
+
+
+def _letters(room: Room) -> float:
+    return room.letters or 8.0
+
+
+def _is_narrow(room: Room) -> bool:
+    """Whether what stands beside a figure on a page stands below it."""
+    return room.width < 480
 
 
 def curves(
     title: str, axes: tuple[str, str], lines: Sequence[Curve],
-    marks: Sequence[PlotMark] = (), *, top: float, whole: bool = False,
+    marks: Sequence[PlotMark] = (), *, top: float, room: Room = SCREEN, whole: bool = False,
 ) -> DrawnFigure:  # fmt: skip
     """Curves against message number.
 
     `whole` says that heights are whole numbers.
     """
-    with drawn() as figure:
+    narrow = _is_narrow(room)
+    with drawn(room, 0.75 if narrow else 0.42) as figure:
         from matplotlib.ticker import MaxNLocator
 
         plot = figure.subplots()
         for number, line in enumerate(lines):
-            _draw(plot, line, (number - (len(lines) - 1) / 2) * 0.09)
+            _draw(
+                plot, line, (number - (len(lines) - 1) / 2) * 0.09, _DASHES[number % len(_DASHES)]
+            )
         for mark in marks:
             plot.plot(
                 [mark.x], [mark.y], linestyle="none", marker="D", markersize=7, zorder=5,
@@ -307,11 +378,19 @@ def curves(
         plot.set_xticks(xs if len(xs) <= 21 else xs[:: len(xs) // 20])
         plot.set_ylim(0, top)
         plot.yaxis.set_major_locator(MaxNLocator("auto", integer=whole, steps=[1, 2, 5, 10]))
-        figure.legend(loc="outside right upper", handlelength=1.8)
+        if narrow:
+            columns = 2 if room.width > 300 and not marks else 1
+            figure.legend(loc="outside lower left", handlelength=2.6, ncols=columns)
+        else:
+            figure.legend(loc="outside right upper", handlelength=2.6)
         return DrawnFigure(title, figure)
 
 
-def _draw(plot: Axes, line: Curve, aside: float) -> None:
+_DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1.5)))
+"""Lines that can be told apart without their colours."""
+
+
+def _draw(plot: Axes, line: Curve, aside: float, dashes: Any) -> None:
     xs = [point[0] + aside for point in line.points]
     middles = [point[1] for point in line.points]
     below = [point[1] - point[2] for point in line.points]
@@ -319,7 +398,7 @@ def _draw(plot: Axes, line: Curve, aside: float) -> None:
     bars = [below, above] if any(below) or any(above) else None
     plot.errorbar(
         xs, middles, yerr=bars, color=LIGHT[line.colour], marker=line.marker, markersize=5,
-        linewidth=1.8, elinewidth=1.2, capsize=3, label=line.name,
+        linewidth=1.5, elinewidth=1.0, capsize=2.5, label=line.name, linestyle=dashes,
     )  # fmt: skip
 
 
@@ -327,7 +406,9 @@ COLUMNS = 12
 """Messages that are drawn; what comes after them is in the file of the flow."""
 
 _ORDER = (Tag.INIT, Tag.RATIFY, Tag.REVISE, Tag.REFUTE, Tag.REJECT, Tag.TERM)
-_WIDTH, _GAP, _LEAST, _BELOW, _INCHES = 0.16, 0.035, 0.055, 0.12, 5.2
+_WIDTH, _GAP, _LEAST, _BELOW = 0.16, 0.035, 0.055, 0.12
+_ROOM_OF_COLUMN = 32.0
+"""Points of a message's column at least: its tag stands in it."""
 
 Key = tuple[int, str, bool]
 """A node: its column, a tag or an ending, and whether it is an ending."""
@@ -356,21 +437,28 @@ def links(tally: RunTally) -> Mapping[tuple[Key, Key], int]:
     return found
 
 
-def chart(title: str, tally: RunTally) -> DrawnFigure:
+def columns_drawn(tally: RunTally, room: Room = SCREEN) -> int:
+    """How many messages of a flow are drawn; the rest is in the file."""
+    return min(COLUMNS, tally.longest, max(3, int(room.width / _ROOM_OF_COLUMN)))
+
+
+def chart(title: str, tally: RunTally, room: Room = SCREEN) -> DrawnFigure:
     """The flow as an alluvial chart: bands as wide as the sessions in them are many.
 
     Tags stand above the line, a column a message; what has ended leaves below it.
     """
-    found = {pair: count for pair, count in links(tally).items() if pair[0][0] <= COLUMNS}
+    most = columns_drawn(tally, room)
+    found = {pair: count for pair, count in links(tally).items() if pair[0][0] <= most}
     nodes, sizes = _placed(found), _sizes(found)
     top = max((place.bottom + place.height for place in nodes.values()), default=1.0)
-    with drawn(_INCHES) as figure:
+    small = _letters(room) - (1.0 if room.width > 480 else 2.0)
+    with drawn(room, 0.54 if room.width > 480 else 0.8) as figure:
         plot = figure.subplots()
         plot.set_axis_off()
         for (source, target), count in sorted(found.items(), key=lambda item: _rank(*item[0])):
             _band(plot, source, target, nodes, count / _total(found))
         for node, place in nodes.items():
-            _box(plot, node, place, sizes[node])
+            _box(plot, node, place, sizes[node], small, short=_is_narrow(room))
         columns = sorted({node[0] for node in nodes if not node[2]})
         for number in columns:
             shown = f"message {number}" if number == 1 else str(number)
@@ -442,20 +530,41 @@ def _band(plot: Axes, source: Key, target: Key, nodes: dict[Key, _Node], share: 
     )
 
 
-def _box(plot: Axes, node: Key, place: _Node, count: int) -> None:
+def _box(plot: Axes, node: Key, place: _Node, count: int, size: float, short: bool) -> None:
     from matplotlib.patches import Rectangle
 
     number, name, ended = node
     left = number - 0.5 if ended else number - _WIDTH / 2
     width = 0.04 if ended else _WIDTH
     plot.add_patch(
-        Rectangle((left, place.bottom), width, place.height, facecolor=_colour(node), linewidth=0)
+        Rectangle(
+            (left, place.bottom),
+            width,
+            place.height,
+            facecolor=_colour(node),
+            linewidth=0,
+            hatch="" if ended else _HATCHES.get(name, ""),
+            edgecolor=LIGHT["paper"],
+        )
     )
+    shown = _SHORT.get(name, name) if short else name
     plot.text(
-        left + width + 0.03, place.bottom + place.height / 2, f"{shortened(name, 14)}\n{count:,}",
-        ha="left", va="center", fontsize=8, linespacing=1.1,
+        left + width + 0.03, place.bottom + place.height / 2, f"{shortened(shown, 14)}\n{count:,}",
+        ha="left", va="center", fontsize=size, linespacing=1.1,
         color=LIGHT["grey" if ended else "ink"],
     )  # fmt: skip
+
+
+_SHORT: Mapping[str, str] = {
+    Tag.RATIFY: "RAT",
+    Tag.REVISE: "REV",
+    Tag.REFUTE: "REF",
+    Tag.REJECT: "REJ",
+}
+"""The papers' short names of tags."""
+
+_HATCHES: Mapping[str, str] = {Tag.REVISE: "--", Tag.REFUTE: "//", Tag.REJECT: "xx", Tag.TERM: "||"}
+"""Patterns of tags, which can be told apart without their colours."""
 
 
 def _colour(node: Key) -> str:

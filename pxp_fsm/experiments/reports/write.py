@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from itertools import islice
 from math import isfinite
@@ -24,6 +24,7 @@ from pxp_fsm import __version__
 from pxp_fsm.artifacts import atomic_path, file_name, write_atomically
 from pxp_fsm.defaults import NETWORKS
 from pxp_fsm.diagrams.latex import Cell, Table, as_latex
+from pxp_fsm.diagrams.style import PAPERS, Room
 from pxp_fsm.diagrams.text import legible
 from pxp_fsm.errors import NotThere, UsageError, quoted, require_extra
 from pxp_fsm.experiments.accuracy import LONGEST
@@ -40,7 +41,7 @@ from pxp_fsm.experiments.plan_data import WITHOUT_PLAN, stored_deviations
 from pxp_fsm.experiments.reports import figures
 from pxp_fsm.experiments.reports.contents import REPLAYED, RunReport, gather
 from pxp_fsm.experiments.reports.conversations import ReportedTalk, conversation
-from pxp_fsm.experiments.reports.figures import Curve, DrawnFigure, PlotMark, rows
+from pxp_fsm.experiments.reports.figures import SCREEN, Curve, DrawnFigure, PlotMark, rows
 from pxp_fsm.experiments.reports.pictures import Gallery
 from pxp_fsm.experiments.reports.systems import gather_system
 from pxp_fsm.experiments.reports.tallies import KINDS, NOT_OVER, CurvePoint
@@ -87,12 +88,12 @@ def tables1(reports: Sequence[RunReport]) -> Sequence[Table]:
 def table1(reports: Sequence[RunReport]) -> Table:
     """Table 1 of the workshop version and Figure 4 of arXiv 2410.20600, the runs first."""
     columns = columns_beside(reports)
-    headings = ["sessions that are"]
+    headings, attached = ["sessions that are"], set[int]()
     for report in reports:
-        headings.append(report.title)
-        if len(report.statistics.repetitions) > 1:
-            headings.append(f"{report.title}, range")
-        headings.append(f"{report.title}, {CONFIDENCE:.0%}")
+        ranges = ["range"] if len(report.statistics.repetitions) > 1 else []
+        more = [*ranges, f"{CONFIDENCE:.0%}"]
+        attached |= {len(headings) + place for place in range(1, len(more) + 1)}
+        headings += [report.title, *more]
     rows = []
     for place, name in enumerate(("in all", *ROWS)):
         own: list[Cell] = []
@@ -103,9 +104,41 @@ def table1(reports: Sequence[RunReport]) -> Table:
             for column in columns
         ]
         rows.append((name, *own, *theirs))
-    caption = "Intelligibility of sessions: medians over repetitions, shares in parentheses"
+    caption = f"Intelligibility of sessions. {_conditions(reports)} {_beside(columns)}".strip()
     key = "-".join(("table1", *(report.name for report in reports)))
-    return Table(key, caption, (*headings, *(column.title for column in columns)), tuple(rows))
+    titles = (*headings, *(column.title for column in columns))
+    return Table(key, caption, titles, tuple(rows), frozenset(attached))
+
+
+def _conditions(reports: Sequence[RunReport]) -> str:
+    """What the numbers of runs are of: the protocol with its bounds, sessions and repetitions."""
+    groups = dict[str, list[str]]()
+    for report in reports:
+        rules, sizes = report.plan.rules(), {each.total for each in report.statistics.repetitions}
+        bounds = [f"{name} = {value}" for name, value in (("n", rules.n), ("k", rules.k)) if value]
+        each = " or ".join(f"{size:,}" for size in sorted(sizes)) or "no"
+        many = f"R = {len(report.statistics.repetitions):,}"
+        of_it = f"{', '.join((rules.automaton.title, *bounds))}; {many}, {each} sessions each"
+        groups.setdefault(of_it, []).append(report.name)
+    if len(groups) == 1:
+        said = next(iter(groups))
+    else:
+        said = "; ".join(f"{', '.join(names)}: {of_it}" for of_it, names in groups.items())
+    return (
+        f"{said}. Medians over the R repetitions, with shares in parentheses; "
+        f"{CONFIDENCE:.0%}: interval of the share."
+    )
+
+
+def _beside(columns: Sequence[Published]) -> str:
+    """Where published columns are from, and which were controlled."""
+    kinds = {True: "controlled", False: "uncontrolled"}
+    named = {
+        word: [column.title for column in columns if column.controlled is controlled]
+        for controlled, word in kinds.items()
+    }
+    parts = [f"{', '.join(titles)} ({word})" for word, titles in named.items() if titles]
+    return f"Published: {'; '.join(parts)}." if parts else ""
 
 
 def paired(reports: Sequence[RunReport]) -> Table | None:
@@ -119,7 +152,11 @@ def paired(reports: Sequence[RunReport]) -> Table | None:
         return None
     found = compare(first.outcomes, second.outcomes)
     sheet = comparison_sheet(found, first.title, second.title)
-    return Table(f"paired-{first.name}-{second.name}", sheet.title, sheet.headings, sheet.rows)
+    caption = (
+        f"{sheet.title}: {found[0].pairs:,} pairs of sessions. {_conditions(reports)} "
+        f"p: exact, two-sided."
+    )
+    return Table(f"paired-{first.name}-{second.name}", caption, sheet.headings, sheet.rows)
 
 
 def _own(report: RunReport, place: int) -> list[Cell]:
@@ -162,15 +199,32 @@ def categories(report: RunReport) -> Table:
         for row in report.rules
     )
     return Table(
-        f"categories-{report.name}", "How messages were tagged, and how often", headings, rows
+        f"categories-{report.name}",
+        f"How messages of {report.title} were tagged, and how often",
+        headings,
+        rows,
     )
+
+
+def _categories_in_print(report: RunReport) -> Table:
+    """The same table, narrow enough for a column of a paper."""
+    table = categories(report)
+    rows = tuple(
+        (f"{category} ({prediction}, {explanation})" if category else "–", *rest)
+        for category, prediction, explanation, *rest in table.rows
+    )
+    caption = f"{table.caption}; in parentheses: prediction and explanation of a category"
+    return Table(table.key, caption, (table.headings[0], *table.headings[3:]), rows)
 
 
 def sequences(report: RunReport, most: int | None = None) -> Table:
     """The tag sequences of a run, the most frequent first."""
     found = sorted(report.tally.sequences.items(), key=lambda item: (-item[1], item[0]))
     rows = tuple((" ".join(tags), ending, count) for (*tags, ending), count in found[:most])
-    return Table(f"sequences-{report.name}", "Tag sequences", ("tags", "ended", "sessions"), rows)
+    caption = f"Tag sequences of {report.title}"
+    if len(found) > len(rows):
+        caption += f": the {len(rows):,} most frequent of {len(found):,}"
+    return Table(f"sequences-{report.name}", caption, ("tags", "ended", "sessions"), rows)
 
 
 def curve_rows(report: RunReport) -> Iterator[Sequence[Cell]]:
@@ -399,18 +453,22 @@ def _models(report: RunReport) -> Iterator[tuple[str, str]]:
         yield "prompts", f"{whose}, {prompts.fingerprint[:12]}"
 
 
-def drawings_of(report: RunReport) -> Drawings:
-    """The figures of a run; raises `UsageError` where matplotlib is not installed."""
-    return {"curves": _curves(report), "measured": _performance(report), "flow": _flow(report)}
+def drawings_of(report: RunReport, room: Room = SCREEN) -> Drawings:
+    """The figures of a run that have `room`; `UsageError` where matplotlib is not installed."""
+    return {
+        "curves": _curves(report, room),
+        "measured": _performance(report, room),
+        "flow": _flow(report, room),
+    }
 
 
-def _flow(report: RunReport) -> DrawnFigure | None:
+def _flow(report: RunReport, room: Room) -> DrawnFigure | None:
     if not report.tally.longest:
         return None
-    return figures.chart("Which tag followed which, message by message", report.tally)
+    return figures.chart("Which tag followed which, message by message", report.tally, room)
 
 
-def _curves(report: RunReport) -> DrawnFigure | None:
+def _curves(report: RunReport, room: Room) -> DrawnFigure | None:
     names = {"human": "one-way, human", "machine": "one-way, machine", "two-way": "two-way"}
     lines = [
         Curve(names[kind], _COLOURS[kind], _MARKERS[kind], _floats((p.number, p) for p in curve))
@@ -430,11 +488,12 @@ def _curves(report: RunReport) -> DrawnFigure | None:
             for (kind, message, count), titles in places.items()
         ]
     top = max(sizes, default=1) * 1.04
-    return figures.curves(_told("One- and two-way intelligible sessions by message", lines),
-                          ("message", "sessions"), lines, marks, top=top, whole=True)  # fmt: skip
+    title = _told("One- and two-way intelligible sessions by message", lines)
+    axes = ("message", "sessions")
+    return figures.curves(title, axes, lines, marks, top=top, room=room, whole=True)
 
 
-def _performance(report: RunReport) -> DrawnFigure | None:
+def _performance(report: RunReport, room: Room) -> DrawnFigure | None:
     measured, lines = report.performance, []
     if not isinstance(measured.in_sessions, str):
         shown = _floats((p.number, p) for p in measured.in_sessions)
@@ -447,7 +506,7 @@ def _performance(report: RunReport) -> DrawnFigure | None:
     if not lines:
         return None
     title = _told("Share of right predictions by message", lines)
-    return figures.curves(title, ("message", "share right"), lines, top=1.04)
+    return figures.curves(title, ("message", "share right"), lines, top=1.04, room=room)
 
 
 def _floats(found: object) -> list[tuple[float, float, float, float]]:
@@ -669,12 +728,13 @@ def write(
     test_set: bool | None = None,
     catalogue: Path | None = None,
     figures: Path | None = None,
+    room: Room = PAPERS["article"],
     source: str | None = None,
 ) -> tuple[Sequence[RunReport], Sequence[Path]]:
     """Report `runs` as `path` and files beside it; none: those with a plan, or of a system.
 
-    Every figure is also written into the folder `figures`, as SVG and PDF. `source` says where the
-    sessions are from; else it is the database's name.
+    Every figure is also written into the folder `figures`, as SVG, PDF and PGF. Those and the LaTeX
+    tables have `room`. `source` says where the sessions are from; else it is the database's name.
 
     Gives what was reported and what was written. Each file is replaced at once when it is whole.
     Raises `UsageError`, `NotThere`, `BlackboardError`, and `OSError` where the disk refuses.
@@ -700,8 +760,8 @@ def write(
     ]
     stem = path.with_suffix("")
     drawings = list(map(drawings_of, reports))
-    left = {} if figures is None else _figures(reports, drawings, figures)
-    texts = dict(_texts(board, reports, others))
+    left = {} if figures is None else _figures(reports, room, figures)
+    texts = dict(_texts(board, reports, others, partial(as_latex, room=room)))
     names = {suffix: stem.with_name(stem.name + suffix) for suffix in texts}
     with ExitStack() as stack:
 
@@ -719,19 +779,18 @@ def write(
     return reports, (path, *names.values(), *left)
 
 
-def _figures(
-    reports: Sequence[RunReport], drawings: Sequence[Drawings], folder: Path
-) -> dict[Path, str | bytes]:
-    """Every figure of every run as SVG and PDF, by the file that it goes to."""
+def _figures(reports: Sequence[RunReport], room: Room, folder: Path) -> dict[Path, str | bytes]:
+    """Every figure of every run as SVG, PDF and PGF, by the file that it goes to."""
     found: dict[Path, str | bytes] = {}
-    for place, (report, of_it) in enumerate(zip(reports, drawings, strict=True), start=1):
+    for place, report in enumerate(reports, start=1):
         stem = file_name(report.name)
         if any(file.name.startswith(f"{stem}-") for file in found):
             stem = f"{stem}-{place}"
-        for name, drawing in of_it.items():
+        for name, drawing in drawings_of(report, room).items():
             if drawing is not None:
                 found[folder / f"{stem}-{name}.svg"] = drawing.svg()
                 found[folder / f"{stem}-{name}.pdf"] = drawing.pdf()
+                found[folder / f"{stem}-{name}.pgf"] = drawing.pgf()
     return found
 
 
@@ -768,15 +827,18 @@ def _records(board: SqlBlackboard, runs: Sequence[str]) -> Sequence[RunRecord]:
 
 
 def _texts(
-    board: SqlBlackboard, reports: Sequence[RunReport], others: Sequence[ReportedRun]
+    board: SqlBlackboard,
+    reports: Sequence[RunReport],
+    others: Sequence[ReportedRun],
+    set_table: Callable[[Table], str],
 ) -> Iterator[tuple[str, Iterator[str]]]:
-    """The files beside the page, by what their names end in."""
+    """The files beside the page, by what their names end in; `set_table` writes LaTeX."""
     if reports:
-        yield from _texts_of_tasks(board, reports)
+        yield from _texts_of_tasks(board, reports, set_table)
     for kind in dict.fromkeys(report.kind for report in others):
         alike = [report for report in others if report.kind == kind]
         tables = [table for report in alike for table in report.tables]
-        yield f"-{kind}.tex", map(as_latex, tables)
+        yield f"-{kind}.tex", map(set_table, tables)
         for ending, first in alike[0].files.items():
             rows = (row for report in alike for row in report.files[ending].rows)
             yield ending, iter([as_csv(first.headings, rows)])
@@ -784,22 +846,22 @@ def _texts(
 
 
 def _texts_of_tasks(
-    board: SqlBlackboard, reports: Sequence[RunReport]
+    board: SqlBlackboard, reports: Sequence[RunReport], set_table: Callable[[Table], str]
 ) -> Iterator[tuple[str, Iterator[str]]]:
     flow = (("run", "message", "tag", "next", "sessions"),
             ((r.name, *row) for r in reports for row in rows(r.tally)))  # fmt: skip
     yield "-table1.csv", iter([as_csv(*_table1(reports))])
-    yield "-table1.tex", map(as_latex, tables1(reports))
+    yield "-table1.tex", map(set_table, tables1(reports))
     curve = (row for report in reports for row in curve_rows(report))
     yield "-curves.csv", iter([as_csv(CURVE_HEADINGS, curve)])
     yield "-flow.csv", iter([as_csv(*flow)])
     tagged = [categories(report) for report in reports]
     each = ((r.name, *row) for r, table in zip(reports, tagged, strict=True) for row in table.rows)
     yield "-categories.csv", iter([as_csv(("run", *tagged[0].headings), each)])
-    yield "-categories.tex", (as_latex(table) for table in tagged)
-    yield "-sequences.tex", (as_latex(sequences(report)) for report in reports)
+    yield "-categories.tex", map(set_table, map(_categories_in_print, reports))
+    yield "-sequences.tex", (set_table(sequences(report, SEQUENCES)) for report in reports)
     if (pairs := paired(reports)) is not None:
-        yield "-paired.tex", iter([as_latex(pairs)])
+        yield "-paired.tex", iter([set_table(pairs)])
     yield "-sessions.csv", _sessions(board, reports)
 
 
