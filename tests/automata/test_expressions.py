@@ -10,6 +10,7 @@ import z3
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pxp_fsm.automata import expressions
 from pxp_fsm.automata.arithmetic import (
     Atom,
     Linear,
@@ -49,6 +50,7 @@ from pxp_fsm.automata.expressions import (
     parse_expression,
     str_of,
 )
+from tests.oracles.rule_grammar import Shape, shape
 from tests.sampling import swept
 
 TAGS = enumeration({"INIT", "RATIFY", "REJECT"})
@@ -376,6 +378,45 @@ def test_what_is_written_is_read_back_with_the_same_meaning(expression: Expressi
 @given(of_any_type(4))
 def test_large_expressions_are_read_back(expression: Expression) -> None:
     check_text(expression)
+
+
+def shape_read(part: expressions._Part | str) -> Shape:
+    """What the product reads, as the grammar's parser says it."""
+    if isinstance(part, str):
+        return part
+    if part.rule in ("name", "number"):
+        return shape_read(part.items[0])
+    return (part.rule, *map(shape_read, part.items))
+
+
+WORDS = (
+    *("and", "or", "not", "if", "else", "in", "true", "(", ")", "{", "}", ",", "+", "-", "*"),
+    *("==", "<", ">=", "0", "23", "01", "n", "flag", "RED", "a.b", "é", "\n", "=", "1x", "&"),
+)
+
+
+def check_shape(text: str) -> None:
+    """The product and the grammar read it alike, or both refuse it."""
+    try:
+        found = shape_read(expressions._Parser(text).read())
+    except ExpressionError:
+        found = None
+    assert found == shape(text), text
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=12), st.sampled_from(["", " "]))
+def test_words_are_read_as_the_grammar_says(words: list[str], between: str) -> None:
+    check_shape(between.join(words))
+
+
+@given(of_any_type(3), st.integers(0, 40), st.sampled_from(WORDS))
+def test_expressions_and_slips_in_them_are_read_as_the_grammar_says(
+    expression: Expression, place: int, word: str
+) -> None:
+    words = str_of(expression).split()
+    check_shape(" ".join(words))
+    words.insert(place % (len(words) + 1), word)
+    check_shape(" ".join(words))
 
 
 def check_text(expression: Expression) -> None:
