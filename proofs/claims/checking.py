@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from proofs.claims.catalogue import Claim, assumptions_of
 from proofs.claims.theorems import Proof
-from proofs.core.explore import Space, TooLarge, Trace, explore
+from proofs.core.explore import Space, TooLarge, Trace, explore_as_read
 from proofs.core.results import Bound, Result, Status, Verdict, stopped
 from proofs.sessions.model import SessionModel, SessionState
 from proofs.sessions.relational import Theory
@@ -76,10 +76,13 @@ class ClaimChecker:
         return self._models[key]
 
     def space(self, protocol: str, assumptions: str) -> tuple[SessionModel, Space[SessionState]]:
-        """The model of a protocol under a named set of assumptions, with its reachable states."""
+        """The model of a protocol under a named set of assumptions, with its reachable states.
+
+        They are explored as far as they are read.
+        """
         key, model = (protocol, assumptions), self.model(protocol, assumptions)
         if key not in self._spaces:
-            self._spaces[key] = explore(model, self._limit)
+            self._spaces[key] = explore_as_read(model, self._limit)
         return model, self._spaces[key]
 
     def check(self, claim: Claim, assumptions: str) -> Result:

@@ -7,7 +7,7 @@ values: nothing here knows PXP.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
@@ -89,7 +89,7 @@ class Space(Generic[S]):
     Distinct steps to one state are kept; `transitions` counts them.
     """
 
-    steps: dict[S, tuple[Step[S], ...]]
+    steps: Mapping[S, tuple[Step[S], ...]]
     parents: dict[S, tuple[S, Step[S]] | None]
 
     @property
@@ -124,13 +124,16 @@ class TooLarge(Exception):
     """Exploration stopped at its bound on states; nothing is known of the rest."""
 
 
+MOST_STATES = 5_000_000
+"""How many states are explored, unless told."""
+
 Followed = Callable[[S, tuple[Step[S], ...], Callable[[S], bool]], tuple[Step[S], ...]]
 """Which steps of a state are followed, told of any state whether it has been looked at already."""
 
 
 def explore(
     model: Model[S],
-    limit: int = 5_000_000,
+    limit: int = MOST_STATES,
     effort: Effort | None = None,
     followed: Followed[S] | None = None,
     until: Callable[[S], bool] | None = None,
@@ -140,8 +143,73 @@ def explore(
     With `followed` other steps are left out, as if the model did not have them. The first state in
     which `until` is true ends the search: it is the last of the space, without steps.
     """
-    parents: dict[S, tuple[S, Step[S]] | None] = dict.fromkeys(model.initial())
-    steps: dict[S, tuple[Step[S], ...]] = {}
+    steps, parents = dict[S, tuple[Step[S], ...]](), dict.fromkeys(model.initial())
+    for _ in _search(model, steps, parents, limit, effort, followed, until):
+        pass
+    return Space(steps, parents)
+
+
+def explore_as_read(model: Model[S], limit: int = MOST_STATES) -> Space[S]:
+    """The same space, explored no further than its steps are read: to the first counterexample.
+
+    What `explore` raises is raised by whoever reads so far, each time.
+    """
+    steps, parents = dict[S, tuple[Step[S], ...]](), dict.fromkeys(model.initial())
+    return Space(_StepsAsRead(steps, _search(model, steps, parents, limit)), parents)
+
+
+class _StepsAsRead(Mapping[S, tuple[Step[S], ...]]):
+    """The steps of each state that a search finds, in its order; reading them goes on with it."""
+
+    def __init__(self, steps: Mapping[S, tuple[Step[S], ...]], search: Iterator[S]) -> None:
+        self._steps, self._search = steps, search
+        self._order = list[S]()
+        self._error: BaseException | None = None
+
+    def _goes_on(self) -> bool:
+        """Find one more state; False where there is none.
+
+        A generator that has raised an error says next that it has ended, so that what is left of
+        the states would look like all of them: the error is kept, and raised again.
+        """
+        if self._error is not None:
+            raise self._error
+        try:
+            self._order.append(next(self._search))
+        except StopIteration:
+            return False
+        except BaseException as error:
+            self._error = error
+            raise
+        return True
+
+    def __iter__(self) -> Iterator[S]:
+        place = 0
+        while place < len(self._order) or self._goes_on():
+            yield self._order[place]
+            place += 1
+
+    def __getitem__(self, state: S) -> tuple[Step[S], ...]:
+        while state not in self._steps and self._goes_on():
+            pass
+        return self._steps[state]
+
+    def __len__(self) -> int:
+        while self._goes_on():
+            pass
+        return len(self._order)
+
+
+def _search(
+    model: Model[S],
+    steps: dict[S, tuple[Step[S], ...]],
+    parents: dict[S, tuple[S, Step[S]] | None],
+    limit: int,
+    effort: Effort | None = None,
+    followed: Followed[S] | None = None,
+    until: Callable[[S], bool] | None = None,
+) -> Iterator[S]:
+    """Each reachable state, breadth first, its steps found; `steps` and `parents` grow with it."""
     left = deque(parents)
     depth, level = 0, len(parents)
     while left:
@@ -155,6 +223,7 @@ def explore(
         steps[state] = tuple(model.successors(state))
         if followed is not None:
             steps[state] = followed(state, steps[state], steps.__contains__)
+        yield state
         for step in steps[state]:
             if step.target not in parents:
                 if len(parents) >= limit:
@@ -163,5 +232,5 @@ def explore(
                 left.append(step.target)
                 if until is not None and until(step.target):
                     steps[step.target] = ()
-                    return Space(steps, parents)
-    return Space(steps, parents)
+                    yield step.target
+                    return

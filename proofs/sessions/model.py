@@ -7,7 +7,7 @@ under its assumptions could say, for any number of values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import product
@@ -162,7 +162,19 @@ class SessionModel:
         yield SessionState(0, start, ("", ""), EMPTY, EMPTY, (SentSoFar(), SentSoFar()), first)
 
     def successors(self, state: SessionState) -> Iterable[Step[SessionState]]:
-        return () if state.over else self._steps(state, self._moves(state))
+        if state.over:
+            return ()
+        if state.sent and not isinstance(self.rules, Pxp):
+            data, number = (state.predictions, state.explanations), state.sent + 1
+            outcomes = self._judgements.outcomes(data, self._speaker(state), number)
+            moves = {
+                guard: self._move(state, guard) for guard in {one.guard: None for one in outcomes}
+            }
+            if _apart(moves.values()):
+                return [
+                    _step(moves[guard], (), carried, facts) for guard, carried, facts in outcomes
+                ]
+        return self._steps(state, self._moves(state))
 
     def propositions(self, state: SessionState) -> frozenset[str]:
         names = {f"{agent}:{tag}" for agent, tag in zip(AGENTS, state.tags, strict=True) if tag}
@@ -375,6 +387,13 @@ class SessionModel:
         except PXPError:
             return None
         return rows[0].target, rows[1].target
+
+
+def _apart(moves: Collection[SessionMove]) -> bool:
+    """Whether moves differ and all send something: then different data are different steps."""
+    return len({*map(id, moves)}) == len(moves) and not any(
+        isinstance(move.action, Blocked) for move in moves
+    )
 
 
 def _step(

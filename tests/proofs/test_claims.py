@@ -23,7 +23,7 @@ from proofs.claims.catalogue import (
 )
 from proofs.claims.checking import Bounds, ClaimChecker, settled
 from proofs.claims.theorems import THEOREMS, proofs_of
-from proofs.core.explore import Space, Step, TooLarge, Trace, explore
+from proofs.core.explore import Space, Step, TooLarge, Trace, explore, explore_as_read
 from proofs.core.properties import complete_words, longest_run, terminates
 from proofs.core.results import Bound, NotReplayed, Status, Verdict
 from proofs.export.traces import to_itf
@@ -376,6 +376,38 @@ def test_exploration_stops_at_its_bound_and_says_so() -> None:
     (claim,) = find("interact.terminates")
     verdict = ClaimChecker(limit=100).check(claim, "noisy").verdict
     assert verdict.status is Status.UNKNOWN
+
+
+def test_what_is_explored_as_it_is_read_is_the_same_and_ends_at_the_first_counterexample() -> None:
+    model = SessionModel(Interact(5, 2), Theory(TOLERANCE))
+    whole, read = explore(model), explore_as_read(model)
+    first = read.find(lambda state: state.sent == 2)
+    assert first == whole.find(lambda state: state.sent == 2)
+    assert len(read.parents) < whole.states
+    assert dict(read.steps) == whole.steps
+    assert [*read.steps] == [*whole.steps]
+    assert read.parents == whole.parents
+
+
+def test_states_beyond_the_bound_are_missed_however_often_they_are_read() -> None:
+    read = explore_as_read(SessionModel(Interact(10, 3), Theory(NOISY)), limit=100)
+    for _ in range(2):
+        with pytest.raises(TooLarge, match="more than 100 states"):
+            len(read.steps)
+    checker = ClaimChecker(limit=100)
+    for name in ("never-ultra", "terminates", "terminates"):
+        (claim,) = find(f"interact.{name}")
+        status = checker.check(claim, "noisy").verdict.status
+        assert status is (Status.UNKNOWN if name == "terminates" else Status.FAILS)
+
+
+def test_a_search_ends_where_it_is_told() -> None:
+    model = SessionModel(Interact(5, 2), Theory(TOLERANCE))
+    searched = explore(model, until=lambda state: state.sent == 3)
+    *before, last = searched.steps
+    assert last.sent == 3
+    assert searched.steps[last] == ()
+    assert all(state.sent < 3 for state in before)
 
 
 def test_a_word_is_followed_or_left() -> None:
