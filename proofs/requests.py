@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pxp_fsm import defaults
 from pxp_fsm.automata.table_files import Property
+from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.options import option
 
 
@@ -22,6 +24,25 @@ def parameters_option() -> Any:
         name="with",
         metavar="NAME=VALUE",
     )
+
+
+def parameters_in(texts: Iterable[str]) -> dict[str, object]:
+    """The parameters that texts like "n=4,k=2" give: numbers, true or false, names, and intervals.
+
+    Raises `UsageError` for a text that gives none.
+    """
+    found = dict[str, object]()
+    for text in ",".join(texts).split(","):
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not name or not equals or not value:
+            said = f"{quoted(text)} is no parameter; write NAME=VALUE, as in n=4,k=2"
+            raise UsageError(said, "parameters")
+        number = re.fullmatch(r"(-?[0-9]{1,18})(?:\.\.(-?[0-9]{1,18}))?", value)
+        if number and number[2]:
+            found[name] = range(int(number[1]), int(number[2]) + 1)
+        else:
+            found[name] = int(value) if number else {"true": True, "false": False}.get(value, value)
+    return found
 
 
 def limit_option() -> Any:

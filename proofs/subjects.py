@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,7 +27,7 @@ from proofs.logic.formulas import atoms
 from proofs.logic.sessions import check as check_sessions
 from proofs.logic.sessions import is_of_sessions
 from proofs.logic.termination import TERMINATION
-from proofs.requests import NamedProperty, Request
+from proofs.requests import NamedProperty, Request, parameters_in
 from proofs.rules.certificates import RulesCertificate, name_of_claim, prove_system, prove_table
 from proofs.sessions.explicit import check_explicit
 from proofs.sessions.running import check_running
@@ -222,25 +221,6 @@ def _given(request: Request) -> dict[str, object]:
             found |= read_system(subject).parameters
     written = parameters_in(request.parameters) if request.parameters else {}
     return found | written | dict(request.given)
-
-
-def parameters_in(texts: Iterable[str]) -> dict[str, object]:
-    """The parameters that texts like "n=4,k=2" give: numbers, true or false, names, and intervals.
-
-    Raises `UsageError` for a text that gives none.
-    """
-    found = dict[str, object]()
-    for text in ",".join(texts).split(","):
-        name, equals, value = (part.strip() for part in text.partition("="))
-        if not name or not equals or not value:
-            said = f"{quoted(text)} is no parameter; write NAME=VALUE, as in n=4,k=2"
-            raise UsageError(said, "parameters")
-        number = re.fullmatch(r"(-?[0-9]{1,18})(?:\.\.(-?[0-9]{1,18}))?", value)
-        if number and number[2]:
-            found[name] = range(int(number[1]), int(number[2]) + 1)
-        else:
-            found[name] = int(value) if number else {"true": True, "false": False}.get(value, value)
-    return found
 
 
 def _proved_from_rules(request: Request) -> Iterator[Answer]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from proofs.compare import compare
-from proofs.subjects import parameters_in
+from proofs.requests import parameters_in
 from pxp_fsm.cli.options import results as options
 from pxp_fsm.cli.presentation import results
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from backends import databases
-from proofs.subjects import parameters_in
+from proofs.requests import parameters_in
 from pxp_fsm import analysis, experiments
 from pxp_fsm.artifacts import file_name
 from pxp_fsm.automata.system_files import is_system_file

@@ -5,21 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
 import proofs
 from backends import databases
-from backends.models.catalogue import Price, catalogue
-from pxp_fsm.automata.system_files import is_system_file, read_system
-from pxp_fsm.automata.tables import built_in_names, builtin, load_automaton, toml_files
 from pxp_fsm.cli import costs
 from pxp_fsm.cli.options import about as options
 from pxp_fsm.cli.presentation.text import aligned, printable
 from pxp_fsm.defaults import STORED
 from pxp_fsm.errors import FileError, UsageError, counted
 from pxp_fsm.registry import contribution, load
-from pxp_fsm.tasks.task import task_meanings
 
 Row = tuple[str, ...]
 
@@ -62,7 +59,7 @@ def rows_of(
 
 
 def _tasks(_database: str) -> tuple[Row, list[Row]]:
-    return _named(task_meanings())
+    return _named(load("pxp_fsm.tasks.task:task_meanings")())
 
 
 def _claims(_database: str) -> tuple[Row, list[Row]]:
@@ -85,7 +82,7 @@ def _runs(database: str) -> tuple[Row, list[Row]]:
 
 def _models(_database: str) -> tuple[Row, list[Row]]:
     """The prices of the catalogue: dollars for a million tokens, and when they were read."""
-    found = catalogue()
+    found = load("backends.models.catalogue:catalogue")()
     retired = {retirement.models: f"retired {retirement.on}" for retirement in found.retirements}
     rows: list[Row] = [
         (price.models, *_price(price), retired.pop(price.models, "")) for price in found.prices
@@ -94,27 +91,31 @@ def _models(_database: str) -> tuple[Row, list[Row]]:
     return ("name", "$/M input", "$/M output", "read on", "remark"), rows
 
 
-def _price(price: Price) -> Row:
+def _price(price: Any) -> Row:
     return f"{price.rates.input:g}", f"{price.rates.output:g}", str(price.as_of)
 
 
 def _systems(_database: str) -> tuple[Row, list[Row]]:
-    rows: list[Row] = [(name, "built-in table", builtin(name).title) for name in built_in_names()]
-    rows += filter(None, map(_in_file, toml_files(Path())))
+    tables = load("pxp_fsm.automata.tables")
+    names = tables.built_in_names()
+    rows: list[Row] = [(name, "built-in table", tables.builtin(name).title) for name in names]
+    rows += filter(None, map(_in_file, tables.toml_files(Path())))
     return ("name", "kind", "title"), rows
 
 
 def _in_file(path: Path) -> Row | None:
     """A table or system file of this folder; None where the file is neither, or cannot be used."""
+    systems = load("pxp_fsm.automata.system_files")
     try:
-        if is_system_file(str(path)):
-            members: Iterable[str] = (member.name for member in read_system(path).members)
+        if systems.is_system_file(str(path)):
+            members: Iterable[str] = (member.name for member in systems.read_system(path).members)
             return str(path), "system file", f"members: {', '.join(members)}"
-        return str(path), "table", load_automaton(path).title
+        return str(path), "table", load("pxp_fsm.automata.tables:load_automaton")(path).title
     except (FileError, OSError):
         return None
 
 
+# What lists one kind is loaded for it alone: most of it has nothing to do with the others.
 _KINDS: Mapping[str, Callable[[str], tuple[Row, list[Row]]]] = {
     "tasks": _tasks,
     "claims": _claims,
