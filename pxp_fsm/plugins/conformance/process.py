@@ -145,6 +145,10 @@ class UnderTest(ABC):
         return self.ask(request(event, valuation))
 
     @abstractmethod
+    def reset(self) -> Answer:
+        """Start anew; what it replied."""
+
+    @abstractmethod
     def ask(self, asked: Request) -> Answer:
         """What it did at a request, or None where it refused."""
 

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.tables import load_automaton
 from pxp_fsm.errors import NoAnswer, UsageError
 from pxp_fsm.plugins.conformance.ioco import IocoReport, conform_ioco
-from pxp_fsm.plugins.conformance.mealy import Stimulus, as_mealy
+from pxp_fsm.plugins.conformance.mealy import Answer, Mealy, Stimulus, as_mealy
 from pxp_fsm.plugins.conformance.observations import Faulty
-from pxp_fsm.plugins.conformance.process import Program, ProgramFailed, command_of
+from pxp_fsm.plugins.conformance.process import Program, ProgramFailed, UnderTest, command_of
 from pxp_fsm.plugins.conformance.service import SCHEMES, Service
 from pxp_fsm.plugins.conformance.suspension import as_transitions
-from pxp_fsm.plugins.conformance.testing import ConformanceReport, Output, ProgramFault, conform
+from pxp_fsm.plugins.conformance.testing import (
+    BlackBox,
+    ConformanceReport,
+    Output,
+    ProgramFault,
+    conform,
+)
 
 DIFFERS, UNKNOWN = 1, 4
 """Exit codes beside 0: the program differs from the table; no verdict was reached."""
@@ -52,7 +59,7 @@ class Conformance:
 class _Tested:
     """A program as what tests ask: what breaks it is an answer, a reset that fails is none."""
 
-    def __init__(self, program: Program | Service) -> None:
+    def __init__(self, program: UnderTest) -> None:
         self._program = program
 
     def reset(self) -> None:
@@ -73,7 +80,7 @@ class _Tested:
 class _Observed:
     """A program that decides by itself what it sends."""
 
-    def __init__(self, program: Program | Service) -> None:
+    def __init__(self, program: UnderTest) -> None:
         self._program = program
 
     def reset(self) -> tuple[str, ...]:
@@ -93,14 +100,15 @@ class _Observed:
         )
 
 
-def _reset(program: Program | Service) -> str | tuple[str, ...] | None:
+def _reset(program: UnderTest) -> str | tuple[str, ...] | None:
     try:
         return program.reset()
     except ProgramFailed as error:
         raise NoAnswer(f"it was not reset: {error}") from error
 
 
-def _opened(request: ConformanceRequest) -> Program | Service:
+def opened(request: ConformanceRequest) -> Program | Service:
+    """The program, or the service, of a request."""
     restart = request.reset == "restart"
     if not request.command.startswith(SCHEMES):
         return Program(command_of(request.command), timeout=request.timeout, restart=restart)
@@ -116,27 +124,39 @@ def run(request: ConformanceRequest) -> Conformance:
     what it sends. Raises `TableError`, and `UsageError` where it cannot be started or its first
     answer is none.
     """
-    automaton = load_automaton(request.table)
-    with _opened(request) as program:
-        try:
-            first = program.reset()
-        except ProgramFailed as error:
-            raise UsageError(
-                f"the program cannot be tested: {error}; pxp help conformance describes what it "
-                f"must read and reply"
-            ) from error
-        except NoAnswer as error:
-            report = ConformanceReport[Stimulus](0, request.extra, 0, 0, unknown=str(error))
-            return Conformance(request, automaton, report)
-        searched = _SEARCHED[request.reset]
-        if isinstance(first, tuple):
-            system, extra = as_transitions(automaton), request.extra
-            found = conform_ioco(system, _Observed(program), extra, request.repetitions, searched)
-            return Conformance(request, automaton, found)
-        if request.repetitions > 1:
-            raise UsageError(
-                "--repetitions are for a program that decides by itself what it sends; this one "
-                "is told what its guards say, and must answer always alike"
-            )
-        report = conform(as_mealy(automaton), _Tested(program), request.extra, searched)
+    with opened(request) as program:
+        return tested(program, load_automaton(request.table), request)
+
+
+Find = Callable[
+    [Mealy[Stimulus, Answer], BlackBox[Stimulus], int, int], ConformanceReport[Stimulus]
+]
+"""How a difference is looked for: by the suite (`conform`), or by examples."""
+
+
+def tested(
+    program: UnderTest, automaton: Automaton, request: ConformanceRequest, find: Find = conform
+) -> Conformance:
+    """Test a program that is open; one that decides by itself always by the suite."""
+    try:
+        first = program.reset()
+    except ProgramFailed as error:
+        raise UsageError(
+            f"the program cannot be tested: {error}; pxp help conformance describes what it "
+            f"must read and reply"
+        ) from error
+    except NoAnswer as error:
+        report = ConformanceReport[Stimulus](0, request.extra, 0, 0, unknown=str(error))
+        return Conformance(request, automaton, report)
+    searched = _SEARCHED[request.reset]
+    if isinstance(first, tuple):
+        system, extra = as_transitions(automaton), request.extra
+        found = conform_ioco(system, _Observed(program), extra, request.repetitions, searched)
+        return Conformance(request, automaton, found)
+    if request.repetitions > 1:
+        raise UsageError(
+            "--repetitions are for a program that decides by itself what it sends; this one "
+            "is told what its guards say, and must answer always alike"
+        )
+    report = find(as_mealy(automaton), _Tested(program), request.extra, searched)
     return Conformance(request, automaton, report)

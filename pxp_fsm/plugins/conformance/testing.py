@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Generic, Protocol, TypeVar
 
 from pxp_fsm.errors import NoAnswer, PXPError
-from pxp_fsm.plugins.conformance.mealy import Answer, Mealy, Word, minimal
+from pxp_fsm.plugins.conformance.mealy import Answer, Mealy, Word, access_words, minimal
 from pxp_fsm.plugins.conformance.suites import wp_suite
 
 I_contra = TypeVar("I_contra", contravariant=True)
@@ -184,6 +184,62 @@ def conform(
     return ConformanceReport(
         least.size, extra, tester.tests, tester.inputs, difference, unknown, during
     )
+
+
+def conform_by_examples(
+    machine: Mealy[I, Answer], subject: BlackBox[I], extra: int = 0, searched: int = SEARCHED
+) -> ConformanceReport[I]:
+    """Test `subject` on examples that Hypothesis chooses, by the profile that is loaded.
+
+    An example is a few cases, each a state of `machine` and an input there, reached by a shortest
+    way; a difference is then made short as by `conform`. Without one nothing is proved.
+    """
+    from hypothesis import given, settings
+    from hypothesis import strategies as st
+    from hypothesis.errors import FlakyFailure
+
+    least = minimal(machine)
+    ways = [access_words(replace(least, initial=state)) for state in range(least.size)]
+    cases = st.tuples(st.integers(0, least.size - 1), st.integers(0, len(least.inputs) - 1))
+    tester, failed = _Tester(least, subject), list[tuple[Word, tuple[Output, ...]]]()
+
+    @settings(deadline=None, database=None, report_multiple_bugs=False)
+    @given(st.lists(cases, min_size=1, max_size=_CASES))
+    def attempt(chosen: list[tuple[int, int]]) -> None:
+        at, word = least.initial, list[int]()
+        for state, given_there in chosen:
+            way = ways[at].get(state, ())
+            word += (*way, given_there)
+            at = least.after((*way, given_there), at)
+        wrong = tester.failing(word)
+        if wrong is not None:
+            failed.append(wrong)
+            raise _Differs
+
+    difference, unknown = None, ""
+    try:
+        attempt()
+    except _Differs:
+        try:
+            difference = _shortened(tester, *min(failed, key=lambda one: len(one[0])), searched)
+        except _Changed as error:
+            unknown = str(error)
+    except FlakyFailure:
+        unknown = "it answered one sequence of inputs in two ways"
+    except NoAnswer as error:
+        unknown = str(error)
+    during = tuple(least.inputs[given_last] for given_last in tester.asked) if unknown else ()
+    return ConformanceReport(
+        least.size, extra, tester.tests, tester.inputs, difference, unknown, during
+    )
+
+
+_CASES = 12
+"""The most cases of an example."""
+
+
+class _Differs(AssertionError):
+    """An example was answered otherwise than expected."""
 
 
 def _shortened(

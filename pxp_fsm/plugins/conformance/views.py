@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -160,6 +161,58 @@ def _way(
     return tuple(taken), tuple(said)
 
 
+def failure_lines(found: Conformance) -> Iterator[str]:
+    """What was found of an agent that fails: the steps, the rule, and the table as text."""
+    yield from lines(found)
+    steps = _steps(found.report)
+    given = None if not steps else steps[-1][0]
+    if given is None:
+        return
+    automaton, taken = found.automaton, _taken(found, steps)
+    state = taken[-1].target if taken else automaton.initial
+    rows = [row for row in automaton.leaving(state) if row.trigger == given.event]
+    if isinstance(found.report, ConformanceReport):
+        with suppress(PXPError):
+            rows = [automaton.step(state, given.event, given.valuation)]
+    refused = f"no row of {automaton.name} takes {given} in {state}, so it is refused"
+    told = "; ".join(f"row {row.row}: {_row(row)}" for row in rows if steps[-1][1] is not None)
+    yield f"Rule: {told or refused}"
+    yield from drawn_lines(automaton, state, taken)
+
+
+def drawn_lines(automaton: Automaton, state: str, path: Sequence[Transition] = ()) -> Iterator[str]:
+    """The table as text: a line for each row, > at those of `path`, * at those of `state`."""
+    yield f"{automaton.name} (> the way, * where it is now):"
+    names = dict.fromkeys(row.source for row in automaton.transitions) | {state: None}
+    width = max(map(len, names))
+    for name in names:
+        rows = automaton.leaving(name)
+        for row in rows:
+            steps = [str(place) for place, taken in enumerate(path, 1) if taken == row]
+            mark = (">" if steps else " ") + ("*" if name == state else " ")
+            when = f"  (step {', '.join(steps)})" if steps else ""
+            yield f"{mark} {name:<{width}}  {_arrow(row)}{when}"
+        if not rows:
+            yield f" * {name:<{width}}  no row leaves it"
+
+
+def _row(row: Transition) -> str:
+    return f"{row.source} {_arrow(row)}"
+
+
+def _arrow(row: Transition) -> str:
+    guard = f"{row.guard} / " if row.guard else ""
+    return f"{guard}{row.action} → {row.target}"
+
+
+def _taken(found: Conformance, steps: Sequence[Step]) -> tuple[Transition, ...]:
+    """The rows on the way to the last step."""
+    report = found.report
+    if isinstance(report, IocoReport):
+        return _run(found.automaton, report.deviation) if report.deviation else ()
+    return _way(found.automaton, tuple(given for given, _, _ in steps[:-1] if given))[0]
+
+
 def as_json(found: Conformance) -> str:
     """What was found, for other tools."""
     report = found.report
@@ -200,14 +253,10 @@ def _told(step: Step) -> dict[str, object]:
 
 def draw(found: Conformance, path: Path) -> bool:
     """Draw the way to the difference on the table, up to the state in which it shows, if any."""
-    report = found.report
-    steps = _steps(report)
+    steps = _steps(found.report)
     if not steps:
         return False
-    if isinstance(report, IocoReport):
-        taken = _run(found.automaton, report.deviation) if report.deviation else ()
-    else:
-        taken, _ = _way(found.automaton, tuple(given for given, _, _ in steps[:-1] if given))
+    taken = _taken(found, steps)
     state = taken[-1].target if taken else found.automaton.initial
     diagram = state_diagram(found.automaton, marked=state, path=taken)
     given, *said = steps[-1]

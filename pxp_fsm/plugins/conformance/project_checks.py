@@ -1,0 +1,79 @@
+"""What `[tool.pxp]` in pyproject.toml has checked with the tests of a project."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from proofs.check import answer
+from proofs.core.results import table
+from proofs.requests import Request
+from pxp_fsm.errors import UsageError, quoted
+
+_KEYS = {
+    "what": "subjects",
+    "formulas": "formulas",
+    "properties": "names",
+    "channels": "channels",
+    "with": "parameters",
+}
+"""The keys of a check, and the fields of the request that they set."""
+
+
+@dataclass(frozen=True)
+class ProjectCheck:
+    """What is checked together: tables or a system, and what of them."""
+
+    name: str
+    request: Request
+
+    def failure(self) -> str:
+        """What is not as expected, as `pxp check` prints it; "" where all is."""
+        results = tuple(answer(self.request))
+        wrong = [result for result in results if not result.as_expected]
+        return "\n".join(table(results)) if wrong else ""
+
+
+def checks_in(path: Path) -> Iterator[ProjectCheck]:
+    """The checks of a pyproject.toml: `[tool.pxp]`, `check = ["table.toml", {what = ...}]`.
+
+    A check is a table or a system by its name or file, from the folder of `path` on, or a mapping
+    of `what`, `formulas`, `properties`, `channels` and `with`. Nothing that is named is imported.
+    Raises `UsageError` where it is written in another way.
+    """
+    try:
+        tool = tomllib.loads(path.read_text("utf-8")).get("tool", {})
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from error
+    listed = tool.get("pxp", {}).get("check", [])
+    if not isinstance(listed, list):
+        raise UsageError(f"{path}: tool.pxp.check is a list of tables and systems")
+    for place, given in enumerate(listed, start=1):
+        yield _check(given, path.parent, f"{path}: check {place} of tool.pxp")
+
+
+def _check(given: Any, folder: Path, where: str) -> ProjectCheck:
+    wanted = {"what": given} if isinstance(given, str) else given
+    if not isinstance(wanted, dict) or "what" not in wanted:
+        raise UsageError(f"{where} is a name, a file, or has the key what, not {quoted(given)}")
+    fields: dict[str, tuple[str, ...]] = {}
+    for key, value in wanted.items():
+        texts = [value] if isinstance(value, str) else value
+        if key not in _KEYS:
+            raise UsageError(f"{where} has no key {quoted(key)}; there are: {', '.join(_KEYS)}")
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise UsageError(f"{where}: {key} is a text, or a list of texts, not {quoted(value)}")
+        fields[_KEYS[key]] = tuple(texts)
+    name = " ".join(fields["subjects"])
+    fields["subjects"] = tuple(_file(text, folder) for text in fields["subjects"])
+    return ProjectCheck(name, Request(**fields))  # type: ignore[arg-type] # by the names above
+
+
+def _file(text: str, folder: Path) -> str:
+    """A file from the project's folder on, whatever the current one is."""
+    name, equals, path = text.rpartition("=")
+    there = folder / path
+    return f"{name}{equals}{there}" if there.is_file() else text
