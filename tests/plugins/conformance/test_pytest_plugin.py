@@ -169,7 +169,7 @@ def test_a_recorded_trace_is_allowed_or_not() -> None:
 
 PROJECT = """
 [tool.pxp]
-check = ["interact", {what = "pxp", formulas = ["EF ended", "F ended"]}, "mine.toml"]
+check = ["door.toml", {what = "pxp", formulas = ["EF ended", "F ended"]}, "mine.toml"]
 """
 
 TESTS = """
