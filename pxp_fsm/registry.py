@@ -40,6 +40,7 @@ BUILTIN = (
     "integrations",
     "panels",
     "machines",
+    "gateway",
 )
 """The plug-ins that come with the package, in the order in which their names are listed."""
 

@@ -393,8 +393,8 @@ class Session:
         self._raise_fault()
         return event
 
-    def raise_event(self, label: str) -> Event:
-        """Let the event `label` from outside happen at once.
+    def raise_event(self, label: str, judgements: Sequence[Judgement] = ()) -> Event:
+        """Let the event `label` from outside happen at once; `judgements` led to it.
 
         Raises `Refused`, with what is possible, where no member takes it now; nothing is stored.
         """
@@ -403,7 +403,7 @@ class Session:
             raise UsageError(f"{self.rules.name} closes by its own rules; nobody raises {label}")
         action = External(label)
         self.live.check(action)
-        event = self._happen(action, None)
+        event = self._happen(action, None, judgements)
         self.policy.wake()
         return event
 
@@ -479,10 +479,15 @@ class Session:
             return None
         return self._happen(action, decision)
 
-    def _happen(self, action: SystemAction, decision: Decision | None) -> Event:
+    def _happen(
+        self,
+        action: SystemAction,
+        decision: Decision | None,
+        judged: Sequence[Judgement] = (),
+    ) -> Event:
         """Store an action that was checked, and only then let it happen."""
         number, message = len(self._events) + 1, None
-        to, memory, judgements = "", "", tuple[Judgement, ...]()
+        to, memory, judgements = "", "", tuple(judged)
         payload: Answer | Json = NOTHING
         guard = None
         if decision is not None:

@@ -1,0 +1,27 @@
+"""Options of the gateway's commands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pxp_fsm.cli.options import common
+from pxp_fsm.options import option
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServePolicy:
+    """Stand between an MCP client and the MCP server that COMMAND starts, and enforce a policy.
+
+    pxp serve policy.toml -- COMMAND...
+
+    The client starts this command in place of the server's, and speaks over standard input and
+    output. What happened is stored in the run --run, which goes on where it is stored.
+    """
+
+    policy: Path = option(argument=True, metavar="POLICY.toml")
+    command: tuple[str, ...] = option("", (), argument=True, metavar="-- COMMAND...")
+    run: str | None = option(
+        "The run that is begun, or goes on.", None, default="the policy's name", metavar="NAME"
+    )
+    database: str = common.database("The database, which is made where there is none.")

@@ -1,0 +1,820 @@
+"""The gateway: what passes between a client and a server, decided by a policy, one frame at a time.
+
+It is given the frames of both sides and says what goes to whom; how they come and go is none of its
+concern (`stdio`). A frame that is allowed passes as it came, byte by byte. Its event is stored
+before it passes, in the sessions of the tables that it is an event of, and every call of a tool in
+a session of its own table besides: what was under way when the gateway was killed is in doubt.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from backends.databases import SqlBlackboard
+from pxp_fsm.automata.system import Member, System
+from pxp_fsm.automata.tables import builtin
+from pxp_fsm.errors import NotThere, UsageError
+from pxp_fsm.plugins.gateway import frames
+from pxp_fsm.plugins.gateway.frames import INVALID_REQUEST, NOT_ALLOWED, Malformed
+from pxp_fsm.plugins.gateway.policy import DOUBT, Policy, ReadLine, Table, Unfit, canonical
+from pxp_fsm.protocol.messages import Instance, storable
+from pxp_fsm.protocol.relations import Judgement, Outcome
+from pxp_fsm.sessions.actors import Turn
+from pxp_fsm.sessions.session import Session
+
+CALLS = "calls"
+"""The session of a run that has all calls, of the table `gateway_calls`."""
+
+GATEWAY = "GATEWAY"
+"""Under this name an event has what it was about, among the judgements."""
+
+OWN = "pxp-gateway/"
+"""What the ids of the gateway's own requests begin with."""
+
+BASE = frozenset(
+    {
+        "initialize",
+        "notifications/initialized",
+        "ping",
+        "server/discover",
+        "tools/list",
+        "notifications/cancelled",
+        "notifications/progress",
+        "logging/setLevel",
+    }
+)
+"""What a session cannot do without: it passes whatever the policy says of other methods."""
+
+_META = "io.modelcontextprotocol/"
+"""What keys of `_meta` begin with by which a client without a session says who it is."""
+
+_APPROVAL = "pxp-approval"
+"""The key of the gateway's question among those that a client without a session is asked."""
+
+_LISTED = 40
+"""So many tools a refusal names."""
+
+
+@dataclass
+class Traffic:
+    """What goes on: frames for each side, and notes for whoever runs the gateway."""
+
+    to_client: list[bytes] = field(default_factory=list)
+    to_server: list[bytes] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a tool: its number in the run, and the digest of the tool with its arguments."""
+
+    number: int
+    tool: str
+    arguments: Any
+    digest: str
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A request of the client that waits: for the server, or (held) for a person."""
+
+    method: str
+    call: Call | None = None
+    held: bool = False
+
+
+@dataclass(frozen=True)
+class Held:
+    """A call that waits for a person, as it came."""
+
+    identity: Any
+    message: Any
+    frame: bytes
+    call: Call
+    line: ReadLine
+
+
+@dataclass
+class Wanted:
+    """A call that was refused for want of approvals, which people may give on their pages."""
+
+    call: Call
+    line: ReadLine
+
+
+@dataclass
+class _Followed:
+    """A copy of a table: its state; its session, once something has happened in it."""
+
+    state: str
+    session: Session | None = None
+
+
+class Gateway:
+    """A policy that is enforced, with all that has happened in the run `run` on `board`.
+
+    A run that is stored goes on. Without a board nothing is stored. `elicits` is whether the client
+    asks its person where the gateway asks for an approval: it says so when it begins.
+
+    Raises `UsageError` where the run is that of another policy.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        board: SqlBlackboard | None = None,
+        run: str = "",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.policy = policy
+        self.run = run or policy.file.name
+        self.elicits = False
+        self.doubt: dict[str, Call] = {}
+        self.wanted: dict[str, Wanted] = {}
+        self._board = board
+        self._clock = clock
+        self._copies: dict[tuple[str, str], _Followed] = {}
+        self._states: dict[str, Counter[str]] = {table.name: Counter() for table in policy.tables}
+        self._open: dict[Any, Waiting] = {}
+        self._asked: dict[Any, str] = {}
+        self._held: dict[str, Held] = {}
+        self._going_on: dict[tuple[str, str], Call] = {}
+        self._recent: deque[float] = deque()
+        self._listed: tuple[str, ...] = policy.tools
+        self._number = 0
+        self._own = 0
+        self._initialized = False
+        self._salt = ""
+        self._calls = self._begin()
+        self._visible = self._all_visible()
+
+    # What is stored ------------------------------------------------------------------------------
+
+    def _begin(self) -> Session:
+        """Begin the run, or bring everything to where it is stored to be."""
+        system = System((Member("gateway", builtin("gateway_calls")),), free_names=True)
+        about = {"policy": self.policy.fingerprint, "salt": secrets.token_hex(16)}
+        name, board = f"{self.run}/{CALLS}", self._board
+        stored = None
+        if board is not None:
+            board.lock(self.run)
+            try:
+                stored = board.session(name)
+            except NotThere:
+                stored = None
+        if stored is not None:
+            about = _about(stored.record.instance.x)
+            if about.get("policy") != self.policy.fingerprint:
+                raise UsageError(
+                    f"the run {self.run} is that of another policy, or of this one before it was "
+                    f"changed; begin another run (--run NAME)",
+                    "run",
+                )
+        self._salt = str(about.get("salt", ""))
+        instance = Instance(self.policy.file.name, canonical(about))
+        session = Session(
+            system, {"gateway": _nobody}, name=name, instance=instance, blackboard=board
+        )
+        if board is not None and stored is not None:
+            board.resume(session)
+            self._resume(session, board)
+        session.raise_event("START")
+        return session
+
+    def _resume(self, calls: Session, board: SqlBlackboard) -> None:
+        """The copies of tables, and the calls of which nobody knows whether they were made."""
+        known = {table.name: table for table in self.policy.tables}
+        for record in board.sessions(self.run):
+            table = known.get(record.session.removeprefix(f"{self.run}/").partition("/")[0])
+            if table is None or record.session == calls.name:
+                continue
+            session = self._session(table, record.session, record.instance)
+            board.resume(session)
+            key = str(_about(record.instance.x)["digest"])
+            self._follow(table, key, session)
+        waiting, told = dict[int, Call](), set[int]()
+        for event in calls.events:
+            for judgement in event.judgements:
+                said = json.loads(judgement.detail)
+                number = said.get("call", 0)
+                self._number = max(self._number, number)
+                match event.label:
+                    case "CALL":
+                        call = Call(number, said["tool"], said["arguments"], judgement.left)
+                        waiting[number] = call
+                    case "ANSWER" | "FAILURE":
+                        waiting.pop(number, None)
+                    case "IN_DOUBT":
+                        told.add(number)
+        if calls.states["gateway"] == "RUNNING":
+            calls.raise_event("KILLED")
+        for number, call in waiting.items():
+            if call.tool not in self.policy.file.idempotent:
+                self.doubt[call.digest] = call
+            if number not in told:
+                self._reported("result_of", call.tool, None, DOUBT, call, Traffic())
+                calls.raise_event("IN_DOUBT", [self._noted(call, {})])
+
+    def stop(self) -> None:
+        """Store that the client is gone."""
+        if self._calls.states["gateway"] == "RUNNING":
+            self._calls.raise_event("STOP")
+
+    def _session(self, table: Table, name: str, instance: Instance) -> Session:
+        return Session(
+            table.running,
+            {table.name: _nobody},
+            name=name,
+            instance=instance,
+            blackboard=self._board,
+        )
+
+    def _follow(self, table: Table, key: str, session: Session) -> None:
+        place = table.name, key
+        before = self._copies.get(place)
+        after = session.states[table.name]
+        if before is not None:
+            self._states[table.name][before.state] -= 1
+        self._states[table.name][after] += 1
+        self._copies[place] = _Followed(after, session)
+
+    def _digest(self, value: object) -> str:
+        text = self._salt + canonical(value)
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def _without_secrets(self, value: object) -> Any:
+        """A value whose secret parts are digests."""
+        secret = self.policy.file.secret
+        if isinstance(value, dict):
+            return {
+                key: {"digest": self._digest(part)}
+                if key in secret
+                else self._without_secrets(part)
+                for key, part in value.items()
+            }
+        if isinstance(value, list):
+            return [self._without_secrets(part) for part in value]
+        return value
+
+    def _noted(self, call: Call | None, more: Mapping[str, Any]) -> Judgement:
+        """What an event is about, as it is stored beside it."""
+        said: dict[str, Any] = {}
+        if call is not None:
+            said = {"call": call.number, "tool": call.tool}
+            said["arguments"] = self._without_secrets(call.arguments)
+        text = storable(canonical({**said, **more}))
+        left = "" if call is None else call.digest
+        return Judgement(GATEWAY, left or self._digest(""), "", Outcome.YES, False, 0.0, text)
+
+    def _record(self, label: str, call: Call | None = None, **more: Any) -> None:
+        self._calls.raise_event(label, [self._noted(call, more)])
+
+    # What the tables allow -----------------------------------------------------------------------
+
+    def _state(self, table: Table, key: str) -> str:
+        copy = self._copies.get((table.name, key))
+        return table.member.initial if copy is None else copy.state
+
+    def _keyed(self, event: str, name: str, message: object) -> list[tuple[Table, str]]:
+        """The copies of tables that an event happens in; raises `Unfit`."""
+        return [
+            (table, self._digest(table.key(name, message)))
+            for table in self.policy.tables_of(event)
+        ]
+
+    def _refusing(self, event: str, copies: list[tuple[Table, str]]) -> list[tuple[Table, str]]:
+        """Those in which the event cannot happen now."""
+        return [
+            (table, key)
+            for table, key in copies
+            if (self._state(table, key), event) not in table.moves
+        ]
+
+    def _happen(
+        self,
+        event: str,
+        copies: list[tuple[Table, str]],
+        name: str,
+        message: object,
+        call: Call | None,
+    ) -> None:
+        """Let an event that is allowed happen in all its tables; each is stored first."""
+        for table, key in copies:
+            copy = self._copies.get((table.name, key))
+            session = None if copy is None else copy.session
+            if session is None:
+                of = self._without_secrets(json.loads(table.key(name, message) or '""'))
+                about = canonical({"digest": key, "of": of})
+                single = not table.arguments and not table.keys
+                place = table.name if single else f"{table.name}/{key[:24]}"
+                session = self._session(
+                    table, f"{self.run}/{place}", Instance(table.name, storable(about))
+                )
+            session.raise_event(event, [self._noted(call, {})])
+            self._follow(table, key, session)
+
+    def _is_visible(self, tool: str) -> bool:
+        """Whether a call of a tool may be allowed now, for some arguments or after an approval."""
+        lines = self.policy.about("tool", tool)
+        if not lines or lines[-1].when is not None:
+            passes = self.policy.file.otherwise.tools == "pass"
+            if passes or not lines:
+                return passes
+        return any(self._may_pass(read) for read in lines)
+
+    def _may_pass(self, read: ReadLine) -> bool:
+        line = read.line
+        if line.event is None:
+            return line.then == "pass"
+        if line.approvals:
+            return True
+        return all(self._some_copy(table, line.event) for table in self.policy.tables_of(line.event))
+
+    def _some_copy(self, table: Table, event: str) -> bool:
+        states = [state for state, many in self._states[table.name].items() if many > 0]
+        if table.arguments or table.keys or not states:
+            states.append(table.member.initial)
+        return any((state, event) in table.moves for state in states)
+
+    def _all_visible(self) -> tuple[bool, ...]:
+        return tuple(map(self._is_visible, self.policy.tools))
+
+    def _changed(self, traffic: Traffic) -> None:
+        """Tell the client where the list of tools has become another."""
+        now = self._all_visible()
+        if now != self._visible:
+            self._visible = now
+            if self._initialized:
+                traffic.to_client.append(frames.notification("notifications/tools/list_changed"))
+
+    # The client's frames -------------------------------------------------------------------------
+
+    def from_client(self, frame: bytes | None) -> Traffic:
+        """What becomes of a frame of the client; None is one that was too long to be kept."""
+        traffic = Traffic()
+        try:
+            if frame is None:
+                most = self.policy.file.limits.frame
+                raise Malformed(f"a message has at most {most:,} bytes")
+            message = frames.read_frame(frame, self.policy.file.limits.frame)
+        except Malformed as problem:
+            self._record("REFUSAL", why=str(problem))
+            traffic.to_client.append(frames.error(None, problem.code, str(problem)))
+            return traffic
+        if "method" not in message:
+            self._answered(message, frame, traffic)
+        elif "id" not in message:
+            self._notified(message, frame, traffic)
+        else:
+            self._requested(message, frame, traffic)
+        self._changed(traffic)
+        return traffic
+
+    def _requested(self, message: Any, frame: bytes, traffic: Traffic) -> None:
+        identity, method = message["id"], message["method"]
+        problem = None
+        if identity in self._open:
+            problem = f"the id {identity!r} is that of a request that waits for its answer"
+        elif len(self._open) >= self.policy.file.limits.open:
+            problem = f"{len(self._open)} requests wait for an answer; wait for one of them"
+        if problem is not None:
+            self._record("REFUSAL", why=problem)
+            traffic.to_client.append(frames.error(identity, INVALID_REQUEST, problem))
+        elif method == "tools/call":
+            self._called(message, frame, traffic)
+        elif self._passes(message, traffic, identity):
+            self._open[identity] = Waiting(method)
+            if method == "initialize":
+                params = message.get("params")
+                able = params.get("capabilities") if isinstance(params, dict) else None
+                self.elicits = isinstance(able, dict) and "elicitation" in able
+            traffic.to_server.append(frame)
+
+    def _notified(self, message: Any, frame: bytes, traffic: Traffic) -> None:
+        if message["method"] == "tools/call":  # nobody would hear what becomes of it
+            self._record("REFUSAL", why="a call without an id")
+            return
+        if message["method"] == "notifications/cancelled":
+            params = message.get("params")
+            gone = params.get("requestId") if isinstance(params, dict) else None
+            asks = [ask for ask, held in self._held.items() if held.identity == gone]
+            for ask in asks:  # the server has never heard of it
+                self._open.pop(self._held.pop(ask).identity, None)
+                return
+        if self._passes(message, traffic, None):
+            if message["method"] == "notifications/initialized":
+                self._initialized = True
+            traffic.to_server.append(frame)
+
+    def _passes(self, message: Any, traffic: Traffic, identity: Any) -> bool:
+        """Whether a message that is no call passes; its event has happened then."""
+        method, params = message["method"], message.get("params", {})
+        copies: list[tuple[Table, str]] = []
+        event, problem = "", ""
+        try:
+            read = self.policy.line("method", method, params)
+            if read is None:
+                is_known = bool(self.policy.about("method", method))
+                passes = self.policy.file.otherwise.methods == "pass"
+                if not passes and (method not in BASE or is_known):
+                    problem = f"the policy {self.policy.file.name} has no line for {method}"
+            elif read.line.event is None:
+                if read.line.then == "refuse":
+                    problem = read.line.about or f"the policy never allows {method}"
+            else:
+                event = read.line.event
+                copies = self._keyed(event, method, params)
+                refusing = self._refusing(event, copies)
+                if refusing:
+                    problem = self._why(method, read, refusing)
+                elif self._too_many(copies):
+                    problem = self._too_many(copies)
+        except Unfit as unfit:
+            problem = str(unfit)
+        if problem:
+            self._record("REFUSAL", why=problem, method=method)
+            if identity is not None:
+                traffic.to_client.append(frames.error(identity, NOT_ALLOWED, problem))
+            return False
+        if event:
+            self._happen(event, copies, method, params, None)
+            self._record("MESSAGE", method=method, event=event)
+        return True
+
+    def _called(self, message: Any, frame: bytes, traffic: Traffic) -> None:
+        identity, params = message["id"], message.get("params")
+        tool = params.get("name") if isinstance(params, dict) else None
+        arguments = params.get("arguments", {}) if isinstance(params, dict) else None
+        if not isinstance(tool, str) or not isinstance(arguments, dict):
+            problem = "a call has the name of a tool, and arguments that are an object"
+            self._record("REFUSAL", why=problem)
+            traffic.to_client.append(frames.error(identity, INVALID_REQUEST, problem))
+            return
+        digest, state = self._digest([tool, arguments]), str(params.get("requestState", ""))
+        held = self._held.pop(state, None) if state.startswith(OWN) else None
+        if held is not None and held.call.digest == digest:
+            self._retried(held, message, traffic)
+            return
+        earlier = self._going_on.pop((digest, state), None)
+        if earlier is not None and "inputResponses" in params:  # it was allowed, and is not over
+            self._record("CALL", earlier, event="", again=True)
+            self._open[identity] = Waiting("tools/call", earlier)
+            traffic.to_server.append(frame)
+            return
+        self._number += 1
+        self._decide(message, frame, Call(self._number, tool, arguments, digest), traffic)
+
+    def _decide(self, message: Any, frame: bytes, call: Call, traffic: Traffic) -> None:
+        """Let a call pass, hold it for a person, or refuse it."""
+        identity, tool, arguments = message["id"], call.tool, call.arguments
+        copies: list[tuple[Table, str]] = []
+        event = ""
+        problem = self._limited(call)
+        try:
+            read = None if problem else self.policy.line("tool", tool, arguments)
+            if problem:
+                pass
+            elif read is None:
+                if self.policy.file.otherwise.tools == "refuse":
+                    problem = f"the policy {self.policy.file.name} does not allow {tool}."
+            elif read.line.event is None:
+                if read.line.then == "refuse":
+                    problem = read.line.about or f"the policy never allows {tool} like this."
+            else:
+                event = read.line.event
+                copies = self._keyed(event, tool, arguments)
+                refusing = self._refusing(event, copies)
+                if refusing and self._ask(message, frame, call, read, traffic):
+                    return
+                problem = self._why(tool, read, refusing) if refusing else self._too_many(copies)
+                if refusing and any(read.line.approvals):
+                    self.wanted[call.digest] = Wanted(call, read)
+        except Unfit as unfit:
+            problem = f"{tool} was not carried out: {unfit}."
+        if problem:
+            self._refuse(message, call, problem, traffic)
+            return
+        if event:
+            self._happen(event, copies, tool, arguments, call)
+        self._record("CALL", call, event=event)
+        self.wanted.pop(call.digest, None)
+        self._recent.append(self._clock())
+        self._open[identity] = Waiting("tools/call", call)
+        traffic.to_server.append(frame)
+
+    def _refuse(self, message: Any, call: Call, problem: str, traffic: Traffic) -> None:
+        self._record("REFUSAL", call, why=problem)
+        there = [tool for tool in self._listed if self._is_visible(tool)]
+        more = f" and {len(there) - _LISTED} more" if len(there) > _LISTED else ""
+        allowed = ", ".join(there[:_LISTED]) + more
+        said = f"{problem} Tools that may be called now: {allowed or 'none'}."
+        result: dict[str, Any] = {"content": [{"type": "text", "text": said}], "isError": True}
+        if _is_without_session(message):
+            result["resultType"] = "complete"
+        traffic.to_client.append(frames.answer(message["id"], result))
+
+    def _limited(self, call: Call) -> str:
+        """Why a call is not even looked at; "" where it is."""
+        if call.digest in self.doubt:
+            return (
+                f"{call.tool} was called with these very arguments when the gateway was stopped, "
+                f"and nobody knows whether it was carried out; it is not sent again. Find out by "
+                f"reading what it would have changed, or ask a person."
+            )
+        now, most = self._clock(), self.policy.file.limits.a_minute
+        while self._recent and self._recent[0] <= now - 60:
+            self._recent.popleft()
+        if len(self._recent) >= most:
+            return f"{most} calls in a minute are the most that the policy allows; wait."
+        return ""
+
+    def _too_many(self, copies: list[tuple[Table, str]]) -> str:
+        new = sum((table.name, key) not in self._copies for table, key in copies)
+        most = self.policy.file.limits.copies
+        if len(self._copies) + new > most:
+            return f"the policy follows at most {most:,} copies of its tables, and there are as many."
+        return ""
+
+    # Approvals -----------------------------------------------------------------------------------
+
+    def _ask(
+        self, message: Any, frame: bytes, call: Call, read: ReadLine, traffic: Traffic
+    ) -> bool:
+        """Ask the client's own person for an approval, where that is what is missing."""
+        event, alone = read.line.approvals.get(""), _is_without_session(message)
+        able = _meta(message, "clientCapabilities")
+        elicits = isinstance(able, dict) and "elicitation" in able if alone else self.elicits
+        if event is None or not elicits or len(self._held) >= self.policy.file.limits.open:
+            return False
+        if self._refusing(event, self._keyed(event, call.tool, call.arguments)):
+            return False
+        self._own += 1
+        ask, identity = f"{OWN}{secrets.token_hex(8)}/{self._own}", message["id"]
+        self._held[ask] = Held(identity, message, frame, call, read)
+        shown = json.dumps(call.arguments, ensure_ascii=False, indent=1)
+        form = {
+            "type": "object",
+            "properties": {"approve": {"type": "boolean", "title": "Approve this call, once"}},
+            "required": ["approve"],
+        }
+        params = {"message": f"Approve {call.tool}, once?\n{shown}", "requestedSchema": form}
+        question = {"method": "elicitation/create", "params": params}
+        if alone:
+            result = {
+                "resultType": "input_required",
+                "inputRequests": {_APPROVAL: question},
+                "requestState": ask,
+            }
+            traffic.to_client.append(frames.answer(identity, result))
+        else:
+            self._open[identity] = Waiting("tools/call", call, held=True)
+            traffic.to_client.append(frames.written({"jsonrpc": "2.0", "id": ask, **question}))
+        return True
+
+    def _retried(self, held: Held, message: Any, traffic: Traffic) -> None:
+        """A client without a session makes its call again, with what its person has answered."""
+        params = message["params"]
+        replies = params.get("inputResponses")
+        reply = replies.get(_APPROVAL) if isinstance(replies, dict) else None
+        # The server has asked nothing, and is given no answer.
+        own = {key: params[key] for key in params if key not in ("inputResponses", "requestState")}
+        plain = {**message, "params": own}
+        again = Held(message["id"], plain, frames.written(plain), held.call, held.line)
+        self._judged(again, reply, traffic)
+
+    def _answered(self, message: Any, frame: bytes, traffic: Traffic) -> None:
+        """What the client answers: to the gateway, which has asked for an approval, or the server."""
+        identity = message.get("id")
+        if ("result" in message) is ("error" in message) or identity is None:
+            self._record("REFUSAL", why="neither a request nor an answer")
+            traffic.notes.append("a message of the client was neither a request nor an answer")
+            return
+        held = self._held.get(identity) if isinstance(identity, str) else None
+        if held is not None and not _is_without_session(held.message):
+            del self._held[identity], self._open[held.identity]
+            self._judged(held, message.get("result"), traffic)
+            return
+        method = self._asked.pop(identity, None)
+        if method is None:
+            self._record("REFUSAL", why="an answer to nothing that was asked")
+            traffic.notes.append(f"the client answered {identity!r}, which nobody has asked")
+            return
+        result = message.get("result")
+        outcome = str(result.get("action", "")) if isinstance(result, dict) else "error"
+        self._reported("answer_to", method, result, outcome, None, traffic)
+        traffic.to_server.append(frame)
+
+    def _judged(self, held: Held, reply: object, traffic: Traffic) -> None:
+        """A person has answered: the call is decided again."""
+        content = reply.get("content") if isinstance(reply, dict) else None
+        accepts = (
+            isinstance(reply, dict)
+            and reply.get("action") == "accept"
+            and isinstance(content, dict)
+            and content.get("approve") is True
+        )
+        self._settle(held.call, held.line, "", accepts)
+        if accepts:
+            self._decide(held.message, held.frame, held.call, traffic)
+        else:
+            said = f"{held.call.tool} was not carried out: the person did not approve it."
+            self._refuse(held.message, held.call, said, traffic)
+
+    def approve(self, person: str, digest: str, accepts: bool = True) -> Traffic:
+        """A person approves, or refuses, a wanted call on their page; `UsageError` if there is none.
+
+        The approval counts for one call with these very arguments, which the model makes again.
+        """
+        wanted = self.wanted.get(digest)
+        if wanted is None or person not in wanted.line.line.approvals:
+            raise UsageError("nothing like this waits for an approval of yours")
+        if not self._settle(wanted.call, wanted.line, person, accepts):
+            raise UsageError("this cannot be approved now; perhaps you have approved it before")
+        if not accepts:
+            del self.wanted[digest]
+        traffic = Traffic()
+        self._changed(traffic)
+        return traffic
+
+    def _settle(self, call: Call, read: ReadLine, person: str, accepts: bool) -> bool:
+        """Let the event of an approval or a denial happen, where the tables take it."""
+        event = read.line.approvals[person] if accepts else read.line.denial
+        label = "APPROVAL" if accepts else "DENIAL"
+        taken = False
+        if event is not None:
+            copies = self._keyed(event, call.tool, call.arguments)
+            taken = not self._refusing(event, copies) and not self._too_many(copies)
+            if taken:
+                self._happen(event, copies, call.tool, call.arguments, call)
+        self._record(label, call, person=person, taken=taken)
+        return taken or not accepts
+
+    # The server's frames -------------------------------------------------------------------------
+
+    def from_server(self, frame: bytes | None) -> Traffic:
+        """What becomes of a frame of the server; None is one that was too long to be kept."""
+        traffic = Traffic()
+        try:
+            if frame is None:
+                raise Malformed("it is too long")
+            message = frames.read_frame(frame, self.policy.file.limits.frame)
+        except Malformed as problem:
+            traffic.notes.append(f"the server sent what is no message: {problem}")
+            return traffic
+        if "method" in message:
+            self._asks(message, frame, traffic)
+        else:
+            self._returned(message, frame, traffic)
+        self._changed(traffic)
+        return traffic
+
+    def _asks(self, message: Any, frame: bytes, traffic: Traffic) -> None:
+        """A request or a notification of the server passes; what it asks for is noted."""
+        identity = message.get("id")
+        if isinstance(identity, str) and identity.startswith(OWN):
+            said = f"ids that begin with {OWN} are the gateway's"
+            traffic.to_server.append(frames.error(identity, INVALID_REQUEST, said))
+            return
+        if identity is not None:
+            if identity in self._asked or len(self._asked) >= self.policy.file.limits.open:
+                said = "too many requests wait, or this id is that of one of them"
+                traffic.to_server.append(frames.error(identity, INVALID_REQUEST, said))
+                return
+            self._asked[identity] = message["method"]
+        traffic.to_client.append(frame)
+
+    def _returned(self, message: Any, frame: bytes, traffic: Traffic) -> None:
+        identity = message.get("id")
+        waiting = self._open.get(identity)
+        if waiting is None or waiting.held or ("result" in message) is ("error" in message):
+            traffic.notes.append(f"the server answered {identity!r}, which it was not asked")
+            return
+        del self._open[identity]
+        result = message.get("result")
+        if waiting.call is not None and _is_unfinished(result):
+            state = str(result.get("requestState", ""))
+            self._going_on[waiting.call.digest, state] = waiting.call
+            self._record("MESSAGE", waiting.call, method="input_required")
+        elif waiting.call is not None:
+            is_error = "error" in message or (
+                isinstance(result, dict) and result.get("isError") is True
+            )
+            outcome = "error" if is_error else "success"
+            self._record("FAILURE" if is_error else "ANSWER", waiting.call)
+            content = result.get("structuredContent") if isinstance(result, dict) else None
+            call = waiting.call
+            self._reported("result_of", call.tool, content, outcome, call, traffic)
+        elif isinstance(result, dict):
+            frame = self._filtered(waiting.method, message, result, frame)
+        traffic.to_client.append(frame)
+
+    def _reported(
+        self,
+        key: str,
+        name: str,
+        content: object,
+        outcome: str,
+        call: Call | None,
+        traffic: Traffic,
+    ) -> None:
+        """What has happened is an event where a line says so and the tables take it."""
+        about = content if call is None else call.arguments
+        try:
+            read = self.policy.line(key, name, content, outcome)
+            if read is None or read.line.event is None:
+                return
+            copies = self._keyed(read.line.event, name, about)
+        except Unfit as unfit:
+            traffic.notes.append(f"{key} {name}: {unfit}")
+            return
+        event = read.line.event
+        if self._refusing(event, copies) or self._too_many(copies):
+            traffic.notes.append(f"{event} of {name} changes nothing: no row takes it now")
+            return
+        self._happen(event, copies, name, about, call)
+
+    def _filtered(self, method: str, message: Any, result: Any, frame: bytes) -> bytes:
+        """A list of tools without those that nothing allows now; a handshake that says it changes."""
+        if method == "tools/list" and isinstance(result.get("tools"), list):
+            tools = [tool for tool in result["tools"] if isinstance(tool, dict)]
+            names = [str(tool.get("name")) for tool in tools]
+            self._listed = tuple(dict.fromkeys((*names, *self._listed)))
+            kept = [tool for tool in tools if self._is_visible(str(tool.get("name")))]
+            if len(kept) < len(result["tools"]):
+                return frames.written({**message, "result": {**result, "tools": kept}})
+        if method == "initialize":
+            able = result.get("capabilities")
+            tools = able.get("tools") if isinstance(able, dict) else None
+            if isinstance(tools, dict) and tools.get("listChanged") is not True:
+                able = {**able, "tools": {**tools, "listChanged": True}}
+                return frames.written({**message, "result": {**result, "capabilities": able}})
+        return frame
+
+    # Words ---------------------------------------------------------------------------------------
+
+    def _why(self, name: str, read: ReadLine, refusing: list[tuple[Table, str]]) -> str:
+        """Why an event cannot happen now, and what has to come first."""
+        event = read.line.event or ""
+        parts = []
+        for table, key in refusing:
+            way = table.way(self._state(table, key), event)
+            if way is None:
+                parts.append("nothing will allow it again in this run")
+            else:
+                parts.append(f"it needs first: {', then '.join(map(self._words, way))}")
+        about = f" {read.line.about}" if read.line.about else ""
+        return f"{name} was not carried out: {'; '.join(dict.fromkeys(parts))}.{about}"
+
+    def _words(self, event: str) -> str:
+        """What raises an event."""
+        return next(self._raising(event), event)
+
+    def _raising(self, event: str) -> Iterator[str]:
+        for read in self.policy.lines:
+            line, names = read.line, " or ".join(read.line.names)
+            for person, approval in line.approvals.items():
+                if approval == event:
+                    whose = f" by {person}" if person else ""
+                    yield f"an approval of these very arguments{whose}"
+            if line.event == event:
+                match line.key:
+                    case "tool":
+                        yield f"a call of {names}"
+                    case "result_of":
+                        yield f"{line.outcome or 'a result'} of {names}"
+                    case _:
+                        yield names
+            if line.denial == event:
+                yield "a refusal by a person"
+
+
+def _meta(message: Any, key: str) -> Any:
+    """What a client without a session says of itself in a request."""
+    params = message.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    return meta.get(_META + key, "") if isinstance(meta, dict) else ""
+
+
+def _is_without_session(message: Any) -> bool:
+    """Whether a request is of the protocol from 2026-07-28 on, in which no session was begun."""
+    return bool(_meta(message, "protocolVersion"))
+
+
+def _is_unfinished(result: object) -> bool:
+    return isinstance(result, dict) and result.get("resultType") == "input_required"
+
+
+def _about(text: str) -> Mapping[str, Any]:
+    found = json.loads(text)
+    return found if isinstance(found, dict) else {}
+
+
+def _nobody(turn: Turn) -> None:
+    """What happens comes from outside: no member decides."""

@@ -1,0 +1,30 @@
+"""What the gateway adds to the toolkit."""
+
+from pxp_fsm.registry import Entry, Plugin, SubjectKind
+
+_HERE = "pxp_fsm.plugins.gateway"
+
+PLUGIN = Plugin(
+    name="gateway",
+    about="a checked policy between an MCP client and an MCP server",
+    tables={"gateway_calls": f"{_HERE}:tables/gateway_calls.toml"},
+    checks=(f"{_HERE}.checks:POLICIES",),
+    kinds={
+        "policy": SubjectKind(
+            "a policy",
+            {
+                "check": Entry(
+                    "what is proved of it",
+                    "pxp_fsm.cli.check:tables",
+                    "pxp_fsm.cli.options.check:CheckTables",
+                ),
+                "serve": Entry(
+                    "a gateway before an MCP server",
+                    f"{_HERE}.cli.serve:serve",
+                    f"{_HERE}.cli.options:ServePolicy",
+                ),
+            },
+            keys=("lines", "otherwise", "tables", "fields", "idempotent", "secret", "people"),
+        )
+    },
+)

@@ -1,0 +1,603 @@
+"""Policy files: tables, and lines that say which traffic is which of their events.
+
+A table has events alone. One with `per` is followed once for each value of those fields, so that
+what is proved of it holds for each file, each account, each set of arguments. Nothing in a file is
+ever imported or run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+from pxp_fsm.automata.automaton import Automaton
+from pxp_fsm.automata.expressions import (
+    BOOL,
+    ID,
+    INT,
+    Expression,
+    ExpressionError,
+    Type,
+    Value,
+    compiled,
+    enumeration,
+    name_problem,
+    names_in,
+    parse_expression,
+)
+from pxp_fsm.automata.rules import ELSE
+from pxp_fsm.automata.system import Member, System
+from pxp_fsm.automata.system_files import Property
+from pxp_fsm.automata.table_files import (
+    LowerName,
+    ParameterEntry,
+    RegisterEntry,
+    Several,
+    StateEntry,
+    Symbol,
+    Symbols,
+    Updates,
+)
+from pxp_fsm.automata.table_files import Expression as Text
+from pxp_fsm.automata.tables import automaton_from
+from pxp_fsm.errors import DataError, Fault, FileError, Place, TableError, UsageError, quoted
+from pxp_fsm.options import Option, option, outside
+from pxp_fsm.schemas import FileContent, FileKind
+
+ARGUMENTS = "arguments"
+"""The `per` of a table that is followed once for each tool with its very arguments."""
+
+DOUBT = "doubt"
+"""The outcome of a call of which nobody knows whether it was carried out."""
+
+Tool = Annotated[str, Option(least=1, most=256)]
+Tools = Annotated[
+    Tool | Annotated[tuple[Tool, ...], Option(least=1, unique=True)],
+    Option(problem="is neither the name of a tool nor a list of such names"),
+]
+Verdict = Literal["pass", "refuse"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventRow:
+    """A row of a table: an event that leads from its states to another."""
+
+    source: Symbols = option("The state, or the states, that it leaves.", key="from")
+    to: Symbol = option("The state that it enters.")
+    event: Symbols = option("The event, or the events, that it takes.")
+    when: Text | None = option("It may happen only while this is true.", None)
+    do: Updates = option("By register: what it becomes.", {})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyTable:
+    """A table of events: what may happen next."""
+
+    name: LowerName = option("A short name: lower-case letters, digits and underscores.")
+    title: str = option("The name as people write it.", "", default="the name")
+    per: Literal["arguments"] | tuple[Symbol, ...] = option(
+        "The fields whose values have a copy of the table each; or arguments: each tool with its "
+        "very arguments has one.",
+        (),
+        default="there is one copy",
+    )
+    initial: Symbol | None = option("Where a copy begins.", None, default="the first row's state")
+    final: tuple[Symbol, ...] = option("The end states.", (), least=1)
+    states: tuple[StateEntry, ...] = option("What states mean, where that is said.", ())
+    rows: tuple[EventRow, ...] = option("What may happen in which state.", least=1)
+    parameters: Mapping[str, ParameterEntry] = option("What is fixed: { min = 1 }, ...", {})
+    registers: Mapping[str, RegisterEntry] = option("What is counted: { init = 0, min = 0 }.", {})
+    let: Mapping[str, Text] = option("Names for expressions.", {})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldEntry:
+    """A named value of a JSON message."""
+
+    at: str = option(
+        "The way to it, its keys joined by dots: in a tool's arguments, in the params of another "
+        "method, in the structured content of a result.",
+        most=500,
+    )
+    type: Literal["int", "bool", "id"] | None = option(
+        "What it is: a whole number, a truth value, or any value that is only compared (id).", None
+    )
+    of: Several = option("The texts that it may be.", ())
+
+    def problems(self) -> Iterator[Fault]:
+        """Where its type is not said, or twice."""
+        if (self.type is None) is (not self.of):
+            yield Fault((), 'say what it is: type = "int", "bool" or "id", or of = [...]')
+
+    @property
+    def kind(self) -> Type:
+        """The type of its values in expressions."""
+        if self.type is None:
+            return enumeration(self.of)
+        return {"int": INT, "bool": BOOL, "id": ID}[self.type]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """Which traffic is which event, or passes, or is refused."""
+
+    one_of: ClassVar[tuple[str, ...]] = ("tool", "result_of", "method", "answer_to")
+
+    tool: Tools | None = option("A call of this tool, or of one of these tools.", None)
+    result_of: Tools | None = option("The result of such a call, which the server sends.", None)
+    method: Tools | None = option("Another request or notification of the client.", None)
+    answer_to: Tools | None = option(
+        "What the client answers to such a request of the server (elicitation/create).", None
+    )
+    when: Text | None = option("An expression over fields: else the line does not count.", None)
+    outcome: Literal["success", "error", "doubt", "accept", "decline", "cancel"] | None = option(
+        "Of a result: success or error; doubt where the gateway was killed before it came. Of an "
+        "answer to an elicitation: what the person did.",
+        None,
+        default="any",
+    )
+    event: Symbol | None = option("The event that it is.", None)
+    then: Verdict | None = option("In place of an event: it always passes, or never does.", None)
+    approval: Symbol | Mapping[Symbol, Symbol] | None = option(
+        "Of a call: the event by which a person approves these very arguments; or one event for "
+        "each of the people.",
+        None,
+    )
+    denial: Symbol | None = option("The event by which a person refuses them.", None)
+    about: str = option("What the model is told where the call is refused.", "")
+
+    def problems(self) -> Iterator[Fault]:
+        """What does not go together."""
+        if (self.event is None) is (self.then is None):
+            yield Fault((), 'a line has an event, or then = "pass" or "refuse"')
+        if self.tool is None and (self.approval is not None or self.denial is not None):
+            yield Fault(("approval",), "approvals are of calls: they belong to a line with a tool")
+        if self.denial is not None and self.approval is None:
+            yield Fault(("denial",), "a denial belongs to an approval; add one")
+        if self.then == "refuse" and (self.result_of or self.answer_to):
+            yield Fault(("then",), "what has happened cannot be refused; write an event, or pass")
+        if self.outcome is not None and (self.tool or self.method):
+            yield Fault(("outcome",), "an outcome is that of a result or an answer; drop it")
+        wrong = {"success", "error", "doubt"} if self.answer_to else {"accept", "decline", "cancel"}
+        if self.outcome in wrong:
+            there = "accept, decline, cancel" if self.answer_to else "success, error, doubt"
+            yield Fault(("outcome",), f"the outcome {self.outcome} is none here; write {there}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The tools or methods that it is about."""
+        given = self.tool or self.result_of or self.method or self.answer_to or ()
+        return (given,) if isinstance(given, str) else given
+
+    @property
+    def key(self) -> str:
+        """What it is about: tool, result_of, method or answer_to."""
+        return next(name for name in self.one_of if getattr(self, name) is not None)
+
+    @property
+    def approvals(self) -> Mapping[str, str]:
+        """The event of an approval by who gives it; "" is the client's own person."""
+        if self.approval is None:
+            return {}
+        return {"": self.approval} if isinstance(self.approval, str) else self.approval
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        """The events of tables that it raises."""
+        own = (self.event, self.denial, *self.approvals.values())
+        return tuple(event for event in own if event is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Otherwise:
+    """What becomes of traffic that no line is about."""
+
+    tools: Verdict = option("Calls of other tools.")
+    methods: Verdict = option(
+        "Other requests and notifications of the client, but for those by which a session goes on "
+        "(initialize, ping, tools/list, cancellation, progress)."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one client may send at most."""
+
+    frame: int = option("The bytes of a message.", 4_000_000, least=1_000, most=100_000_000)
+    open: int = option("Requests that wait for an answer.", 100, least=1, most=100_000)
+    a_minute: int = option("Calls of tools in any minute.", 6_000, least=1, most=10_000_000)
+    copies: int = option("Copies of all tables.", 10_000, least=1, most=1_000_000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyFile:
+    """What a policy file says."""
+
+    name: LowerName = option("A short name: lower-case letters, digits and underscores.")
+    title: str = option("The name as people write it.", "", default="the name")
+    about: str = option("What it is for.", "", least=0)
+    otherwise: Otherwise = option("What becomes of traffic that no line is about.")
+    lines: tuple[Line, ...] = option(
+        "Which traffic is which event; of several lines about a tool the first counts whose when "
+        "is true.",
+        least=1,
+    )
+    tables: tuple[PolicyTable, ...] = option("What may happen next.", (), least=1)
+    fields: Mapping[str, FieldEntry] = option("By name: values of messages.", {})
+    parameters: Mapping[str, int | bool | str] = option(
+        "By name: the parameters with which the tables count.", {}
+    )
+    idempotent: tuple[Tool, ...] = option(
+        "Tools of which a call may be sent again when nobody knows whether it was carried out.", ()
+    )
+    secret: tuple[str, ...] = option(
+        "Keys of messages whose values are stored as digests only, wherever they stand.", ()
+    )
+    people: tuple[LowerName, ...] = option("Who approves, each with a link of their own.", ())
+    limits: Limits = option("What one client may send at most.", Limits())
+    properties: tuple[Property, ...] = option(
+        "Formulas of temporal logic, claims, and checks with another verdict than HOLDS.", ()
+    )
+    file: FileContent[PolicyFile] | None = outside()
+
+
+POLICY = FileKind(
+    PolicyFile,
+    "a policy",
+    "A policy of a gateway of pxp-fsm",
+    "Tables of events, and lines that say which traffic between an MCP client and an MCP server is "
+    "which event. Written as TOML; the same structure as JSON is accepted too. What a schema "
+    "cannot say (events that no table has, expressions) is checked by the loader.",
+    name="policy",
+)
+
+
+class Unfit(DataError):
+    """A message does not have a field that the policy needs, or it is of another type."""
+
+
+@dataclass(frozen=True)
+class ReadField:
+    """A field as it is read of a message."""
+
+    name: str
+    path: tuple[str, ...]
+    type: Type
+
+    def of(self, message: object) -> Value:
+        """Its value; raises `Unfit` where it is missing or of another type."""
+        value = message
+        for key in self.path:
+            if not isinstance(value, dict) or key not in value:
+                raise Unfit(f"{'.'.join(self.path)} is missing; the policy needs it")
+            value = value[key]
+        is_fine = {"int": type(value) is int, "bool": type(value) is bool, "id": True}
+        if not is_fine.get(self.type.name, isinstance(value, str) and value in self.type.members):
+            wanted = {"int": "a whole number", "bool": "true or false"}
+            said = wanted.get(self.type.name, f"one of {', '.join(self.type.members)}")
+            raise Unfit(f"{'.'.join(self.path)} is {said}, not {quoted(value)}")
+        return canonical(value) if self.type.name == "id" else value  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class ReadLine:
+    """A line with what its condition reads, and its place in the file."""
+
+    line: Line
+    place: int
+    when: Expression | None
+    reads: tuple[ReadField, ...]
+    holds: Any = field(repr=False)
+
+    def applies(self, message: object, outcome: str) -> bool:
+        """Whether it is about a message; raises `Unfit` where its fields are not there."""
+        if outcome != self.line.outcome and (outcome == DOUBT or self.line.outcome is not None):
+            return False
+        return self.when is None or self.holds(*(read.of(message) for read in self.reads))
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a policy: as it is written, and as it runs."""
+
+    name: str
+    automaton: Automaton
+    running: System
+    arguments: bool
+    keys: tuple[ReadField, ...]
+
+    @cached_property
+    def moves(self) -> Mapping[tuple[str, str], str]:
+        """Where each event leads from each state, as it runs."""
+        return {(row.source, row.label): row.target for row in self.member.transitions}
+
+    def way(self, state: str, event: str) -> tuple[str, ...] | None:
+        """The fewest events after which `event` can happen; None where it never can."""
+        ways: dict[str, tuple[str, ...]] = {state: ()}
+        for at in ways_from(self, ways):
+            if (at, event) in self.moves:
+                return ways[at]
+        return None
+
+    @cached_property
+    def labels(self) -> frozenset[str]:
+        """Its events."""
+        return frozenset(row.label for row in self.automaton.transitions)
+
+    @property
+    def member(self) -> Automaton:
+        """The table as it runs."""
+        return self.running.members[0].automaton
+
+    def key(self, name: str, message: object) -> str:
+        """Which copy a call, a request or an answer is about; `Unfit` as `ReadField.of`."""
+        if self.arguments:
+            return canonical([name, message])
+        return canonical([read.of(message) for read in self.keys]) if self.keys else ""
+
+
+def ways_from(table: Table, ways: dict[str, tuple[str, ...]]) -> Iterator[str]:
+    """The states that can be reached, the nearest first; `ways` says by which events."""
+    left = deque(ways)
+    while left:
+        state = left.popleft()
+        yield state
+        for row in table.member.leaving(state):
+            if row.target not in ways:
+                ways[row.target] = (*ways[state], row.label)
+                left.append(row.target)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A policy that was read: its file, its tables, its lines by what they are about."""
+
+    file: PolicyFile
+    tables: tuple[Table, ...]
+    lines: tuple[ReadLine, ...]
+
+    @cached_property
+    def _by_name(self) -> Mapping[tuple[str, str], tuple[ReadLine, ...]]:
+        known: dict[tuple[str, str], tuple[ReadLine, ...]] = {}
+        for read in self.lines:
+            for name in read.line.names:
+                place = read.line.key, name
+                known[place] = (*known.get(place, ()), read)
+        return known
+
+    def about(self, key: str, name: str) -> tuple[ReadLine, ...]:
+        """The lines about a tool or a method, in the file's order."""
+        return self._by_name.get((key, name), ())
+
+    def line(self, key: str, name: str, message: object, outcome: str = "") -> ReadLine | None:
+        """The line that counts; None where none is about the message. Raises `Unfit`."""
+        for read in self._by_name.get((key, name), ()):
+            if read.applies(message, outcome):
+                return read
+        return None
+
+    def tables_of(self, event: str) -> tuple[Table, ...]:
+        """The tables that have an event: it happens where all of them allow it."""
+        return self._tables_of.get(event, ())
+
+    @cached_property
+    def _tables_of(self) -> Mapping[str, tuple[Table, ...]]:
+        return {
+            label: tuple(table for table in self.tables if label in table.labels)
+            for table in self.tables
+            for label in table.labels
+        }
+
+    @cached_property
+    def tools(self) -> tuple[str, ...]:
+        """The tools whose calls lines are about."""
+        names = (name for key, name in self._by_name if key == "tool")
+        return tuple(dict.fromkeys(names))
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 (hex) of what the policy's file says."""
+        raw = {} if self.file.file is None else self.file.file.raw
+        return hashlib.sha256(canonical(raw).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def canonical(value: object) -> str:
+    """A JSON value as one text: equal values of one type have one, keys in any order."""
+    return json.dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+
+
+def is_policy(given: object) -> bool:
+    """Whether `given` is the path of a policy file, by what stands at its top."""
+    if not isinstance(given, str | Path) or Path(given).suffix not in (".toml", ".json"):
+        return False
+    try:
+        text = Path(given).read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return False
+    return "otherwise" in text and "lines" in text and _top(text, Path(given))
+
+
+def _top(text: str, path: Path) -> bool:
+    from pxp_fsm.documents import read  # noqa: PLC0415
+
+    try:
+        raw = read(text, str(path), error=FileError)
+    except FileError:
+        return False
+    return "otherwise" in raw and "lines" in raw
+
+
+def load_policy(path: str | Path) -> Policy:
+    """The policy in the file `path`.
+
+    Raises `FileError` with every fault: file, line and a remedy each.
+    """
+    file = POLICY.load(path)
+    return read_policy(file)
+
+
+def read_policy(file: FileContent[PolicyFile]) -> Policy:
+    """The policy that the content of a file means; raises `FileError` as `load_policy` does."""
+    value = replace(file.value, file=file)
+    reader = _Reader(value, file.raw)
+    policy = reader.policy()
+    if reader.faults:
+        raise file.refusal(*reader.faults)
+    return policy
+
+
+class _Reader:
+    """Reads what the form of a file cannot say; `faults` are what is wrong."""
+
+    def __init__(self, file: PolicyFile, raw: Mapping[str, Any]) -> None:
+        self.file = file
+        self.raw = raw
+        self.faults: list[Fault] = []
+        self.fields = {
+            name: ReadField(name, tuple(entry.at.split(".")), entry.kind)
+            for name, entry in file.fields.items()
+        }
+        for name in file.fields:
+            problem = name_problem(name)
+            if problem is not None:
+                self._fault(("fields", name), problem)
+
+    def _fault(self, place: Place, said: str, **more: Any) -> None:
+        self.faults.append(Fault(place, said, **more))
+
+    def policy(self) -> Policy:
+        names = [table.name for table in self.file.tables]
+        for place, name in enumerate(names):
+            if name in names[:place]:
+                self._fault(("tables", place, "name"), f"two tables are called {name}; rename one")
+        tables = [
+            table
+            for place, entry in enumerate(self.file.tables)
+            if (table := self._table(place, entry)) is not None
+        ]
+        lines = [self._line(place, line) for place, line in enumerate(self.file.lines)]
+        policy = Policy(self.file, tuple(tables), tuple(lines))
+        if not self.faults:
+            self._check(policy)
+        return policy
+
+    def _table(self, place: int, entry: PolicyTable) -> Table | None:
+        raw = dict(self.raw["tables"][place])
+        raw.pop("per", None)
+        deciding: dict[str, dict[str, Any]] = {}
+        for row in entry.rows:
+            sources = (row.source,) if isinstance(row.source, str) else row.source
+            for state in (*sources, row.to):
+                deciding.setdefault(state, {"name": state})
+        first = next(iter(deciding))
+        for state in raw.get("states", ()):
+            deciding[state["name"]] = state
+        raw |= {"format": 1, "states": [*deciding.values()]}
+        raw.setdefault("initial", first)
+        raw.setdefault("title", entry.name)
+
+        def located(found: Iterable[Fault]) -> Iterator[Fault]:
+            return (replace(fault, path=("tables", place, *fault.path)) for fault in found)
+
+        try:
+            automaton = automaton_from(raw, located)
+        except TableError as error:
+            self.faults += error.faults
+            return None
+        needed = {parameter.name for parameter in automaton.rules.parameters}
+        given = {
+            name: value for name, value in self.file.parameters.items() if name in needed
+        }
+        missing = sorted(needed - given.keys())
+        if missing:
+            said = f"the table counts with {missing[0]}; add it: [parameters], {missing[0]} = ..."
+            self._fault(("tables", place, "parameters", missing[0]), said)
+            return None
+        written = System((Member(entry.name, automaton),), free_names=True)
+        try:
+            system = written.by_rules(given)
+        except UsageError as error:
+            self._fault(("tables", place), str(error))
+            return None
+        per = entry.per
+        keys = () if per == ARGUMENTS else tuple(
+            read for name in per if (read := self._field(("tables", place, "per"), name))
+        )
+        return Table(entry.name, automaton, system, per == ARGUMENTS, keys)
+
+    def _field(self, place: Place, name: str) -> ReadField | None:
+        if name not in self.fields:
+            there = ", ".join(self.fields) or "none"
+            self._fault(place, f"there is no field {name}; there are: {there}")
+        return self.fields.get(name)
+
+    def _line(self, place: int, line: Line) -> ReadLine:
+        if line.when is None or line.when == ELSE:
+            if line.when == ELSE:
+                self._fault(("lines", place, "when"), "the last line needs no else; drop the when")
+            return ReadLine(line, place, None, (), None)
+        types = {name: read.type for name, read in self.fields.items()}
+        members = {member for one in types.values() for member in one.members}
+        try:
+            when = parse_expression(line.when, types, members)
+        except ExpressionError as error:
+            at = ("lines", place, "when")
+            self._fault(at, str(error), value=line.when, offset=error.position)
+            return ReadLine(line, place, None, (), None)
+        if not when.type.fits(BOOL):
+            said = f"{quoted(line.when)} is {when.type}, and a truth value belongs here"
+            self._fault(("lines", place, "when"), said)
+        reads = tuple(self.fields[name] for name in sorted(names_in(when)))
+        return ReadLine(line, place, when, reads, compiled(when, [read.name for read in reads]))
+
+    def _check(self, policy: Policy) -> None:
+        """Events that no table has, or that nothing raises; approvals of what is not the action."""
+        raised = {event for read in policy.lines for event in read.line.events}
+        for read in policy.lines:
+            for event in read.line.events:
+                if not policy.tables_of(event):
+                    there = ", ".join(sorted({label for t in policy.tables for label in t.labels}))
+                    said = f"no table has the event {event}; there are: {there or 'none'}"
+                    self._fault(("lines", read.place), said)
+            self._check_approvals(policy, read)
+        for place, table in enumerate(policy.tables):
+            for label in sorted(table.labels - raised):
+                said = f"no line raises the event {label} of {table.name}; add one, or drop its rows"
+                self._fault(("tables", place, "rows"), said)
+        unknown = [
+            name
+            for name in self.file.parameters
+            if not any(
+                parameter.name == name
+                for table in policy.tables
+                for parameter in table.automaton.rules.parameters
+            )
+        ]
+        for name in unknown:
+            self._fault(("parameters", name), f"no table has a parameter {name}; drop it")
+
+    def _check_approvals(self, policy: Policy, read: ReadLine) -> None:
+        at = ("lines", read.place, "approval")
+        for person, event in read.line.approvals.items():
+            for table in policy.tables_of(event):
+                if not table.arguments:
+                    said = (
+                        f"an approval counts for these very arguments, and the table {table.name} "
+                        f'has one copy for others too; write per = "arguments" in it'
+                    )
+                    self._fault(at, said)
+            if person and person not in self.file.people:
+                there = ", ".join(self.file.people) or "none"
+                said = f"{person} is none of the people; there are: {there}"
+                self._fault(at, said)
+
+
+def conditions(lines: Sequence[ReadLine]) -> Iterator[tuple[ReadLine, Expression | None]]:
+    """Lines with their conditions, in the order in which they count."""
+    return ((read, read.when) for read in lines)

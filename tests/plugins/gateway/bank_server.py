@@ -1,0 +1,54 @@
+"""An MCP server of the Python SDK whose tools write each call to a file: bank_server.py FILE."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from mcp.server.mcpserver import MCPServer
+
+server = MCPServer("bank", log_level="ERROR")
+LOG = Path(sys.argv[1])
+
+
+def _log(text: str) -> str:
+    with LOG.open("a") as file:
+        file.write(text + "\n")
+    return text
+
+
+@server.tool()
+def transfer(amount: int, to: str, pin: str = "") -> str:
+    """Transfer money."""
+    return _log(f"transfer {amount} {to}")
+
+
+@server.tool()
+def balance() -> str:
+    """What there is."""
+    return _log("balance")
+
+
+@server.tool()
+def search(words: str) -> str:
+    """Search; what has a question mark fails."""
+    _log(f"search {words}")
+    if "?" in words:
+        raise ValueError("nothing was found")
+    return words
+
+
+@server.tool()
+def write_file(path: str, content: str) -> str:
+    """Write a file."""
+    return _log(f"write {path} {content}")
+
+
+@server.tool()
+def read_text_file(path: str) -> str:
+    """Read a file."""
+    return _log(f"read {path}")
+
+
+if __name__ == "__main__":
+    server.run("stdio")
