@@ -23,6 +23,7 @@ from pxp_fsm.experiments.files import EXPERIMENT
 from pxp_fsm.options import Option, option
 from pxp_fsm.plugins.easylan.experiments.tasks import NETWORK_TASK
 from pxp_fsm.plugins.easylan.model.files import NETWORK
+from pxp_fsm.plugins.gateway.policy import POLICY
 from pxp_fsm.plugins.studies.files import STUDY
 from pxp_fsm.schemas import FileKind, Tagged, read_value, value_schema, write_value
 from tests.file_faults import ROOT
@@ -34,6 +35,7 @@ PUBLISHED: dict[str, FileKind[Any]] = {
     "pxp_fsm/experiments/experiment.schema.json": EXPERIMENT,
     "pxp_fsm/plugins/easylan/experiments/task.schema.json": NETWORK_TASK,
     "pxp_fsm/plugins/easylan/model/schema.json": NETWORK,
+    "pxp_fsm/plugins/gateway/policy.schema.json": POLICY,
     "pxp_fsm/plugins/studies/study.schema.json": STUDY,
 }
 

@@ -1,6 +1,19 @@
 """The gateway: a checked policy between an MCP client and an MCP server."""
 
-from pxp_fsm.plugins.gateway.gateway import Gateway, Traffic
-from pxp_fsm.plugins.gateway.policy import POLICY, Policy, load_policy
+from typing import TYPE_CHECKING
 
-__all__ = ["POLICY", "Gateway", "Policy", "Traffic", "load_policy"]
+from pxp_fsm.lazy import attach
+
+if TYPE_CHECKING:
+    from pxp_fsm.plugins.gateway.gateway import Gateway as Gateway
+    from pxp_fsm.plugins.gateway.gateway import Traffic as Traffic
+    from pxp_fsm.plugins.gateway.policy import Policy as Policy
+    from pxp_fsm.plugins.gateway.policy import load_policy as load_policy
+
+__getattr__, __dir__ = attach(
+    globals(),
+    {
+        "pxp_fsm.plugins.gateway.gateway": "Gateway Traffic",
+        "pxp_fsm.plugins.gateway.policy": "Policy load_policy",
+    },
+)

@@ -21,9 +21,6 @@ _PARAMS = ("name", "arguments", "requestId", "task", "uri", "inputResponses", "r
 _FOLDED = {key.casefold() for key in (*_TOP, *_PARAMS)}
 _KNOWN = {*_TOP, *_PARAMS}
 
-MOST_DEPTH = 100
-"""Lists and objects in each other, beyond which readers differ."""
-
 
 class Malformed(DataError):
     """A frame that is no message of JSON-RPC, or that two readers could read in two ways."""
@@ -33,10 +30,10 @@ class Malformed(DataError):
         super().__init__(problem)
 
 
-def read_frame(frame: bytes, most: int) -> Any:
-    """The message of a frame; raises `Malformed`."""
-    if len(frame) > most:
-        raise Malformed(f"a message has at most {most:,} bytes, not {len(frame):,}")
+def read_frame(frame: bytes | None, most: int) -> Any:
+    """The message of a frame, None of one that was too long to be kept; raises `Malformed`."""
+    if frame is None or len(frame) > most:
+        raise Malformed(f"a message has at most {most:,} bytes")
     if b"\r" in frame.rstrip(b"\r\n"):
         raise Malformed("a message is one line, without a carriage return in it")
     try:

@@ -25,7 +25,7 @@ from pxp_fsm.plugins.gateway import frames
 from pxp_fsm.plugins.gateway.frames import INVALID_REQUEST, NOT_ALLOWED, Malformed
 from pxp_fsm.plugins.gateway.policy import DOUBT, Policy, ReadLine, Table, Unfit, canonical
 from pxp_fsm.protocol.messages import Instance, storable
-from pxp_fsm.protocol.relations import Judgement, Outcome
+from pxp_fsm.protocol.relations import Judgement, Outcome, digest
 from pxp_fsm.sessions.actors import Turn
 from pxp_fsm.sessions.session import Session
 
@@ -207,7 +207,7 @@ class Gateway:
                 self._number = max(self._number, number)
                 match event.label:
                     case "CALL":
-                        call = Call(number, said["tool"], said["arguments"], judgement.left)
+                        call = Call(number, said["tool"], said["arguments"], said["digest"])
                         waiting[number] = call
                     case "ANSWER" | "FAILURE":
                         waiting.pop(number, None)
@@ -267,11 +267,12 @@ class Gateway:
         """What an event is about, as it is stored beside it."""
         said: dict[str, Any] = {}
         if call is not None:
-            said = {"call": call.number, "tool": call.tool}
+            # The board's digests of what is judged are salted anew: this one is found again.
+            said = {"call": call.number, "tool": call.tool, "digest": call.digest}
             said["arguments"] = self._without_secrets(call.arguments)
         text = storable(canonical({**said, **more}))
-        left = "" if call is None else call.digest
-        return Judgement(GATEWAY, left or self._digest(""), "", Outcome.YES, False, 0.0, text)
+        about = digest("" if call is None else call.digest)
+        return Judgement(GATEWAY, about, about, Outcome.YES, False, 0.0, text)
 
     def _record(self, label: str, call: Call | None = None, **more: Any) -> None:
         self._calls.raise_event(label, [self._noted(call, more)])
@@ -335,7 +336,9 @@ class Gateway:
             return line.then == "pass"
         if line.approvals:
             return True
-        return all(self._some_copy(table, line.event) for table in self.policy.tables_of(line.event))
+        return all(
+            self._some_copy(table, line.event) for table in self.policy.tables_of(line.event)
+        )
 
     def _some_copy(self, table: Table, event: str) -> bool:
         states = [state for state, many in self._states[table.name].items() if many > 0]
@@ -360,9 +363,6 @@ class Gateway:
         """What becomes of a frame of the client; None is one that was too long to be kept."""
         traffic = Traffic()
         try:
-            if frame is None:
-                most = self.policy.file.limits.frame
-                raise Malformed(f"a message has at most {most:,} bytes")
             message = frames.read_frame(frame, self.policy.file.limits.frame)
         except Malformed as problem:
             self._record("REFUSAL", why=str(problem))
@@ -457,19 +457,20 @@ class Gateway:
             self._record("REFUSAL", why=problem)
             traffic.to_client.append(frames.error(identity, INVALID_REQUEST, problem))
             return
-        digest, state = self._digest([tool, arguments]), str(params.get("requestState", ""))
+        made, state = self._digest([tool, arguments]), str(params.get("requestState", ""))
         held = self._held.pop(state, None) if state.startswith(OWN) else None
-        if held is not None and held.call.digest == digest:
+        if held is not None and held.call.digest == made:
             self._retried(held, message, traffic)
             return
-        earlier = self._going_on.pop((digest, state), None)
-        if earlier is not None and "inputResponses" in params:  # it was allowed, and is not over
+        earlier = self._going_on.get((made, state)) if "inputResponses" in params else None
+        if earlier is not None:  # it was allowed, and is not over
+            del self._going_on[made, state]
             self._record("CALL", earlier, event="", again=True)
             self._open[identity] = Waiting("tools/call", earlier)
             traffic.to_server.append(frame)
             return
         self._number += 1
-        self._decide(message, frame, Call(self._number, tool, arguments, digest), traffic)
+        self._decide(message, frame, Call(self._number, tool, arguments, made), traffic)
 
     def _decide(self, message: Any, frame: bytes, call: Call, traffic: Traffic) -> None:
         """Let a call pass, hold it for a person, or refuse it."""
@@ -539,7 +540,9 @@ class Gateway:
         new = sum((table.name, key) not in self._copies for table, key in copies)
         most = self.policy.file.limits.copies
         if len(self._copies) + new > most:
-            return f"the policy follows at most {most:,} copies of its tables, and there are as many."
+            return (
+                f"the policy follows at most {most:,} copies of its tables, and there are as many."
+            )
         return ""
 
     # Approvals -----------------------------------------------------------------------------------
@@ -590,7 +593,7 @@ class Gateway:
         self._judged(again, reply, traffic)
 
     def _answered(self, message: Any, frame: bytes, traffic: Traffic) -> None:
-        """What the client answers: to the gateway, which has asked for an approval, or the server."""
+        """What the client answers: to the gateway, which asked for an approval, or the server."""
         identity = message.get("id")
         if ("result" in message) is ("error" in message) or identity is None:
             self._record("REFUSAL", why="neither a request nor an answer")
@@ -627,18 +630,19 @@ class Gateway:
             said = f"{held.call.tool} was not carried out: the person did not approve it."
             self._refuse(held.message, held.call, said, traffic)
 
-    def approve(self, person: str, digest: str, accepts: bool = True) -> Traffic:
-        """A person approves, or refuses, a wanted call on their page; `UsageError` if there is none.
+    def approve(self, person: str, action: str, accepts: bool = True) -> Traffic:
+        """A person approves, or refuses, the wanted call with the digest `action`.
 
         The approval counts for one call with these very arguments, which the model makes again.
+        Raises `UsageError` where nothing waits for that person, or the tables take no approval now.
         """
-        wanted = self.wanted.get(digest)
+        wanted = self.wanted.get(action)
         if wanted is None or person not in wanted.line.line.approvals:
             raise UsageError("nothing like this waits for an approval of yours")
         if not self._settle(wanted.call, wanted.line, person, accepts):
             raise UsageError("this cannot be approved now; perhaps you have approved it before")
         if not accepts:
-            del self.wanted[digest]
+            del self.wanted[action]
         traffic = Traffic()
         self._changed(traffic)
         return traffic
@@ -662,8 +666,6 @@ class Gateway:
         """What becomes of a frame of the server; None is one that was too long to be kept."""
         traffic = Traffic()
         try:
-            if frame is None:
-                raise Malformed("it is too long")
             message = frames.read_frame(frame, self.policy.file.limits.frame)
         except Malformed as problem:
             traffic.notes.append(f"the server sent what is no message: {problem}")
@@ -741,7 +743,7 @@ class Gateway:
         self._happen(event, copies, name, about, call)
 
     def _filtered(self, method: str, message: Any, result: Any, frame: bytes) -> bytes:
-        """A list of tools without those that nothing allows now; a handshake that says it changes."""
+        """A list without the tools that nothing allows now; a handshake that says it changes."""
         if method == "tools/list" and isinstance(result.get("tools"), list):
             tools = [tool for tool in result["tools"] if isinstance(tool, dict)]
             names = [str(tool.get("name")) for tool in tools]

@@ -15,8 +15,8 @@ PLUGIN = Plugin(
             {
                 "check": Entry(
                     "what is proved of it",
-                    "pxp_fsm.cli.check:tables",
-                    "pxp_fsm.cli.options.check:CheckTables",
+                    f"{_HERE}.cli.check:check",
+                    f"{_HERE}.cli.options:CheckPolicy",
                 ),
                 "serve": Entry(
                     "a gateway before an MCP server",

@@ -34,6 +34,7 @@ from pxp_fsm.automata.expressions import (
 from pxp_fsm.automata.rules import ELSE
 from pxp_fsm.automata.system import Member, System
 from pxp_fsm.automata.system_files import Property
+from pxp_fsm.automata.table_files import Expression as Text
 from pxp_fsm.automata.table_files import (
     LowerName,
     ParameterEntry,
@@ -44,7 +45,6 @@ from pxp_fsm.automata.table_files import (
     Symbols,
     Updates,
 )
-from pxp_fsm.automata.table_files import Expression as Text
 from pxp_fsm.automata.tables import automaton_from
 from pxp_fsm.errors import DataError, Fault, FileError, Place, TableError, UsageError, quoted
 from pxp_fsm.options import Option, option, outside
@@ -228,7 +228,7 @@ class PolicyFile:
         "is true.",
         least=1,
     )
-    tables: tuple[PolicyTable, ...] = option("What may happen next.", (), least=1)
+    written: tuple[PolicyTable, ...] = option("What may happen next.", (), least=1, key="tables")
     fields: Mapping[str, FieldEntry] = option("By name: values of messages.", {})
     parameters: Mapping[str, int | bool | str] = option(
         "By name: the parameters with which the tables count.", {}
@@ -274,6 +274,11 @@ class ReadField:
         """Its value; raises `Unfit` where it is missing or of another type."""
         value = message
         for key in self.path:
+            folded = key.casefold()
+            if isinstance(value, dict) and len(value) > 1:
+                for other in value:  # some servers read either
+                    if other != key and other.casefold() == folded:
+                        raise Unfit(f"{other} and {key} are two keys; write one")
             if not isinstance(value, dict) or key not in value:
                 raise Unfit(f"{'.'.join(self.path)} is missing; the policy needs it")
             value = value[key]
@@ -424,7 +429,7 @@ def is_policy(given: object) -> bool:
 
 
 def _top(text: str, path: Path) -> bool:
-    from pxp_fsm.documents import read  # noqa: PLC0415
+    from pxp_fsm.documents import read
 
     try:
         raw = read(text, str(path), error=FileError)
@@ -472,13 +477,13 @@ class _Reader:
         self.faults.append(Fault(place, said, **more))
 
     def policy(self) -> Policy:
-        names = [table.name for table in self.file.tables]
+        names = [table.name for table in self.file.written]
         for place, name in enumerate(names):
             if name in names[:place]:
                 self._fault(("tables", place, "name"), f"two tables are called {name}; rename one")
         tables = [
             table
-            for place, entry in enumerate(self.file.tables)
+            for place, entry in enumerate(self.file.written)
             if (table := self._table(place, entry)) is not None
         ]
         lines = [self._line(place, line) for place, line in enumerate(self.file.lines)]
@@ -511,9 +516,7 @@ class _Reader:
             self.faults += error.faults
             return None
         needed = {parameter.name for parameter in automaton.rules.parameters}
-        given = {
-            name: value for name, value in self.file.parameters.items() if name in needed
-        }
+        given = {name: value for name, value in self.file.parameters.items() if name in needed}
         missing = sorted(needed - given.keys())
         if missing:
             said = f"the table counts with {missing[0]}; add it: [parameters], {missing[0]} = ..."
@@ -526,8 +529,12 @@ class _Reader:
             self._fault(("tables", place), str(error))
             return None
         per = entry.per
-        keys = () if per == ARGUMENTS else tuple(
-            read for name in per if (read := self._field(("tables", place, "per"), name))
+        keys = (
+            ()
+            if per == ARGUMENTS
+            else tuple(
+                read for name in per if (read := self._field(("tables", place, "per"), name))
+            )
         )
         return Table(entry.name, automaton, system, per == ARGUMENTS, keys)
 
@@ -568,7 +575,9 @@ class _Reader:
             self._check_approvals(policy, read)
         for place, table in enumerate(policy.tables):
             for label in sorted(table.labels - raised):
-                said = f"no line raises the event {label} of {table.name}; add one, or drop its rows"
+                said = (
+                    f"no line raises the event {label} of {table.name}; add one, or drop its rows"
+                )
                 self._fault(("tables", place, "rows"), said)
         unknown = [
             name

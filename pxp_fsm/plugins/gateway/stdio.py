@@ -81,7 +81,7 @@ class Proxy:
             await asyncio.wait_for(asyncio.shield(there), _PATIENCE)
         try:
             code = await asyncio.wait_for(server.wait(), _PATIENCE)
-        except asyncio.TimeoutError:
+        except TimeoutError:
             server.terminate()
             return 0
         return code if gone else 0
@@ -113,5 +113,3 @@ async def _writing(descriptor: int) -> asyncio.StreamWriter:
         asyncio.streams.FlowControlMixin, os.fdopen(os.dup(descriptor), "wb", 0)
     )
     return asyncio.StreamWriter(transport, protocol, None, loop)
-
-

@@ -25,3 +25,29 @@ class ServePolicy:
         "The run that is begun, or goes on.", None, default="the policy's name", metavar="NAME"
     )
     database: str = common.database("The database, which is made where there is none.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckPolicy:
+    """Say what is proved of a policy: of its lines, of its tables, and what its file claims."""
+
+    policy: Path = option(argument=True, metavar="POLICY.toml")
+    names: tuple[str, ...] = option(
+        "Check only the property or claim NAME; repeatable.",
+        (),
+        name="property",
+        metavar="NAME",
+        listed="claims",
+    )
+    formulas: tuple[str, ...] = option(
+        "Check only this formula of temporal logic (pxp help logic); repeatable.",
+        (),
+        name="formula",
+        metavar="FORMULA",
+    )
+    certificate: Path | None = option(
+        "Write the certificate of what is proved for all parameters into this file.",
+        None,
+        metavar="FILE",
+    )
+    as_json: bool = common.as_json()

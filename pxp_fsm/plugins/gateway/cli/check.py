@@ -1,0 +1,41 @@
+"""`pxp check policy.toml`: what is proved of a policy."""
+
+from __future__ import annotations
+
+import click
+
+from proofs.check import Results
+from proofs.requests import Request
+from pxp_fsm.cli.presentation import results
+from pxp_fsm.cli.presentation.text import printable
+from pxp_fsm.errors import UsageError
+from pxp_fsm.plugins.gateway.checks import POLICIES
+from pxp_fsm.plugins.gateway.cli import options
+
+
+def check(request: options.CheckPolicy) -> int:
+    """Check what is asked for, and show the results."""
+    asked = Request(
+        subjects=(str(request.policy),),
+        names=request.names,
+        formulas=request.formulas,
+        certificate=request.certificate,
+    )
+    checked = Results(POLICIES.results(asked))
+    found = tuple(checked)
+    if not found:
+        there = ", ".join(name for name, _, _ in POLICIES.properties())
+        raise UsageError(f"the policy has no such property; every policy has: {there}", "names")
+    for line in results.shown(found, in_json=request.as_json):
+        click.echo(line)
+    several = len(checked.certificates) > 1
+    for certificate in checked.certificates:
+        path = request.certificate
+        if path is not None:
+            table = certificate.document["members"][0][0]
+            path = certificate.write(path.with_stem(f"{path.stem}-{table}") if several else path)
+            click.echo(printable(f"Certificate: {path}"), err=request.as_json)
+    if not request.as_json:
+        for note in checked.notes:
+            click.echo(printable(f"Note: {note}"))
+    return results.exit_code(found)
