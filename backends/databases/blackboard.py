@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -133,6 +133,7 @@ class SqlBlackboard:
         self._locks = Locks(self.engine, self.shown, patience)
         self._started: set[str] = set()
         self._held: list[Addition] = []
+        self._block: list[Addition] | None = None
         self._work: dict[str, Head] = {}
         self._overtaken: dict[str, int] = {}
 
@@ -317,7 +318,27 @@ class SqlBlackboard:
 
         if self._heads.get(("events", session), (number - 1,))[0] != number - 1:
             del self._heads["events", session]  # it is not as this process knows it: look
-        self._extend(Addition("events", session, made, stored))
+        addition = Addition("events", session, made, stored)
+        if self._block is None:
+            self._extend(addition)
+        else:
+            self._block.append(addition)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """A block whose events are stored in one transaction at its end, or none of them.
+
+        Each is of another session. A session has moved when its event is not stored yet, so whoever
+        is left with the error goes on with none of them.
+        """
+        self._block = []
+        try:
+            yield
+            block = self._block
+        finally:
+            self._block = None
+        if block:
+            self._extend(*block)
 
     def end(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
         """Record how a session ended; refused where it has ended otherwise before."""

@@ -154,7 +154,7 @@ def _replayed(table: Table, one: _Approved, result: Result) -> Result:
     return result
 
 
-_PART = {"relations": None, "starts": "", "assume": [], "ghosts": {}, "while": "", "claims": []}
+_PART: Mapping[str, Any] = {"relations": None, "starts": "", "assume": [], "while": ""}
 
 
 def _approved(policy: Policy, table: Table) -> Iterator[_Approved]:
@@ -178,7 +178,7 @@ def _approved(policy: Policy, table: Table) -> Iterator[_Approved]:
 def _claimed(policy: Policy, request: Request) -> Iterator[Answer]:
     """What is proved for all values of parameters, each table by itself."""
     for table in policy.tables:
-        stated = [*_approved(policy, table)]
+        stated: list[Property] = [*_approved(policy, table)]
         stated += [one for one in policy.file.properties if one.claim and _names(table, one)]
         claims = [one for one in stated if request.wants(name_of_claim(one))]
         if claims:

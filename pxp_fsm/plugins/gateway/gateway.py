@@ -14,6 +14,7 @@ import secrets
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -160,7 +161,10 @@ class Gateway:
     def _begin(self) -> Session:
         """Begin the run, or bring everything to where it is stored to be."""
         system = System((Member("gateway", builtin("gateway_calls")),), free_names=True)
-        about = {"policy": self.policy.fingerprint, "salt": secrets.token_hex(16)}
+        about: Mapping[str, Any] = {
+            "policy": self.policy.fingerprint,
+            "salt": secrets.token_hex(16),
+        }
         name, board = f"{self.run}/{CALLS}", self._board
         stored = None
         if board is not None:
@@ -249,18 +253,27 @@ class Gateway:
         text = self._salt + canonical(value)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
-    def _without_secrets(self, value: object) -> Any:
+    def wanted_by(self, person: str) -> Mapping[str, Wanted]:
+        """What a person may approve now, by the digest of the action."""
+        return {
+            action: wanted
+            for action, wanted in self.wanted.items()
+            if (event := wanted.line.line.approvals.get(person)) is not None
+            and not self._refusing(
+                event, self._keyed(event, wanted.call.tool, wanted.call.arguments)
+            )
+        }
+
+    def without_secrets(self, value: object) -> Any:
         """A value whose secret parts are digests."""
         secret = self.policy.file.secret
         if isinstance(value, dict):
             return {
-                key: {"digest": self._digest(part)}
-                if key in secret
-                else self._without_secrets(part)
+                key: {"digest": self._digest(part)} if key in secret else self.without_secrets(part)
                 for key, part in value.items()
             }
         if isinstance(value, list):
-            return [self._without_secrets(part) for part in value]
+            return [self.without_secrets(part) for part in value]
         return value
 
     def _noted(self, call: Call | None, more: Mapping[str, Any]) -> Judgement:
@@ -269,10 +282,14 @@ class Gateway:
         if call is not None:
             # The board's digests of what is judged are salted anew: this one is found again.
             said = {"call": call.number, "tool": call.tool, "digest": call.digest}
-            said["arguments"] = self._without_secrets(call.arguments)
+            said["arguments"] = self.without_secrets(call.arguments)
         text = storable(canonical({**said, **more}))
         about = digest("" if call is None else call.digest)
         return Judgement(GATEWAY, about, about, Outcome.YES, False, 0.0, text)
+
+    def _stored_together(self) -> AbstractContextManager[None]:
+        """A block whose events are stored all or none; what they are of passes after it."""
+        return nullcontext() if self._board is None else self._board.together()
 
     def _record(self, label: str, call: Call | None = None, **more: Any) -> None:
         self._calls.raise_event(label, [self._noted(call, more)])
@@ -311,7 +328,7 @@ class Gateway:
             copy = self._copies.get((table.name, key))
             session = None if copy is None else copy.session
             if session is None:
-                of = self._without_secrets(json.loads(table.key(name, message) or '""'))
+                of = self.without_secrets(json.loads(table.key(name, message) or '""'))
                 about = canonical({"digest": key, "of": of})
                 single = not table.arguments and not table.keys
                 place = table.name if single else f"{table.name}/{key[:24]}"
@@ -368,6 +385,7 @@ class Gateway:
             self._record("REFUSAL", why=str(problem))
             traffic.to_client.append(frames.error(None, problem.code, str(problem)))
             return traffic
+        assert frame is not None  # noqa: S101 - it was read
         if "method" not in message:
             self._answered(message, frame, traffic)
         elif "id" not in message:
@@ -444,8 +462,9 @@ class Gateway:
                 traffic.to_client.append(frames.error(identity, NOT_ALLOWED, problem))
             return False
         if event:
-            self._happen(event, copies, method, params, None)
-            self._record("MESSAGE", method=method, event=event)
+            with self._stored_together():
+                self._happen(event, copies, method, params, None)
+                self._record("MESSAGE", method=method, event=event)
         return True
 
     def _called(self, message: Any, frame: bytes, traffic: Traffic) -> None:
@@ -496,15 +515,19 @@ class Gateway:
                     return
                 problem = self._why(tool, read, refusing) if refusing else self._too_many(copies)
                 if refusing and any(read.line.approvals):
+                    self.wanted.pop(call.digest, None)
                     self.wanted[call.digest] = Wanted(call, read)
+                    if len(self.wanted) > self.policy.file.limits.open:  # the oldest is forgotten
+                        del self.wanted[next(iter(self.wanted))]
         except Unfit as unfit:
             problem = f"{tool} was not carried out: {unfit}."
         if problem:
             self._refuse(message, call, problem, traffic)
             return
-        if event:
-            self._happen(event, copies, tool, arguments, call)
-        self._record("CALL", call, event=event)
+        with self._stored_together():
+            if event:
+                self._happen(event, copies, tool, arguments, call)
+            self._record("CALL", call, event=event)
         self.wanted.pop(call.digest, None)
         self._recent.append(self._clock())
         self._open[identity] = Waiting("tools/call", call)
@@ -652,12 +675,13 @@ class Gateway:
         event = read.line.approvals[person] if accepts else read.line.denial
         label = "APPROVAL" if accepts else "DENIAL"
         taken = False
-        if event is not None:
-            copies = self._keyed(event, call.tool, call.arguments)
-            taken = not self._refusing(event, copies) and not self._too_many(copies)
-            if taken:
-                self._happen(event, copies, call.tool, call.arguments, call)
-        self._record(label, call, person=person, taken=taken)
+        with self._stored_together():
+            if event is not None:
+                copies = self._keyed(event, call.tool, call.arguments)
+                taken = not self._refusing(event, copies) and not self._too_many(copies)
+                if taken:
+                    self._happen(event, copies, call.tool, call.arguments, call)
+            self._record(label, call, person=person, taken=taken)
         return taken or not accepts
 
     # The server's frames -------------------------------------------------------------------------
@@ -670,6 +694,7 @@ class Gateway:
         except Malformed as problem:
             traffic.notes.append(f"the server sent what is no message: {problem}")
             return traffic
+        assert frame is not None  # noqa: S101 - it was read
         if "method" in message:
             self._asks(message, frame, traffic)
         else:
@@ -709,10 +734,11 @@ class Gateway:
                 isinstance(result, dict) and result.get("isError") is True
             )
             outcome = "error" if is_error else "success"
-            self._record("FAILURE" if is_error else "ANSWER", waiting.call)
             content = result.get("structuredContent") if isinstance(result, dict) else None
             call = waiting.call
-            self._reported("result_of", call.tool, content, outcome, call, traffic)
+            with self._stored_together():
+                self._record("FAILURE" if is_error else "ANSWER", call)
+                self._reported("result_of", call.tool, content, outcome, call, traffic)
         elif isinstance(result, dict):
             frame = self._filtered(waiting.method, message, result, frame)
         traffic.to_client.append(frame)
@@ -753,9 +779,9 @@ class Gateway:
                 return frames.written({**message, "result": {**result, "tools": kept}})
         if method == "initialize":
             able = result.get("capabilities")
-            tools = able.get("tools") if isinstance(able, dict) else None
-            if isinstance(tools, dict) and tools.get("listChanged") is not True:
-                able = {**able, "tools": {**tools, "listChanged": True}}
+            listing = able.get("tools") if isinstance(able, dict) else None
+            if isinstance(listing, dict) and listing.get("listChanged") is not True:
+                able = {**able, "tools": {**listing, "listChanged": True}}
                 return frames.written({**message, "result": {**result, "capabilities": able}})
         return frame
 

@@ -6,8 +6,9 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from typing import Any
 
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.plugins.gateway.frames import Lines
@@ -23,10 +24,16 @@ Note = Callable[[str], None]
 class Proxy:
     """The gateway between this process's standard streams and the server's.
 
-    `note` is told what whoever runs the gateway should know.
+    `note` is told what whoever runs the gateway should know. `beside` runs while it does.
     """
 
-    def __init__(self, gateway: Gateway, command: Sequence[str], note: Note) -> None:
+    def __init__(
+        self,
+        gateway: Gateway,
+        command: Sequence[str],
+        note: Note,
+    ) -> None:
+        self.beside: Callable[[], Coroutine[Any, Any, None]] | None = None
         self._gateway = gateway
         self._command = command
         self._note = note
@@ -57,17 +64,20 @@ class Proxy:
         ended = asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, ended.set)
-        stopping = asyncio.create_task(ended.wait())
+        others: list[asyncio.Task[Any]] = [asyncio.create_task(ended.wait())]
+        if self.beside is not None:
+            others.append(asyncio.create_task(self.beside()))
         try:
-            await asyncio.wait((here, there, stopping), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((here, there, *others), return_when=asyncio.FIRST_COMPLETED)
             # What failed in a pump is told; the other side's end is the usual way to go.
-            for task in (here, there):
-                if task.done():
-                    task.result()
+            for pump in (here, there):
+                if pump.done():
+                    pump.result()
             return await self._ended(server, there)
         finally:
-            for task in (here, there, stopping):
+            for task in (here, there, *others):
                 task.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
             if server.returncode is None:
                 with suppress(ProcessLookupError):
                     server.kill()
@@ -93,6 +103,11 @@ class Proxy:
         while data := await reader.read(_CHUNK):
             for frame in lines.feed(data):
                 await self._pass(decide(frame))
+
+    def tell(self, traffic: Traffic) -> None:
+        """Send the client what follows from what somebody did elsewhere."""
+        for frame in traffic.to_client:
+            self._client.write(frame)
 
     async def _pass(self, traffic: Traffic) -> None:
         for text in traffic.notes:

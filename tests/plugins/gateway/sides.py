@@ -53,7 +53,7 @@ class Sides:
         """A client that has begun; `elicits` is whether it asks its person."""
         found = example(policy) if isinstance(policy, str) else policy
         sides = cls(Gateway(found, board, run))
-        able = {"elicitation": {}} if elicits else {}
+        able: dict[str, Any] = {"elicitation": {}} if elicits else {}
         sides.request("initialize", {"capabilities": able})
         sides.reply({"capabilities": {"tools": {}}})
         sides.send({"jsonrpc": "2.0", "method": "notifications/initialized"})

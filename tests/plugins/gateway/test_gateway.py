@@ -485,10 +485,10 @@ def _compare(policy: Policy, raw: dict[str, Any], seed: int, steps: int) -> int:
         if chance.random() < 0.1:
             del arguments[chance.choice(["path", "amount"])]
         if waiting and chance.random() < 0.4:
-            number, *about = waiting.pop(chance.randrange(len(waiting)))
+            number, called, about = waiting.pop(chance.randrange(len(waiting)))
             is_error = chance.random() < 0.3
             (sides.fails if is_error else sides.reply)(number=number)
-            naive.result(*about, "error" if is_error else "success")
+            naive.result(called, about, "error" if is_error else "success")
             continue
         if sides.gateway.wanted and chance.random() < 0.5:
             digest = chance.choice(list(sides.gateway.wanted))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import mcp_types as types
 import pytest
 from mcp import Client
@@ -29,7 +31,8 @@ GATEWAY = ["-m", "pxp_fsm.cli", "serve"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
-async def _accepts(_context: Any, params: Any) -> types.ElicitResult:
+async def _accepts(context: Any, params: Any) -> types.ElicitResult:
+    assert context is not None
     assert "once?" in params.message
     return types.ElicitResult(action="accept", content={"approve": True})
 
@@ -73,8 +76,10 @@ def test_the_client_and_the_server_of_the_sdk_talk_through_it(tmp_path: Path, mo
 class Piped:
     """A client that writes frames to a gateway itself."""
 
-    def __init__(self, policy: Path, folder: Path, *server: str) -> None:
-        arguments = [*GATEWAY, str(policy), "--database", "g.db", "--", *server]
+    def __init__(
+        self, policy: Path, folder: Path, *server: str, options: tuple[str, ...] = ()
+    ) -> None:
+        arguments = [*GATEWAY, str(policy), *options, "--database", "g.db", "--", *server]
         self.process = subprocess.Popen(
             [sys.executable, *arguments],
             stdin=subprocess.PIPE,
@@ -211,6 +216,43 @@ def test_a_killed_gateway_sends_nothing_twice(tmp_path: Path) -> None:
 @pytest.mark.deep
 def test_many_kills_send_nothing_twice(tmp_path: Path) -> None:
     _payments(tmp_path, int(os.environ.get("PXP_KILLS", "8")))
+
+
+def test_two_people_approve_on_pages_of_their_own(tmp_path: Path) -> None:
+    client = Piped(
+        EXAMPLES / "two_people.toml", tmp_path, *_server(tmp_path / "log"), options=("--port", "0")
+    )
+    assert client.process.stderr is not None
+    lines = [client.process.stderr.readline().decode().split() for _ in range(3)]
+    links = {words[0].rstrip(":"): words[1] for words in lines[:2]}
+    assert [*links] == ["ada", "grace"]
+    large = {"amount": 5000, "to": "<b>", "pin": "4711", "words": "w"}
+    assert client.call("transfer", **large)["isError"]
+    for person, link in links.items():
+        address = link.partition("/?")[0]
+        with httpx2.Client(base_url=address) as browser:
+            assert browser.get("/").status_code == 403
+            browser.get(link)
+            page = browser.get("/").text
+            assert f"Approvals by {person}" in page
+            assert "&lt;b&gt;" in page
+            assert "4711" not in page
+            (action,) = re.findall(r'name="call" value="([0-9a-f]{64})"', page)
+            given = {"call": action, "verdict": "approve"}
+            elsewhere = browser.post(
+                "/decide", data=given, headers={"origin": "http://evil.example"}
+            )
+            assert elsewhere.status_code == 403
+            assert browser.post("/decide", data=given).status_code == 403  # no origin
+            here = {"origin": address}
+            assert browser.post("/decide", data=given, headers=here).status_code == 303
+            assert "Nothing waits for you" in browser.get("/").text
+            assert browser.post("/decide", data=given, headers=here).status_code == 409
+        again = client.call("transfer", **large)
+        assert ("isError" in again) is (person == "ada")
+    for other in (large, {**large, "to": "eve"}):
+        assert client.call("transfer", **other)["isError"]
+    assert client.close()[0] == 0
 
 
 def test_the_server_is_gone_when_the_gateway_is(tmp_path: Path) -> None:

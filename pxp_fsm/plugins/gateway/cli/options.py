@@ -16,7 +16,8 @@ class ServePolicy:
     pxp serve policy.toml -- COMMAND...
 
     The client starts this command in place of the server's, and speaks over standard input and
-    output. What happened is stored in the run --run, which goes on where it is stored.
+    output. What happened is stored in the run --run, which goes on where it is stored. Where the
+    policy names people who approve, each is given a link to a page of their own.
     """
 
     policy: Path = option(argument=True, metavar="POLICY.toml")
@@ -24,6 +25,9 @@ class ServePolicy:
     run: str | None = option(
         "The run that is begun, or goes on.", None, default="the policy's name", metavar="NAME"
     )
+    port: int | None = common.port()
+    url: str | None = common.server_url()
+    days: float = common.days(14.0)
     database: str = common.database("The database, which is made where there is none.")
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import ExitStack
 
 import click
 
 from backends.databases import SqlBlackboard
-from pxp_fsm.cli.pages import with_folder
+from pxp_fsm.cli.pages import port_of, require_server, show_links, with_folder
 from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.errors import UsageError
 from pxp_fsm.plugins.gateway.cli import options
@@ -23,14 +24,24 @@ def serve(request: options.ServePolicy) -> int:
         raise UsageError(
             f"say how the server is started: pxp serve {request.policy} -- COMMAND...", "command"
         )
-    with SqlBlackboard(with_folder(request.database)) as board:
+    with SqlBlackboard(with_folder(request.database)) as board, ExitStack() as stack:
         gateway = Gateway(policy, board, request.run or "")
+        stack.callback(gateway.stop)
         for call in gateway.doubt.values():
             _note(f"in doubt: call {call.number} of {call.tool}, which is not sent again")
-        try:
-            return asyncio.run(Proxy(gateway, request.command, _note).run())
-        finally:
-            gateway.stop()
+        proxy = Proxy(gateway, request.command, _note)
+        if policy.file.people:
+            require_server("the pages of the people who approve")
+            from pxp_fsm.plugins.gateway.people import approvals
+
+            site = stack.enter_context(
+                approvals(
+                    gateway, board, port_of(request.port), proxy.tell, request.url, request.days
+                )
+            )
+            show_links(False, site.opening, err=True)
+            proxy.beside = site.served
+        return asyncio.run(proxy.run())
 
 
 def _note(text: str) -> None:
