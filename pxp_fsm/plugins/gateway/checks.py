@@ -26,7 +26,7 @@ from proofs.systems.results import MACHINE, TITLES, machine_result
 from pxp_fsm.automata.actions import External
 from pxp_fsm.automata.arithmetic import Case, TooManyCases, cases, value_in
 from pxp_fsm.automata.system import Member, System
-from pxp_fsm.automata.system_files import Property
+from pxp_fsm.automata.table_files import Property
 from pxp_fsm.errors import Fault, FileError, UsageError
 from pxp_fsm.plugins.gateway.policy import (
     Policy,

@@ -15,7 +15,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from backends.databases import SqlBlackboard
@@ -284,8 +284,7 @@ class Gateway:
             said = {"call": call.number, "tool": call.tool, "digest": call.digest}
             said["arguments"] = self.without_secrets(call.arguments)
         text = storable(canonical({**said, **more}))
-        about = digest("" if call is None else call.digest)
-        return Judgement(GATEWAY, about, about, Outcome.YES, False, 0.0, text)
+        return replace(_of_call(call), detail=text)
 
     def _stored_together(self) -> AbstractContextManager[None]:
         """A block whose events are stored all or none; what they are of passes after it."""
@@ -335,7 +334,7 @@ class Gateway:
                 session = self._session(
                     table, f"{self.run}/{place}", Instance(table.name, storable(about))
                 )
-            session.raise_event(event, [self._noted(call, {})])
+            session.raise_event(event, () if call is None else [_of_call(call)])
             self._follow(table, key, session)
 
     def _is_visible(self, tool: str) -> bool:
@@ -821,6 +820,12 @@ class Gateway:
                         yield names
             if line.denial == event:
                 yield "a refusal by a person"
+
+
+def _of_call(call: Call | None) -> Judgement:
+    """Which call an event belongs to: its digest, as the board digests it again."""
+    about = digest("" if call is None else call.digest)
+    return Judgement(GATEWAY, about, about, Outcome.YES, False, 0.0)
 
 
 def _meta(message: Any, key: str) -> Any:

@@ -33,11 +33,11 @@ from pxp_fsm.automata.expressions import (
 )
 from pxp_fsm.automata.rules import ELSE
 from pxp_fsm.automata.system import Member, System
-from pxp_fsm.automata.system_files import Property
 from pxp_fsm.automata.table_files import Expression as Text
 from pxp_fsm.automata.table_files import (
     LowerName,
     ParameterEntry,
+    Property,
     RegisterEntry,
     Several,
     StateEntry,
