@@ -7,13 +7,13 @@ from pxp_fsm.lazy import attach
 if TYPE_CHECKING:
     from pxp_fsm.plugins.gateway.gateway import Gateway as Gateway
     from pxp_fsm.plugins.gateway.gateway import Traffic as Traffic
-    from pxp_fsm.plugins.gateway.policy import Policy as Policy
+    from pxp_fsm.plugins.gateway.policy import GatewayPolicy as GatewayPolicy
     from pxp_fsm.plugins.gateway.policy import load_policy as load_policy
 
 __getattr__, __dir__ = attach(
     globals(),
     {
         "pxp_fsm.plugins.gateway.gateway": "Gateway Traffic",
-        "pxp_fsm.plugins.gateway.policy": "Policy load_policy",
+        "pxp_fsm.plugins.gateway.policy": "GatewayPolicy load_policy",
     },
 )

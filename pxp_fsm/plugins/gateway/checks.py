@@ -29,9 +29,9 @@ from pxp_fsm.automata.system import Member, System
 from pxp_fsm.automata.table_files import Property
 from pxp_fsm.errors import Fault, FileError, UsageError
 from pxp_fsm.plugins.gateway.policy import (
-    Policy,
+    EventTable,
+    GatewayPolicy,
     ReadLine,
-    Table,
     is_policy,
     load_policy,
     ways_from,
@@ -66,7 +66,7 @@ class Policies:
 
     def accepts(self, given: Any) -> bool:
         """The path of a policy file, or a policy."""
-        return isinstance(given, Policy) or is_policy(given)
+        return isinstance(given, GatewayPolicy) or is_policy(given)
 
     def properties(self) -> Iterator[NamedProperty]:
         """The checks of every policy."""
@@ -78,14 +78,14 @@ class Policies:
         Raises `FileError` for a file that cannot be read, and where a formula is of no table.
         """
         for subject in request.subjects:
-            policy = subject if isinstance(subject, Policy) else load_policy(subject)
+            policy = subject if isinstance(subject, GatewayPolicy) else load_policy(subject)
             yield from results(policy, request)
 
 
 POLICIES = Policies()
 
 
-def results(policy: Policy, request: Request) -> Iterator[Answer]:
+def results(policy: GatewayPolicy, request: Request) -> Iterator[Answer]:
     """What comes of a request about one policy."""
     properties = policy.file.properties
     expected = {one.check: one for one in properties if one.check in CHECKS and not one.claim}
@@ -141,7 +141,7 @@ class _Approved(Property):
         return {**_PART, "ghosts": ghosts, "claims": claims}
 
 
-def _replayed(table: Table, one: _Approved, result: Result) -> Result:
+def _replayed(table: EventTable, one: _Approved, result: Result) -> Result:
     """A result without the ghosts among its assumptions; what is not proved may have a trace."""
     result = replace(result, assumptions="by rules")
     if result.status is Status.HOLDS:
@@ -157,7 +157,7 @@ def _replayed(table: Table, one: _Approved, result: Result) -> Result:
 _PART: Mapping[str, Any] = {"relations": None, "starts": "", "assume": [], "while": ""}
 
 
-def _approved(policy: Policy, table: Table) -> Iterator[_Approved]:
+def _approved(policy: GatewayPolicy, table: EventTable) -> Iterator[_Approved]:
     """What approvals are for: no call without one of its very arguments, which counts once."""
     pairs = {
         (read.line.event, approval)
@@ -175,7 +175,7 @@ def _approved(policy: Policy, table: Table) -> Iterator[_Approved]:
             )
 
 
-def _claimed(policy: Policy, request: Request) -> Iterator[Answer]:
+def _claimed(policy: GatewayPolicy, request: Request) -> Iterator[Answer]:
     """What is proved for all values of parameters, each table by itself."""
     for table in policy.tables:
         stated: list[Property] = [*_approved(policy, table)]
@@ -190,13 +190,13 @@ def _claimed(policy: Policy, request: Request) -> Iterator[Answer]:
                 yield certificate
 
 
-def _names(table: Table, stated: Property) -> bool:
+def _names(table: EventTable, stated: Property) -> bool:
     """Whether a claim is about a table: by its name, or about every table."""
     text = f"{stated.never} {stated.step}"
     return not text.strip() or f"{table.name}." in text
 
 
-def _check_properties(policy: Policy) -> None:
+def _check_properties(policy: GatewayPolicy) -> None:
     """Raise `FileError` for a property that is of no table, with its place in the file."""
     problems = map(partial(_property_problem, policy), policy.file.properties)
     faults = [
@@ -208,7 +208,7 @@ def _check_properties(policy: Policy) -> None:
         raise FileError(faults)
 
 
-def _property_problem(policy: Policy, stated: Property) -> str:
+def _property_problem(policy: GatewayPolicy, stated: Property) -> str:
     """Why a property is about no table; "" where it is."""
     if stated.formula:
         try:
@@ -224,7 +224,7 @@ def _property_problem(policy: Policy, stated: Property) -> str:
     return ""
 
 
-def _table_of(policy: Policy, text: str) -> Table:
+def _table_of(policy: GatewayPolicy, text: str) -> EventTable:
     """The table that a formula is about; raises `UsageError` where it is about none."""
     wanted = set(atoms(parse(text)))
     missing = list[str]()
@@ -236,7 +236,7 @@ def _table_of(policy: Policy, text: str) -> Table:
     raise UsageError(f"the formula is about no table: {'; '.join(missing) or 'there is none'}")
 
 
-def _checks(policy: Policy) -> Iterator[tuple[str, str, Callable[[], Verdict]]]:
+def _checks(policy: GatewayPolicy) -> Iterator[tuple[str, str, Callable[[], Verdict]]]:
     for name, run in (
         (LINES, _dead_lines),
         (ROWS, _dead_rows),
@@ -252,7 +252,7 @@ def _verdict(problems: Iterable[str], trace: Trace[str] | None = None) -> Verdic
     return Verdict(Status.FAILS if told else Status.HOLDS, told, trace)
 
 
-def _calls(policy: Policy) -> Iterator[ReadLine]:
+def _calls(policy: GatewayPolicy) -> Iterator[ReadLine]:
     """The lines whose events the client raises: those that can be refused."""
     return (
         read for read in policy.lines if read.line.event and read.line.key in ("tool", "method")
@@ -262,7 +262,7 @@ def _calls(policy: Policy) -> Iterator[ReadLine]:
 # Lines ------------------------------------------------------------------------------------------
 
 
-def _dead_lines(policy: Policy) -> Verdict:
+def _dead_lines(policy: GatewayPolicy) -> Verdict:
     problems = []
     for read in policy.lines:
         try:
@@ -274,7 +274,7 @@ def _dead_lines(policy: Policy) -> Verdict:
     return _verdict(problems)
 
 
-def _counts(policy: Policy, read: ReadLine, name: str) -> bool:
+def _counts(policy: GatewayPolicy, read: ReadLine, name: str) -> bool:
     """Whether a line is the first one that is true of some message."""
     before = []
     for other in policy.about(read.line.key, name):
@@ -292,7 +292,7 @@ def _counts(policy: Policy, read: ReadLine, name: str) -> bool:
     return any(found for _, found in cases(counts))
 
 
-def _place(policy: Policy, read: ReadLine) -> str:
+def _place(policy: GatewayPolicy, read: ReadLine) -> str:
     file = policy.file.file
     if file is None:
         return f"line {read.place + 1}"
@@ -303,7 +303,7 @@ def _place(policy: Policy, read: ReadLine) -> str:
 # Tables -----------------------------------------------------------------------------------------
 
 
-def _ways(table: Table) -> Mapping[str, tuple[str, ...]]:
+def _ways(table: EventTable) -> Mapping[str, tuple[str, ...]]:
     """The states that can be reached, with the fewest events that lead there."""
     ways: dict[str, tuple[str, ...]] = {table.member.initial: ()}
     for _ in ways_from(table, ways):
@@ -311,7 +311,7 @@ def _ways(table: Table) -> Mapping[str, tuple[str, ...]]:
     return ways
 
 
-def _dead_rows(policy: Policy) -> Verdict:
+def _dead_rows(policy: GatewayPolicy) -> Verdict:
     problems = []
     for table in policy.tables:
         ways = _ways(table)
@@ -330,7 +330,7 @@ def _dead_rows(policy: Policy) -> Verdict:
     return _verdict(problems)
 
 
-def _callable(policy: Policy) -> Verdict:
+def _callable(policy: GatewayPolicy) -> Verdict:
     problems = []
     for tool in policy.tools:
         lines = policy.about("tool", tool)
@@ -341,7 +341,7 @@ def _callable(policy: Policy) -> Verdict:
     return _verdict(problems)
 
 
-def _can_happen(policy: Policy, read: ReadLine) -> bool:
+def _can_happen(policy: GatewayPolicy, read: ReadLine) -> bool:
     event = read.line.event
     if event is None:
         return read.line.then == "pass"
@@ -351,7 +351,7 @@ def _can_happen(policy: Policy, read: ReadLine) -> bool:
     )
 
 
-def _forbids(policy: Policy) -> Verdict:
+def _forbids(policy: GatewayPolicy) -> Verdict:
     events = {read.line.event for read in _calls(policy)}
     problems = [
         f"{table.name} allows {', '.join(sorted(table.labels & events)) or 'no call'} in every "
@@ -366,7 +366,7 @@ def _forbids(policy: Policy) -> Verdict:
     return _verdict(problems)
 
 
-def _possible(policy: Policy) -> Verdict:
+def _possible(policy: GatewayPolicy) -> Verdict:
     for event in dict.fromkeys(read.line.event or "" for read in _calls(policy)):
         for table in policy.tables_of(event):
             ways = _ways(table)

@@ -24,10 +24,18 @@ from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import NotThere, UsageError
 from pxp_fsm.plugins.gateway import frames
 from pxp_fsm.plugins.gateway.frames import INVALID_REQUEST, NOT_ALLOWED, Malformed
-from pxp_fsm.plugins.gateway.policy import DOUBT, Policy, ReadLine, Table, Unfit, canonical
+from pxp_fsm.plugins.gateway.policy import (
+    DOUBT,
+    EventTable,
+    GatewayPolicy,
+    ReadLine,
+    Unfit,
+    canonical,
+)
 from pxp_fsm.protocol.messages import Instance, storable
 from pxp_fsm.protocol.relations import Judgement, Outcome, digest
 from pxp_fsm.sessions.actors import Turn
+from pxp_fsm.sessions.events import Event
 from pxp_fsm.sessions.session import Session
 
 CALLS = "calls"
@@ -65,15 +73,20 @@ _LISTED = 40
 
 @dataclass
 class Traffic:
-    """What goes on: frames for each side, and notes for whoever runs the gateway."""
+    """What goes on: frames for each side, and notes for whoever runs the gateway.
+
+    `answers` are the numbers of the calls that are answered by it: whoever has passed it to the
+    client says so (`Gateway.delivered`).
+    """
 
     to_client: list[bytes] = field(default_factory=list)
     to_server: list[bytes] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    answers: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
-class Call:
+class ToolCall:
     """A call of a tool: its number in the run, and the digest of the tool with its arguments."""
 
     number: int
@@ -87,7 +100,7 @@ class Waiting:
     """A request of the client that waits: for the server, or (held) for a person."""
 
     method: str
-    call: Call | None = None
+    call: ToolCall | None = None
     held: bool = False
 
 
@@ -98,7 +111,7 @@ class Held:
     identity: Any
     message: Any
     frame: bytes
-    call: Call
+    call: ToolCall
     line: ReadLine
 
 
@@ -106,7 +119,7 @@ class Held:
 class Wanted:
     """A call that was refused for want of approvals, which people may give on their pages."""
 
-    call: Call
+    call: ToolCall
     line: ReadLine
 
 
@@ -116,6 +129,38 @@ class _Followed:
 
     state: str
     session: Session | None = None
+
+
+@dataclass
+class _Past:
+    """The calls of a run that have no answer, and those of which nothing says that it was passed on.
+
+    `told` are those that were found to be in doubt before.
+    """
+
+    number: int = 0
+    waiting: dict[int, ToolCall] = field(default_factory=dict)
+    unheard: dict[int, ToolCall] = field(default_factory=dict)
+    told: set[int] = field(default_factory=set)
+
+    def hear(self, event: Event) -> None:
+        """The next event of the session of calls."""
+        if event.label == "STOP":  # by then the client had what there was
+            for number in self.unheard.keys() - self.told:
+                del self.unheard[number]
+        for judgement in event.judgements:
+            said = json.loads(judgement.detail)
+            number = said.get("call", 0)
+            self.number = max(self.number, number)
+            for heard in said.get("delivered", ()):
+                self.unheard.pop(heard, None)
+            if event.label == "CALL":
+                call = ToolCall(number, said["tool"], said["arguments"], said["digest"])
+                self.waiting[number] = call
+            elif event.label in ("ANSWER", "FAILURE") and number in self.waiting:
+                self.unheard[number] = self.waiting.pop(number)
+            elif event.label == "IN_DOUBT":
+                self.told.add(number)
 
 
 class Gateway:
@@ -129,7 +174,7 @@ class Gateway:
 
     def __init__(
         self,
-        policy: Policy,
+        policy: GatewayPolicy,
         board: SqlBlackboard | None = None,
         run: str = "",
         clock: Callable[[], float] = time.monotonic,
@@ -137,7 +182,7 @@ class Gateway:
         self.policy = policy
         self.run = run or policy.file.name
         self.elicits = False
-        self.doubt: dict[str, Call] = {}
+        self.doubt: dict[str, ToolCall] = {}
         self.wanted: dict[str, Wanted] = {}
         self._board = board
         self._clock = clock
@@ -146,11 +191,12 @@ class Gateway:
         self._open: dict[Any, Waiting] = {}
         self._asked: dict[Any, str] = {}
         self._held: dict[str, Held] = {}
-        self._going_on: dict[tuple[str, str], Call] = {}
+        self._going_on: dict[tuple[str, str], ToolCall] = {}
         self._recent: deque[float] = deque()
         self._listed: tuple[str, ...] = policy.tools
         self._number = 0
         self._own = 0
+        self._delivered: list[int] = []
         self._initialized = False
         self._salt = ""
         self._calls = self._begin()
@@ -203,35 +249,30 @@ class Gateway:
             board.resume(session)
             key = str(_about(record.instance.x)["digest"])
             self._follow(table, key, session)
-        waiting, told = dict[int, Call](), set[int]()
+        past = _Past()
         for event in calls.events:
-            for judgement in event.judgements:
-                said = json.loads(judgement.detail)
-                number = said.get("call", 0)
-                self._number = max(self._number, number)
-                match event.label:
-                    case "CALL":
-                        call = Call(number, said["tool"], said["arguments"], said["digest"])
-                        waiting[number] = call
-                    case "ANSWER" | "FAILURE":
-                        waiting.pop(number, None)
-                    case "IN_DOUBT":
-                        told.add(number)
+            past.hear(event)
+        self._number, waiting, unheard = past.number, past.waiting, past.unheard
         if calls.states["gateway"] == "RUNNING":
             calls.raise_event("KILLED")
-        for number, call in waiting.items():
+        for number, call in {**unheard, **waiting}.items():
             if call.tool not in self.policy.file.idempotent:
                 self.doubt[call.digest] = call
-            if number not in told:
-                self._reported("result_of", call.tool, None, DOUBT, call, Traffic())
-                calls.raise_event("IN_DOUBT", [self._noted(call, {})])
+            if number not in past.told:
+                if number in waiting:
+                    self._reported("result_of", call.tool, None, DOUBT, call, Traffic())
+                calls.raise_event("IN_DOUBT", [self._noted(call, {"answered": number in unheard})])
+
+    def delivered(self, traffic: Traffic) -> None:
+        """Take note that the client was passed what is for it; it is stored with the next event."""
+        self._delivered += traffic.answers
 
     def stop(self) -> None:
         """Store that the client is gone."""
         if self._calls.states["gateway"] == "RUNNING":
             self._calls.raise_event("STOP")
 
-    def _session(self, table: Table, name: str, instance: Instance) -> Session:
+    def _session(self, table: EventTable, name: str, instance: Instance) -> Session:
         return Session(
             table.running,
             {table.name: _nobody},
@@ -240,7 +281,7 @@ class Gateway:
             blackboard=self._board,
         )
 
-    def _follow(self, table: Table, key: str, session: Session) -> None:
+    def _follow(self, table: EventTable, key: str, session: Session) -> None:
         place = table.name, key
         before = self._copies.get(place)
         after = session.states[table.name]
@@ -276,7 +317,7 @@ class Gateway:
             return [self.without_secrets(part) for part in value]
         return value
 
-    def _noted(self, call: Call | None, more: Mapping[str, Any]) -> Judgement:
+    def _noted(self, call: ToolCall | None, more: Mapping[str, Any]) -> Judgement:
         """What an event is about, as it is stored beside it."""
         said: dict[str, Any] = {}
         if call is not None:
@@ -290,23 +331,27 @@ class Gateway:
         """A block whose events are stored all or none; what they are of passes after it."""
         return nullcontext() if self._board is None else self._board.together()
 
-    def _record(self, label: str, call: Call | None = None, **more: Any) -> None:
+    def _record(self, label: str, call: ToolCall | None = None, **more: Any) -> None:
+        if self._delivered:
+            more["delivered"], self._delivered = self._delivered, []
         self._calls.raise_event(label, [self._noted(call, more)])
 
     # What the tables allow -----------------------------------------------------------------------
 
-    def _state(self, table: Table, key: str) -> str:
+    def _state(self, table: EventTable, key: str) -> str:
         copy = self._copies.get((table.name, key))
         return table.member.initial if copy is None else copy.state
 
-    def _keyed(self, event: str, name: str, message: object) -> list[tuple[Table, str]]:
+    def _keyed(self, event: str, name: str, message: object) -> list[tuple[EventTable, str]]:
         """The copies of tables that an event happens in; raises `Unfit`."""
         return [
             (table, self._digest(table.key(name, message)))
             for table in self.policy.tables_of(event)
         ]
 
-    def _refusing(self, event: str, copies: list[tuple[Table, str]]) -> list[tuple[Table, str]]:
+    def _refusing(
+        self, event: str, copies: list[tuple[EventTable, str]]
+    ) -> list[tuple[EventTable, str]]:
         """Those in which the event cannot happen now."""
         return [
             (table, key)
@@ -317,10 +362,10 @@ class Gateway:
     def _happen(
         self,
         event: str,
-        copies: list[tuple[Table, str]],
+        copies: list[tuple[EventTable, str]],
         name: str,
         message: object,
-        call: Call | None,
+        call: ToolCall | None,
     ) -> None:
         """Let an event that is allowed happen in all its tables; each is stored first."""
         for table, key in copies:
@@ -356,7 +401,7 @@ class Gateway:
             self._some_copy(table, line.event) for table in self.policy.tables_of(line.event)
         )
 
-    def _some_copy(self, table: Table, event: str) -> bool:
+    def _some_copy(self, table: EventTable, event: str) -> bool:
         states = [state for state, many in self._states[table.name].items() if many > 0]
         if table.arguments or table.keys or not states:
             states.append(table.member.initial)
@@ -433,7 +478,7 @@ class Gateway:
     def _passes(self, message: Any, traffic: Traffic, identity: Any) -> bool:
         """Whether a message that is no call passes; its event has happened then."""
         method, params = message["method"], message.get("params", {})
-        copies: list[tuple[Table, str]] = []
+        copies: list[tuple[EventTable, str]] = []
         event, problem = "", ""
         try:
             read = self.policy.line("method", method, params)
@@ -488,12 +533,12 @@ class Gateway:
             traffic.to_server.append(frame)
             return
         self._number += 1
-        self._decide(message, frame, Call(self._number, tool, arguments, made), traffic)
+        self._decide(message, frame, ToolCall(self._number, tool, arguments, made), traffic)
 
-    def _decide(self, message: Any, frame: bytes, call: Call, traffic: Traffic) -> None:
+    def _decide(self, message: Any, frame: bytes, call: ToolCall, traffic: Traffic) -> None:
         """Let a call pass, hold it for a person, or refuse it."""
         identity, tool, arguments = message["id"], call.tool, call.arguments
-        copies: list[tuple[Table, str]] = []
+        copies: list[tuple[EventTable, str]] = []
         event = ""
         problem = self._limited(call)
         try:
@@ -532,7 +577,7 @@ class Gateway:
         self._open[identity] = Waiting("tools/call", call)
         traffic.to_server.append(frame)
 
-    def _refuse(self, message: Any, call: Call, problem: str, traffic: Traffic) -> None:
+    def _refuse(self, message: Any, call: ToolCall, problem: str, traffic: Traffic) -> None:
         self._record("REFUSAL", call, why=problem)
         there = [tool for tool in self._listed if self._is_visible(tool)]
         more = f" and {len(there) - _LISTED} more" if len(there) > _LISTED else ""
@@ -543,13 +588,13 @@ class Gateway:
             result["resultType"] = "complete"
         traffic.to_client.append(frames.answer(message["id"], result))
 
-    def _limited(self, call: Call) -> str:
+    def _limited(self, call: ToolCall) -> str:
         """Why a call is not even looked at; "" where it is."""
         if call.digest in self.doubt:
             return (
-                f"{call.tool} was called with these very arguments when the gateway was stopped, "
-                f"and nobody knows whether it was carried out; it is not sent again. Find out by "
-                f"reading what it would have changed, or ask a person."
+                f"{call.tool} was called with these very arguments when the gateway was killed, and "
+                f"nobody knows whether it was carried out, or whether you have heard of it; it is "
+                f"not sent again. Read what it would have changed, or ask a person."
             )
         now, most = self._clock(), self.policy.file.limits.a_minute
         while self._recent and self._recent[0] <= now - 60:
@@ -558,7 +603,7 @@ class Gateway:
             return f"{most} calls in a minute are the most that the policy allows; wait."
         return ""
 
-    def _too_many(self, copies: list[tuple[Table, str]]) -> str:
+    def _too_many(self, copies: list[tuple[EventTable, str]]) -> str:
         new = sum((table.name, key) not in self._copies for table, key in copies)
         most = self.policy.file.limits.copies
         if len(self._copies) + new > most:
@@ -570,7 +615,7 @@ class Gateway:
     # Approvals -----------------------------------------------------------------------------------
 
     def _ask(
-        self, message: Any, frame: bytes, call: Call, read: ReadLine, traffic: Traffic
+        self, message: Any, frame: bytes, call: ToolCall, read: ReadLine, traffic: Traffic
     ) -> bool:
         """Ask the client's own person for an approval, where that is what is missing."""
         event, alone = read.line.approvals.get(""), _is_without_session(message)
@@ -669,7 +714,7 @@ class Gateway:
         self._changed(traffic)
         return traffic
 
-    def _settle(self, call: Call, read: ReadLine, person: str, accepts: bool) -> bool:
+    def _settle(self, call: ToolCall, read: ReadLine, person: str, accepts: bool) -> bool:
         """Let the event of an approval or a denial happen, where the tables take it."""
         event = read.line.approvals[person] if accepts else read.line.denial
         label = "APPROVAL" if accepts else "DENIAL"
@@ -737,6 +782,7 @@ class Gateway:
             call = waiting.call
             with self._stored_together():
                 self._record("FAILURE" if is_error else "ANSWER", call)
+                traffic.answers.append(call.number)
                 self._reported("result_of", call.tool, content, outcome, call, traffic)
         elif isinstance(result, dict):
             frame = self._filtered(waiting.method, message, result, frame)
@@ -748,7 +794,7 @@ class Gateway:
         name: str,
         content: object,
         outcome: str,
-        call: Call | None,
+        call: ToolCall | None,
         traffic: Traffic,
     ) -> None:
         """What has happened is an event where a line says so and the tables take it."""
@@ -786,7 +832,7 @@ class Gateway:
 
     # Words ---------------------------------------------------------------------------------------
 
-    def _why(self, name: str, read: ReadLine, refusing: list[tuple[Table, str]]) -> str:
+    def _why(self, name: str, read: ReadLine, refusing: list[tuple[EventTable, str]]) -> str:
         """Why an event cannot happen now, and what has to come first."""
         event = read.line.event or ""
         parts = []
@@ -822,7 +868,7 @@ class Gateway:
                 yield "a refusal by a person"
 
 
-def _of_call(call: Call | None) -> Judgement:
+def _of_call(call: ToolCall | None) -> Judgement:
     """Which call an event belongs to: its digest, as the board digests it again."""
     about = digest("" if call is None else call.digest)
     return Judgement(GATEWAY, about, about, Outcome.YES, False, 0.0)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -46,6 +46,7 @@ from pxp_fsm.automata.table_files import (
     Updates,
 )
 from pxp_fsm.automata.tables import automaton_from
+from pxp_fsm.documents import read as read_document
 from pxp_fsm.errors import DataError, Fault, FileError, Place, TableError, UsageError, quoted
 from pxp_fsm.options import Option, option, outside
 from pxp_fsm.schemas import FileContent, FileKind
@@ -124,7 +125,7 @@ class FieldEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class TrafficLine:
     """Which traffic is which event, or passes, or is refused."""
 
     one_of: ClassVar[tuple[str, ...]] = ("tool", "result_of", "method", "answer_to")
@@ -206,7 +207,7 @@ class Otherwise:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class TrafficLimits:
     """What one client may send at most."""
 
     frame: int = option("The bytes of a message.", 4_000_000, least=1_000, most=100_000_000)
@@ -223,7 +224,7 @@ class PolicyFile:
     title: str = option("The name as people write it.", "", default="the name")
     about: str = option("What it is for.", "", least=0)
     otherwise: Otherwise = option("What becomes of traffic that no line is about.")
-    lines: tuple[Line, ...] = option(
+    lines: tuple[TrafficLine, ...] = option(
         "Which traffic is which event; of several lines about a tool the first counts whose when "
         "is true.",
         least=1,
@@ -240,7 +241,7 @@ class PolicyFile:
         "Keys of messages whose values are stored as digests only, wherever they stand.", ()
     )
     people: tuple[LowerName, ...] = option("Who approves, each with a link of their own.", ())
-    limits: Limits = option("What one client may send at most.", Limits())
+    limits: TrafficLimits = option("What one client may send at most.", TrafficLimits())
     properties: tuple[Property, ...] = option(
         "Formulas of temporal logic, claims, and checks with another verdict than HOLDS.", ()
     )
@@ -294,7 +295,7 @@ class ReadField:
 class ReadLine:
     """A line with what its condition reads, and its place in the file."""
 
-    line: Line
+    line: TrafficLine
     place: int
     when: Expression | None
     reads: tuple[ReadField, ...]
@@ -308,7 +309,7 @@ class ReadLine:
 
 
 @dataclass(frozen=True)
-class Table:
+class EventTable:
     """A table of a policy: as it is written, and as it runs."""
 
     name: str
@@ -347,7 +348,7 @@ class Table:
         return canonical([read.of(message) for read in self.keys]) if self.keys else ""
 
 
-def ways_from(table: Table, ways: dict[str, tuple[str, ...]]) -> Iterator[str]:
+def ways_from(table: EventTable, ways: dict[str, tuple[str, ...]]) -> Iterator[str]:
     """The states that can be reached, the nearest first; `ways` says by which events."""
     left = deque(ways)
     while left:
@@ -360,11 +361,11 @@ def ways_from(table: Table, ways: dict[str, tuple[str, ...]]) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class Policy:
+class GatewayPolicy:
     """A policy that was read: its file, its tables, its lines by what they are about."""
 
     file: PolicyFile
-    tables: tuple[Table, ...]
+    tables: tuple[EventTable, ...]
     lines: tuple[ReadLine, ...]
 
     @cached_property
@@ -387,12 +388,12 @@ class Policy:
                 return read
         return None
 
-    def tables_of(self, event: str) -> tuple[Table, ...]:
+    def tables_of(self, event: str) -> tuple[EventTable, ...]:
         """The tables that have an event: it happens where all of them allow it."""
         return self._tables_of.get(event, ())
 
     @cached_property
-    def _tables_of(self) -> Mapping[str, tuple[Table, ...]]:
+    def _tables_of(self) -> Mapping[str, tuple[EventTable, ...]]:
         return {
             label: tuple(table for table in self.tables if label in table.labels)
             for table in self.tables
@@ -429,16 +430,14 @@ def is_policy(given: object) -> bool:
 
 
 def _top(text: str, path: Path) -> bool:
-    from pxp_fsm.documents import read
-
     try:
-        raw = read(text, str(path), error=FileError)
+        raw = read_document(text, str(path), error=FileError)
     except FileError:
         return False
     return "otherwise" in raw and "lines" in raw
 
 
-def load_policy(path: str | Path) -> Policy:
+def load_policy(path: str | Path) -> GatewayPolicy:
     """The policy in the file `path`.
 
     Raises `FileError` with every fault: file, line and a remedy each.
@@ -447,7 +446,7 @@ def load_policy(path: str | Path) -> Policy:
     return read_policy(file)
 
 
-def read_policy(file: FileContent[PolicyFile]) -> Policy:
+def read_policy(file: FileContent[PolicyFile]) -> GatewayPolicy:
     """The policy that the content of a file means; raises `FileError` as `load_policy` does."""
     value = replace(file.value, file=file)
     reader = _Reader(value, file.raw)
@@ -476,7 +475,7 @@ class _Reader:
     def _fault(self, place: Place, said: str, **more: Any) -> None:
         self.faults.append(Fault(place, said, **more))
 
-    def policy(self) -> Policy:
+    def policy(self) -> GatewayPolicy:
         names = [table.name for table in self.file.written]
         for place, name in enumerate(names):
             if name in names[:place]:
@@ -487,12 +486,12 @@ class _Reader:
             if (table := self._table(place, entry)) is not None
         ]
         lines = [self._line(place, line) for place, line in enumerate(self.file.lines)]
-        policy = Policy(self.file, tuple(tables), tuple(lines))
+        policy = GatewayPolicy(self.file, tuple(tables), tuple(lines))
         if not self.faults:
             self._check(policy)
         return policy
 
-    def _table(self, place: int, entry: PolicyTable) -> Table | None:
+    def _table(self, place: int, entry: PolicyTable) -> EventTable | None:
         raw = dict(self.raw["tables"][place])
         raw.pop("per", None)
         deciding: dict[str, dict[str, Any]] = {}
@@ -536,7 +535,7 @@ class _Reader:
                 read for name in per if (read := self._field(("tables", place, "per"), name))
             )
         )
-        return Table(entry.name, automaton, system, per == ARGUMENTS, keys)
+        return EventTable(entry.name, automaton, system, per == ARGUMENTS, keys)
 
     def _field(self, place: Place, name: str) -> ReadField | None:
         if name not in self.fields:
@@ -544,7 +543,7 @@ class _Reader:
             self._fault(place, f"there is no field {name}; there are: {there}")
         return self.fields.get(name)
 
-    def _line(self, place: int, line: Line) -> ReadLine:
+    def _line(self, place: int, line: TrafficLine) -> ReadLine:
         if line.when is None or line.when == ELSE:
             if line.when == ELSE:
                 self._fault(("lines", place, "when"), "the last line needs no else; drop the when")
@@ -563,7 +562,7 @@ class _Reader:
         reads = tuple(self.fields[name] for name in sorted(names_in(when)))
         return ReadLine(line, place, when, reads, compiled(when, [read.name for read in reads]))
 
-    def _check(self, policy: Policy) -> None:
+    def _check(self, policy: GatewayPolicy) -> None:
         """Events that no table has, or that nothing raises; approvals of what is not the action."""
         raised = {event for read in policy.lines for event in read.line.events}
         for read in policy.lines:
@@ -591,7 +590,7 @@ class _Reader:
         for name in unknown:
             self._fault(("parameters", name), f"no table has a parameter {name}; drop it")
 
-    def _check_approvals(self, policy: Policy, read: ReadLine) -> None:
+    def _check_approvals(self, policy: GatewayPolicy, read: ReadLine) -> None:
         at = ("lines", read.place, "approval")
         for person, event in read.line.approvals.items():
             for table in policy.tables_of(event):
@@ -605,8 +604,3 @@ class _Reader:
                 there = ", ".join(self.file.people) or "none"
                 said = f"{person} is none of the people; there are: {there}"
                 self._fault(at, said)
-
-
-def conditions(lines: Sequence[ReadLine]) -> Iterator[tuple[ReadLine, Expression | None]]:
-    """Lines with their conditions, in the order in which they count."""
-    return ((read, read.when) for read in lines)

@@ -6,6 +6,8 @@ import asyncio
 import os
 import signal
 import sys
+from asyncio.subprocess import PIPE, Process
+from asyncio.subprocess import create_subprocess_exec as start_process
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any
@@ -21,7 +23,7 @@ _PATIENCE = 5.0
 Note = Callable[[str], None]
 
 
-class Proxy:
+class StdioProxy:
     """The gateway between this process's standard streams and the server's.
 
     `note` is told what whoever runs the gateway should know. `beside` runs while it does.
@@ -45,9 +47,7 @@ class Proxy:
         """
         loop = asyncio.get_running_loop()
         try:
-            server = await asyncio.create_subprocess_exec(
-                *self._command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
-            )
+            server = await start_process(*self._command, stdin=PIPE, stdout=PIPE)
         except (OSError, ValueError) as error:
             name = quoted(self._command[0])
             raise UsageError(f"the server {name} cannot be started: {error}", "command") from error
@@ -83,7 +83,7 @@ class Proxy:
                     server.kill()
                 await server.wait()
 
-    async def _ended(self, server: asyncio.subprocess.Process, there: asyncio.Task[None]) -> int:
+    async def _ended(self, server: Process, there: asyncio.Task[None]) -> int:
         """Let the server end, and pass what it still says."""
         gone = there.done()
         server.stdin.close()  # type: ignore[union-attr] # it is a pipe
@@ -120,6 +120,8 @@ class Proxy:
                 with suppress(ConnectionError):  # its end is seen where it is read
                     writer.write(b"".join(frames))
                     await writer.drain()
+                    if writer is self._client:
+                        self._gateway.delivered(traffic)
 
 
 async def _writing(descriptor: int) -> asyncio.StreamWriter:

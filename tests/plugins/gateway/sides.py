@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from backends.databases import SqlBlackboard
-from pxp_fsm.plugins.gateway import Gateway, Policy, Traffic, load_policy
+from pxp_fsm.plugins.gateway import Gateway, GatewayPolicy, Traffic, load_policy
 from pxp_fsm.plugins.gateway.policy import POLICY, read_policy
 
 ROOT = Path(__file__).parents[3]
@@ -16,12 +16,12 @@ EXAMPLES = ROOT / "examples" / "gateway"
 NAMES = ("confirm", "read_first", "budget", "two_people")
 
 
-def example(name: str) -> Policy:
+def example(name: str) -> GatewayPolicy:
     """A policy of the examples."""
     return load_policy(EXAMPLES / f"{name}.toml")
 
 
-def written(text: str) -> Policy:
+def written(text: str) -> GatewayPolicy:
     """A policy of a text."""
     return read_policy(POLICY.parse(text, "policy.toml"))
 
@@ -44,7 +44,7 @@ class Sides:
     @classmethod
     def of(
         cls,
-        policy: Policy | str,
+        policy: GatewayPolicy | str,
         board: SqlBlackboard | None = None,
         *,
         elicits: bool = True,
@@ -65,6 +65,7 @@ class Sides:
         self.to_server += traffic.to_server
         self.to_client += map(json.loads, traffic.to_client)
         self.notes += traffic.notes
+        self.gateway.delivered(traffic)
         return traffic
 
     def send(self, message: Any) -> Traffic:

@@ -13,7 +13,7 @@ import pytest
 
 from backends.databases import SqlBlackboard
 from pxp_fsm.errors import UsageError
-from pxp_fsm.plugins.gateway import Gateway, Policy
+from pxp_fsm.plugins.gateway import Gateway, GatewayPolicy
 from pxp_fsm.plugins.gateway.frames import Lines
 from tests.oracles.gateway import Naive
 from tests.plugins.gateway.sides import EXAMPLES, NAMES, Sides, example, frame, written
@@ -410,6 +410,22 @@ def test_a_call_under_way_when_the_gateway_is_killed_is_never_sent_twice(
         assert events.count("IN_DOUBT") == 1
 
 
+def test_an_answer_that_was_perhaps_not_passed_on_is_in_doubt(database: Path) -> None:
+    with SqlBlackboard(str(database)) as board:
+        sides = Sides.of("two_people", board)
+        for to in ("a", "b", "c"):
+            sides.call("transfer", amount=1, to=to)
+        sides.reply(number=2)
+        sides.reply(number=3)  # it says that the client was passed the answer before
+    for _ in range(2):
+        with SqlBlackboard(str(database)) as board:
+            again = Sides.of("two_people", board)
+            sent = [to for to in ("a", "b", "c") if again.passes("transfer", amount=1, to=to)]
+            assert sent == ["a"]
+            again.reply(number=2)
+            again.gateway.stop()
+
+
 def test_what_is_in_doubt_is_an_event_where_the_policy_says_so(database: Path) -> None:
     with SqlBlackboard(str(database)) as board:
         assert Sides.of("budget", board).passes("search", words="x")
@@ -461,7 +477,7 @@ def _approve(sides: Sides) -> None:
 # Another implementation ----------------------------------------------------------------------
 
 
-def _policies() -> list[tuple[Policy, dict[str, Any]]]:
+def _policies() -> list[tuple[GatewayPolicy, dict[str, Any]]]:
     found = []
     for name in NAMES:
         raw = tomllib.loads((EXAMPLES / f"{name}.toml").read_text())
@@ -469,7 +485,7 @@ def _policies() -> list[tuple[Policy, dict[str, Any]]]:
     return found
 
 
-def _compare(policy: Policy, raw: dict[str, Any], seed: int, steps: int) -> int:
+def _compare(policy: GatewayPolicy, raw: dict[str, Any], seed: int, steps: int) -> int:
     """One random trace; how many of its calls passed."""
     chance = random.Random(seed)
     naive, sides = Naive(raw), Sides.of(policy)

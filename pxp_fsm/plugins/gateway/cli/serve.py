@@ -14,7 +14,8 @@ from pxp_fsm.errors import UsageError
 from pxp_fsm.plugins.gateway.cli import options
 from pxp_fsm.plugins.gateway.gateway import Gateway
 from pxp_fsm.plugins.gateway.policy import load_policy
-from pxp_fsm.plugins.gateway.stdio import Proxy
+from pxp_fsm.plugins.gateway.stdio import StdioProxy
+from pxp_fsm.registry import load
 
 
 def serve(request: options.ServePolicy) -> int:
@@ -29,11 +30,10 @@ def serve(request: options.ServePolicy) -> int:
         stack.callback(gateway.stop)
         for call in gateway.doubt.values():
             _note(f"in doubt: call {call.number} of {call.tool}, which is not sent again")
-        proxy = Proxy(gateway, request.command, _note)
+        proxy = StdioProxy(gateway, request.command, _note)
         if policy.file.people:
             require_server("the pages of the people who approve")
-            from pxp_fsm.plugins.gateway.people import approvals
-
+            approvals = load("pxp_fsm.plugins.gateway.people:approvals")  # it needs the extra web
             site = stack.enter_context(
                 approvals(
                     gateway, board, port_of(request.port), proxy.tell, request.url, request.days
