@@ -133,7 +133,7 @@ class _Followed:
 
 @dataclass
 class _Past:
-    """The calls of a run that have no answer, and those of which nothing says that it was passed on.
+    """The calls of a run that have no answer, and those whose answer was perhaps not passed on.
 
     `told` are those that were found to be in doubt before.
     """
@@ -592,8 +592,8 @@ class Gateway:
         """Why a call is not even looked at; "" where it is."""
         if call.digest in self.doubt:
             return (
-                f"{call.tool} was called with these very arguments when the gateway was killed, and "
-                f"nobody knows whether it was carried out, or whether you have heard of it; it is "
+                f"{call.tool} was called with these very arguments when the gateway was killed; "
+                f"nobody knows whether it was carried out, or whether you have heard of it. It is "
                 f"not sent again. Read what it would have changed, or ask a person."
             )
         now, most = self._clock(), self.policy.file.limits.a_minute

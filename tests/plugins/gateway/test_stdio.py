@@ -125,12 +125,16 @@ class Piped:
         self.process.stderr.close()
         return self.process.wait(), told
 
-    def kill(self) -> None:
+    def kill(self) -> list[Any]:
+        """Kill the gateway; what it had passed on by then is returned."""
         self.process.send_signal(signal.SIGKILL)
+        assert self.process.stdout is not None
+        left = [json.loads(line) for line in self.process.stdout if line.endswith(b"\n")]
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             assert stream is not None
             stream.close()
         self.process.wait()
+        return left
 
 
 _SMALL = """
@@ -181,7 +185,7 @@ def _payments(folder: Path, kills: int) -> None:
         made += 6
         for _ in range(kill % 6):
             answered.add(asked[client.hear()["id"]])
-        client.kill()
+        answered |= {asked[message["id"]] for message in client.kill()}
     before = log.read_text().split()
     assert len(before) == len(set(before))
     client = Piped(folder / "kills.toml", folder, *server)
