@@ -120,21 +120,24 @@ def upgrade(request: options.UpgradeOptions) -> None:
             found = plan_upgrade(engine, shown)
     finally:
         engine.dispose()
-    if found.before == found.after:
+    done = found.before != found.after and not request.dry_run
+    if done:
+        engine = open_engine(request.database, create=False, current=False)
+        try:
+            with translated_errors(shown):
+                upgraded(engine, shown)
+        finally:
+            engine.dispose()
+    if request.as_json:
+        click.echo(json.dumps({"database": shown, **asdict(found), "upgraded": done}, indent=1))
+    elif found.before == found.after:
         click.echo(f"{shown}: schema version {found.after}, is up to date")
-        return
-    if request.dry_run:
+    elif done:
+        click.echo(f"{shown}: schema version {found.after}, upgraded from version {found.before}")
+    else:
         click.echo(f"{shown}: schema version {found.before}; an upgrade to {found.after} would do")
         for step in found.steps:
             click.echo(f"  {step}")
-        return
-    engine = open_engine(request.database, create=False, current=False)
-    try:
-        with translated_errors(shown):
-            before, after = upgraded(engine, shown)
-    finally:
-        engine.dispose()
-    click.echo(f"{shown}: schema version {after}, upgraded from version {before}")
 
 
 def erase(request: options.EraseOptions) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import subprocess
 from pathlib import Path
@@ -147,6 +148,9 @@ def test_what_cannot_be_done_is_said(
 def test_an_up_to_date_database_needs_no_upgrade(folder: Path) -> None:
     done = pxp(folder, "upgrade", DATABASE)
     assert "schema version 1, is up to date" in done.stdout
+    said = json.loads(pxp(folder, "upgrade", DATABASE, "--dry-run", "--json").stdout)
+    assert said.pop("database").endswith(DATABASE)
+    assert said == {"before": "1", "after": "1", "steps": [], "upgraded": False}
 
 
 def test_a_long_list_is_cut_and_says_so(folder: Path) -> None:

@@ -94,6 +94,7 @@ class UpgradeOptions:
 
     database: str = common.database_argument()
     dry_run: bool = option("Print the changes without making them.", False)
+    as_json: bool = common.as_json()
 
 
 @dataclass(frozen=True, kw_only=True)
