@@ -398,7 +398,7 @@ def broken() -> Iterator[str]:
                     == (first.receiver, first.sender)
                 )
                 given = {"prediction": told.prediction, "explanation": told.explanation}
-                origin = Origin(one.record.session, start - 1)
+                origin = Origin(one.record.session, start)
                 for how, changes in (
                     ("skip", {"skip": True}),
                     ("without", {"without": first.sender}),

@@ -562,11 +562,20 @@ def fork(
 ) -> Run[TaskOpening]:
     """A new run of one session, which carries on a stored one of a task from `origin`.
 
-    It is recorded, and nothing is run yet. Its plan is that of the stored run, but for what is
-    `given` by the names of a plan's fields; a panel goes on `without` an agent, whose channels are
-    closed there, or with a turn passed (`skip`) to who would be next. Raises what
-    `resume` and `forks.forkable` raise.
+    Where something of that message is changed, by an answer that is `given`, `without` an agent or
+    with a turn passed (`skip`), the messages before it are kept, and it is made anew.
+
+    The run is recorded, and nothing is run yet. Its plan is that of the stored run, but for what is
+    `given` by the names of a plan's fields. A panel goes on `without` an agent, whose channels are
+    closed there, or with a turn passed to who would be next. Raises what `resume` and
+    `forks.forkable` raise.
     """
+    ways = {"without": without is not None, "skip": skip, "answer": "answer" in given}
+    asked = [name for name, there in ways.items() if there]
+    if len(asked) > 1:
+        raise UsageError(f"of {' and '.join(asked)} only one can change a turn; leave the rest out")
+    if asked:
+        origin = _before(board, origin, asked[0])
     stored = forkable(board, origin)
     forked = stored.record
     record = _resumable(forked.run, board)
@@ -585,10 +594,6 @@ def fork(
                 "a fork keeps this of the run that it carries on; leave it out", field_name
             )
     plan = replace(plan, **given)
-    ways = {"without": without is not None, "skip": skip, "answer": "answer" in given}
-    asked = [name for name, there in ways.items() if there]
-    if len(asked) > 1:
-        raise UsageError(f"of {' and '.join(asked)} only one can change a turn; leave the rest out")
     if without is not None or skip:
         kind, names = kind_of(record), [name for name, _ in forked.agents]
         if kind is None:
@@ -607,6 +612,18 @@ def fork(
         )
     held = read_plan(plan, task)
     return start(TaskOpening(plan, *held, settings, origin, forked), board)
+
+
+def _before(board: SqlBlackboard, changed: Origin, option: str) -> Origin:
+    """Where a fork begins that makes a message anew: after the one before it."""
+    many = len(board.session(changed.session).events)
+    if not 1 <= changed.number <= many + 1:
+        raise UsageError(
+            f"session {changed.session} has {many} messages, and no message {changed.number} to be "
+            f"made anew",
+            option,
+        )
+    return replace(changed, number=changed.number - 1)
 
 
 _KEPT = (

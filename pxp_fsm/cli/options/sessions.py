@@ -44,20 +44,23 @@ class RunTask:
     plan: dict[str, Any] = given(Plan)
     source: str | None = option("", None, argument=True, metavar="[FROM]", listed="runs")
     fork: str | None = option(
-        "Carry SESSION on from MESSAGE as a new run; it takes the place of X and FROM.",
+        "Carry SESSION on after MESSAGE as a new run; it takes the place of X and FROM.",
         None,
         metavar="SESSION@MESSAGE",
         group=FORK,
     )
     without: str | None = option(
-        "Of a panel: close the channels of AGENT there.", None, metavar="AGENT", group=FORK
+        "Of a panel: close the channels of AGENT from MESSAGE on, which is made anew.",
+        None,
+        metavar="AGENT",
+        group=FORK,
     )
     skip: bool = option(
-        "Of a panel: pass the turn there to the agent that would be next.", False, group=FORK
+        "Of a panel: pass the turn of MESSAGE to the agent that would be next.", False, group=FORK
     )
     answer_file: Path | None = option(
-        "Let the next message carry the answer in FILE: a JSON object with a prediction and an "
-        "explanation.",
+        "Let MESSAGE, which is made anew, carry the answer in FILE: a JSON object with a "
+        "prediction and an explanation.",
         None,
         name="answer",
         metavar="FILE",

@@ -154,7 +154,7 @@ def test_a_language_is_of_sessions_of_two(ran: tuple[Path, str]) -> None:
 
 def test_a_later_session_is_forked_without_an_agent_and_shown(tmp_path: Path) -> None:
     command_line.pxp(*LABELS, "--agents", "3", cwd=tmp_path)
-    fork = command_line.pxp("run", "--fork", f"{PANEL}/1/2@3", "--without", "m2", cwd=tmp_path)
+    fork = command_line.pxp("run", "--fork", f"{PANEL}/1/2@4", "--without", "m2", cwd=tmp_path)
     assert fork.returncode == 0, fork.stderr
     look = fork.stdout.splitlines()[-1].partition("pxp show ")[2].split()
     shown = command_line.pxp("show", *look, cwd=tmp_path)
@@ -178,6 +178,7 @@ def test_a_panel_is_not_monitored(tmp_path: Path) -> None:
         (("--fork", f"{PANEL}/1/1@3", "--without", "m9"), "no agent 'm9'; there are: m1"),
         (("--fork", f"{PANEL}/1/1@3", "--without", "m2", "--skip"), "of without and skip only one"),
         (("--fork", f"{PANEL}/1/1@99", "--skip"), "no message 99"),
+        (("--fork", f"{PANEL}/1/1@0", "--skip"), "no message 0 to be made anew"),
         (("--fork", "nothing/1/1@1", "--skip"), "nothing/1/1"),
     ],
 )
@@ -197,11 +198,13 @@ def test_a_message_is_replaced_and_what_comes_after_it_is_made_anew(
 ) -> None:
     folder, _ = ran
     (tmp_path / "answer.json").write_text('{"prediction": "payment", "explanation": "Money."}')
-    given = ("--fork", f"{PANEL}/1/1@3", "--answer", str(tmp_path / "answer.json"))
+    given = ("--fork", f"{PANEL}/1/1@4", "--answer", str(tmp_path / "answer.json"))
     done = command_line.pxp("run", *given, cwd=folder)
     assert done.returncode == 0, done.stderr
     look = done.stdout.splitlines()[-1].partition("pxp show ")[2].split()
     shown = json.loads(command_line.pxp("show", *look, "--json", cwd=folder).stdout)
+    stored = json.loads(command_line.pxp("show", f"{PANEL}/1/1", "--json", cwd=folder).stdout)
+    assert shown["messages"][:3] == stored["messages"][:3]
     replaced = shown["messages"][3]
     assert (replaced["prediction"], replaced["explanation"]) == ("payment", "Money.")
     assert len(shown["messages"]) > 4
@@ -219,7 +222,7 @@ def test_a_run_is_compared_with_the_runs_that_carry_its_sessions_on(tmp_path: Pa
     assert f"no run carries sessions of {PANEL} on" in alone.stderr
     (tmp_path / "answer.json").write_text('{"prediction": "product", "explanation": "Broken."}')
     for number, how in enumerate((("--without", "m3"), ("--answer", "answer.json")), 1):
-        given = ("run", "--fork", f"{PANEL}/1/{number}@3", *how)
+        given = ("run", "--fork", f"{PANEL}/1/{number}@4", *how)
         assert command_line.pxp(*given, cwd=tmp_path).returncode == 0
     done = command_line.pxp("compare", PANEL, "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
