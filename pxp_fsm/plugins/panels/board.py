@@ -10,7 +10,7 @@ Agents are numbered from 0, in the order in which they were given.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from enum import IntEnum
 from itertools import combinations
 from typing import NamedTuple, TypeVar
@@ -94,7 +94,7 @@ class PanelLayout:
     def __init__(self, panel: Panel, names: Sequence[str]) -> None:
         self.panel = panel
         self.names = tuple(names)
-        places = {name: place for place, name in enumerate(self.names)}
+        places = self.places = {name: place for place, name in enumerate(self.names)}
         self.links = tuple((places[a], places[b]) for a, b in panel.links(self.names))
         self.channels = {
             ends: number
@@ -141,27 +141,27 @@ class PanelLayout:
 
     def owed(self, board: PanelBoard) -> tuple[Owed, ...]:
         """Who owes a message to whom, by channel."""
-        return tuple(self._owed(board))
-
-    def _owed(self, board: PanelBoard) -> Iterator[Owed]:
-        for number, talk in enumerate(board.talks):
-            first, second = self.links[number]
+        found, calls = [], self.panel.call
+        for number, (talk, (first, second)) in enumerate(zip(board.talks, self.links, strict=True)):
+            if talk.status is ChannelStatus.CLOSED:
+                continue
+            member = talk.opener
             if talk.status is ChannelStatus.OPEN:
                 member = second if talk.speaker == first else first
-            elif talk.status is ChannelStatus.WAITS and not (
-                self.panel.call and (self._busy(board, first) or self._busy(board, second))
-            ):
-                member = talk.opener
-            else:
+            elif calls and (self._busy(board, first) or self._busy(board, second)):
                 continue
-            yield Owed(member, first + second - member, number)
+            found.append(Owed(member, first + second - member, number))
+        return tuple(found)
 
     def _busy(self, board: PanelBoard, place: int) -> bool:
         return any(board.talks[number].status is ChannelStatus.OPEN for number in self.own[place])
 
-    def due(self, board: PanelBoard) -> tuple[Owed, ...]:
-        """Those of which the schedule lets one speak next: one, or under FREE all that owe."""
-        owed = self.owed(board)
+    def due(self, board: PanelBoard, owed: tuple[Owed, ...] | None = None) -> tuple[Owed, ...]:
+        """Those of which the schedule lets one speak next: one, or under FREE all that owe.
+
+        Who `owed` a message may be given where it is known.
+        """
+        owed = self.owed(board) if owed is None else owed
         first = self._first(board, owed)
         if board.number in self.panel.skips and len(first) == 1 and len(owed) > 1:
             return self._first(board, tuple(one for one in owed if one not in first))
@@ -209,16 +209,22 @@ class PanelLayout:
         return not first[0] and not second[1]
 
     def overview(
-        self, board: PanelBoard, messages: Sequence[Message], speaks: Owed | None
+        self,
+        board: PanelBoard,
+        messages: Sequence[Message],
+        owed: Iterable[Owed],
+        speaks: Owed | None,
     ) -> Overview:
-        """What everybody may see after `messages`, which have led to `board`; who `speaks` next."""
+        """What everybody may see after `messages`, which have led to `board`.
+
+        Those who are `owed` a message come with who owes it; one of them `speaks` next.
+        """
         pairs = tuple(
             CurrentPair(name, pair if isinstance(pair, Answer) else None, version)
             for name, pair, version in zip(self.names, board.current, board.changes, strict=True)
         )
-        owed = tuple(map(self._named, self.owed(board)))
         speaker = None if speaks is None else self._named(speaks)
-        return Overview(pairs, owed, tuple(messages), speaker)
+        return Overview(pairs, tuple(map(self._named, owed)), tuple(messages), speaker)
 
     def _named(self, owed: Owed) -> tuple[str, str]:
         return self.names[owed.member], self.names[owed.partner]
@@ -233,7 +239,7 @@ class PanelLayout:
     def take(self, board: PanelBoard, messages: Sequence[Message]) -> PanelBoard:
         """The board after the next of a session's messages."""
         message = messages[board.number]
-        sender, receiver = map(self.names.index, (message.sender, message.receiver))
+        sender, receiver = self.places[message.sender], self.places[message.receiver]
         talk = board.talks[self.channels[sender, receiver]]
         numbers = () if message.tag == Tag.INIT else talk.numbers
         said = [*(messages[number - 1] for number in numbers), message]
@@ -396,11 +402,19 @@ class PanelLayout:
         turn = board.speaker if self.panel.schedule == Scheduling.ROUND_ROBIN else -1
         return PanelBoard(board.current, changes, tuple(talks), turn, 0)
 
-    def recurs(self, boards: Sequence[PanelBoard]) -> bool:
-        """Whether the last of `boards` was there before, with a change in between."""
-        key, changes = self.key(boards[-1]), sum(boards[-1].changes)
-        earlier = (one for one in boards if sum(one.changes) < changes)
-        return any(self.key(one) == key for one in earlier)
+    def recurs(
+        self, boards: Sequence[PanelBoard], keys: Sequence[PanelBoard] | None = None
+    ) -> bool:
+        """Whether the last of `boards` was there before, with a change in between.
+
+        The `keys` of the boards may be given where they are known.
+        """
+        keys = list(map(self.key, boards)) if keys is None else keys
+        changes = sum(boards[-1].changes)
+        return any(
+            key == keys[-1] and sum(board.changes) < changes
+            for board, key in zip(boards, keys, strict=True)
+        )
 
 
 def _put(two: tuple[_T, _T], place: int, value: _T) -> tuple[_T, _T]:

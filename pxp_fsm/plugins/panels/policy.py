@@ -36,6 +36,8 @@ from pxp_fsm.sessions.policy import (
     of_envelope,
 )
 
+_Owing = tuple[PanelBoard, tuple[Owed, ...], tuple[Owed, ...]]
+
 
 class PanelPolicy:
     """Who speaks next in a session of `panel` between agents of these `names`.
@@ -60,10 +62,11 @@ class PanelPolicy:
         self._talks = tuple(Schedule(panel.rules, link, context) for link in self.channels)
         self._boards = [self.layout.start()]
         self._judged = KnownAnswers()
-        self._asked: tuple[PanelBoard, tuple[Owed, ...]] = (
-            self._boards[0],
-            self.layout.due(self._boards[0]),
-        )
+        # What follows from a board is found once for each; a place is found by a look-up.
+        self._places = self.layout.places
+        self._asked = self._owing(self._boards[0])
+        self._keys: list[PanelBoard] = []
+        self._episodes: dict[int, tuple[tuple[int, ...], Episode]] = {}
 
     @property
     def described(self) -> str:
@@ -80,18 +83,22 @@ class PanelPolicy:
 
     def board(self, course: Course) -> PanelBoard:
         """The board after the messages so far; a session may have gone back since."""
-        del self._boards[len(course.history) + 1 :]
-        while len(self._boards) <= len(course.history):
-            self._boards.append(self.layout.take(self._boards[-1], course.history))
-        return self._boards[-1]
+        boards, after = self._boards, len(course.history) + 1
+        if len(boards) != after:
+            del boards[after:]
+            while len(boards) < after:
+                boards.append(self.layout.take(boards[-1], course.history))
+        return boards[-1]
 
     def conversation(self, course: Course, name: str, partner: str) -> tuple[Message, ...]:
         return tuple(course.history[number - 1] for number in self._numbers(course, name, partner))
 
     def _numbers(self, course: Course, name: str, partner: str) -> tuple[int, ...]:
-        names, board = self.layout.names, self.board(course)
-        talk = board.talks[self.layout.channels[names.index(name), names.index(partner)]]
+        talk = self.board(course).talks[self._channel(name, partner)]
         return () if talk.status is ChannelStatus.WAITS else talk.numbers
+
+    def _channel(self, name: str, partner: str) -> int:
+        return self.layout.channels[self._places[name], self._places[partner]]
 
     def speaker(self, course: Course) -> tuple[str, str] | None:
         owed = self._next(course)
@@ -102,32 +109,41 @@ class PanelPolicy:
         """Whose message comes next; with a `name`, what that agent owes first."""
         due = self._due(course)
         if name and name not in [self.layout.names[one.member] for one in due]:
-            due = self.layout.owed(self.board(course))
+            due = self._owed(course)[1]
         if name:
             due = tuple(one for one in due if self.layout.names[one.member] == name)
         return self.layout.drawn(self.board(course), due, course.name)
 
     def _due(self, course: Course) -> tuple[Owed, ...]:
-        """Who may speak next, found once for each board."""
+        """Who may speak next."""
+        return self._owed(course)[2]
+
+    def _owed(self, course: Course) -> _Owing:
+        """The board, who owes a message there, and who of them may speak next."""
         board = self.board(course)
         if self._asked[0] is not board:
-            self._asked = board, self.layout.due(board)
-        return self._asked[1]
+            self._asked = self._owing(board)
+        return self._asked
+
+    def _owing(self, board: PanelBoard) -> _Owing:
+        owed = self.layout.owed(board)
+        return board, owed, self.layout.due(board, owed)
 
     def turn(self, course: Course, name: str) -> Turn:
         owed = self._next(course, name)
         if owed is None:
-            place = self.layout.names.index(name)
+            place = self._places[name]
             number = self.layout.own[place][0]
             first, second = self.layout.links[number]
             owed = Owed(place, first + second - place, number)
         return self._turn(course, owed)
 
     def _turn(self, course: Course, owed: Owed) -> Turn:
-        board, names = self.board(course), self.layout.names
+        board, owing, _ = self._owed(course)
+        names = self.layout.names
         name, partner = names[owed.member], names[owed.partner]
         machine = course.live.machines[end(name, partner)]
-        numbers = self._numbers(course, name, partner)
+        said = self._episode(course, owed.channel, self._numbers(course, name, partner))
         current = board.current[owed.member]
         return Turn(
             course.name,
@@ -136,15 +152,15 @@ class PanelPolicy:
             machine.state,
             machine.automaton.guards_of(machine.state),
             (),
-            tuple(course.history[number - 1] for number in numbers),
+            said.history,
             to=partner,
-            context=tuple(course.context[number - 1] for number in numbers),
-            categories=tuple(course.categories[number - 1] for number in numbers),
+            context=said.context,
+            categories=said.categories,
             current=current if isinstance(current, Answer) else None,
             learns=self.layout.learns(board, owed.member, owed.channel),
             settled=self.layout.settled(board, owed.channel),
             others=tuple(self._others(course, owed)),
-            overview=self.layout.overview(board, course.history, owed),
+            overview=self.layout.overview(board, course.history, owing, owed),
         )
 
     def _others(self, course: Course, owed: Owed) -> Iterator[Episode]:
@@ -153,25 +169,37 @@ class PanelPolicy:
         for number in self.layout.own[owed.member]:
             numbers = board.talks[number].numbers
             if number != owed.channel and numbers:
-                yield Episode(
-                    course.instance,
-                    tuple(course.history[one - 1] for one in numbers),
-                    tuple(course.context[one - 1] for one in numbers),
-                    tuple(course.categories[one - 1] for one in numbers),
-                )
+                yield self._episode(course, number, numbers)
+
+    def _episode(self, course: Course, channel: int, numbers: tuple[int, ...]) -> Episode:
+        """The messages of a channel of these numbers.
+
+        It is kept for as long as these very numbers are the channel's: every turn of its two ends
+        asks for it, and a message lengthens one channel alone. Another past of a session that has
+        gone back has boards, and so numbers, that are made anew.
+        """
+        kept = self._episodes.get(channel)
+        if kept is not None and kept[0] is numbers and numbers:
+            return kept[1]
+        episode = Episode(
+            course.instance,
+            tuple([course.history[number - 1] for number in numbers]),
+            tuple([course.context[number - 1] for number in numbers]),
+            tuple([course.categories[number - 1] for number in numbers]),
+        )
+        self._episodes[channel] = numbers, episode
+        return episode
 
     def category(self, judgements: Sequence[Judgement]) -> str:
         return self._talks[0].category(judgements)
 
     def learns(self, course: Course, message: Message) -> bool:
-        names = self.layout.names
-        places = names.index(message.receiver), names.index(message.sender)
-        return self.layout.learns(self.board(course), places[0], self.layout.channels[places])
+        channel = self._channel(message.receiver, message.sender)
+        return self.layout.learns(self.board(course), self._places[message.receiver], channel)
 
     def is_last(self, course: Course, message: Message) -> bool:
-        names, board = self.layout.names, self.board(course)
-        places = names.index(message.receiver), names.index(message.sender)
-        return board.talks[self.layout.channels[places]].status is ChannelStatus.CLOSED
+        channel = self._channel(message.receiver, message.sender)
+        return self.board(course).talks[channel].status is ChannelStatus.CLOSED
 
     async def next(self, course: Course) -> Ready | Close:
         await asyncio.sleep(0)  # other sessions go on, and it can be stopped here
@@ -231,7 +259,7 @@ class PanelPolicy:
         stopped = self._stopped(course, board)
         if stopped:
             return Close(Ending.FINISHED, stopped)
-        if not self.layout.owed(board):
+        if not self._owed(course)[1]:
             return self._conclusion(course, board)
         many = len(self.layout.names) > 2 or self.panel.rules.n is None
         if many and len(course.history) >= course.limit:
@@ -267,7 +295,9 @@ class PanelPolicy:
         """The verdict that ends the session now, if one does."""
         for stop in self.panel.stops:
             if stop.verdict is PanelVerdict.OSCILLATION:
-                if self.layout.recurs(self._boards):
+                del self._keys[len(self._boards) - 1 :]
+                self._keys += map(self.layout.key, self._boards[len(self._keys) :])
+                if self.layout.recurs(self._boards, self._keys):
                     return str(stop)
             elif stop.verdict in self.layout.verdicts(board, self._judged.alike, stop.window):
                 return str(stop)

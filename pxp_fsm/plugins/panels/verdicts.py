@@ -90,7 +90,10 @@ def overview_of(
     """
     layout, messages = PanelLayout(panel, names), [event.carried for event in events]
     board = layout.read(messages)[-1]
-    return layout.overview(board, messages, layout.drawn(board, layout.due(board), session))
+    owed = layout.owed(board)
+    return layout.overview(
+        board, messages, owed, layout.drawn(board, layout.due(board, owed), session)
+    )
 
 
 def window_start(
