@@ -1,15 +1,17 @@
 """Panels by themselves: the naive second implementation, pure functions over lists of messages.
 
 Nothing is taken from the package, and nothing is kept from one message to the next: each answer is
-found by reading all messages from the first on.
+found by reading all messages from the first on. Where they stand in a `Transcript`, an answer that
+was found of it is not sought twice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import wraps
 from itertools import combinations, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 Pair = tuple[str, str]
 """A prediction and an explanation."""
@@ -22,6 +24,49 @@ class Said(NamedTuple):
     receiver: str
     tag: str
     pair: Pair
+
+
+class Transcript(list[Said]):
+    """The messages of one session of one panel; each of its beginnings is one such, too."""
+
+    def __init__(self, messages: Sequence[Said]) -> None:
+        super().__init__(messages)
+        self.known: dict[object, Any] = {}
+        self._beginnings: dict[int, Transcript] = {}
+
+    def beginning(self, length: int) -> Transcript:
+        """Its first messages."""
+        if length == len(self):
+            return self
+        if length not in self._beginnings:
+            self._beginnings[length] = Transcript(self[:length])
+        return self._beginnings[length]
+
+
+T = TypeVar("T", bound=Callable[..., Any])
+
+
+def kept(place: int) -> Callable[[T], T]:
+    """A function that is asked once of a transcript, its argument at `place`, and what follows it.
+
+    What stands before is the rules, which are those of its session.
+    """
+
+    def keeping(function: T) -> T:
+        @wraps(function)
+        def once(*given: Any) -> Any:
+            messages = given[place]
+            if type(messages) is not Transcript:
+                return function(*given)
+            key = (function, given[place + 1 :])
+            known = messages.known
+            if key not in known:
+                known[key] = function(*given)
+            return known[key]
+
+        return once  # type: ignore[return-value]
+
+    return keeping
 
 
 @dataclass(frozen=True)
@@ -51,8 +96,17 @@ def in_channel(messages: Sequence[Said], link: Link) -> list[int]:
 
 def changes_at(messages: Sequence[Said], i: int) -> bool:
     """Whether message i carries another pair than its sender's message before."""
-    before = [one.pair for one in messages[:i] if one.sender == messages[i].sender]
-    return bool(before) and before[-1] != messages[i].pair
+    return changes(messages)[i]
+
+
+@kept(0)
+def changes(messages: Sequence[Said]) -> list[bool]:
+    """Of each message, whether it carries another pair than its sender's message before."""
+    found, told = [], dict[str, Pair]()
+    for one in messages:
+        found.append(told.get(one.sender, one.pair) != one.pair)
+        told[one.sender] = one.pair
+    return found
 
 
 def version(messages: Sequence[Said], name: str) -> int:
@@ -64,6 +118,7 @@ def current(messages: Sequence[Said], name: str) -> Pair | None:
     return own[-1] if own else None
 
 
+@kept(0)
 def talk(messages: Sequence[Said], link: Link) -> list[int]:
     """The messages of a channel from its latest INIT on."""
     all_of = in_channel(messages, link)
@@ -79,6 +134,7 @@ def talk_is_over(rules: Rules, messages: Sequence[Said], link: Link) -> bool:
     return len(tags) >= rules.n or "REJECT" in tags or tags[-2:] == ["RATIFY", "RATIFY"]
 
 
+@kept(1)
 def reopened(rules: Rules, messages: Sequence[Said], link: Link) -> tuple[int, str] | None:
     """The first change of one of the two since their talk was over: where, and by whom."""
     if not rules.reopen or not talk_is_over(rules, messages, link):
@@ -90,6 +146,7 @@ def reopened(rules: Rules, messages: Sequence[Said], link: Link) -> tuple[int, s
     return None
 
 
+@kept(1)
 def status(rules: Rules, messages: Sequence[Said], link: Link) -> str:
     if not talk(messages, link) or reopened(rules, messages, link):
         return "waits"
@@ -145,6 +202,7 @@ def due(rules: Rules, messages: Sequence[Said]) -> list[tuple[str, str]]:
     return [min(found, key=waiting)]
 
 
+@kept(0)
 def latest(messages: Sequence[Said], sender: str, receiver: str) -> int | None:
     """Where the latest message of one to the other stands, TERM left out."""
     own = [i for i in talk(messages, (sender, receiver)) if messages[i].sender == sender]
@@ -321,16 +379,17 @@ def _is_still(messages: Sequence[Said], link: Link, window: int) -> bool:
 def oscillation(rules: Rules, messages: Sequence[Said]) -> bool:
     """Whether the whole state was there before, with a change in between."""
     now = state(rules, messages)
+    whole = messages if isinstance(messages, Transcript) else Transcript(messages)
     return any(
-        state(rules, messages[:i]) == now
-        and any(changes_at(messages, j) for j in range(i, len(messages)))
+        any(changes(whole)[i:]) and state(rules, whole.beginning(i)) == now
         for i in range(len(messages))
     )
 
 
+@kept(1)
 def state(rules: Rules, messages: Sequence[Said]) -> object:
     """All on which it depends how a panel goes on: pairs, what is outstanding, counters, queue."""
-    channels = []
+    channels, changed = [], [j for j, one in enumerate(changes(messages)) if one]
     for link in rules.links:
         now = status(rules, messages, link)
         said = [messages[i] for i in talk(messages, link)]
@@ -342,11 +401,7 @@ def state(rules: Rules, messages: Sequence[Said]) -> object:
             part.append(messages[i].tag if i is not None else "")
             for end in link:
                 part.append(
-                    i is not None
-                    and any(
-                        messages[j].sender == end and changes_at(messages, j)
-                        for j in range(i + 1, len(messages))
-                    )
+                    i is not None and any(messages[j].sender == end for j in changed if j > i)
                 )
         if now == "open" and rules.n is not None:
             last = [latest(messages, a, b) for a, b in (link, link[::-1])]

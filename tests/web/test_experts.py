@@ -57,6 +57,7 @@ def test_a_person_answers_names_the_tag_looks_and_sends(place: Path) -> None:
         asked = view["asked"]
         assert (asked["step"], asked["number"], list(asked["offers"])) == ("answer", 2, ["theirs"])
         assert view["notice"] == "For research only, not for diagnosis or treatment."
+        assert (view["board"], view["messages"][0]["sender"]) == (None, "")  # of two there is none
         assert (view["state"], view["about"]) == (
             "DECIDE",
             "has been spoken to and must answer",

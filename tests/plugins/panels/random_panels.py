@@ -124,11 +124,11 @@ def differences(seed: int) -> Iterator[str]:
     one = random_panel(seed)
     session = one.run()
     events, rules, names = session.events, one.rules, one.rules.names
-    messages, agents = said_in(events), one.agents()
+    messages, agents = naive.Transcript(said_in(events)), one.agents()
     layout = PanelLayout(one.panel, names)
     boards = layout.read(session.history)
     for number, board in enumerate(boards):
-        before = messages[:number]
+        before = messages.beginning(number)
         owed = [(names[each.member], names[each.partner]) for each in layout.owed(board)]
         if owed != naive.owed(rules, before):
             yield f"{seed}: {owed} owe after {number}, not {naive.owed(rules, before)}"
@@ -145,7 +145,7 @@ def differences(seed: int) -> Iterator[str]:
             expected = naive.reply(rules, before, agents, sent.sender, sent.receiver)
             if expected != sent:
                 yield f"{seed}: message {number + 1} is {sent}, not {expected}"
-    yield from _verdicts(one, events, random.Random(seed))
+    yield from _verdicts(one, events, messages, random.Random(seed))
     alike = naive.alike_of(_judged(events))
     ending = naive.ending(rules, messages, alike, MOST)
     ours = session.ending.value if session.ending else ""
@@ -166,11 +166,13 @@ def _judged(events: Sequence[Event]) -> list[tuple[str, str, str, bool]]:
     ]
 
 
-def _verdicts(one: RandomPanel, events: Sequence[Event], chance: random.Random) -> Iterator[str]:
+def _verdicts(
+    one: RandomPanel, events: Sequence[Event], messages: naive.Transcript, chance: random.Random
+) -> Iterator[str]:
     for number in {len(events), *(chance.randint(1, len(events)) for _ in range(4))}:
         window = chance.randint(1, 4)
         alike = naive.alike_of(_judged(events[:number]))
-        expected = naive.verdicts(one.rules, said_in(events[:number]), alike, window)
+        expected = naive.verdicts(one.rules, messages.beginning(number), alike, window)
         found = verdicts_of(one.panel, one.rules.names, events[:number], window)
         if found != expected:
             yield f"{one.seed}: {set(found)} after {number}, not {expected} (window {window})"

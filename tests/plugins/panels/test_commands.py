@@ -66,6 +66,7 @@ def test_a_session_is_shown_with_its_board(ran: tuple[Path, str]) -> None:
     assert "The board" not in command_line.pxp("show", f"{PAIR}/1/1", cwd=ran[0]).stdout
 
 
+@pytest.mark.deep
 def test_a_run_as_json_has_directions_and_no_classes(tmp_path: Path) -> None:
     done = command_line.pxp(*LABELS, "--agents", "3", "--json", cwd=tmp_path)
     (document,) = json.loads(done.stdout)
@@ -152,6 +153,7 @@ def test_a_language_is_of_sessions_of_two(ran: tuple[Path, str]) -> None:
     assert f"run '{PANEL}' is of a panel" in refused.stderr
 
 
+@pytest.mark.deep
 def test_a_later_session_is_forked_without_an_agent_and_shown(tmp_path: Path) -> None:
     command_line.pxp(*LABELS, "--agents", "3", cwd=tmp_path)
     fork = command_line.pxp("run", "--fork", f"{PANEL}/1/2@4", "--without", "m2", cwd=tmp_path)
@@ -193,6 +195,7 @@ def test_what_is_no_other_continuation_is_refused(
     assert command_line.pxp("list", "runs", cwd=ran[0]).stdout == listed
 
 
+@pytest.mark.deep
 def test_a_message_is_replaced_and_what_comes_after_it_is_made_anew(
     ran: tuple[Path, str], tmp_path: Path
 ) -> None:
@@ -214,6 +217,7 @@ def test_a_message_is_replaced_and_what_comes_after_it_is_made_anew(
     assert "an answer is a JSON object" in refused.stderr
 
 
+@pytest.mark.deep
 def test_a_run_is_compared_with_the_runs_that_carry_its_sessions_on(tmp_path: Path) -> None:
     run = (*LABELS, "--agents", "3", "--n", "4", "--set", "learning.keep=never")
     assert command_line.pxp(*run, cwd=tmp_path).returncode == 0

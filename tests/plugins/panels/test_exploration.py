@@ -61,7 +61,7 @@ def test_free_labels_of_interact_are_all_shuffles() -> None:
     assert words(2, 1, 3, "free") == words(2, 1, 2, "free") ** 3 * shuffles
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("schedule", [pytest.param("free", marks=pytest.mark.deep), *SCHEDULES[1:]])
 def test_interact_ends_within_n_messages_in_each_channel(schedule: str) -> None:
     panel = pxp.Panel(pxp.Interact(n=3, k=1), schedule)
     noisy = PanelModel(panel, 3, AssumedRelations.NOISY, (1, 1))
@@ -73,8 +73,7 @@ def test_interact_ends_within_n_messages_in_each_channel(schedule: str) -> None:
 @pytest.mark.parametrize(
     ("schedule", "rule"),
     [
-        ("free", "call"),
-        pytest.param("free", "alone", marks=pytest.mark.deep),
+        *(pytest.param("free", rule, marks=pytest.mark.deep) for rule in ("call", "alone")),
         *((schedule, rule) for schedule in SCHEDULES[1:] for rule in ("call", "alone")),
     ],
 )
@@ -86,7 +85,7 @@ def test_call_and_alone_end_and_keep_the_replies_of_two(schedule: str, rule: str
     assert (found.longest == 7 * 3) == (schedule == "free")
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("schedule", [pytest.param("free", marks=pytest.mark.deep), *SCHEDULES[1:]])
 def test_nobody_who_never_changes_goes_on_for_ever(schedule: str) -> None:
     found = answers(model(schedule=schedule, limit=0))
     assert (found.is_whole, found.longest, found.stale, found.replies) == (True, 12, None, {})
@@ -120,7 +119,9 @@ def test_a_channel_among_any_number_is_a_session_of_two(rule: str) -> None:
         assert replies_of(space) == set(REPLIES.items())
 
 
-@pytest.mark.parametrize(("k", "c"), [(1, 0), (2, 0), (1, 1), (2, 1)])
+@pytest.mark.parametrize(
+    ("k", "c"), [(1, 0), (2, 0), (1, 1), pytest.param(2, 1, marks=pytest.mark.deep)]
+)
 def test_a_limit_of_changes_bounds_a_channel_among_any_number(k: int, c: int) -> None:
     found = len(longest_run(explore(ChannelModel(pxp.Panel(pxp.Pxp(k=k), limit=c)))).steps)
     assert found <= (4 * k + 3 + 4 * c if c else k + 3)

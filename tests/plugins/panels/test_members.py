@@ -52,6 +52,7 @@ def plan(table: Table, **more: object) -> pxp.Plan:
     return pxp.Plan("labels", **given | more)  # type: ignore[arg-type]
 
 
+@pytest.mark.deep
 def test_three_models_talk_over_http_and_are_resumed_without_asking_twice(table: Table) -> None:
     def stop(step: runs.Progress) -> None:
         if step.event is not None and step.event.number == 5:
@@ -73,6 +74,7 @@ def test_three_models_talk_over_http_and_are_resumed_without_asking_twice(table:
     assert {body["model"] for body in table.asked} == {*NAMES, "judge"}
 
 
+@pytest.mark.deep
 def test_machines_of_one_model_have_replies_of_their_own(table: Table) -> None:
     one = f"openai:chemist@{table.server.url_for('/v1')}"
     with SqlBlackboard(":memory:") as board:

@@ -81,6 +81,7 @@ def test_a_person_sees_the_board_and_answers_one_agent_at_a_time(
         }
 
 
+@pytest.mark.deep
 def test_match_is_asked_of_the_pair_that_is_answered(quick: None, tmp_path: Path) -> None:
     with panel(tmp_path, human="browser:relations", stop="consensus") as (_found, ann):
         view = ann.gives(ann.waiting(), "own", **MINE)
@@ -88,6 +89,7 @@ def test_match_is_asked_of_the_pair_that_is_answered(quick: None, tmp_path: Path
         assert sorted(view["asked"]["texts"]) == sorted(["bird", MINE["prediction"]])
 
 
+@pytest.mark.deep
 def test_a_server_that_was_started_again_asks_for_the_same_message(
     quick: None, tmp_path: Path
 ) -> None:
@@ -96,13 +98,6 @@ def test_a_server_that_was_started_again_asks_for_the_same_message(
     with panel(tmp_path) as (_found, ann):
         after = ann.waiting()
         assert (after["asked"], after["board"]) == (before["asked"], before["board"])
-
-
-def test_a_session_of_two_has_no_board(quick: None, tmp_path: Path) -> None:
-    with served(tmp_path / "lab.sqlite", "ann") as found:
-        view = found.expert("ann").waiting()
-        assert view["board"] is None
-        assert {(one["sender"], one["receiver"]) for one in view["messages"]} == {("", "")}
 
 
 @pytest.mark.deep

@@ -38,9 +38,43 @@ def test_a_task_runs_among_three_machines_and_is_forked_without_one() -> None:
         assert all("m2" not in (one.sender, one.receiver) for one in later)
 
 
-@pytest.mark.parametrize("added", ["without:m2@5", "skip:5"])
-def test_a_later_session_is_forked_and_those_before_it_keep_their_rules(added: str) -> None:
-    plan = pxp.Plan("drug", agents=3, instances="3")
+def test_a_fork_makes_the_message_anew_that_it_changes() -> None:
+    plan = pxp.Plan("labels", data=TABLE, agents=3, instances="1", n=4, learn="never")
+    with pxp.open_blackboard(":memory:") as board:
+        (stored,) = board.sessions(pxp.run(plan, board).name)
+        before = board.session(stored.session).history
+        origin = Origin(stored.session, 4)
+        answer = {"answer": '{"prediction": "payment", "explanation": "Money."}'}
+        for changes in ({"given": answer}, {"skip": True}, {"without": before[3].sender}):
+            fork = runs.fork(origin, board, **changes)  # type: ignore[arg-type]
+            fork.execute()
+            (forked,) = board.sessions(fork.name)
+            history = board.session(forked.session).history
+            assert [m.answer for m in history[:3]] == [m.answer for m in before[:3]]
+            if "given" in changes:
+                assert history[3].answer == pxp.Answer("payment", "Money.")
+                assert history[3].sender == before[3].sender
+            else:
+                ends = history[3].sender, history[3].receiver
+                assert ends != (before[3].sender, before[3].receiver)
+        for number in (0, len(before) + 2):
+            with pytest.raises(UsageError, match="to be made anew"):
+                runs.fork(Origin(stored.session, number), board, skip=True)
+
+
+@pytest.mark.parametrize(
+    ("task", "added"),
+    [
+        ("labels", "without:m2@5"),
+        pytest.param("drug", "without:m2@5", marks=pytest.mark.deep),
+        pytest.param("drug", "skip:5", marks=pytest.mark.deep),
+    ],
+)
+def test_a_later_session_is_forked_and_those_before_it_keep_their_rules(
+    task: str, added: str
+) -> None:
+    data = TABLE if task == "labels" else None
+    plan = pxp.Plan(task, data=data, agents=3, instances="3", n=6, learn="never")
     with pxp.open_blackboard(":memory:") as board:
         run = pxp.run(plan, board)
         *_, third = board.sessions(run.name)
