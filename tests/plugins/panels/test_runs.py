@@ -46,7 +46,7 @@ def test_a_fork_makes_the_message_anew_that_it_changes() -> None:
         origin = Origin(stored.session, 4)
         answer = {"answer": '{"prediction": "payment", "explanation": "Money."}'}
         for changes in ({"given": answer}, {"skip": True}, {"without": before[3].sender}):
-            fork = runs.fork(origin, board, **changes)  # type: ignore[arg-type]
+            fork = runs.fork(origin, board, **changes)
             fork.execute()
             (forked,) = board.sessions(fork.name)
             history = board.session(forked.session).history
