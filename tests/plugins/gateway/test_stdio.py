@@ -335,10 +335,12 @@ def test_the_public_server_of_files_is_made_safe(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [name for name in SERVERS if name != "filesystem"])
 def test_public_servers_answer_through_it_as_without_it(tmp_path: Path, name: str) -> None:
     server = _installed(name)
-    subprocess.run(["git", "init", "-q", "."], cwd=tmp_path, check=True)
+    repository = tmp_path / "repository"
+    subprocess.run(["git", "init", "-q", repository], check=True)
+    server = [str(repository) if word == "." else word for word in server]
     calls: dict[str, tuple[str, dict[str, Any]]] = {
         "everything": ("echo", {"message": "hello"}),
-        "git": ("git_status", {"repo_path": str(tmp_path)}),
+        "git": ("git_status", {"repo_path": str(repository)}),
         "time": (
             "convert_time",
             {"source_timezone": "Asia/Tokyo", "time": "12:00", "target_timezone": "Asia/Delhi"},
@@ -351,7 +353,9 @@ def test_public_servers_answer_through_it_as_without_it(tmp_path: Path, name: st
 
     async def both() -> None:
         plain = StdioServerParameters(command=server[0], args=server[1:], cwd=tmp_path)
-        async with Client(stdio_client(plain), mode="legacy") as client:
+        async with Client(
+            stdio_client(plain), elicitation_callback=_accepts, mode="legacy"
+        ) as client:
             expected = await talk(client)
         async with _client("confirm", tmp_path, *server, mode="legacy") as client:
             assert await talk(client) == expected
