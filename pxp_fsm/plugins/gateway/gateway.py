@@ -15,7 +15,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from backends.databases import SqlBlackboard
@@ -325,7 +325,8 @@ class Gateway:
             said = {"call": call.number, "tool": call.tool, "digest": call.digest}
             said["arguments"] = self.without_secrets(call.arguments)
         text = storable(canonical({**said, **more}))
-        return replace(_of_call(call), detail=text)
+        about = digest("" if call is None else call.digest)
+        return Judgement(GATEWAY, about, about, Outcome.YES, False, 0.0, text)
 
     def _stored_together(self) -> AbstractContextManager[None]:
         """A block whose events are stored all or none; what they are of passes after it."""
@@ -365,9 +366,12 @@ class Gateway:
         copies: list[tuple[EventTable, str]],
         name: str,
         message: object,
-        call: ToolCall | None,
-    ) -> None:
-        """Let an event that is allowed happen in all its tables; each is stored first."""
+    ) -> Mapping[str, int]:
+        """Let an event that is allowed happen in all its tables; each is stored first.
+
+        Its number in each session, as the event of `calls` names it.
+        """
+        found = dict[str, int]()
         for table, key in copies:
             copy = self._copies.get((table.name, key))
             session = None if copy is None else copy.session
@@ -379,8 +383,10 @@ class Gateway:
                 session = self._session(
                     table, f"{self.run}/{place}", Instance(table.name, storable(about))
                 )
-            session.raise_event(event, () if call is None else [_of_call(call)])
+            happened = session.raise_event(event)
+            found[session.name.removeprefix(f"{self.run}/")] = happened.number
             self._follow(table, key, session)
+        return found
 
     def _is_visible(self, tool: str) -> bool:
         """Whether a call of a tool may be allowed now, for some arguments or after an approval."""
@@ -507,8 +513,8 @@ class Gateway:
             return False
         if event:
             with self._stored_together():
-                self._happen(event, copies, method, params, None)
-                self._record("MESSAGE", method=method, event=event)
+                happened = self._happen(event, copies, method, params)
+                self._record("MESSAGE", method=method, event=event, at=happened)
         return True
 
     def _called(self, message: Any, frame: bytes, traffic: Traffic) -> None:
@@ -569,9 +575,8 @@ class Gateway:
             self._refuse(message, call, problem, traffic)
             return
         with self._stored_together():
-            if event:
-                self._happen(event, copies, tool, arguments, call)
-            self._record("CALL", call, event=event)
+            happened = self._happen(event, copies, tool, arguments) if event else {}
+            self._record("CALL", call, event=event, at=happened)
         self.wanted.pop(call.digest, None)
         self._recent.append(self._clock())
         self._open[identity] = Waiting("tools/call", call)
@@ -718,14 +723,14 @@ class Gateway:
         """Let the event of an approval or a denial happen, where the tables take it."""
         event = read.line.approvals[person] if accepts else read.line.denial
         label = "APPROVAL" if accepts else "DENIAL"
-        taken = False
+        taken, happened = False, dict[str, int]()
         with self._stored_together():
             if event is not None:
                 copies = self._keyed(event, call.tool, call.arguments)
                 taken = not self._refusing(event, copies) and not self._too_many(copies)
                 if taken:
-                    self._happen(event, copies, call.tool, call.arguments, call)
-            self._record(label, call, person=person, taken=taken)
+                    happened |= self._happen(event, copies, call.tool, call.arguments)
+            self._record(label, call, person=person, at=happened)
         return taken or not accepts
 
     # The server's frames -------------------------------------------------------------------------
@@ -781,9 +786,9 @@ class Gateway:
             content = result.get("structuredContent") if isinstance(result, dict) else None
             call = waiting.call
             with self._stored_together():
-                self._record("FAILURE" if is_error else "ANSWER", call)
+                happened = self._reported("result_of", call.tool, content, outcome, call, traffic)
+                self._record("FAILURE" if is_error else "ANSWER", call, at=happened)
                 traffic.answers.append(call.number)
-                self._reported("result_of", call.tool, content, outcome, call, traffic)
         elif isinstance(result, dict):
             frame = self._filtered(waiting.method, message, result, frame)
         traffic.to_client.append(frame)
@@ -796,22 +801,25 @@ class Gateway:
         outcome: str,
         call: ToolCall | None,
         traffic: Traffic,
-    ) -> None:
-        """What has happened is an event where a line says so and the tables take it."""
+    ) -> Mapping[str, int]:
+        """What has happened is an event where a line says so and the tables take it.
+
+        Its numbers as `_happen` has them.
+        """
         about = content if call is None else call.arguments
         try:
             read = self.policy.line(key, name, content, outcome)
             if read is None or read.line.event is None:
-                return
+                return {}
             copies = self._keyed(read.line.event, name, about)
         except Unfit as unfit:
             traffic.notes.append(f"{key} {name}: {unfit}")
-            return
+            return {}
         event = read.line.event
         if self._refusing(event, copies) or self._too_many(copies):
             traffic.notes.append(f"{event} of {name} changes nothing: no row takes it now")
-            return
-        self._happen(event, copies, name, about, call)
+            return {}
+        return self._happen(event, copies, name, about)
 
     def _filtered(self, method: str, message: Any, result: Any, frame: bytes) -> bytes:
         """A list without the tools that nothing allows now; a handshake that says it changes."""
@@ -866,12 +874,6 @@ class Gateway:
                         yield names
             if line.denial == event:
                 yield "a refusal by a person"
-
-
-def _of_call(call: ToolCall | None) -> Judgement:
-    """Which call an event belongs to: its digest, as the board digests it again."""
-    about = digest("" if call is None else call.digest)
-    return Judgement(GATEWAY, about, about, Outcome.YES, False, 0.0)
 
 
 def _meta(message: Any, key: str) -> Any:
