@@ -2087,7 +2087,7 @@ class Proof:
                     return False
             if stays or any(len(given[n]) != level + 1 for n in can):
                 return False
-            if block - can and not self._falls(given, sorted(block - can), level + 1, how, whose):
+            if not self._falls(given, sorted(block - can), level + 1, how, whose):
                 return False
         return True
 

@@ -188,7 +188,7 @@ def is_about_system(request: Request) -> bool:
 
 def _stands_alone(name: str) -> bool:
     """Whether a table is not one of two: it names its partners, or what is claimed of it alone."""
-    if name in BUILTIN or is_named(name) or is_system_file(name):
+    if name in BUILTIN:
         return False
     table = load_automaton(name)
     return bool(table.properties) or any(row.partner for row in table.transitions)

@@ -153,8 +153,6 @@ def _chains(answers: Iterable[GivenAnswer], where: Mapping[str, int]) -> Iterato
                 (min(answer.left, answer.right), max(answer.left, answer.right)), answer
             )
     for answer in refused.values():
-        if answer.left not in yes or answer.right not in yes:
-            continue
         path = _path(yes, answer.left, answer.right)
         if len(path) > 1:
             links = tuple(_shown(link, where) for link in path)

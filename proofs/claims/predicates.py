@@ -435,7 +435,7 @@ def replies_to(received: str) -> Check:
 
     def answers(state: SessionState, step: Step[SessionState]) -> bool:
         answered = state.tags[1 - speaker_of(step)]
-        return state.sent > 0 and answered == received and tag_of(step) != Tag.TERM
+        return answered == received and tag_of(step) != Tag.TERM
 
     def check(_model: SessionModel, space: Space[SessionState]) -> Verdict:
         return each_step(space, answers, lambda _s, t: tag_of(t) in REPLIES[received])

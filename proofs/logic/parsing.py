@@ -191,7 +191,8 @@ def parse(text: str) -> Formula:
 
 
 def _explained(text: str, at: int, expected: set[str]) -> str:
-    shown = sorted({_WORDS.get(name, _literal(name)) for name in expected})
+    words = {one.name: str(one.pattern.value) for one in _parser().terminals} | _WORDS
+    shown = sorted({words[name] for name in expected})
     rest = text[at:].strip()
     where = (
         f"cannot be read at character {at + 1}, {quoted(rest, 30)}" if rest else "ends too early"
@@ -207,13 +208,6 @@ def _accepted(before: str) -> set[str]:
     reading.exhaust_lexer()
     found: set[str] = reading.accepts()  # type: ignore[no-untyped-call] # Lark leaves it so
     return found
-
-
-def _literal(name: str) -> str:
-    for terminal in _parser().terminals:
-        if terminal.name == name:
-            return str(terminal.pattern.value)
-    return name
 
 
 @cache

@@ -257,7 +257,9 @@ def check(
     quotient = _quotient(model, formula, reduction)
     answered = _of_reached(composition, formula)
     if answered is not None and runs is Runs.COMPLETE and not demands:
-        chosen = quotient.symmetry if quotient else _order(composition, formula, reduction)
+        ordered = reduction is Reduction.PARTIAL_ORDER
+        symmetric = quotient.symmetry if quotient else None
+        chosen = _order(composition, formula) if ordered else symmetric
         return answered(reach(composition, effort, chosen, compiled if reduction is None else None))
     try:
         if reduction is None:
@@ -266,7 +268,7 @@ def check(
                 return Verdict(Status.UNKNOWN, reached.cut)
             graph = _graph(reached, demands, wanted)
         else:
-            space = _space(model, formula, quotient, effort, reduction)
+            space = _space(model, formula, quotient, effort)
             fairly = fairness(
                 demands, model, space, wanted, taking(composition), acting(composition)
             )
@@ -314,19 +316,14 @@ def _space(
     formula: Formula,
     quotient: Quotient | None,
     effort: Effort | None,
-    reduction: Reduction | None,
 ) -> Space[NotedState]:
+    """What a reduction explores: by symmetry where there is a quotient, else by partial order."""
     if quotient is not None:
         return explore(quotient, effort=effort)
-    order = _order(model.composition, formula, reduction)
-    return explore(model, effort=effort, followed=order.steps if order else None)
+    return explore(model, effort=effort, followed=_order(model.composition, formula).steps)
 
 
-def _order(
-    composition: Composition, formula: Formula, reduction: Reduction | None
-) -> PartialOrder | None:
-    if reduction is not Reduction.PARTIAL_ORDER:
-        return None
+def _order(composition: Composition, formula: Formula) -> PartialOrder:
     return PartialOrder(composition, atoms(formula), branching=is_branching(formula))
 
 

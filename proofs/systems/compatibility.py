@@ -172,7 +172,7 @@ def check_unbounded(
 
 
 def search_unbounded(
-    system: System, most: int = 8, effort: Effort | None = None
+    system: System, most: int, effort: Effort | None = None
 ) -> Iterator[tuple[str, Verdict]]:
     """Each property with its verdict, as soon as there is one; k is tried from 1 to `most`.
 

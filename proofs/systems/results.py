@@ -92,11 +92,9 @@ def _sending(
     tags = {
         (unreceived.tag, unreceived.receiver) for unreceived in refused if unreceived.sender == name
     }
-    chosen = live.chosen[name]
-    rows = live.machines[name].enabled() if chosen is None else (chosen,)
     return tuple(
         row
-        for row in rows
+        for row in live.machines[name].enabled()
         if row.kind is Kind.SEND
         and any(row.label == tag and row.partner in ("", to) for tag, to in tags)
     )

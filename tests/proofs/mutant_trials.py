@@ -329,9 +329,10 @@ def lines_run(files: Mapping[str, str]) -> Iterator[dict[str, set[int]]]:
         return None if name is None else traces[id(found[name])]
 
     def run(compiled: Compiled, kernel: Kernel, *arguments: Any) -> int:
-        name = files.get(kernel.__code__.co_filename)
-        if name is not None:  # compiled, its lines are not traced: each may run
-            found[name] |= {line for *_, line in kernel.__code__.co_lines() if line}
+        for each in with_called(kernel):  # compiled, their lines are not traced: each may run
+            name = files.get(each.__code__.co_filename)
+            if name is not None:
+                found[name] |= {line for *_, line in each.__code__.co_lines() if line}
         return plain(compiled, kernel, *arguments)
 
     plain = Compiled.run
@@ -345,6 +346,18 @@ def lines_run(files: Mapping[str, str]) -> Iterator[dict[str, set[int]]]:
         finally:
             sys.settrace(before)
             threading.settrace(before)
+
+
+@functools.cache
+def with_called(kernel: Kernel) -> tuple[Kernel, ...]:
+    """A kernel and those that it calls, which are compiled with it."""
+    found = {kernel: None}
+    for each in (left := [kernel]):
+        called = (each.__globals__.get(name) for name in each.__code__.co_names)
+        new = [one for one in called if inspect.isfunction(one) and one not in found]
+        found |= dict.fromkeys(new)
+        left += new
+    return tuple(found)
 
 
 @contextmanager

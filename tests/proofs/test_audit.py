@@ -22,12 +22,23 @@ from proofs.audit import (
     audited,
 )
 from proofs.audit.sessions import ProtocolTags, contradictions, of_tags
+from proofs.audit.systems import SystemTables
 from proofs.languages import CLASSES, class_language, sequences
 from proofs.languages.protocols import ProtocolReading, realised
 from proofs.sessions.replay import replay
+from pxp_fsm.automata.actions import Exchange
+from pxp_fsm.automata.system import System
+from pxp_fsm.automata.tables import build_automaton
 from pxp_fsm.errors import Refused, UsageError
-from pxp_fsm.protocol.messages import Answer, Message
-from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
+from pxp_fsm.protocol.messages import Answer, Json, Message
+from pxp_fsm.protocol.relations import (
+    EQUIVALENCE,
+    NOISY,
+    TOLERANCE,
+    Assumption,
+    Judgement,
+    Outcome,
+)
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 from pxp_fsm.sessions.agent import Agent
 from pxp_fsm.sessions.events import Event
@@ -403,3 +414,56 @@ def test_a_stored_class_that_the_definition_does_not_give_is_found() -> None:
         (found,) = of(replace(recording, classes={**right, name: not stored})).findings
         assert found.kind is FindingKind.CLASS
         assert found.what.endswith(f"{'is' if stored else 'is not'} {name}")
+
+
+def test_what_an_audit_counts_and_assumes_is_said_in_words() -> None:
+    assert (tagged("INIT").counts, replace(tagged(), events=()).counts) == ("message", "action")
+    assert [one.words for one in Possible] == [
+        "for no correct agents",
+        "for noisy judges alone",
+        "for tolerance, not for equivalence",
+        "for equivalence",
+    ]
+
+
+def test_a_wrong_guard_and_a_wrong_payload_of_a_system_are_found() -> None:
+    seats = {"type": "object", "required": ["seat"]}
+    client = build_automaton(
+        "client",
+        [{"from": "IDLE", "to": "GONE", "receive": "GRANT"}],
+        final=["GONE"],
+        peer="server",
+        payloads={"GRANT": seats},
+    )
+    server = build_automaton(
+        "server",
+        [
+            {"from": "IDLE", "to": "GONE", "guard": "FREE", "send": "GRANT"},
+            {"from": "IDLE", "to": "GONE", "guard": "TAKEN", "event": "DENIED"},
+        ],
+        final=["GONE"],
+        peer="client",
+        payloads={"GRANT": seats},
+    )
+    tables = SystemTables(System.load(client, server))
+
+    def found_of(payload: str, guard: str, judged: str) -> list[tuple[FindingKind, str]]:
+        message = Message("s", 1, "server", "GRANT", Json(payload), "client")
+        judgement = Judgement(judged, "", "", Outcome.YES, asked=True, seconds=0.0)
+        action = Exchange("server", "client", "GRANT")
+        event = Event(1, action, guard, message, judgements=(judgement,))
+        followed = tables.follow(replace(tagged(), events=(event,), ending="finished"))
+        return [(one.kind, one.what) for one in followed.findings]
+
+    assert found_of('{"seat": 7}', "FREE", "FREE") == []
+    assert found_of("{}", "FREE", "FREE") == [
+        (FindingKind.PAYLOAD, f"the payload of GRANT does not fit the schema of {name}'s table")
+        for name in ("server", "client")
+    ]
+    said = "server>client GRANT"
+    assert found_of('{"seat": 7}', "TAKEN", "FREE") == [
+        (FindingKind.TAG, f"{said} follows from FREE, not from TAKEN")
+    ]
+    assert found_of('{"seat": 7}', "FREE", "TAKEN") == [
+        (FindingKind.TAG, f"TAKEN was judged to be true, and {said} follows from FREE")
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from proofs.claims.certificates import certify, coverage, filename_of, proved_ta
 from pxp_fsm.automata.automaton import Kind
 from pxp_fsm.automata.serialization import to_toml
 from pxp_fsm.automata.tables import builtin, parse_automaton
+from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 from tests.proofs.shipped_certificates import FILES
@@ -153,3 +155,9 @@ def test_a_table_without_rules_of_its_own_is_not_what_is_proved() -> None:
     assert proved_table(rules) is None
     assert coverage(rules, EQUIVALENCE) is None
     assert filename_of(builtin("interact")) == FILES["interact"].name
+
+
+@pytest.mark.parametrize("wrong", ["nonsense", 3, None])
+def test_only_a_protocol_is_certified_by_its_name(wrong: Any) -> None:
+    with pytest.raises(UsageError, match=r"certify proves the claims of interact, pxp, pxp\(k\)"):
+        certify(wrong)

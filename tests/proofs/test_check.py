@@ -16,7 +16,7 @@ from proofs.check import Results, answer, checkables, known_properties
 from proofs.core.results import Result, Status, Verdict, table
 from proofs.requests import Request
 from proofs.subjects import Answer
-from proofs.systems import Interrupted
+from proofs.systems import Interrupted, System
 from pxp_fsm.automata.system_files import read_system
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments.proved import proved
@@ -221,3 +221,98 @@ def test_parameters_are_those_of_the_command() -> None:
             len(pxp.check("interact", "AF ended", parameters=wrong))
     with pytest.raises(UsageError, match="parameters are a mapping"):
         pxp.check("interact", parameters="n=3")  # type: ignore[arg-type] # a mistake
+
+
+def test_one_constraint_and_one_channel_may_be_texts() -> None:
+    system = System.load("pxp")
+    for options in ({"fair": "weak:rows"}, {"channels": "fifo:1"}):
+        several = {key: (value,) for key, value in options.items()}
+        found, same = (
+            [(one.assumptions, one.status) for one in pxp.check(system, "F ended", **given)]
+            for given in (options, several)
+        )
+        assert found == same
+        assert next(iter(options.values())) in found[0][0]
+
+
+@pytest.mark.parametrize(
+    ("options", "field", "problem"),
+    [
+        ({"relations": "nonsense"}, None, "nonsense"),
+        ({"values": 2, "relations": "noisy"}, "values", "must be equivalence, not noisy"),
+    ],
+)
+def test_what_does_not_go_together_is_refused_before_anything_is_checked(
+    options: dict[str, Any], field: str | None, problem: str
+) -> None:
+    results = pxp.check("interact", **options)
+    with pytest.raises(UsageError, match=problem) as raised:
+        len(results)
+    assert results.computed == ()
+    assert field in (None, raised.value.field)
+
+
+@pytest.mark.parametrize("options", [{"fair": "weak:rows"}, {"runs": "finite"}])
+def test_a_choice_of_runs_without_a_formula_names_its_field(options: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="has no effect without a formula") as raised:
+        len(pxp.check(System.load("pxp"), **options))
+    assert raised.value.field == next(iter(options))
+
+
+def test_what_holds_and_cannot_be_certified_says_why() -> None:
+    request = Request(("pxp",), formulas=("EF ended",), certificate=Path("unused.json"))
+    (result,) = answer(request)
+    assert result.status is Status.UNKNOWN
+    assert result.reason.startswith("not certified: a certificate is of formulas G p")
+
+
+def test_what_an_assumption_is_needed_for_is_shown_in_a_small_session() -> None:
+    found = pxp.check("interact", "no-revise-at-2", n=6, k=2)
+    models = {one.assumptions: one.model for one in found}
+    assert models["noisy"] == "interact(n = 6, k = 2)"
+    assert models["without reflexive"] == "interact(n = 5, k = 1)"
+    (alone,) = pxp.check("interact", "no-revise-at-2", relations="without reflexive", n=6, k=2)
+    assert alone.model == "interact(n = 6, k = 2)"
+
+
+def test_rules_with_a_bound_are_those_of_the_bounded_protocol() -> None:
+    found = [pxp.check(pxp.Pxp(k=k), "never-stuck")[0].subject for k in (None, 1)]
+    assert found == ["pxp", "pxp(k)"]
+
+
+def test_what_the_package_proves_is_of_all_bounds() -> None:
+    assert {str(one.bound) for one in pxp.check("interact", "reject-after-k")} == {
+        "for all n and k"
+    }
+
+
+def test_running_agents_and_explicit_values_are_checked_alone() -> None:
+    running = pxp.check("interact", running=True, relations="equivalence", n=2, k=1)
+    assert [one.name for one in running] == ["sessions-agree-with-model"]
+    explicit = pxp.check("interact", "never-ultra", "no-deadlock", values=1, n=2, k=1)
+    assert [one.name for one in explicit] == ["never-ultra"]
+
+
+def test_with_a_certificate_only_what_is_proved_is_asked_for() -> None:
+    file = str(ROOT / "examples/with_rules/polls.toml")
+    claims = ["terminates", "never-stuck", "one-guard", "at-most-most-polls"]
+    assert [one.name for one in answer(Request((file,), certificate=Path("unused.json")))] == claims
+    found = [one.name for one in pxp.check(file)]
+    assert found[-4:] == claims
+    assert "no-deadlock" in found[:-4]
+
+
+@pytest.mark.parametrize(
+    ("channel", "advice"),
+    [("fifo:2", "a smaller capacity than 2"), ("fifo:1", "the channel sync"), ("sync", "")],
+)
+def test_advice_is_of_what_would_need_fewer_states(channel: str, advice: str) -> None:
+    (result,) = pxp.check(System.load("pxp", channel=channel), "F ended", limit=1)
+    assert result.status is Status.UNKNOWN
+    told = [
+        text for text in ("a smaller capacity than", "the channel sync") if text in result.reason
+    ]
+    assert told == [
+        text for text in ("a smaller capacity than", "the channel sync") if text in advice
+    ]
+    assert advice in result.reason

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.resources import files
 from itertools import combinations, permutations, product
 from typing import Any
 
 import pytest
 
-from proofs.claims import predicates
+from proofs.claims import catalogue, predicates
 from proofs.claims.catalogue import (
     CLAIMS,
     OWN,
@@ -29,7 +30,7 @@ from proofs.core.results import Bound, NotReplayed, Status, Verdict
 from proofs.export.traces import to_itf
 from proofs.sessions.explicit import PackedSessions, check_explicit
 from proofs.sessions.model import SessionModel, SessionState, session
-from proofs.sessions.relational import EMPTY, Theory
+from proofs.sessions.relational import EMPTY, Structure, Theory
 from proofs.sessions.replay import PrefixModel, replay
 from proofs.systems import Composition, System, decide_standard, system_of
 from pxp_fsm.automata.actions import Say
@@ -442,3 +443,56 @@ def test_when_a_session_is_closed_is_compared_with_what_the_papers_say() -> None
         table = parse_automaton(text.replace("stop or j >= n", new))
         assert [*predicates.stop(Interact(table=table))], new
     assert [*predicates.stop(Interact())] == []
+
+
+def test_the_catalogue_states_what_its_titles_say() -> None:
+    built = [*catalogue._rules_and_rows(), *catalogue._interact(), *catalogue._pxp()]
+    assert [replace(one, check=two.check) for one, two in zip(built, CLAIMS, strict=True)] == [
+        *CLAIMS
+    ]
+    by_id = {claim.id: claim for claim in built}
+    checker = ClaimChecker(Bounds(5, 1))
+    never = checker.check(by_id["interact.revised-never"], "reflexive")
+    assert never.status is Status.HOLDS_UP_TO
+    noisy = checker.check(by_id["pxp(k).no-alternation"], "noisy")
+    assert noisy.status is Status.FAILS
+    assert {"m:REFUTE", "h:REFUTE"} & {f"{m.sender}:{m.tag}" for m in noisy.messages}
+    for claim in catalogue._rules_and_rows():  # exact: nothing of them is bounded
+        assert claim.exact
+
+
+def test_pxp_without_k_is_bounded_by_nothing() -> None:
+    checker = ClaimChecker(Bounds(5, 1))
+    for claim in CLAIMS:
+        if claim.protocol == "pxp" and claim.explores and "noisy" in claim.expected:
+            status = checker.check(claim, "noisy").status
+            assert status in (Status.HOLDS, Status.FAILS), claim.id
+
+
+def test_final_agreement_is_of_both_predictions_and_explanations() -> None:
+    found = space(4, 1, NOISY)
+    model = SessionModel(Interact(4, 1), Theory(NOISY))
+    related, apart = Structure(2, frozenset({(0, 1)}), frozenset({(0, 1)})), Structure(2)
+    ended = next(state for state in found.steps if state.over == "ratified")
+    for predictions, explanations, status in (
+        (related, related, Status.HOLDS),
+        (related, apart, Status.FAILS),
+        (apart, related, Status.FAILS),
+    ):
+        state = ended._replace(predictions=predictions, explanations=explanations)
+        alone = Space({state: ()}, {state: None})
+        assert predicates.final_agreement(model, alone).status is status
+
+
+def test_a_session_that_is_stuck_is_not_over() -> None:
+    found = space(4, 1, NOISY)
+    model = SessionModel(Interact(4, 1), Theory(NOISY))
+    assert predicates.ends_within_n(model, found).status is Status.HOLDS
+    state = next(state for state in found.steps if state.over == "ratified")
+    stuck = state._replace(over="stuck")
+    assert predicates.ends_within_n(model, Space({stuck: ()}, {stuck: None})).status is Status.FAILS
+
+
+def test_a_model_is_called_after_its_rules_and_bounds() -> None:
+    names = [SessionModel(rules, Theory(NOISY)).name for rules in (Interact(5, 2), Pxp(1), Pxp())]
+    assert names == ["interact(n = 5, k = 2)", "pxp(k = 1)", "pxp()"]

@@ -499,3 +499,22 @@ def test_where_it_differs_the_definition_decides() -> None:
     answered = System.load(str(KMC / "philo-bad-directed-simp.txt"))
     for verdict in check_unbounded(answered).values():
         assert verdict.status is Status.FAILS
+
+
+def test_who_waits_for_its_turn_gets_it() -> None:
+    """Two pairs that go on for ever; what the second one sends is never received."""
+    pairs = system(a="0 b!x 0", b="0 a?x 0", c="0 d!y 0", d="0 c?z 0")
+    turns = in_turns_within(pairs, 1)
+    assert turns.fails["eventual-reception"] is not None
+    for verdict in check_unbounded(pairs, most=2).values():
+        assert verdict.status is Status.FAILS, "no capacity is exhaustive, and none mends it"
+    safe = system(a="0 b!x 0", b="0 a?x 0", c="0 d!y 0", d="0 c?y 0")
+    seen = {str(s.action) for steps in in_turns_within(safe, 1).space.steps.values() for s in steps}
+    assert len(seen) == 4, "all send and receive"
+
+
+def test_what_no_capacity_mends_fails() -> None:
+    """c is stuck for good once b has heard y."""
+    stuck = system(a="0 b!x 1; 0 b!y 1", b="0 a?x 1; 0 a?y 2; 1 c!go 3", c="0 b?go 1")
+    found = check_unbounded(stuck, most=2)
+    assert found["progress"].status is Status.FAILS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -235,3 +236,52 @@ def test_a_goal_may_speak_of_the_step_and_of_nothing_later() -> None:
 def test_a_trace_of_another_system_is_refused(choices: tuple[int, ...]) -> None:
     with pytest.raises(Refused, match="trace is of another system"):
         states_along(Composition(System.load("pxp")), choices)
+
+
+def test_an_event_that_can_happen_has_no_reason_and_what_is_never_sent_has_one() -> None:
+    timed = build_automaton(
+        "timed",
+        [
+            {"from": "READY", "to": "END", "event": "TICK"},
+            {"from": "READY", "to": "END", "receive": "C"},
+            {"from": "READY", "to": "END", "receive": "A"},
+        ],
+        final=["END"],
+        peer="sender",
+    )
+    composition = Composition(System.load(replace(SENDER, peer="timed"), timed))
+    (start,) = composition.initial()
+    told = {
+        one.row.action: [str(reason) for reason in one.reasons]
+        for one in Options(composition).of(start)
+    }
+    assert told["!TICK"] == []
+    assert told["-C"] == ["never sent: no row of anybody sends C to timed"]
+
+
+def test_who_has_settled_something_else_is_named() -> None:
+    """A third member goes on, so that nothing has stopped."""
+    rows = [
+        {"from": "START", "to": "END", "guard": "YES", "send": "A", "partner": "receiver"},
+        {"from": "START", "to": "END", "guard": "NO", "send": "B", "partner": "receiver"},
+    ]
+    sender = build_automaton("sender", rows, final=["END"])
+    takes = [
+        {"from": "READY", "to": "LATER", "receive": "A", "partner": "sender"},
+        {"from": "READY", "to": "LATER", "receive": "GO", "partner": "third"},
+        {"from": "LATER", "to": "END", "receive": "B", "partner": "sender"},
+    ]
+    receiver = build_automaton("receiver", takes, final=["END"])
+    goes = [{"from": "START", "to": "END", "send": "GO", "partner": "receiver"}]
+    third = build_automaton("third", goes, final=["END"])
+    composition = Composition(System.load(sender, receiver, third))
+    (start,) = composition.initial()
+    choice = next(
+        n for n, move in enumerate(composition.moves(start)) if isinstance(move.action, Choose)
+    )
+    *_, settled = states_along(composition, [choice])
+    told = {
+        one.row.action: [str(reason) for reason in one.reasons]
+        for one in Options(composition).of(settled)
+    }
+    assert told["-A from sender"] == ["guard false: sender has settled NO and sends B first"]

@@ -293,3 +293,14 @@ def test_rules_are_looked_at_where_parameters_are_given() -> None:
     same, other = (pxp.compare(first, one, "trace-inclusion")[0] for one in (first, second))
     assert (same.assumptions, same.status.value) == ("nothing hidden", "HOLDS")
     assert other.status.value == "FAILS"
+
+
+def test_the_second_one_too_is_told_by_what_it_alone_can_do() -> None:
+    """Either has a trace that the other has not."""
+    short = behaviour("short", (2, [(0, "a", 1)], frozenset({1})))
+    long = behaviour("long", (3, [(0, "a", 1), (1, "b", 2)], frozenset({1, 2})))
+    for one, other in ((short, long), (long, short)):
+        verdict = Refinement.of(one, other, ()).decide(STRONG)
+        assert verdict.status is Status.FAILS
+        assert verdict.trace is not None
+        assert verdict.trace.labels == ("a", "b")

@@ -437,3 +437,12 @@ def test_a_table_is_read_alike_by_loader_and_checker() -> None:
         raw = tomllib.loads(path.read_text("utf-8"))
         written = document(load_automaton(str(path)))
         assert recheck.Rules(raw).digest == recheck.Rules(written).digest, path
+
+
+def test_a_certificate_shows_its_members_and_claims() -> None:
+    results = answer(Request((str(EXAMPLES / "polls.toml"),), certificate=Path("unused.json")))
+    assert len(results) == 4
+    assert repr(results.certificates[0]) == (
+        "<RulesCertificate of client, server: terminates, never-stuck, one-guard, "
+        "at-most-most-polls>"
+    )

@@ -18,6 +18,7 @@ from proofs import recheck
 from proofs.check import answer
 from proofs.core.explore import explore
 from proofs.requests import Request
+from proofs.rules import prover
 from proofs.rules.prover import prove, prove_tables
 from proofs.systems import Composition, System
 from pxp_fsm.automata.automaton import Automaton
@@ -431,3 +432,17 @@ def relation(relations: str, draw: random.Random) -> Pairs:
 
 def links(pairs: set[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     return ((a, d) for a, b in pairs for c, d in pairs if b == c)
+
+
+@pytest.mark.parametrize("when", ["x >= -1 and y >= 0", "y >= 0 and x >= -1"])
+def test_a_rank_is_at_least_0_where_it_falls(when: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """x falls below 0, y never: y is the rank, without a second round."""
+    monkeypatch.setattr(prover, "ROUNDS", 1)
+    down = {"from": "S", "to": "S", "event": "TICK", "when": when}
+    raw = {
+        "format": 1, "name": "clock", "title": "Clock", "initial": "S", "final": ["S"],
+        "states": [{"name": "S"}], "registers": {"x": {"init": 9}, "y": {"init": 9}},
+        "rows": [down | {"do": {"x": "x - 1", "y": "y - 1"}}],
+    }  # fmt: skip
+    claims = [{"name": "ends", "check": "terminates"}]
+    assert prove_tables({"clock": raw}, EVERYTHING | {"claims": claims}).proved == ("ends",)

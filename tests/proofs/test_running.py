@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -11,10 +12,13 @@ import pytest
 
 import pxp_fsm as pxp
 from proofs.claims.catalogue import CLAIMS, assumptions_of, name_of
+from proofs.core.explore import Trace, explore
 from proofs.core.results import Status
 from proofs.sessions import running
+from proofs.sessions.explicit import Explicit
 from proofs.sessions.model import AGENTS, SessionModel, SessionState, action_of
 from proofs.sessions.relational import Theory
+from proofs.sessions.replay import ScriptedSession
 from proofs.sessions.running import check_running, compare
 from pxp_fsm.protocol import relations, rules, situation
 from pxp_fsm.protocol.messages import Answer, Question
@@ -312,3 +316,49 @@ def test_absurd_bounds_are_unknown_and_not_endless() -> None:
     result = check_running(Interact(100_000, 1), "noisy", limit=500)
     assert result.status is Status.UNKNOWN
     assert result.reason.endswith("more than 500 states")
+
+
+@pytest.mark.parametrize("of", [Interact(5, 1), Pxp(1)], ids=["interact", "pxp"])
+def test_what_is_said_to_match_is_equal_where_relations_are_equality(of: Rules) -> None:
+    """The texts that realise a trace are related as it says."""
+    of_model = model(of, EQUIVALENCE)
+    found = explore(of_model)
+
+    async def follow(trace: Trace[SessionState]) -> int:
+        session = ScriptedSession(of, EQUIVALENCE)
+        count = 0
+        for step in trace.steps:
+            expected = session.after(step)
+            for relation, left, right, holds in expected.asked:
+                if relation in ("MATCH", "AGREE"):
+                    count += 1
+                    assert (left == right) is holds, (step, expected.asked)
+            assert await session.send(expected) == ""
+        return count
+
+    ends = [state for state in found.steps if not found.steps[state]]
+    assert sum(asyncio.run(follow(found.trace_to(state))) for state in ends) > 40
+
+
+def test_agents_that_assume_something_else_are_no_session_of_the_model(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    of_model = model(Interact(2, 1), TOLERANCE)
+    for assumed, told in ((EQUIVALENCE, ", ".join(sorted(EQUIVALENCE))), (NOISY, "nothing")):
+        monkeypatch.setattr(ScriptedSession, "assumptions", assumed)
+        said = f"a session of such agents is said to assume {told}"
+        assert compare(of_model).difference == said
+
+
+def test_a_comparison_is_called_after_its_protocol() -> None:
+    rules_of = (Interact(2, 1), Pxp(), Pxp(1))
+    names = [check_running(of, "equivalence").subject for of in rules_of]
+    assert names == ["interact", "pxp", "pxp(k)"]
+
+
+def test_an_explicit_session_has_the_propositions_of_what_it_stands_for() -> None:
+    explicit = Explicit(Interact(2, 1), 2)
+    (start,) = explicit.initial()
+    after = next(iter(explicit.successors(start))).target
+    assert "m:INIT" not in explicit.propositions(start)
+    assert "m:INIT" in explicit.propositions(after)

@@ -173,3 +173,8 @@ def test_a_certificate_is_written_the_same_every_time() -> None:
     system = EXAMPLE_SYSTEMS[8]
     first, again = (certify_system(system, asked(system)).text() for _ in range(2))
     assert first == again
+
+
+def test_a_certificate_shows_of_what_it_is() -> None:
+    found = certify_system(System.load("pxp", channel="fifo:1"))
+    assert repr(found).startswith("<Certificate of pxp1, pxp2 over fifo:1: ")

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
 import pytest
 
 import pxp_fsm as pxp
+from proofs.core.explore import Trace
+from proofs.core.results import NotReplayed, Result, Status, Verdict
 from proofs.logic.parsing import parse
-from proofs.systems import Composition, System, check
+from proofs.systems import Composition, Interrupted, System, check, compatibility, results
 from proofs.systems.coloring import text_of
 from proofs.systems.compatibility import outside_the_class
-from proofs.systems.symmetry import why_not
+from proofs.systems.symmetry import Symmetry, why_not
 from pxp_fsm.automata.automaton import Automaton
 from tests.proofs.text_tables import table
 
@@ -102,3 +108,46 @@ def test_what_is_not_received_is_told_of_whom_a_member_listens_to_now() -> None:
     assert [str(each) for each in found.verdict.unreceived] == [
         "right sends Z; hub in W does not receive it"
     ]
+
+
+def test_members_by_the_dozen_are_sorted_and_not_renamed_in_every_way() -> None:
+    system = System.load(HUB, *[WORKER] * 12).over("fifo:1")
+    composition = Composition(system)
+    (start,) = composition.initial()
+    assert Symmetry(composition).standing_for(start)[0] == start
+
+
+def test_what_speaks_of_other_members_alone_tells_none_apart() -> None:
+    """However many propositions there are."""
+    states = [f"S{number}" for number in range(14)]
+    rows = "\n".join(f"{one} -> [{two}] event TICK" for one, two in pairwise(states))
+    system = System.load(HUB, WORKER, WORKER, table("other", rows))
+    anywhere = " | ".join(f"other@{state}" for state in states)
+    assert why_not(system, parse(f"G ({anywhere})")) == ""
+    assert "tells worker1 and worker2 apart" in why_not(system, parse("F worker1@BUSY"))
+
+
+def test_what_stops_a_check_of_termination_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object) -> Iterator[tuple[Any, Any]]:
+        yield from ()
+        raise NotReplayed("the machines do something else", Trace(0, ()))
+
+    monkeypatch.setattr(results, "terminates", stopped)
+    (result,) = results.check_termination(System.load("pxp"))
+    assert result.status is Status.UNKNOWN
+    assert "the machines do something else" in result.reason
+    assert result.assumptions == "free guards, sync"
+
+
+def test_what_was_found_before_an_interrupt_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> Iterator[tuple[str, Verdict]]:
+        yield "eventual-reception", Verdict(Status.HOLDS)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(compatibility, "search_unbounded", interrupted)
+    found = list[Result]()
+    with pytest.raises(Interrupted) as raised:
+        for result in results.check_unbounded(System.load("pxp")):
+            found.append(result)
+    assert [one.name for one in (*found, raised.value.result)] == ["eventual-reception", "progress"]
+    assert [str(one.status) for one in found] == ["HOLDS"]

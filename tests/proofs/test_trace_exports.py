@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 import pxp_fsm as pxp
 from proofs.core.results import Result
+from proofs.export.commands import GuardedCommand
 from proofs.export.traces import TRACE_FORMATS, Walk, actions_of, export_trace, table_of
 from proofs.systems import System
 from pxp_fsm.analysis import counterexamples
@@ -92,3 +94,15 @@ def test_what_cannot_be_exported_is_refused(stuck: Result) -> None:
         export_trace(holds, "itf")
     with pytest.raises(Refused):
         export_trace(Walk(BUFFERED, [Exchange("m", "h", "INIT")]), "itf")
+
+
+def test_a_walk_has_its_own_title_or_that_of_its_system() -> None:
+    walk = Walk(BUFFERED, ())
+    assert (walk.result().name, replace(walk, title="a walk").result().name) == (
+        BUFFERED.name,
+        "a walk",
+    )
+
+
+def test_a_command_is_called_after_what_it_does() -> None:
+    assert GuardedCommand(Exchange("m", "h", "INIT"), (), ()).label == "m>h INIT"

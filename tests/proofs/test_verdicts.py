@@ -9,10 +9,10 @@ import networkx as nx
 import pytest
 
 from proofs.core.explore import Step, Trace, explore
-from proofs.core.properties import terminates
-from proofs.core.results import Bound, Result, Status, Verdict
+from proofs.core.properties import longest_run, terminates
+from proofs.core.results import Bound, Result, Status, Verdict, table
 from pxp_fsm.automata.actions import Say
-from tests.oracles.graphs import random_graph
+from tests.oracles.graphs import Graph, random_graph
 
 TRACE = Trace(0, (Step(Say("m", "INIT"), 1), Step(Say("h", "RATIFY"), 2)))
 
@@ -102,3 +102,21 @@ def test_an_endless_run_is_a_shortest_stem_and_then_a_shortest_cycle() -> None:
         assert states[-1] == states[least[0]]
         assert all(plain.has_edge(*pair) for pair in pairwise(states))
     assert min(met.values()) > 50
+
+
+def test_a_longest_run_is_as_long_as_any() -> None:
+    chain = Graph(((1, 2), (3,), (), ()), (frozenset(),) * 4)
+    assert [step.target for step in longest_run(explore(chain)).steps] == [1, 3]
+
+
+def test_a_table_of_results_is_as_wide_as_its_longest_cells() -> None:
+    def line(name: str, subject: str = "s") -> list[str]:
+        result = Result(subject, name, "t", "a", Verdict(Status.HOLDS), Status.HOLDS)
+        return [*table([result])]
+
+    long = "x" * 40
+    head, row, _ = line(long)
+    assert head.index("assumptions") == row.index(" a ") + 1 == row.index(long) + len(long) + 2
+    head, row, _ = line("y" * 300)
+    assert head.index("assumptions") < 120, "a long name does not push the others away"
+    assert "y" * 300 in row

@@ -29,6 +29,8 @@ def adding(table: I32, by: int) -> int:
             return table[i]
     table[0] = by & 255
     return -1
+def second(table: I32) -> int:
+    return table[1]
 """
 
 
@@ -323,6 +325,13 @@ def test_a_product_keeps_its_low_bits(tmp_path: Path) -> None:
     for left, right in ((3, 5), (1 << 62, 6), (-(1 << 63), -1), (-7046029254386353131, 12345)):
         assert Compiled().run(function, left, right) == wrapping_product(left, right)
         assert (wrapping_product(left, right) - left * right) % (1 << 64) == 0
+
+
+def test_a_called_kernel_reads_the_array_that_it_is_given(tmp_path: Path) -> None:
+    function = kernel("return 10 * second(u) + second(v)", tmp_path, head="u: I32, v: I32")
+    runner = Compiled()
+    tables = runner.put("i", [3, 5]), runner.put("i", [7, 9])
+    assert runner.run(function, *tables) == function(*tables) == 59
 
 
 TRAPS = (
