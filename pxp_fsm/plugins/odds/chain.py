@@ -10,7 +10,7 @@ nothing asked here can tell apart are one: the coarsest such partition is taken.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
@@ -140,6 +140,7 @@ def chain(contexts: frozenset[Draw] = frozenset()) -> Chain:
     return _quotient(start, found, blocks)
 
 
+_ByGuard = list[tuple[frozenset[Cell], tuple[Said, Said]]]
 _Moves = dict[tuple[Draw, str, "_Node | Conclusion"], set[Cell]]
 
 
@@ -158,14 +159,15 @@ def _explored(
 ) -> dict[_Node, tuple[_Moves, _Moves]]:
     """Every state that can be reached, with what follows it in either stage."""
     found: dict[_Node, tuple[_Moves, _Moves]] = {}
+    guards = {number: _by_guard(model, number) for number in (2, 3, 4, 5)}
     waiting = deque([start])
     while waiting:
         node = waiting.popleft()
         if node in found:
             continue
         found[node] = (
-            _moves(model, node, contexts, EARLY),
-            _moves(model, node, contexts, LATE),
+            _moves(model, node, contexts, EARLY, guards),
+            _moves(model, node, contexts, LATE, guards),
         )
         waiting.extend(
             target
@@ -176,7 +178,13 @@ def _explored(
     return found
 
 
-def _moves(model: SessionModel, node: _Node, contexts: frozenset[Draw], stage: int) -> _Moves:
+def _moves(
+    model: SessionModel,
+    node: _Node,
+    contexts: frozenset[Draw],
+    stage: int,
+    guards: Mapping[int, _ByGuard],
+) -> _Moves:
     """What each draw leads to, at a message of this stage whose number says who sends it."""
     speaker, state = node
     number = (2 if speaker else 3) + 2 * stage
@@ -185,7 +193,7 @@ def _moves(model: SessionModel, node: _Node, contexts: frozenset[Draw], stage: i
     draw = draw if draw in contexts else Draw(speaker, "")
     before = SessionState(number - 1, *state[1:])
     moves: _Moves = {}
-    for cells, judged in _by_guard(model, number):
+    for cells, judged in guards[number]:
         after = model.answering(before, *judged).target
         target: _Node | Conclusion = (
             _result(after.over, after) if after.over else (1 - speaker, _plain(after, 1 - speaker))
@@ -194,9 +202,7 @@ def _moves(model: SessionModel, node: _Node, contexts: frozenset[Draw], stage: i
     return moves
 
 
-def _by_guard(
-    model: SessionModel, number: int
-) -> Iterable[tuple[frozenset[Cell], tuple[Said, Said]]]:
+def _by_guard(model: SessionModel, number: int) -> _ByGuard:
     """The cells that make a guard true at a message, by that guard, with the judgements of one."""
     found: dict[Guard, dict[Cell, tuple[Said, Said]]] = {}
     for cell, judged in _JUDGED.items():
