@@ -377,9 +377,17 @@ def _fits(r: Any, points: Any, laws: Any) -> bool:
 
 
 def _grown(r: Any, points: Any, new: int, laws: Any) -> list[Any]:
-    """The relations with one point more."""
-    fresh = [(new, new), *((p, new) for p in points), *((new, p) for p in points)]
-    some = (r | {*compress(fresh, bits)} for bits in product((0, 1), repeat=len(fresh)))
+    """The relations with one point more: with it alone, and with each other one.
+
+    A relation that is reflexive has the new pair of it alone; one that is symmetric has both pairs
+    with another point, or neither.
+    """
+    itself, links = {(new, new)}, [({(p, new)}, {(new, p)}) for p in points]
+    fresh = (
+        [one | other for one, other in links] if "s" in laws else [x for two in links for x in two]
+    )
+    fresh, r = (fresh, r | itself) if "r" in laws else ([itself, *fresh], r)
+    some = (r.union(*compress(fresh, bits)) for bits in product((0, 1), repeat=len(fresh)))
     return [s for s in some if _fits(s, (*points, new), laws)]
 
 
@@ -400,13 +408,15 @@ def amalgamates(laws: frozenset[str]) -> bool:
     """
     new, linked = 9, "t" in laws
     for kept in range(3):
+        near = {*range(kept), new}
         for r in _relations(kept + 1 + linked, laws):
             known = {(a, b) for a, b in r if a < kept and b < kept}
             for s in _grown(frozenset(known), range(kept), new, laws):
-                links = [(a, d) for x, y in ((r, s), (s, r)) for a, b in x for c, d in y if b == c]
-                whole = {*r, *s, *(links if linked else ())}
+                ways = ((r, s), (s, r)) if linked else ()
+                links = [(a, d) for x, y in ways for a, b in x for c, d in y if b == c]
+                whole = {*r, *s, *links}
                 olds = {(a, b) for a, b in whole if new not in (a, b)}
-                news = {(a, b) for a, b in whole if {a, b} <= {*range(kept), new}}
+                news = {(a, b) for a, b in whole if a in near and b in near}
                 if (olds, news) != (r, s) or not _fits(whole, (*range(kept + 1), new), laws):
                     return False
     return True
@@ -851,7 +861,7 @@ class Sessions:
         register that it is copied to, lead to the same steps.
         """
         tests: dict[tuple[int, str], set[frozenset[Any]]] = {one: set() for one in self.finite}
-        true = frozenset([True])
+        true, every = frozenset([True]), {frozenset([x]) for _, of in self._values() for x in of}
 
         def read(tree: Any, names: Callable[[str], Any], goal: set[frozenset[Any]]) -> None:
             kind = tree[0]
@@ -871,7 +881,6 @@ class Sessions:
                 for one, other in (tree[1:], tree[:0:-1]):
                     plain = other[0] == "name" and names(other[1]) not in tests
                     plain = plain and other[1] in self.members
-                    every = {frozenset([x]) for _, of in self._values() for x in of}
                     read(one, names, {frozenset([other[1]])} if plain else every)
             elif kind not in ("int", "bool"):
                 for one in tree[1:]:
@@ -887,7 +896,7 @@ class Sessions:
                 read(
                     tree,
                     globally,
-                    {true} | {frozenset([x]) for _, of in self._values() for x in of},
+                    {true} | every,
                 )
             for i, table in enumerate(self.tables):
                 own = lambda name, i=i: (i, name)  # noqa: E731
