@@ -66,7 +66,7 @@ def test_only_the_tables_with_a_validation_set_are_controlled() -> None:
 
 
 @pytest.mark.deep
-def test_the_readme_shows_what_make_run_prints(
+def test_the_page_shows_what_make_run_prints(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -78,4 +78,4 @@ def test_the_readme_shows_what_make_run_prints(
     assert code == 0
     lines = [line.rstrip() for line in said.splitlines()]
     first = next(place for place, line in enumerate(lines) if line.startswith("Intelligibility"))
-    assert "\n".join(lines[first : first + 13]) in (root / "README.md").read_text("utf-8")
+    assert "\n".join(lines[first : first + 13]) in (root / "docs" / "drug.md").read_text("utf-8")
