@@ -13,8 +13,9 @@ from typing import Any
 
 from pxp_fsm.errors import DataError
 
-PARSE_ERROR, INVALID_REQUEST, NOT_ALLOWED = -32700, -32600, -32001
-"""Codes of JSON-RPC errors: the last one is of the range for servers, for what a policy refuses."""
+PARSE_ERROR, INVALID_REQUEST, NOT_ALLOWED, NOT_ANSWERED = -32700, -32600, -32001, -32003
+"""Codes of JSON-RPC errors: the last two, of the range for servers, for what a policy refuses and
+for what the server did not answer."""
 
 _TOP = ("jsonrpc", "id", "method", "params", "result", "error")
 _PARAMS = ("name", "arguments", "requestId", "task", "uri", "inputResponses", "requestState")

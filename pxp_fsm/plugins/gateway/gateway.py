@@ -13,7 +13,7 @@ import json
 import secrets
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,7 +23,7 @@ from pxp_fsm.automata.system import Member, System
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import NotThere, UsageError
 from pxp_fsm.plugins.gateway import frames
-from pxp_fsm.plugins.gateway.frames import INVALID_REQUEST, NOT_ALLOWED, Malformed
+from pxp_fsm.plugins.gateway.frames import INVALID_REQUEST, NOT_ALLOWED, NOT_ANSWERED, Malformed
 from pxp_fsm.plugins.gateway.policy import (
     DOUBT,
     EventTable,
@@ -748,6 +748,28 @@ class Gateway:
             self._asks(message, frame, traffic)
         else:
             self._returned(message, frame, traffic)
+        self._changed(traffic)
+        return traffic
+
+    @property
+    def waiting(self) -> Collection[Any]:
+        """The ids of the client's requests for whose answer it waits."""
+        return self._open.keys()
+
+    def lost(self, identity: Any, why: str) -> Traffic:
+        """Nothing more will come of a request: a call is in doubt."""
+        traffic, waiting = Traffic(), self._open.get(identity)
+        if waiting is None or waiting.held:
+            return traffic
+        del self._open[identity]
+        if waiting.call is not None:
+            call = waiting.call
+            if call.tool not in self.policy.file.idempotent:
+                self.doubt[call.digest] = call
+            with self._stored_together():
+                happened = self._reported("result_of", call.tool, None, DOUBT, call, traffic)
+                self._record("IN_DOUBT", call, why=why, at=happened)
+        traffic.to_client.append(frames.error(identity, NOT_ANSWERED, why))
         self._changed(traffic)
         return traffic
 

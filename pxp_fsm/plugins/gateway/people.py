@@ -58,6 +58,11 @@ _CALL = """<section>
 """
 
 
+def scope_of(gateway: Gateway) -> str:
+    """The scope of the links of people who approve in a run."""
+    return f"gateway {gateway.run}"
+
+
 @dataclass(frozen=True)
 class Approvals:
     """What people are given to come in, and what serves them until it is cancelled."""
@@ -79,12 +84,12 @@ def approvals(
 
     `passes` is given what follows for the client. Raises `UsageError` where the port is taken.
     """
-    scope = f"gateway {gateway.run}"
+    scope = scope_of(gateway)
     with listen(port) as listening:
         links = Links(board, int(listening.getsockname()[1]), url, days, scopes=(scope,))
         opening = OpenSite(
             access=links,
-            sets=(_pages(gateway, scope, passes),),
+            sets=(approval_pages(gateway, scope, passes),),
             links={person: links.link(scope, person) for person in gateway.policy.file.people},
         )
         server = server_of(application(links, *opening.sets))
@@ -102,7 +107,8 @@ def approvals(
         yield Approvals(opening, served)
 
 
-def _pages(gateway: Gateway, scope: str, passes: Callable[[Traffic], None]) -> PageSet:
+def approval_pages(gateway: Gateway, scope: str, passes: Callable[[Traffic], None]) -> PageSet:
+    """The pages of those who have links of `scope`."""
     routes = APIRouter()
     style = static("base.css")
 

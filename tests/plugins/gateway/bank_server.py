@@ -1,4 +1,7 @@
-"""An MCP server of the Python SDK whose tools write each call to a file: bank_server.py FILE."""
+"""An MCP server of the Python SDK whose tools write each call to a file.
+
+bank_server.py FILE [PORT]
+"""
 
 from __future__ import annotations
 
@@ -51,4 +54,7 @@ def read_text_file(path: str) -> str:
 
 
 if __name__ == "__main__":
-    server.run("stdio")
+    if len(sys.argv) > 2:
+        server.run("streamable-http", host="127.0.0.1", port=int(sys.argv[2]))
+    else:
+        server.run("stdio")

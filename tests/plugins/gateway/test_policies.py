@@ -218,3 +218,5 @@ def test_the_command_checks_a_policy_and_serves_none_without_a_server(tmp_path: 
     missing = command("serve", policy, "--", "no-such-server", cwd=tmp_path)
     assert "the server 'no-such-server' cannot be started" in missing.stderr
     assert "Traceback" not in missing.stderr + alone.stderr
+    address = command("serve", policy, "--port", "0", "--", "ftp://x", cwd=tmp_path)
+    assert "'ftp://x' is no address of an MCP server: http(s)://HOST/PATH" in address.stderr

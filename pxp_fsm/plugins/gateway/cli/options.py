@@ -14,10 +14,12 @@ class ServePolicy:
     """Stand between an MCP client and the MCP server that COMMAND starts, and enforce a policy.
 
     pxp serve policy.toml -- COMMAND...
+    pxp serve policy.toml -- https://SERVER/mcp
 
     The client starts this command in place of the server's, and speaks over standard input and
     output. What happened is stored in the run --run, which goes on where it is stored. Where the
-    policy names people who approve, each is given a link to a page of their own.
+    policy names people who approve, each is given a link to a page of their own. Before a server
+    over HTTP the client is given an address and a token.
     """
 
     policy: Path = option(argument=True, metavar="POLICY.toml")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import ExitStack
+from functools import partial
 
 import click
 
 from backends.databases import SqlBlackboard
+from pxp_fsm import web
 from pxp_fsm.cli.pages import port_of, require_server, show_links, with_folder
 from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.errors import UsageError
@@ -30,17 +32,23 @@ def serve(request: options.ServePolicy) -> int:
         stack.callback(gateway.stop)
         for call in gateway.doubt.values():
             _note(f"in doubt: call {call.number} of {call.tool}, which is not sent again")
+        if len(request.command) == 1 and "://" in request.command[0]:
+            require_server("a gateway over HTTP")
+            make = load("pxp_fsm.plugins.gateway.http_proxy:gateway_site")  # it needs the extra web
+            site = make(gateway, board, request.command[0], _note, request.url, request.days)
+            web.serve(site, port_of(request.port), partial(show_links, False, err=True))
+            return 0
         proxy = StdioProxy(gateway, request.command, _note)
         if policy.file.people:
             require_server("the pages of the people who approve")
             approvals = load("pxp_fsm.plugins.gateway.people:approvals")  # it needs the extra web
-            site = stack.enter_context(
+            pages = stack.enter_context(
                 approvals(
                     gateway, board, port_of(request.port), proxy.tell, request.url, request.days
                 )
             )
-            show_links(False, site.opening, err=True)
-            proxy.beside = site.served
+            show_links(False, pages.opening, err=True)
+            proxy.beside = pages.served
         return asyncio.run(proxy.run())
 
 
