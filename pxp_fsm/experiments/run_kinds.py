@@ -22,6 +22,7 @@ from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.reports.pictures import Gallery
 from pxp_fsm.protocol.messages import Overview
 from pxp_fsm.sessions.events import Event
+from pxp_fsm.sessions.policy import Conversing
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +74,8 @@ class RunKind:
     stored plan, the names of the agents, the message's number, the agent's name or None, and
     whether the turn is passed. `outcomes` are what a run is compared by, `report` what is reported
     of it. `overview` is what everybody may see of a session: of the plan, the session's name and
-    its events. `audited` is what the audit follows a stored session by. Each raises `UsageError`
-    for what cannot be.
+    its events. `policy` is that of a session of a plan, with the system that is explored, `audited`
+    what the audit follows a stored session by. Each raises `UsageError` for what cannot be.
     """
 
     subject: Callable[[Plan], Any]
@@ -82,6 +83,7 @@ class RunKind:
     outcomes: Callable[[SqlBlackboard, RunRecord], Outcomes]
     report: Callable[[SqlBlackboard, RunRecord], ReportedRun]
     overview: Callable[[Plan, str, Sequence[Event]], Overview]
+    policy: Callable[[Plan], Conversing]
     audited: Callable[[Plan, SessionRecord], AuditSubject]
 
 

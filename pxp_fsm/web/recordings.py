@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from backends.databases import FAULTS, Origin, SqlBlackboard, StoredSession, origin_of
@@ -20,8 +20,11 @@ from pxp_fsm.analysis.monitoring import Monitors, listened, not_monitored
 from pxp_fsm.automata.actions import Exchange, External, SystemAction
 from pxp_fsm.automata.system import Member, System
 from pxp_fsm.automata.tables import builtin
-from pxp_fsm.errors import Refused, UsageError
+from pxp_fsm.errors import PXPError, Refused, UsageError
 from pxp_fsm.experiments.drawings import check_table, rules_of
+from pxp_fsm.experiments.plan_data import stored_plan
+from pxp_fsm.experiments.run_kinds import kind_of
+from pxp_fsm.protocol.messages import Tag
 from pxp_fsm.sessions.policy import CLOSE
 from pxp_fsm.web.subjects import subject_of
 
@@ -63,7 +66,7 @@ class Recording:
     the session as it was when it was last read.
 
     Raises `NotThere` where there is no such session, `UsageError` where its table was another one,
-    it is of a panel, or a formula cannot be read.
+    it is of a panel that cannot be shown, or a formula cannot be read.
     """
 
     def __init__(self, name: str, database: str, formulas: Sequence[str] = ()) -> None:
@@ -73,19 +76,20 @@ class Recording:
         self._monitors = Monitors(formulas)
         stored = self._board.session(name)
         self._record = stored.record
-        if stored.record.faults and not stored.record.channel:
-            told = f"session {name} is of a panel, and the explorer shows sessions of two agents"
-            self._board.close()
-            raise UsageError(f"{told} and of systems; pxp show {name} and pxp draw {name} show it")
-        self._system = _system_of(stored)
-        self._composition = Composition(self._system)
         record = stored.record
         self._run = self._board.run(record.run)
+        self._seated: Callable[[SystemAction], SystemAction] = lambda action: action
         self._claims: tuple[str, ...] | None = None
-        if not record.channel:
-            found = coverage(rules_of(record), record.assumptions)
-            self._claims = () if found is None else found.claims
-        begun = subject_of(self._system, (), self._actions(stored))
+        try:
+            self._system = self._system_of(stored)
+            self._composition = Composition(self._system)
+            if not record.channel and not record.faults:
+                found = coverage(rules_of(record), record.assumptions)
+                self._claims = () if found is None else found.claims
+            begun = subject_of(self._system, (), self._actions(stored))
+        except PXPError:
+            self._board.close()
+            raise
         self.subject = replace(begun, bounds=(record.n, record.k))
         self.latest = self._viewed(stored)
 
@@ -123,13 +127,47 @@ class Recording:
         if stored.record.channel:
             yield from (event.action for event in stored.events)
             return
-        actions = [
+        actions: list[SystemAction] = [
             Exchange(message.sender, message.receiver, message.tag) for message in stored.history
         ]
+        actions = list(map(self._seated, actions))
         yield from actions
         ending = stored.record.ending
         if ending is not None and ending not in FAULTS and self._closes(actions):
             yield External(CLOSE)  # the schedule closed it
+
+    def _system_of(self, stored: StoredSession) -> System:
+        """The system that a stored session follows: its own, or that of its protocol's table.
+
+        Of several agents each end of a channel is a member, as the session has it.
+        """
+        record = stored.record
+        if record.channel:
+            return stored_system(record.members, record.channel)
+        check_table(record)
+        if not record.faults:
+            table = builtin(record.automaton)
+            return System(tuple(Member(name, table) for name, _ in record.agents))
+        name, kind = record.session, kind_of(self._run)
+        if kind is None:
+            raise UsageError(
+                f"session {name} is of a panel of a program, whose rules are not stored with it; "
+                f"pxp show {name} and pxp draw {name} show it"
+            )
+        if self._monitors.formulas:
+            raise UsageError(
+                f"formulas are of sessions of two agents and of systems, and session {name} is of "
+                f"{len(record.agents)} agents"
+            )
+        plan = stored_plan(self._run)
+        if len({*_channels(stored)}) < sum(message.tag == Tag.INIT for message in stored.history):
+            raise UsageError(
+                f"in session {name} a channel was opened again, which no table has; "
+                f"pxp show {name} and pxp draw {name} show it"
+            )
+        policy = kind.policy(plan)
+        self._seated = policy.seated
+        return policy.system()
 
     def _closes(self, actions: Iterable[SystemAction]) -> bool:
         choices = choices_of(self._composition, actions)
@@ -171,11 +209,6 @@ def _words(origin: Origin | None) -> str:
     return "" if origin is None else str(origin)
 
 
-def _system_of(stored: StoredSession) -> System:
-    """The system that a stored session follows: its own, or that of INTERACT's or PXP's table."""
-    record = stored.record
-    if record.channel:
-        return stored_system(record.members, record.channel)
-    check_table(record)
-    table = builtin(record.automaton)
-    return System(tuple(Member(name, table) for name, _ in record.agents))
+def _channels(stored: StoredSession) -> Iterator[frozenset[str]]:
+    """The two agents of each message."""
+    return (frozenset((message.sender, message.receiver)) for message in stored.history)

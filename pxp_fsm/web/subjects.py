@@ -23,7 +23,8 @@ from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 class SystemSubject:
     """A system by value: its members' names and tables (as JSON), its channel, and what it must do.
 
-    `choices` is the trace that a page begins with; `bounds` are n and k of sessions of a protocol.
+    `choices` is the trace that a page begins with; `bounds` are n and k of sessions of a protocol;
+    `free_names` says that members may be called by any text.
     """
 
     members: tuple[tuple[str, str], ...]
@@ -31,6 +32,7 @@ class SystemSubject:
     properties: tuple[Property, ...] = ()
     choices: Choices = ()
     bounds: tuple[int | None, int | None] = (defaults.N, None)
+    free_names: bool = False
 
     @property
     def protocol(self) -> str:
@@ -56,7 +58,8 @@ class SystemSubject:
     def system(self) -> System:
         """The system itself."""
         members = (Member(name, stored_automaton(table)) for name, table in self.members)
-        return System(tuple(members), parse_channel(self.channel))
+        channel = parse_channel(self.channel)
+        return System(tuple(members), channel, free_names=self.free_names)
 
 
 def subject_of(
@@ -69,6 +72,7 @@ def subject_of(
         system.channel.name,
         tuple(properties),
         choices_of(Composition(system), actions),
+        free_names=system.free_names,
     )
 
 

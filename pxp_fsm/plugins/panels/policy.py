@@ -330,9 +330,11 @@ def policy_of(subject: object) -> tuple[Rules, partial[PanelPolicy]] | None:
     return (subject.rules, partial(PanelPolicy, subject)) if isinstance(subject, Panel) else None
 
 
+@lru_cache(maxsize=4096)
 def end(name: str, partner: str) -> str:
-    """What the end of a channel is called in the panel's system."""
-    return f"{name}>{partner}"
+    """What the end of a channel is called in the panel's system: a name of a table where it can."""
+    plain = all(one.isascii() and one.isidentifier() and "_" not in one for one in (name, partner))
+    return f"{name}_to_{partner}" if plain else f"{name}>{partner}"
 
 
 @lru_cache(maxsize=64)

@@ -13,6 +13,7 @@ from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.run_kinds import RunKind
 from pxp_fsm.plugins.panels.audit import PanelRules
 from pxp_fsm.plugins.panels.panel import Panel
+from pxp_fsm.plugins.panels.policy import PanelPolicy
 from pxp_fsm.plugins.panels.report import gather_panel
 from pxp_fsm.plugins.panels.results import panel_outcomes
 from pxp_fsm.plugins.panels.verdicts import overview_of
@@ -63,6 +64,11 @@ def panel_overview(plan: Plan, session: str, events: Sequence[Event]) -> Overvie
     return overview_of(plan.talks(), agent_names(plan), events, session)
 
 
+def panel_policy(plan: Plan) -> PanelPolicy:
+    """The policy of a session of a plan."""
+    return PanelPolicy(plan.talks(), agent_names(plan))
+
+
 def panel_rules(plan: Plan, record: SessionRecord) -> PanelRules:
     """What the audit follows a stored session of a plan by."""
     return PanelRules(plan.talks(), record)
@@ -74,6 +80,7 @@ PANELS = RunKind(
     outcomes=panel_outcomes,
     report=gather_panel,
     overview=panel_overview,
+    policy=panel_policy,
     audited=panel_rules,
 )
 """What the toolkit asks of a run whose plan names several agents."""

@@ -10,6 +10,10 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from proofs.systems import Composition
+from proofs.systems.paths import states_along
+from pxp_fsm.errors import UsageError
+from pxp_fsm.web.recordings import Recording
 from tests import command_line
 from tests.experiments.test_report_files import schema
 
@@ -78,7 +82,6 @@ def test_a_run_as_json_has_directions_and_no_classes(tmp_path: Path) -> None:
     "command",
     [
         ("test", PANEL),
-        ("serve", f"{PANEL}/1/1", "--no-browser"),
     ],
 )
 def test_what_is_of_a_machine_and_a_human_is_refused(
@@ -89,6 +92,22 @@ def test_what_is_of_a_machine_and_a_human_is_refused(
     assert "Traceback" not in done.stderr
     assert f" {PANEL} is of a panel" in done.stderr.replace("/1/1", "")
     assert f"pxp show {PANEL}" in done.stderr
+
+
+def test_the_explorer_begins_with_a_stored_session_of_a_panel(ran: tuple[Path, str]) -> None:
+    database = str(ran[0] / "runs" / "blackboard.sqlite")
+    recording = Recording(f"{PANEL}/1/1", database)
+    ends = [f"{a}_to_{b}" for a, b in (("m1", "m2"), ("m2", "m1"), ("m1", "m3"))]
+    assert [name for name, _ in recording.subject.members][:3] == ends
+    assert len(recording.subject.members) == 6
+    view = recording.latest
+    assert (view.happened, view.ending, view.cause) == (9, "finished", "consensus")
+    composition = Composition(recording.subject.system())
+    last = states_along(composition, recording.subject.choices)[-1]
+    assert not list(composition.moves(last))  # every member is at its end
+    recording.close()
+    with pytest.raises(UsageError, match="formulas are of sessions of two agents and of systems"):
+        Recording(f"{PANEL}/1/1", database, ["F ended"])
 
 
 def test_a_report_has_tables_of_two_and_of_panels(ran: tuple[Path, str]) -> None:
