@@ -12,7 +12,7 @@ from proofs.claims.system_certificates import SystemCertificate
 from proofs.claims.theorems import THEOREMS, proofs_of
 from proofs.core.results import Bound, Result, Status, Verdict, table
 from proofs.requests import NamedProperty, Request
-from proofs.rules.certificates import RulesCertificate
+from proofs.rules.certificates import RulesCertificate, name_of_claim
 from proofs.subjects import (
     NAMES,
     PROTOCOLS,
@@ -22,6 +22,7 @@ from proofs.subjects import (
     Checkable,
     is_about_sessions,
     is_about_system,
+    properties_of,
 )
 from proofs.systems import Interrupted
 from pxp_fsm import defaults, registry
@@ -179,7 +180,7 @@ def check(
     every claim under each set of assumptions, of another name or file the standard checks and what
     the file demands, of a `System` its standard checks, of `Interact(n, k)` and `Pxp(k)` the claims
     about their sessions. A machine of another library is checked as a table (pxp help machines).
-    `wanted` are names of properties, and formulas (pxp help logic), on runs
+    `wanted` are names of properties, those of the file too, and formulas (pxp help logic), on runs
     that are `fair`. One table is joined with itself. Sessions of a protocol are checked for any
     data, under what `relations` say of MATCH and AGREE; with `running` it is checked instead that
     two running agents do what the model says, in every state that it reaches. With `parameters` the
@@ -209,12 +210,16 @@ def check(
         raise UsageError(
             f'parameters are a mapping, as in parameters={{"n": 4}}, not {quoted(parameters)}'
         )
+    properties = tuple(properties)
     for text in wanted:
         if not isinstance(text, str):
             raise UsageError(
                 f"a formula is a text, not {quoted(text)}; join tables with System.load"
             )
     known = _names(checkables()) if wanted else frozenset()
+    if not known >= {*wanted}:
+        stated = map(name_of_claim, (*properties, *properties_of(subject)))
+        known |= {*filter(None, stated)}
     return answer(
         Request(
             subjects=(subject,),
@@ -233,7 +238,7 @@ def check(
             memory=memory,
             reduction=reduction,
             given=dict(parameters),
-            properties=tuple(properties),
+            properties=properties,
         )
     )
 

@@ -213,6 +213,15 @@ def _system(request: Request) -> tuple[System, tuple[Property, ...]]:
     return System.load(*subjects), (*own, *request.properties)
 
 
+def properties_of(subject: object) -> tuple[Property, ...]:
+    """What the file of a system demands, and what a table claims of itself."""
+    if isinstance(subject, str) and is_system_file(subject):
+        return read_system(subject).properties
+    if isinstance(subject, str) and Path(subject).suffix in (".toml", ".json"):
+        subject = load_automaton(subject)
+    return subject.properties if isinstance(subject, Automaton) else ()
+
+
 def _given(request: Request) -> dict[str, object]:
     """The parameters of the system file, and those of the request, which count before them."""
     found = dict[str, object]()

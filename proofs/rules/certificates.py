@@ -71,8 +71,8 @@ class RulesCertificate:
 
 
 def name_of_claim(one: Property) -> str:
-    """The name of the claim of a property."""
-    return str(one.claim["claims"][0]["name"])
+    """The name of the claim of a property; "" where it has none."""
+    return str(one.claim["claims"][0]["name"]) if one.claim else ""
 
 
 def prove_system(

@@ -316,3 +316,16 @@ def test_advice_is_of_what_would_need_fewer_states(channel: str, advice: str) ->
         text for text in ("a smaller capacity than", "the channel sync") if text in advice
     ]
     assert advice in result.reason
+
+
+def test_a_claim_of_a_file_is_asked_for_by_its_name() -> None:
+    """In Python as on the command line (`--property`)."""
+    for file, name in (
+        ("polls.toml", "at-most-most-polls"),
+        ("approval_gateway.toml", "one-guard"),
+    ):
+        path = str(ROOT / "examples/with_rules" / file)
+        found = [[*pxp.check(path, name)], [*answer(Request((path,), names=(name,)))]]
+        assert [[one.name for one in each] for each in found] == [[name], [name]]
+    with pytest.raises(UsageError, match="polls"):  # no name of a claim: it is read as a formula
+        len(pxp.check(TWO_PHASE, "at-most-most-polls"))
