@@ -110,7 +110,8 @@ def page(pictures: Path) -> Iterator[str]:
         "are an equivalence on two predictions and two explanations; TERM is sent by the default "
         "policy. What a panel does is decided there by the functions that sessions run on. An "
         "exploration that was cut looked at the first 20,000 states (60,000 where there is a cycle "
-        "further away): what it found is real, and what it did not find is not known."
+        "further away, 200,000 among four by fifo and round-robin): what it found is real, and "
+        "what it did not find is not known."
     )
     yield ""
     yield "## Use `call`, or `alone`"
@@ -139,6 +140,14 @@ def page(pictures: Path) -> Iterator[str]:
         yield ""
         yield from table(list(of_many(agents)))
         yield ""
+    yield (
+        "Why some are cut: under free the channels go on side by side, so that states multiply, "
+        "with six channels among four and ten among five. The compiled search is of tables, and "
+        "the state of a panel has pairs, versions and a queue besides; it is searched by the "
+        "functions that sessions run on, at some thousand states a second. For any number of "
+        "agents one channel among all others is explored instead:"
+    )
+    yield ""
     yield from of_any_number()
     yield ""
     yield from bounds()

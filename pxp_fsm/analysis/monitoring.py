@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from backends.databases import SessionRecord, SqlBlackboard
 from backends.databases.recordings import RecordedAction, recorded_actions
@@ -12,10 +12,12 @@ from backends.databases.records import stored_system
 from proofs.logic.monitor import MonitorVerdict
 from proofs.logic.parsing import parse
 from proofs.monitor import EventMonitor, Watch
-from pxp_fsm.automata.actions import Exchange, Send, action_of
+from pxp_fsm.automata.actions import Exchange, Send, SystemAction, action_of
 from pxp_fsm.automata.system import System
 from pxp_fsm.errors import NotThere, PXPError, Refused, UsageError, quoted
 from pxp_fsm.experiments.drawings import rules_of
+from pxp_fsm.experiments.plan_data import stored_plan
+from pxp_fsm.experiments.run_kinds import kind_of
 from pxp_fsm.experiments.runs import OnStep, Progress
 from pxp_fsm.protocol.rules import Rules
 from pxp_fsm.sessions.events import Event
@@ -98,8 +100,15 @@ class SessionWatch:
     `settled` has, by formula, the event at which it was settled; None before the first event.
     """
 
-    def __init__(self, session: str, watches: Mapping[str, Watch], counts: str) -> None:
+    def __init__(
+        self,
+        session: str,
+        watches: Mapping[str, Watch],
+        counts: str,
+        seated: Callable[[SystemAction], SystemAction] = lambda action: action,
+    ) -> None:
         self.session = session
+        self._seated = seated
         self.counts = counts
         self._watches = watches
         self.settled: dict[str, Event | None] = {
@@ -113,9 +122,9 @@ class SessionWatch:
 
     def hear(self, event: Event) -> list[str]:
         """Take an event; the formulas that it settles. `Refused` where it is not allowed."""
-        settles = []
+        settles, heard = [], replace(event, action=self._seated(event.action))
         for written, watch in self._watches.items():
-            if watch.hear(event).settled and written not in self.settled:
+            if watch.hear(heard).settled and written not in self.settled:
                 self.settled[written] = event
                 settles.append(written)
         return settles
@@ -175,8 +184,25 @@ class Monitors:
         watches = {written: monitor.watch(*agents) for written, monitor in self.of(subject).items()}
         return SessionWatch(session, watches, counts)
 
-    def of_record(self, record: SessionRecord) -> SessionWatch:
-        """A recorded session, before its first event; `UsageError` where its table is not here."""
+    def of_record(self, record: SessionRecord, board: SqlBlackboard) -> SessionWatch:
+        """A session that is recorded on `board`, before its first event.
+
+        Among several agents each end of a channel is a member, as the session has it. Raises
+        `UsageError` where its table is not here, or the rules of a panel are not stored.
+        """
+        if record.faults and not record.channel:
+            run = board.run(record.run)
+            kind = kind_of(run)
+            if kind is None:
+                raise UsageError(
+                    f"session {record.session} is of a panel of a program, whose rules are not "
+                    f"stored with it"
+                )
+            policy = kind.policy(stored_plan(run))
+            watches = {
+                written: monitor.watch() for written, monitor in self.of(policy.system()).items()
+            }
+            return SessionWatch(record.session, watches, "message", policy.seated)
         agents = () if record.channel else tuple(name for name, _ in record.agents)
         return self.watch(record.session, subject_of(record), *agents)
 
@@ -214,7 +240,7 @@ def monitored(monitors: Monitors, board: SqlBlackboard, run: str) -> MonitoredRu
     for record, actions in recorded_actions(board, run):
         sessions += 1
         try:
-            watch = monitors.of_record(record)
+            watch = monitors.of_record(record, board)
             for _ in listened(watch, map(_event, actions)):
                 pass
         except PXPError as error:

@@ -66,7 +66,7 @@ def _run(
 
 def _session(monitors: Monitors, board: SqlBlackboard, name: str, as_json: bool) -> int:
     stored = board.session(name)
-    watch = monitors.of_record(stored.record)
+    watch = monitors.of_record(stored.record, board)
     rows = [(0, "", watch.outlooks)]
     unread = []
     try:

@@ -403,7 +403,10 @@ def _see_the_person(plan: plans.Plan) -> None:
 def _check_monitors(monitors: Monitors, plan: plans.Plan) -> None:
     """Raise `UsageError` where there are formulas over sessions of more than two agents."""
     if monitors.formulas and plan.agents is not None and plan.agents > 2:
-        told = f"formulas are of sessions of two agents, and a panel has {plan.agents}"
+        told = (
+            f"formulas are heard live in sessions of two agents, and a panel has {plan.agents}; "
+            f"pxp monitor RUN FORMULA hears what is stored of it"
+        )
         raise UsageError(told, "monitors")
 
 

@@ -154,11 +154,6 @@ class Recording:
                 f"session {name} is of a panel of a program, whose rules are not stored with it; "
                 f"pxp show {name} and pxp draw {name} show it"
             )
-        if self._monitors.formulas:
-            raise UsageError(
-                f"formulas are of sessions of two agents and of systems, and session {name} is of "
-                f"{len(record.agents)} agents"
-            )
         plan = stored_plan(self._run)
         if len({*_channels(stored)}) < sum(message.tag == Tag.INIT for message in stored.history):
             raise UsageError(
@@ -177,7 +172,7 @@ class Recording:
     def _monitored(self, stored: StoredSession) -> tuple[MonitorView, ...]:
         if not self._monitors.formulas:
             return ()
-        watch = self._monitors.of_record(stored.record)
+        watch = self._monitors.of_record(stored.record, self._board)
         rows = [[str(outlook.value) for outlook in watch.outlooks]]
         try:
             for _ in listened(watch, stored.events):

@@ -114,7 +114,7 @@ def test_a_run_that_is_not_there_and_a_table_that_is_not_here(ran: tuple[Path, R
         record = board.sessions("animals-1")[0]
     own = replace(record, automaton="mine", fingerprint="f")
     with pytest.raises(UsageError, match="followed the table 'mine'"):
-        Monitors(["F ended"]).of_record(own)
+        Monitors(["F ended"]).of_record(own, board)
 
 
 def test_a_resumed_session_is_watched_from_its_first_message(tmp_path: Path) -> None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
 import jsonschema
 import pytest
 
+from backends.databases import SqlBlackboard
 from proofs.systems import Composition
 from proofs.systems.paths import states_along
-from pxp_fsm.errors import UsageError
+from pxp_fsm.protocol.messages import Message
 from pxp_fsm.web.recordings import Recording
 from tests import command_line
 from tests.experiments.test_report_files import schema
@@ -106,8 +108,26 @@ def test_the_explorer_begins_with_a_stored_session_of_a_panel(ran: tuple[Path, s
     last = states_along(composition, recording.subject.choices)[-1]
     assert not list(composition.moves(last))  # every member is at its end
     recording.close()
-    with pytest.raises(UsageError, match="formulas are of sessions of two agents and of systems"):
-        Recording(f"{PANEL}/1/1", database, ["F ended"])
+    monitored = Recording(f"{PANEL}/1/1", database, ["F m3_to_m1.RATIFY"])
+    (row,) = monitored.latest.monitors
+    monitored.close()
+    sent = [(one.sender, one.receiver) for one in monitored_messages(ran[0])]
+    assert row.verdicts.index("true") == 1 + sent.index(("m3", "m1"), sent.index(("m1", "m3")))
+
+
+def test_formulas_are_monitored_over_the_stored_sessions_of_a_panel(
+    ran: tuple[Path, str],
+) -> None:
+    formulas = ("F m3_to_m1.RATIFY", "G !m1_to_m2.RATIFY")
+    done = command_line.pxp("monitor", PANEL, *formulas, cwd=ran[0])
+    assert done.returncode == 1, done.stderr
+    assert "Monitor F m3_to_m1.RATIFY: true in 2" in done.stdout
+    assert "Monitor G !m1_to_m2.RATIFY: false in 2: false in labels-1/1/1" in done.stdout
+
+
+def monitored_messages(folder: Path) -> Sequence[Message]:
+    with SqlBlackboard(str(folder / "runs" / "blackboard.sqlite"), create=False) as board:
+        return board.session(f"{PANEL}/1/1").history
 
 
 def test_a_report_has_tables_of_two_and_of_panels(ran: tuple[Path, str]) -> None:
