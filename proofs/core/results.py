@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from proofs.core.explore import Trace
-from pxp_fsm.automata.actions import Unreceived
+from pxp_fsm.automata.actions import Unreceived, Waiting
 from pxp_fsm.diagrams import SequenceChart, StateDiagram, sequence_chart
 from pxp_fsm.errors import Fault, PXPError, UsageError
 from pxp_fsm.protocol.messages import Message
@@ -84,9 +84,10 @@ class Verdict:
 
     `reason` says why it is UNKNOWN or VACUOUS, or what was found; `trace` is the counterexample of
     FAILS, or a witness; `cycle` counts its last steps that repeat for ever. `unreceived` is the
-    messages that are not received where the trace ends. `error` is what a decision function raised,
-    with its traceback, where that is why it is UNKNOWN. `fault` is what was found in a file, with
-    its place.
+    messages that are not received where the trace ends, `waiting` each member that waits in vain.
+    `impossible`: something has to stay possible, and is not any more from where the trace ends.
+    `error` is what a decision function raised, with its traceback, where that is why it is UNKNOWN.
+    `fault` is what was found in a file, with its place.
     """
 
     status: Status
@@ -95,6 +96,8 @@ class Verdict:
     cycle: int = 0
     bound: Bound | None = None
     unreceived: tuple[Unreceived, ...] = ()
+    waiting: tuple[Waiting, ...] = ()
+    impossible: bool = False
     error: Exception | None = field(default=None, repr=False, compare=False)
     fault: Fault | None = field(default=None, repr=False, compare=False)
 
@@ -105,11 +108,13 @@ class Verdict:
 
     @property
     def detail(self) -> str:
-        """The bound, the reason and what is not received, in words."""
+        """The bound, the reason, what is not received, and who waits in vain, in words."""
         bound = "" if self.bound is None else str(self.bound)
         if self.status is Status.UNKNOWN and bound:
             return f"{self.reason}; holds up to {bound}"
-        return "; ".join(filter(None, (bound, self.reason, *map(str, self.unreceived))))
+        return "; ".join(
+            filter(None, (bound, self.reason, *map(str, (*self.unreceived, *self.waiting))))
+        )
 
     @property
     def explanation(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 
@@ -11,7 +12,7 @@ from proofs.core.kernels import Array
 from proofs.core.limits import Effort
 from proofs.core.results import Status, Verdict
 from proofs.logic import parsing
-from proofs.logic.checking import FormulaChecker, Runs
+from proofs.logic.checking import FormulaChecker, Runs, of_all_runs
 from proofs.logic.fairness import AGENTS, ROWS, Demand, Strength, fairness
 from proofs.logic.formulas import (
     FALSE,
@@ -25,6 +26,9 @@ from proofs.logic.formulas import (
     Truth,
     Until,
     atoms,
+    negated,
+    negation_normal,
+    parts,
 )
 from proofs.logic.graph import WORD, EdgeClass, Graph, edge_classes, graph_of, label_edges_to
 from proofs.systems import partial_order, symmetry
@@ -260,7 +264,8 @@ def check(
         ordered = reduction is Reduction.PARTIAL_ORDER
         symmetric = quotient.symmetry if quotient else None
         chosen = _order(composition, formula) if ordered else symmetric
-        return answered(reach(composition, effort, chosen, compiled if reduction is None else None))
+        found = reach(composition, effort, chosen, compiled if reduction is None else None)
+        return _with_loss(answered(found), formula)
     try:
         if reduction is None:
             reached = reach(composition, effort, compiled=compiled, noting=model)
@@ -283,7 +288,17 @@ def check(
         steps = [(step.action, step.target.state) for step in trace.steps]
         found, cycle = unfolded(quotient.symmetry, trace.start.state, steps, cycle)
         trace = Trace(trace.start.state, tuple(found))
-    return Verdict(verdict.status, verdict.detail, shown(composition, trace), cycle)
+    replayed = Verdict(verdict.status, verdict.detail, shown(composition, trace), cycle)
+    return _with_loss(replayed, formula)
+
+
+def _with_loss(verdict: Verdict, formula: Formula) -> Verdict:
+    """`verdict`, which says whether what contradicts `formula` is that something is impossible."""
+    if verdict.status is not Status.FAILS or verdict.cycle:
+        return verdict
+    wrong = negation_normal(negated(of_all_runs(formula)))
+    lost = any(isinstance(part, Not) and isinstance(part.of, Exists) for part in parts(wrong))
+    return replace(verdict, impossible=lost)
 
 
 def _fair(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from proofs.systems.product import Action, Composition, Move
 from proofs.systems.receptions import Receptions
-from pxp_fsm.automata.actions import Deliver, Exchange, Send, Unreceived
+from pxp_fsm.automata.actions import Deliver, Exchange, Send, Unreceived, Waiting
 from pxp_fsm.automata.automaton import Kind, Transition
 from pxp_fsm.automata.channels import Buffer
 
@@ -137,24 +137,11 @@ class MoveOption:
 
 
 @dataclass(frozen=True, slots=True)
-class WaitingMember:
-    """A member that has not ended, and to whom it listens in vain."""
-
-    member: str
-    state: str
-    tags: tuple[str, ...]
-
-    def __str__(self) -> str:
-        listed = ", ".join(self.tags) or "nothing that can happen"
-        return f"{self.member} waits in {self.state} for {listed}"
-
-
-@dataclass(frozen=True, slots=True)
 class Deadlock:
     """Nothing can happen before the end: which messages nobody receives, and who waits."""
 
     unreceived: tuple[Unreceived, ...]
-    waiting: tuple[WaitingMember, ...]
+    waiting: tuple[Waiting, ...]
 
     def __str__(self) -> str:
         return "; ".join(map(str, (*self.unreceived, *self.waiting)))
@@ -216,19 +203,54 @@ class Options:
             for one in self._receptions.unreceived(state, ended=ended)
         ]
         waiting = tuple(
-            WaitingMember(member.name, self._state_name(state, place), tuple(dict.fromkeys(tags)))
-            for place, member in enumerate(composition.system.members)
+            self._waiting(state, place)
+            for place in range(len(composition.system.members))
             if composition.encoding.fields[place].of(state) not in composition.finals[place]
             and not composition.encoding.is_bound(place, state)
-            for tags in [
-                [
-                    row.label + (f" from {row.partner}" if row.partner else "")
-                    for row in member.automaton.leaving(self._state_name(state, place))
-                    if row.kind is Kind.RECEIVE
-                ]
-            ]
         )
         return Deadlock(tuple(dict.fromkeys(found)), waiting)
+
+    def _waiting(self, state: int, place: int) -> Waiting:
+        """What a member waits for where nothing can happen, and why none of it comes."""
+        rows = [option for option in self.of(state, []) if option.place == place]
+        wanted = {
+            kind: tuple(
+                dict.fromkeys(
+                    one.label + (f" {word} {one.partner}" if one.partner else "")
+                    for one in (option.row for option in rows)
+                    if one.kind is kind
+                )
+            )
+            for kind, word in ((Kind.RECEIVE, "from"), (Kind.SEND, "to"))
+        }
+        causes = dict.fromkeys(self._cause(state, why) for row in rows for why in row.reasons)
+        name, where = self._name(place), self._state_name(state, place)
+        return Waiting(name, where, wanted[Kind.RECEIVE], wanted[Kind.SEND], tuple(causes))
+
+    def _cause(self, state: int, reason: Reason) -> str:
+        """A reason as the end of a sentence about a member: the same for several tags."""
+        match reason:
+            case NotSent(sender, _, where):
+                cause = f"{sender} in {where} does not send it"
+            case NotOnTheWay(sender, receiver) | NotFirst(sender, receiver):
+                places = self.composition.system.places
+                link = (places[sender], places[receiver])
+                ahead = ", ".join(self._buffer(state, link))
+                there = f"{ahead} comes first" if ahead else "nothing is on the way"
+                cause = f"{there} from {sender}, which is in {self._state_name(state, link[0])}"
+            case NeverSent(sender, _, tag):
+                cause = f"{sender} never sends {tag}" if sender else f"nobody sends {tag}"
+            case NotReceived(one):
+                cause = f"{one.receiver} in {one.state} does not receive {one.tag}"
+            case Settled(member, guard, tag):
+                cause = f"{member} has settled {guard} and sends {tag} first"
+            case Stopped(one):
+                cause = f"{one.sender} sends {one.tag} first"
+            case ChannelFull(sender, receiver):
+                cause = f"the channel from {sender} to {receiver} is full"
+            case _:
+                cause = str(reason)
+        return cause
 
     def _reasons(
         self,

@@ -26,10 +26,11 @@ from proofs.systems import compatibility
 from proofs.systems.checking import Reduction, check, decide_standard
 from proofs.systems.encoding import Configuration
 from proofs.systems.fairness import terminates, whose
+from proofs.systems.options import Options
 from proofs.systems.product import Composition
 from proofs.systems.receptions import Receptions
 from proofs.systems.standard_checks import STANDARD, applying
-from pxp_fsm.automata.actions import Choose, SystemAction, Unreceived
+from pxp_fsm.automata.actions import Choose, SystemAction, Unreceived, Waiting
 from pxp_fsm.automata.automaton import DECIDE, Automaton, Kind, Transition, Trigger, Valuation
 from pxp_fsm.automata.channels import Channel
 from pxp_fsm.automata.system import System
@@ -49,15 +50,49 @@ def chart_of(system: System, result: Result, over: str = "") -> SequenceChart:
     remark = f"over {over or system.channel.name}: {_ending(result.verdict, trace)}"
     states = zip(system.places, _last(trace).at, strict=True)
     refused = _refused(system, result)
+    lost = [_region(system, trace)[1]] if result.verdict.impossible else []
     return actions_chart(
         events_of(system, _actions(trace)),
         dict(states),
         title=result.headline,
-        note="; ".join([remark, *map(str, refused)]),
+        note="; ".join([remark, *lost, *map(str, refused)]),
         refused=(
             (unreceived.sender, unreceived.receiver, unreceived.tag) for unreceived in refused
         ),
+        cycle=result.verdict.cycle,
+        waits=result.verdict.waiting or _waiting_after(system, result),
     )
+
+
+def _waiting_after(system: System, result: Result) -> tuple[Waiting, ...]:
+    """Who waits in vain where the trace ends, if nothing can happen there."""
+    if result.verdict.cycle:
+        return ()
+    composition = Composition(system)
+    deadlock = Options(composition).deadlock(composition.encoding.state(_last(_trace(result))))
+    return deadlock.waiting if deadlock else ()
+
+
+MOST_IN_REGION = 20_000
+"""States from which a property of existence is impossible, up to which they are followed."""
+
+
+def _region(system: System, trace: Trace[Configuration]) -> tuple[list[frozenset[str]], str]:
+    """In which states each member can still be after `trace`; and how many those are, in words."""
+    composition = Composition(system)
+    first = composition.encoding.state(_last(trace))
+    seen, front = {first}, [first]
+    while front and len(seen) < MOST_IN_REGION:
+        found = {
+            state + move.difference for state in front for move in composition.moves(state)
+        } - seen
+        seen |= found
+        front = list(found)
+    places = zip(*(composition.encoding.configuration(state).at for state in seen), strict=True)
+    more = "at least " if front else ""
+    reached = "1 state" if len(seen) == 1 else f"{more}{len(seen):,} states"
+    words = f"from there on {reached} can be reached, and what was asked is possible in none"
+    return [frozenset(at) for at in places], words
 
 
 def ways_of(system: System, result: Result) -> Mapping[str, StateDiagram]:
@@ -69,6 +104,8 @@ def ways_of(system: System, result: Result) -> Mapping[str, StateDiagram]:
         for name, row in moved if not isinstance(action, Choose) else ():
             taken[name].append(row)
     refused = _refused(system, result)
+    everywhere = [frozenset[str]()] * len(system.members)
+    lost = _region(system, _trace(result))[0] if result.verdict.impossible else everywhere
     return {
         member.name: state_diagram(
             member.automaton,
@@ -78,8 +115,9 @@ def ways_of(system: System, result: Result) -> Mapping[str, StateDiagram]:
             unreceived=[
                 unreceived.tag for unreceived in refused if unreceived.receiver == member.name
             ],
+            region=region,
         )
-        for member in system.members
+        for member, region in zip(system.members, lost, strict=True)
     }
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 from proofs.core.results import Status, Verdict
 from proofs.logic.termination import END_REACHABLE, TERMINATION
 from proofs.systems.encoding import BitField
+from proofs.systems.options import Options
 from proofs.systems.product import LinkRows, Move
 from proofs.systems.reachability import Reached
 from proofs.systems.receptions import Parts, Receptions
@@ -38,7 +39,11 @@ class StandardChecks:
         """Every state in which nothing can happen is one in which every member has ended."""
         states, ended = self._reached.states, self._composition.ended
         dead = (int(n) for n in self._reached.ends if not ended(int(states[n])))
-        return self._never(next(dead, None))
+        verdict = self._never(number := next(dead, None))
+        if number is None:
+            return verdict
+        stopped = Options(self._composition).deadlock(int(states[number]))
+        return replace(verdict, waiting=stopped.waiting if stopped else ())
 
     def no_unspecified_reception(self) -> Verdict:
         """Whatever can be sent is received, there and then or after waiting."""
@@ -66,7 +71,8 @@ class StandardChecks:
         )
         can = self._reached.leading_to(ended)
         missing = can.find(0)
-        return self._never(None if missing < 0 else missing)
+        verdict = self._never(None if missing < 0 else missing)
+        return replace(verdict, impossible=verdict.status is Status.FAILS)
 
     def no_dead_row(self) -> Verdict:
         """Every row of every member is taken in some run."""

@@ -126,6 +126,35 @@ class Unreceived:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A member that has not ended where nothing can happen, and why nothing of it comes about.
+
+    It receives `tags` there, and sends what `sends` names.
+
+    >>> print(Waiting("m", "WAIT", ("ACK", "NACK"), (), ("h in DONE does not send it",)))
+    m waits in WAIT for ACK or NACK: h in DONE does not send it
+    """
+
+    member: str
+    state: str
+    tags: tuple[str, ...]
+    sends: tuple[str, ...]
+    causes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        wanted = [f"for {_listed(self.tags)}"] if self.tags else []
+        wanted += [f"to send {_listed(self.sends)}"] if self.sends else []
+        waits = " or ".join(wanted) or "for nothing that can happen"
+        sentence = f"{self.member} waits in {self.state} {waits}"
+        return f"{sentence}: {', and '.join(self.causes)}" if self.causes else sentence
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    *most, last = names
+    return f"{', '.join(most)} or {last}" if most else last
+
+
 class ActionRecord(NamedTuple):
     """An action of a system as five words, for files and databases; "" is no such part."""
 

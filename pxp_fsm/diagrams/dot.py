@@ -11,7 +11,6 @@ import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from pxp_fsm.diagrams.model import (
@@ -189,11 +188,21 @@ def _add_state(graph: Digraph, key: str, node: Node) -> None:
         label(node.name),
         tooltip=hint(legible(node.about) or node.name),
         peripheries="2" if node.final else "1",
-        **{"class": "marked", **_FILLED} if node.marked else {},
+        **({"class": "marked", **_FILLED} if node.marked else {}) | _trapped(node),
     )
     if node.initial:
         graph.node(f"{key}_entry", "", shape="point", width="0.09", tooltip=hint("begin"))
         graph.edge(f"{key}_entry", key)
+
+
+def _trapped(node: Node) -> dict[str, str]:
+    if not node.trapped:
+        return {}
+    return {
+        "color": FATAL,
+        "penwidth": "1.6",
+        "style": "filled,dashed" if node.marked else "dashed",
+    }
 
 
 def _references(diagram: StateDiagram) -> Set[tuple[str, str]]:
@@ -264,20 +273,22 @@ def _add_edge(graph: Digraph, source: str, target: str, edge: Edge, layout: Layo
     )
 
 
+_ROW, _LINE, _TAKEN = 34.0, 11.5, 20.0
+"""Points of a step that sends a message, of a line of its texts, and of a step that receives."""
+
+
 def _sequence(chart: SequenceChart, style: Style) -> Digraph:
     graph = _graph("session", layout="nop", splines="line", outputorder="edgesfirst")
     if style.width is not None:
         chart = _narrowed(chart, style.width)
-    said = [text for arrow in chart.arrows for text in arrow.texts]
     named = [shortened(text, 30) for line in chart.lifelines for text in (line.name, line.state)]
     box = max([60.0, *(12 * ems(text) + 20 for text in named)])
-    tags = [_tag(arrow) for arrow in chart.arrows]
-    lengths = [9 * ems(text) for text in said] + [11 * ems(tag) for tag in tags]
+    order = {line.name: number for number, line in enumerate(chart.lifelines)}
+    lengths = [_length(arrow) / max(1, _span(arrow, order)) for arrow in chart.arrows]
     apart = max([170.0 if style.width is None else 120.0, box + 24, *(n + 28 for n in lengths)])
-    places = {line.name: apart * number for number, line in enumerate(chart.lifelines)}
-    heights = [34.0 + 11.5 * len(arrow.texts) for arrow in chart.arrows]
-    tops = [-22.0 - passed for passed in accumulate(heights, initial=0.0)]
-    bottom = tops[-1] - 16
+    places = {name: apart * number for name, number in order.items()}
+    tops, end = _tops(chart.arrows)
+    bottom = end - 16
     for number, line in enumerate(chart.lifelines):
         place = places[line.name]
         _add_box(graph, f"p{number}", (place, 0.0), box, line.name, **_FILLED)
@@ -286,12 +297,20 @@ def _sequence(chart: SequenceChart, style: Style) -> Digraph:
         else:
             _add_point(graph, f"q{number}", (place, bottom))
         graph.edge(f"p{number}", f"q{number}", style="dashed", color=GREY, arrowhead="none")
-    for number, (arrow, top) in enumerate(zip(chart.arrows, tops, strict=False)):
-        _add_arrow(graph, f"m{number}", arrow, places, top)
-    middle = apart * (len(chart.lifelines) - 1) / 2
+    for number, arrow in enumerate(chart.arrows):
+        _add_arrow(graph, f"m{number}", arrow, places, tops)
+    right = apart * (len(chart.lifelines) - 1)
+    if chart.loop and (inside := [top for step, top in tops.items() if step >= chart.loop]):
+        _add_loop(graph, (-box / 2 - 8, right + box / 2 + 8), (max(inside), end))
+    middle = right / 2
     if style.title and legible(chart.title):
         title = wrapped(chart.title, _characters(style, 16, 60))
         _add_text(graph, "title", (middle, 24.0 + 10 * len(title)), "16", INK, *title)
+    wide = _characters(style, 10, max(58, int((right + box) / 5)))
+    waits = [line for sentence in chart.waits for line in wrapped(sentence, wide)]
+    if waits:
+        bottom -= 24 + 12 * len(waits)
+        _add_text(graph, "waits", (middle, bottom + 6 * len(waits)), "10", FATAL, *waits)
     if style.title and legible(chart.note):
         note = wrapped(chart.note, _characters(style, 10, 58))
         bottom -= 20 + 12 * len(note)
@@ -301,6 +320,48 @@ def _sequence(chart: SequenceChart, style: Style) -> Digraph:
         below = (middle, bottom - 20 - 5.5 * len(legend))
         _add_text(graph, "legend", below, "9", GREY, *legend)
     return graph
+
+
+def _length(arrow: Arrow) -> float:
+    return max([11 * ems(_tag(arrow)), *(9 * ems(text) for text in _texts(arrow))])
+
+
+def _span(arrow: Arrow, order: Mapping[str, int]) -> int:
+    return abs(order[arrow.sender] - order[arrow.receiver])
+
+
+def _texts(arrow: Arrow) -> tuple[str, ...]:
+    """What is written at an arrow; that it was received is drawn."""
+    return arrow.texts if arrow.received and not arrow.kept else arrow.lines
+
+
+def _tops(arrows: Sequence[Arrow]) -> tuple[dict[int, float], float]:
+    """Where each step begins, and where the last one ends."""
+    heights = dict[int, float]()
+    for arrow in arrows:
+        heights.update(dict.fromkeys(arrow.received or (), _TAKEN))
+    for arrow in arrows:
+        # What cannot be received after the last step may be several messages of one number.
+        height = _ROW + _LINE * len(_texts(arrow))
+        heights[arrow.number] = max(heights.get(arrow.number, 0.0), height)
+    tops, top = dict[int, float](), -22.0
+    for step in sorted(heights):
+        tops[step] = top
+        top -= heights[step]
+    return tops, top
+
+
+def _add_loop(graph: Digraph, sides: tuple[float, float], ends: tuple[float, float]) -> None:
+    """A frame around the steps that repeat for ever."""
+    (left, right), (top, bottom) = sides, (ends[0] + 2, ends[1] + 6)
+    corners = ((left, top), (right, top), (right, bottom), (left, bottom))
+    for number, corner in enumerate(corners):
+        _add_point(graph, f"loop{number}", corner)
+    for number in range(4):
+        look = {"arrowhead": "none", "color": ACCENT, "penwidth": "1.2", "class": "loop"}
+        graph.edge(f"loop{number}", f"loop{(number + 1) % 4}", **look)
+    width = 9 * ems("repeats for ever")
+    _add_text(graph, "looplabel", (left + width / 2 + 8, top), "9", ACCENT, "repeats for ever")
 
 
 def _narrowed(chart: SequenceChart, width: float) -> SequenceChart:
@@ -322,21 +383,51 @@ def _add_box(
 
 
 def _add_arrow(
-    graph: Digraph, key: str, arrow: Arrow, places: dict[str, float], top: float
+    graph: Digraph, key: str, arrow: Arrow, places: dict[str, float], tops: Mapping[int, float]
 ) -> None:
+    """The arrow of a message: level where it is taken at once, else slanted to where it is.
+
+    A lost one ends in a cross on the way, one that stays in its buffer in a dot.
+    """
     start, end = places[arrow.sender], places[arrow.receiver]
     if start == end:
         end += 40
-    middle, height = (start + end) / 2, top - 16
+    texts = _texts(arrow)
+    slanted = arrow.lost or (arrow.received is not None and not arrow.refused)
+    # A slanted arrow has its texts above it, so that it crosses none of them.
+    height = tops[arrow.number] - 16 - (_LINE * len(texts) if slanted else 0.0)
     _add_point(graph, f"{key}_from", (start, height))
-    _add_point(graph, f"{key}_to", (end, height))
-    look = {**_REFUSED, "arrowhead": "tee"} if arrow.refused else {}
-    graph.edge(f"{key}_from", f"{key}_to", **{"class": "message"}, **look)
     ink, grey = (FATAL, FATAL) if arrow.refused else (INK, GREY)
+    for number, step in enumerate(arrow.received or ()):
+        _add_point(graph, f"{key}_to{number}", (end, tops[step] - _TAKEN / 2 + 2))
+        look = {"style": "dashed"} if number else {}
+        graph.edge(f"{key}_from", f"{key}_to{number}", **{"class": "message"}, **look)
+    if not arrow.received:
+        on_the_way = slanted and not arrow.refused
+        stop = start + 0.6 * (end - start) if on_the_way else end
+        _add_point(graph, f"{key}_to", (stop, height - (8 if on_the_way else 0)))
+        look = {**_REFUSED, "arrowhead": "tee"} if arrow.refused else {}
+        look |= {"arrowhead": "none" if arrow.lost else "dot"} if on_the_way else {}
+        graph.edge(f"{key}_from", f"{key}_to", **{"class": "message"}, **look)
+        if arrow.lost:
+            _add_cross(graph, key, (stop, height - 8))
+    middle = (start + end) / 2
+    if slanted and start != end:
+        middle = start + (1 if end > start else -1) * (_length(arrow) / 2 + 12)
+        height += _LINE * len(texts)
     _add_text(graph, f"{key}_tag", (middle, height + 8), "11", ink, _tag(arrow))
-    for number, text in enumerate(arrow.texts):
-        place = (middle, height - 9 - 11.5 * number)
-        _add_text(graph, f"{key}_text{number}", place, "9", grey, text)
+    for number, text in enumerate(texts):
+        drop = (4 if slanted else 9) + _LINE * number
+        _add_text(graph, f"{key}_text{number}", (middle, height - drop), "9", grey, text)
+
+
+def _add_cross(graph: Digraph, key: str, place: tuple[float, float]) -> None:
+    x, y = place
+    for number, (dx, dy) in enumerate(((-5, -5), (5, 5), (-5, 5), (5, -5))):
+        _add_point(graph, f"{key}_x{number}", (x + dx, y + dy))
+    for one, other in ((0, 1), (2, 3)):
+        look = {"arrowhead": "none", "color": FATAL, "penwidth": "2", "class": "lost"}
+        graph.edge(f"{key}_x{one}", f"{key}_x{other}", **look)
 
 
 def _tag(arrow: Arrow) -> str:
@@ -352,7 +443,7 @@ def _add_text(
 ) -> None:
     """Text on a white ground, so that it stays readable where it crosses a lifeline."""
     look = {"shape": "plain", "style": "filled", "fillcolor": "white", "color": "white"}
-    if key in ("title", "note", "legend"):  # nothing beside these is wider than they are
+    if key in ("title", "note", "legend", "waits"):  # nothing beside these is wider than they are
         room = f"{_WIDER * max(map(ems, lines)) * float(size) / 72:.2f}"
         look |= {"shape": "none", "margin": "0", "height": "0", "width": room}
     graph.node(key, label(*lines), pos=_at(*place), fontsize=size, fontcolor=color, **look)

@@ -19,7 +19,7 @@ from pxp_fsm.diagrams.model import (
     SequenceChart,
     StateDiagram,
 )
-from pxp_fsm.diagrams.text import shortened
+from pxp_fsm.diagrams.text import folded, shortened
 from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol.messages import NOTHING, Answer, Message, Tag
 from pxp_fsm.sessions.events import Event
@@ -45,13 +45,15 @@ def state_diagram(
     path: Sequence[Transition] = (),
     refused: Sequence[Transition] = (),
     unreceived: Sequence[str] = (),
+    region: Set[str] = frozenset(),
 ) -> StateDiagram:
     """The diagram of `automaton`, drawn as the papers draw it.
 
     `marked` is a state to fill: the current one, or the one a session ended in. `path` is the
     transitions that a session took; their arrows are bold, with counts. `refused` are transitions
     that send what the peer does not receive, `unreceived` tags that are not received in `marked`;
-    their arrows are red. Raises `UsageError` for a state or a transition that the automaton does
+    their arrows are red. `region` is the states that are possible where something that should stay
+    possible is not. Raises `UsageError` for a state or a transition that the automaton does
     not have.
     """
     names = [state.name for state in automaton.states]
@@ -72,6 +74,7 @@ def state_diagram(
             initial=state.name == automaton.initial,
             final=state.name in automaton.final,
             marked=state.name == marked,
+            trapped=state.name in region,
         )
         for state in automaton.states
     )
@@ -81,6 +84,8 @@ def state_diagram(
         rows = tuple(EdgeRow(f"{sign}{tag} is not received") for tag in unreceived)
         edges += (Edge(marked, "", rows, refused=True),)
     explained = _legend(automaton, path, fatal=any(edge.refused for edge in edges))
+    if region:
+        explained += (("dashed red", "what can be reached where what was asked is impossible"),)
     return StateDiagram(automaton.title, automaton.note, nodes, edges, explained)
 
 
@@ -197,18 +202,21 @@ def actions_chart(
     note: str = "",
     texts: bool = True,
     refused: Iterable[tuple[str, str, str]] = (),
+    cycle: int = 0,
+    waits: Iterable[object] = (),
 ) -> SequenceChart:
     """The sequence chart of a system: an arrow for each message, with what became of it.
 
     `states` is where each member is in the end. `refused` are messages (sender, receiver, tag) that
-    cannot be received there. Other actions are named below `note`; payloads are shortened to 60
-    characters, or left out where `texts` is false.
+    cannot be received there. The last `cycle` events repeat for ever; `waits` says for what members
+    wait in vain. Other actions are named below `note`; payloads are folded into three lines, or
+    left out where `texts` is false.
     """
     arrows, notes, fatal = list[Arrow](), [note], set(refused)
     for event in events:
         said: tuple[str, ...] = ()
         if texts and event.message is not None and event.message.payload != NOTHING:
-            said = (shortened(event.message.json),)
+            said = folded(event.message.json)
         match event.action:
             case External(label):
                 notes.append(f"{label} in step {event.number}")
@@ -219,34 +227,35 @@ def actions_chart(
             case Exchange(sender, receiver, tag):
                 arrows.append(Arrow(event.number, sender, receiver, tag, said))
             case Send(sender, receiver, tag, lost):
-                fate = "lost" if lost else _fate(events, event.number)
-                left = fate == _LEFT and (sender, receiver, tag) in fatal
-                arrows.append(Arrow(event.number, sender, receiver, tag, (*said, fate), left))
+                arrow = Arrow(event.number, sender, receiver, tag, said, lost=lost)
+                arrow = arrow if lost else _with_fate(arrow, events)
+                left = arrow.received == () and (sender, receiver, tag) in fatal
+                arrows.append(replace(arrow, refused=left))
     after = len(events) + 1
     fatal -= {(arrow.sender, arrow.receiver, arrow.tag) for arrow in arrows if arrow.refused}
-    arrows += (Arrow(after, *message, (_LEFT,), refused=True) for message in sorted(fatal))
-    lifelines = tuple(Lifeline(name, state) for name, state in states.items())
-    return SequenceChart(title, lifelines, tuple(arrows), "; ".join(filter(None, notes)))
+    arrows += (Arrow(after, *message, refused=True) for message in sorted(fatal))
+    return SequenceChart(
+        title,
+        tuple(Lifeline(name, state) for name, state in states.items()),
+        tuple(arrows),
+        "; ".join(filter(None, notes)),
+        loop=after - cycle if cycle else 0,
+        waits=tuple(map(str, waits)),
+    )
 
 
-_LEFT = "not received"
-
-
-def _fate(events: Sequence[Event], sent: int) -> str:
-    """What became of the message that the action number `sent` put into a buffer."""
+def _with_fate(arrow: Arrow, events: Sequence[Event]) -> Arrow:
+    """The arrow of a message that was put into a buffer, with what became of it."""
     taken = [
         (event.number, event.action)
         for event in events
         if isinstance(event.action, Deliver)
         and event.message is not None
-        and event.message.number == sent
+        and event.message.number == arrow.number
     ]
-    if not taken:
-        return _LEFT
-    steps = ", ".join(str(number) for number, _ in taken)
-    received = f"received in step{'s' if len(taken) > 1 else ''} {steps}"
     whole = any(isinstance(action, Deliver) and not action.kept for _, action in taken)
-    return received if whole else f"{received}, and a copy is left"
+    steps = tuple(number for number, _ in taken)
+    return replace(arrow, received=steps, kept=bool(taken) and not whole)
 
 
 def _legend(

@@ -50,6 +50,7 @@ def _text(text: str) -> str:
 def _notes(diagram: Diagram, style: Style) -> str:
     """The note and the legend, as the text of a note."""
     note = [diagram.note] if style.title and diagram.note else []
+    note += diagram.waits if isinstance(diagram, SequenceChart) else []
     legend = [f"{sign}: {meaning}" for sign, meaning in diagram.legend] if style.legend else []
     return _LINE.join(map(_text, [*note, *legend]))
 
@@ -70,6 +71,9 @@ def _states(diagram: StateDiagram, style: Style) -> list[str]:
     if marked := [ids[node.name] for node in diagram.nodes if node.marked]:
         lines.append("    classDef marked fill:#d9e8f7,stroke:#0b5cad,stroke-width:2px")
         lines.append(f"    class {','.join(marked)} marked")
+    if trapped := [ids[node.name] for node in diagram.nodes if node.trapped]:
+        lines.append("    classDef trapped stroke:#b3261e,stroke-dasharray:4")
+        lines.append(f"    class {','.join(trapped)} trapped")
     if (note := _notes(diagram, style)) and diagram.nodes:
         lines.append(f"    note left of {ids[diagram.nodes[0].name]} : {note}")
     return lines
@@ -82,10 +86,15 @@ def _sequence(chart: SequenceChart, style: Style) -> list[str]:
         f"    participant {ids[line.name]} as {_text(shortened(line.name, 30))}"
         for line in chart.lifelines
     ]
+    looping = False
     for arrow in chart.arrows:
-        said = _LINE.join(map(_text, (arrow.label, *arrow.texts)))
-        arrowhead = "--x" if arrow.refused else "->>"
+        if chart.loop and arrow.number >= chart.loop and not arrow.refused and not looping:
+            lines.append("    loop for ever")
+            looping = True
+        said = _LINE.join(map(_text, (arrow.label, *arrow.lines)))
+        arrowhead = "--x" if arrow.refused else "-x" if arrow.lost else "->>"
         lines.append(f"    {ids[arrow.sender]}{arrowhead}{ids[arrow.receiver]}: {said}")
+    lines += ["    end"] if looping else []
     lines += [
         f"    note over {ids[line.name]}: {_text(line.state)}"
         for line in chart.lifelines

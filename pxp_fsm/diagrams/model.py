@@ -10,13 +10,17 @@ Legend = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A state as it is drawn: `about` explains it, `marked` fills it (a current or final state)."""
+    """A state as it is drawn: `about` explains it, `marked` fills it (a current or final state).
+
+    `trapped`: one of those that are possible where something else is not possible any more.
+    """
 
     name: str
     about: str = ""
     initial: bool = False
     final: bool = False
     marked: bool = False
+    trapped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,8 @@ class Arrow:
     """Message `number` with its tag; `texts` are short lines of what it said.
 
     `refused`: it is not received. `answers` is the message that it answers, where several talk and
-    that is not the one before it; else 0.
+    that is not the one before it; else 0. `received` are the steps in which it is taken from a
+    buffer, None where it is taken at once; `kept`: a copy is left there; `lost`: on the way.
     """
 
     number: int
@@ -87,6 +92,9 @@ class Arrow:
     texts: tuple[str, ...] = ()
     refused: bool = False
     answers: int = 0
+    received: tuple[int, ...] | None = None
+    kept: bool = False
+    lost: bool = False
 
     @property
     def label(self) -> str:
@@ -94,16 +102,40 @@ class Arrow:
         answered = f", answers {self.answers}" if self.answers else ""
         return f"{self.number} {self.tag}{answered}"
 
+    @property
+    def fate(self) -> str:
+        """What became of it, in words; "" where it was taken at once."""
+        if self.lost:
+            return "lost"
+        if self.refused or self.received == ():
+            return "not received"
+        if self.received is None:
+            return ""
+        steps = ", ".join(map(str, self.received))
+        taken = f"received in step{'s' if len(self.received) > 1 else ''} {steps}"
+        return f"{taken}, and a copy is left" if self.kept else taken
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What is said below its label where nothing is drawn: the texts, and its fate."""
+        return (*self.texts, *([self.fate] if self.fate else []))
+
 
 @dataclass(frozen=True, slots=True)
 class SequenceChart:
-    """A session as a picture; the arrows name lifelines, `note` is below (`ended: ratified`)."""
+    """A session as a picture; the arrows name lifelines, `note` is below (`ended: ratified`).
+
+    The steps from `loop` on repeat for ever; 0 is none. `waits` says of each member for what it
+    waits in vain, in a sentence.
+    """
 
     title: str
     lifelines: tuple[Lifeline, ...]
     arrows: tuple[Arrow, ...]
     note: str = ""
     legend: Legend = ()
+    loop: int = 0
+    waits: tuple[str, ...] = ()
 
 
 Diagram = StateDiagram | SequenceChart

@@ -16,6 +16,7 @@ from pxp_fsm.diagrams.graphviz import Canvas, canvas_of
 from pxp_fsm.diagrams.latex import has_glyphs
 from pxp_fsm.diagrams.mermaid import to_mermaid
 from pxp_fsm.diagrams.model import Diagram, StateDiagram
+from pxp_fsm.diagrams.plain import to_text
 from pxp_fsm.diagrams.style import (
     OWN_FONT,
     PLAIN,
@@ -28,7 +29,7 @@ from pxp_fsm.diagrams.style import (
 from pxp_fsm.diagrams.tikz import to_tikz
 from pxp_fsm.errors import PXPWarning, UsageError, require_extra
 
-FORMATS = ("svg", "png", "pdf", "tikz", "dot", "mermaid")
+FORMATS = ("svg", "png", "pdf", "tikz", "dot", "mermaid", "text")
 """The formats of `render`."""
 
 SUFFIXES = {
@@ -39,6 +40,7 @@ SUFFIXES = {
     ".dot": "dot",
     ".gv": "dot",
     ".mmd": "mermaid",
+    ".txt": "text",
 }
 """The format that `write` takes for a file name's suffix."""
 
@@ -73,8 +75,9 @@ def render(diagram: Diagram, form: str, style: Style = PLAIN) -> bytes:
     """
     if form not in FORMATS:
         raise UsageError(f"a diagram is not drawn as {form!r}; choose one of {', '.join(FORMATS)}")
-    if form == "mermaid":
-        return to_mermaid(diagram, style).encode()
+    if form in ("mermaid", "text"):
+        written = to_mermaid if form == "mermaid" else to_text
+        return written(diagram, style).encode()
     arranged = arrange(diagram, style)
     if style.room is not None and 0 < arranged.letters < LEAST:
         without = "without title (--no-title), " if style.title else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import unicodedata
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
@@ -25,6 +26,19 @@ def shortened(text: str, width: int = 60) -> str:
     """`text`, legible, in at most `width` characters; an ellipsis ends what was cut."""
     line = legible(text)
     return line if len(line) <= width else line[: width - 1].rstrip() + ELLIPSIS
+
+
+def folded(text: str, width: int = 40, most: int = 3) -> tuple[str, ...]:
+    """`text`, legible, in at most `most` lines; an ellipsis ends what was cut.
+
+    >>> folded("a long payload", width=8, most=2)
+    ('a long', 'payload')
+    """
+    line = legible(text)
+    lines = textwrap.wrap(line, width) or [""]
+    if len(lines) > most:
+        lines = [*lines[: most - 1], shortened(f"{lines[most - 1]} {lines[most]}", width)]
+    return tuple(lines)
 
 
 def ems(text: str) -> float:

@@ -449,7 +449,7 @@ def chart(
     where = composition.encoding.configuration(state).at
     deadlock = Options(composition).deadlock(state)
     refused = () if deadlock is None or not system.channel.synchronous else deadlock.unreceived
-    note = f"over {system.channel.name}" + (f"; deadlock: {deadlock}" if deadlock else "")
+    note = f"over {system.channel.name}" + ("; deadlock" if deadlock else "")
     note += f"; the last {cycle} steps go on for ever" if cycle else ""
     found = actions_chart(
         events_of(system, views.actions(choices)),
@@ -459,6 +459,8 @@ def chart(
         refused=(
             (unreceived.sender, unreceived.receiver, unreceived.tag) for unreceived in refused
         ),
+        cycle=cycle,
+        waits=deadlock.waiting if deadlock else (),
     )
     return replace(
         found,

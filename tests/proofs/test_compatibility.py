@@ -174,7 +174,7 @@ def test_a_violation_over_any_capacity_is_drawn() -> None:
     chart = results["eventual-reception"].diagram()
     assert chart.title == "eventual-reception fails"
     assert chart.note.startswith("over fifo of any capacity: reached in 3 steps")
-    assert [arrow.texts for arrow in chart.arrows][-1] == ("not received",)
+    assert [arrow.fate for arrow in chart.arrows][-1] == "not received"
 
 
 @pytest.mark.parametrize(

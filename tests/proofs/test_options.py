@@ -160,7 +160,8 @@ def test_a_message_that_nobody_takes_is_named() -> None:
     )
     *_, stuck = states_along(composition, [choice])
     assert str(options.deadlock(stuck)) == (
-        "sender sends B; receiver in READY does not receive it; receiver waits in READY for A"
+        "sender sends B; receiver in READY does not receive it; receiver waits in READY for A: "
+        "sender sends B first"
     )
     assert [str(one.reasons[0]) for one in options.of(stuck)] == [
         "guard false: sender has settled NO and sends B first",

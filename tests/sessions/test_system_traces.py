@@ -107,7 +107,7 @@ def test_a_session_is_drawn_with_all_its_members() -> None:
         ]
         fate = f"received in step {delivered[0]}" if delivered else "not received"
         assert isinstance(one.action, Send)
-        assert arrow.texts[-1] == ("lost" if one.action.lost else fate)
+        assert arrow.fate == ("lost" if one.action.lost else fate)
 
 
 def test_a_trace_says_what_the_channel_does() -> None:

@@ -29,7 +29,7 @@ class DrawOptions:
 
 def _output() -> Any:
     return option(
-        "The file to write; its suffix (.svg .png .pdf .tex .dot .gv .mmd) determines the format.",
+        "The file to write; its suffix (.svg .png .pdf .tex .dot .gv .mmd .txt) is the format.",
         None,
         short="-o",
         default="named after X",
