@@ -137,6 +137,7 @@ def _states(diagram: StateDiagram, style: Style, layout: Layout) -> Digraph:
         pad="0.05",
         nodesep=room[0],
         ranksep=room[1],
+        newrank="true",  # frames do not change the ranks
         labelloc="t",
         **_QUICK if layout.quick else {},
     )
@@ -148,10 +149,14 @@ def _states(diagram: StateDiagram, style: Style, layout: Layout) -> Digraph:
     # Clusters, because their labels may be smaller than the graph's, and one stands below.
     with graph.subgraph(name="cluster_explained") as explained:
         explained.attr(label="", penwidth="0", margin="4")
-        if style.legend and diagram.legend:
-            legend = diagram.legend
-            if apart:
-                legend += (("dashed box", "the state of this name, which is drawn elsewhere"),)
+        legend = diagram.legend if style.legend else ()
+        if legend and apart:
+            legend += (("dashed box", "the state of this name, which is drawn elsewhere"),)
+        cut = {} if layout.quick else _cut(diagram.edges)
+        for edge, sign in cut.items():
+            others = "; ".join(map(_line_of, edge.rows[_SHOWN:]))
+            legend += ((f"({sign})", f"{edge.source} → {edge.target}: {others}"),)
+        if legend:
             lines = explanation(legend, _characters(style, 9, 90))
             explained.attr(label=label(*lines, left=True), labelloc="b", labeljust="l")
             explained.attr(fontsize="9", fontcolor=GREY)
@@ -159,9 +164,10 @@ def _states(diagram: StateDiagram, style: Style, layout: Layout) -> Digraph:
             note = wrapped(diagram.note, _characters(style, 9, 90)) if style.title else [""]
             noted.attr(label=_wide_label(note), fontsize="9", fontcolor=GREY, labelloc="t")
             noted.attr(penwidth="0", margin="12" if style.title else "4", labeljust="c")
-            for node in diagram.nodes:
-                _add_state(noted, ids[node.name], node)
-            _add_edges(noted, diagram.edges, ids, apart, layout)
+            if any(node.group for node in diagram.nodes):
+                layout = replace(layout, joined=False)  # arrows of a row cross the frames
+            _add_states(noted, diagram.nodes, ids)
+            _add_edges(noted, diagram.edges, ids, apart, layout, cut)
     return graph
 
 
@@ -182,12 +188,51 @@ def _graph(name: str, **attributes: str) -> Digraph:
     )
 
 
-def _add_state(graph: Digraph, key: str, node: Node) -> None:
+def _add_states(graph: Digraph, nodes: Sequence[Node], ids: Mapping[str, str]) -> None:
+    """The states, those of a group in a frame."""
+    groups = dict[str, list[Node]]()
+    for node in nodes:
+        groups.setdefault(node.group, []).append(node)
+    for number, (name, members) in enumerate(groups.items()):
+        if not name or len(groups) == 1:
+            for node in members:
+                _add_state(graph, ids[node.name], node)
+            continue
+        with graph.subgraph(name=f"cluster_group{number}") as frame:
+            frame.attr(label=label(name), fontsize="10", fontcolor=GREY, labelloc="t")
+            frame.attr(labeljust="l", style="rounded", color=GREY, penwidth="0.8", margin="8")
+            for node in members:
+                _add_state(frame, ids[node.name], node, grouped=True)
+
+
+_MOST_ROWS, _SHOWN = 6, 5
+"""Rows at an arrow up to which all are at it, and of more those that are; the legend has all."""
+
+
+def _cut(edges: Sequence[Edge]) -> dict[Edge, str]:
+    """The arrows with more rows than there is room for, each with its sign in the legend."""
+    long = [edge for edge in edges if len(edge.rows) > _MOST_ROWS]
+    return {edge: _sign(number) for number, edge in enumerate(long)}
+
+
+def _sign(number: int) -> str:
+    """a, b, … z, aa, ab, …"""
+    before, letter = divmod(number, 26)
+    return (_sign(before - 1) if before else "") + chr(ord("a") + letter)
+
+
+def _line_of(row: EdgeRow) -> str:
+    return f"{row.text}  ×{row.taken}" if row.taken else row.text
+
+
+def _add_state(graph: Digraph, key: str, node: Node, *, grouped: bool = False) -> None:
+    inside = node.name.removeprefix(node.group).strip("[]") if grouped else ""
     graph.node(
         key,
-        label(node.name),
+        label(*(inside.split(", ") if inside else [node.name])),
         tooltip=hint(legible(node.about) or node.name),
         peripheries="2" if node.final else "1",
+        **{"shape": "box", "margin": "0.08,0.04", "height": "0"} if inside else {},
         **({"class": "marked", **_FILLED} if node.marked else {}) | _trapped(node),
     )
     if node.initial:
@@ -233,6 +278,7 @@ def _add_edges(
     ids: Mapping[str, str],
     apart: Set[tuple[str, str]],
     layout: Layout,
+    cut: Mapping[Edge, str],
 ) -> None:
     single = [edge for edge in edges if (edge.source, edge.target) not in apart]
     joined = _joined(single) if layout.joined else {}
@@ -253,11 +299,14 @@ def _add_edges(
         elif (edge.source, edge.target) in apart:
             target = f"r{number}"
             graph.node(target, label(edge.target), tooltip=hint(edge.target), **_REFERENCE)
-        _add_edge(graph, ids[edge.source], target, edge, layout)
+        _add_edge(graph, ids[edge.source], target, edge, layout, cut.get(edge, ""))
 
 
-def _add_edge(graph: Digraph, source: str, target: str, edge: Edge, layout: Layout) -> None:
-    rows = [f"{row.text}  ×{row.taken}" if row.taken else row.text for row in edge.rows]
+def _add_edge(
+    graph: Digraph, source: str, target: str, edge: Edge, layout: Layout, sign: str = ""
+) -> None:
+    rows = list(map(_line_of, edge.rows[:_SHOWN] if sign else edge.rows))
+    rows += [f"… {len(edge.rows) - _SHOWN} more ({sign})"] if sign else []
     lines = [line for row in rows for line in wrapped(row, layout.wrap, whole_words=True)]
     look: dict[str, str] = {"class": "taken", **_BOLD} if edge.taken else {}
     if edge.refused:

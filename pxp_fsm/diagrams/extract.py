@@ -75,6 +75,7 @@ def state_diagram(
             final=state.name in automaton.final,
             marked=state.name == marked,
             trapped=state.name in region,
+            group=state.base or "",
         )
         for state in automaton.states
     )

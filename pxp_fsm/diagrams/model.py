@@ -12,7 +12,8 @@ Legend = tuple[tuple[str, str], ...]
 class Node:
     """A state as it is drawn: `about` explains it, `marked` fills it (a current or final state).
 
-    `trapped`: one of those that are possible where something else is not possible any more.
+    `trapped`: one of those that are possible where something else is not possible any more. States
+    of one `group` stand together, in a frame with its name.
     """
 
     name: str
@@ -21,6 +22,7 @@ class Node:
     final: bool = False
     marked: bool = False
     trapped: bool = False
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)

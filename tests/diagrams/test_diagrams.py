@@ -34,7 +34,8 @@ from pxp_fsm.diagrams import (
     state_diagram,
     write,
 )
-from pxp_fsm.diagrams.graphviz import place
+from pxp_fsm.diagrams.dot import to_dot
+from pxp_fsm.diagrams.graphviz import canvas_of, place
 from pxp_fsm.diagrams.text import ems
 from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol.messages import Answer, Message
@@ -393,3 +394,28 @@ def check_layout(name: str) -> None:
         for x, y in [(arrow.x, arrow.y), *zip(path[::2], path[1::2], strict=True)]:
             assert found.x <= x <= found.x + found.width
             assert found.y <= y <= found.y + found.height
+
+
+def test_beyond_six_rows_an_arrow_shows_five_and_the_legend_has_the_others() -> None:
+    def drawn(count: int) -> list[str]:
+        rows = tuple(EdgeRow(f"{number} +TAG{number}") for number in range(1, count + 1))
+        diagram = StateDiagram("", "", (Node("A"), Node("B")), (Edge("A", "B", rows),))
+        return [" ".join(line.split()) for line in canvas_of(to_dot(diagram)).lines]
+
+    assert sum("+TAG" in line for line in drawn(6)) == 6
+    many = drawn(9)
+    assert [line for line in many if re.match(r"\d ", line)] == [
+        f"{n} +TAG{n}" for n in range(1, 6)
+    ]
+    assert "… 4 more (a)" in many
+    legend = " ".join(many[many.index("… 4 more (a)") + 1 :] + many[: many.index("A")])
+    assert "(a): A → B: 6 +TAG6; 7 +TAG7; 8 +TAG8; 9 +TAG9" in legend
+
+
+def test_states_of_a_group_stand_in_a_frame() -> None:
+    nodes = (Node("a1", group="a"), Node("a2", group="a"), Node("b1", group="b"))
+    edges = (Edge("a1", "b1", (EdgeRow("1"),)), Edge("b1", "a2", (EdgeRow("2"),)))
+    dot = to_dot(StateDiagram("", "", nodes, edges))
+    assert dot.count("cluster_group") == 2
+    alone = to_dot(StateDiagram("", "", nodes[:2], ()))
+    assert "cluster_group" not in alone
