@@ -264,8 +264,8 @@ def check(
         ordered = reduction is Reduction.PARTIAL_ORDER
         symmetric = quotient.symmetry if quotient else None
         chosen = _order(composition, formula) if ordered else symmetric
-        found = reach(composition, effort, chosen, compiled if reduction is None else None)
-        return _with_loss(answered(found), formula)
+        reached = reach(composition, effort, chosen, compiled if reduction is None else None)
+        return _with_loss(answered(reached), formula)
     try:
         if reduction is None:
             reached = reach(composition, effort, compiled=compiled, noting=model)
