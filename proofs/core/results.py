@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from proofs.core.explore import Trace
-from pxp_fsm.automata.actions import Unreceived, Waiting
+from pxp_fsm.automata.actions import Unreceived, WaitingMember
 from pxp_fsm.diagrams import SequenceChart, StateDiagram, sequence_chart
 from pxp_fsm.errors import Fault, PXPError, UsageError
 from pxp_fsm.protocol.messages import Message
@@ -96,7 +96,7 @@ class Verdict:
     cycle: int = 0
     bound: Bound | None = None
     unreceived: tuple[Unreceived, ...] = ()
-    waiting: tuple[Waiting, ...] = ()
+    waiting: tuple[WaitingMember, ...] = ()
     impossible: bool = False
     error: Exception | None = field(default=None, repr=False, compare=False)
     fault: Fault | None = field(default=None, repr=False, compare=False)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from proofs.systems.product import Action, Composition, Move
 from proofs.systems.receptions import Receptions
-from pxp_fsm.automata.actions import Deliver, Exchange, Send, Unreceived, Waiting
+from pxp_fsm.automata.actions import Deliver, Exchange, Send, Unreceived, WaitingMember
 from pxp_fsm.automata.automaton import Kind, Transition
 from pxp_fsm.automata.channels import Buffer
 
@@ -141,7 +141,7 @@ class Deadlock:
     """Nothing can happen before the end: which messages nobody receives, and who waits."""
 
     unreceived: tuple[Unreceived, ...]
-    waiting: tuple[Waiting, ...]
+    waiting: tuple[WaitingMember, ...]
 
     def __str__(self) -> str:
         return "; ".join(map(str, (*self.unreceived, *self.waiting)))
@@ -210,7 +210,7 @@ class Options:
         )
         return Deadlock(tuple(dict.fromkeys(found)), waiting)
 
-    def _waiting(self, state: int, place: int) -> Waiting:
+    def _waiting(self, state: int, place: int) -> WaitingMember:
         """What a member waits for where nothing can happen, and why none of it comes."""
         rows = [option for option in self.of(state, []) if option.place == place]
         wanted = {
@@ -225,7 +225,7 @@ class Options:
         }
         causes = dict.fromkeys(self._cause(state, why) for row in rows for why in row.reasons)
         name, where = self._name(place), self._state_name(state, place)
-        return Waiting(name, where, wanted[Kind.RECEIVE], wanted[Kind.SEND], tuple(causes))
+        return WaitingMember(name, where, wanted[Kind.RECEIVE], wanted[Kind.SEND], tuple(causes))
 
     def _cause(self, state: int, reason: Reason) -> str:
         """A reason as the end of a sentence about a member: the same for several tags."""

@@ -30,7 +30,7 @@ from proofs.systems.options import Options
 from proofs.systems.product import Composition
 from proofs.systems.receptions import Receptions
 from proofs.systems.standard_checks import STANDARD, applying
-from pxp_fsm.automata.actions import Choose, SystemAction, Unreceived, Waiting
+from pxp_fsm.automata.actions import Choose, SystemAction, Unreceived, WaitingMember
 from pxp_fsm.automata.automaton import DECIDE, Automaton, Kind, Transition, Trigger, Valuation
 from pxp_fsm.automata.channels import Channel
 from pxp_fsm.automata.system import System
@@ -64,7 +64,7 @@ def chart_of(system: System, result: Result, over: str = "") -> SequenceChart:
     )
 
 
-def _waiting_after(system: System, result: Result) -> tuple[Waiting, ...]:
+def _waiting_after(system: System, result: Result) -> tuple[WaitingMember, ...]:
     """Who waits in vain where the trace ends, if nothing can happen there."""
     if result.verdict.cycle:
         return ()

@@ -127,12 +127,12 @@ class Unreceived:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingMember:
     """A member that has not ended where nothing can happen, and why nothing of it comes about.
 
     It receives `tags` there, and sends what `sends` names.
 
-    >>> print(Waiting("m", "WAIT", ("ACK", "NACK"), (), ("h in DONE does not send it",)))
+    >>> print(WaitingMember("m", "WAIT", ("ACK", "NACK"), (), ("h in DONE does not send it",)))
     m waits in WAIT for ACK or NACK: h in DONE does not send it
     """
 
