@@ -194,7 +194,7 @@ def test_why_a_tag_is_told_for_both_protocols(tmp_path: Path) -> None:
         made.add(1, "INIT REFUTE REFUTE REJECT", "rejected")
         text = page_of(reported(made, tmp_path)).text
     assert "prediction differs, explanation differs; message 4 is after k = 3" in text
-    assert "DECIDE → WAIT: row" in text
+    assert "DECIDE, row 4 +REFUTE, WAIT" in text
     with SqlBlackboard(str(tmp_path / "p.sqlite")) as board:
         made = Made(board, plan=Plan("animals", "pxp", n=None, k=2, instances="3"))
         made.add(1, "INIT RATIFY RATIFY TERM", "term")

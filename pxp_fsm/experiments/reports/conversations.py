@@ -23,7 +23,7 @@ from pxp_fsm.experiments.drawings import check_table
 from pxp_fsm.experiments.reports.pictures import Gallery
 from pxp_fsm.experiments.reports.tallies import MEANING, RELATIONS, reason
 from pxp_fsm.protocol.intelligibility import DEFINITIONS, holds_for, two_way
-from pxp_fsm.protocol.messages import Instance, Message
+from pxp_fsm.protocol.messages import Answer, Instance, Message
 from pxp_fsm.protocol.relations import LEARN, Judgement, Outcome
 from pxp_fsm.sessions.events import Event
 from pxp_fsm.sessions.replay import trace
@@ -35,7 +35,7 @@ LONGEST_TEXT = 6000
 
 @dataclass(frozen=True, slots=True)
 class ShownMessage:
-    """A message as it is shown."""
+    """A message as it is shown; `same` is the number of an earlier one with the same answer."""
 
     number: int
     machine: bool
@@ -48,6 +48,7 @@ class ShownMessage:
     why: str
     learned: tuple[str, ...]
     asked: tuple[str, ...]
+    same: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class ReportedPath:
 
     agent: str
     role: str
-    steps: tuple[str, ...]
+    steps: str
     drawing: Markup | None
 
 
@@ -86,6 +87,9 @@ def conversation(
     messages = [entry.carried for entry in stored.events]
     ways, problem = _ways(stored, gallery)
     calls = calls_of_session(board, name)
+    first = dict[tuple[str, Answer], int]()
+    for message in messages:
+        first.setdefault((message.sender, message.answer), message.number)
     about = record.instance.x
     if task is not None and task.problem is not None:
         about = task.problem.described(record.instance) or ""
@@ -94,8 +98,11 @@ def conversation(
         text(record.instance.key),
         text(about),
         _picture(record.instance, task, gallery),
-        _facts(stored),
-        tuple(_said(entry, record, task, gallery, calls) for entry in stored.events),
+        facts_of(stored),
+        tuple(
+            _said(entry, record, task, gallery, calls, first[message.sender, message.answer])
+            for entry, message in zip(stored.events, messages, strict=True)
+        ),
         text(f"{record.ending} ({record.cause})" if record.cause else record.ending or "not over"),
         tuple(_classes(messages, names)),
         ways,
@@ -128,7 +135,8 @@ def _of_molecules(task: Task | None) -> bool:
     return task is not None and task.problem is not None and task.problem.smiles
 
 
-def _facts(stored: StoredSession) -> tuple[tuple[str, str], ...]:
+def facts_of(stored: StoredSession) -> tuple[tuple[str, str], ...]:
+    """What a session was: its protocol, and who took part."""
     record = stored.record
     bounds = [f"{name} = {value}" for name, value in (("n", record.n), ("k", record.k)) if value]
     roles = zip(("machine", "human"), record.agents, strict=True)
@@ -145,10 +153,14 @@ def _said(
     task: Task | None,
     gallery: Gallery,
     calls: Sequence[RecordedCall],
+    first: int,
 ) -> ShownMessage:
     message, machine = entry.carried, record.agents[0][0]
+    same = first if first < message.number else 0
     drawing = (
-        gallery.drawings("predictions", message.answer.prediction) if _of_molecules(task) else None
+        gallery.drawings("predictions", message.answer.prediction)
+        if _of_molecules(task) and not same
+        else None
     )
     return ShownMessage(
         message.number,
@@ -156,12 +168,13 @@ def _said(
         legible(message.sender),
         legible(message.receiver),
         legible(message.tag),
-        text(message.answer.prediction),
+        "" if same else text(message.answer.prediction),
         drawing,
-        text(message.answer.explanation),
+        "" if same else text(message.answer.explanation),
         why(entry, record.protocol, record.k),
         tuple(_lesson(each) for each in entry.judgements if each.relation == LEARN),
         tuple(_comments(message.number, calls)),
+        same,
     )
 
 
@@ -253,8 +266,8 @@ def _ways(stored: StoredSession, gallery: Gallery) -> tuple[tuple[ReportedPath, 
         return (), legible(str(error))
 
 
-def _in_words(taken: Sequence[Transition]) -> tuple[str, ...]:
+def _in_words(taken: Sequence[Transition]) -> str:
+    """`IDLE, row 1 +INIT, WAIT`: the states and the rows between them."""
     signs = {Kind.SEND: "+", Kind.RECEIVE: "\N{MINUS SIGN}", Kind.EVENT: ""}
-    return tuple(
-        f"{row.source} → {row.target}: row {row.row}, {signs[row.kind]}{row.label}" for row in taken
-    )
+    steps = [f"row {row.row} {signs[row.kind]}{row.label}, {row.target}" for row in taken]
+    return ", ".join([taken[0].source, *steps]) if taken else ""

@@ -120,7 +120,7 @@ def embedded(
         raise ValueError(f"not an SVG: {error}") from error
     width, height = _size(root)
     box = root.get("viewBox") or f"0 0 {width:g} {height:g}"
-    inner = Markup().join(_copied(child, prefix, colours) for child in root)
+    inner = Markup().join(_copied(child, prefix, colours) for child in _merged(root))
     if symbol:
         return Markup('<symbol id="{}" viewBox="{}">{}</symbol>').format(prefix, box, inner)
     shown = Markup(
@@ -129,13 +129,36 @@ def embedded(
     return shown.format(title, box, f"{width:.0f}", f"{height:.0f}") + inner + Markup("</svg>")
 
 
+_DEFAULTS = frozenset(
+    ("stroke-linecap:butt", "stroke-linejoin:miter", "stroke-opacity:1", "fill-opacity:1")
+)
+_BLANKS = re.compile(r"(?<=[A-Za-z])\s+|\s+(?=[A-Za-z])|\.0(?=\D|$)")
+
+
+def _merged(root: Tree.Element) -> Iterator[Tree.Element]:
+    """The children of `root`, the paths of one look among them in one: a molecule has hundreds."""
+    looks: dict[str, Tree.Element] = {}
+    for child in root:
+        if child.tag != f"{_SVG}path" or "style" not in child.attrib:
+            yield child
+            continue
+        style = ";".join(
+            part for part in child.get("style", "").split(";") if part not in _DEFAULTS
+        )
+        line = _BLANKS.sub("", child.get("d", "").replace(",", " "))
+        if style in looks:
+            looks[style].set("d", looks[style].get("d", "") + line)
+        else:
+            looks[style] = Tree.Element(f"{_SVG}path", {"style": style, "d": line})
+    yield from looks.values()
+
+
 def used(prefix: str, title: str, width: float, height: float) -> Markup:
     """The symbol `prefix`, shown here."""
     return Markup(
         '<svg class="drawn" role="img" aria-label="{}" width="{}" height="{}" viewBox="0 0 {} {}">'
-        '<use href="#{}" width="{}" height="{}"/></svg>'
-    ).format(title, *(f"{number:.0f}" for number in (width, height) * 2), prefix,
-             *(f"{number:.0f}" for number in (width, height)))  # fmt: skip
+        '<use href="#{}"/></svg>'
+    ).format(title, *(f"{number:.0f}" for number in (width, height) * 2), prefix)
 
 
 def size(svg: str) -> tuple[float, float]:

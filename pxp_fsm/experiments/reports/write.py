@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -40,7 +41,7 @@ from pxp_fsm.experiments.outcomes import compare
 from pxp_fsm.experiments.plan_data import WITHOUT_PLAN, stored_deviations
 from pxp_fsm.experiments.reports import figures
 from pxp_fsm.experiments.reports.contents import REPLAYED, RunReport, gather
-from pxp_fsm.experiments.reports.conversations import ReportedTalk, conversation
+from pxp_fsm.experiments.reports.conversations import ReportedTalk, conversation, facts_of
 from pxp_fsm.experiments.reports.figures import SCREEN, Curve, DrawnFigure, PlotMark, rows
 from pxp_fsm.experiments.reports.pictures import Gallery
 from pxp_fsm.experiments.reports.systems import gather_system
@@ -290,6 +291,7 @@ class Section:
     other_sequences: int
     remarks: tuple[str, ...]
     whole: tuple[str, ...]
+    session_facts: tuple[tuple[str, str], ...]
 
 
 @cache
@@ -338,12 +340,13 @@ def write_page(
         version=__version__,
         style=Markup(_style()),  # noqa: S704 - our own file, with no word from elsewhere
         database=source or board.shown,
+        answers=list(_answers(reports, others)),
         table1=tables1(reports),
         paired=paired(reports),
         paired_lines=_paired_lines(reports),
         published=bool(columns_beside(reports)),
         sections=[
-            _section(report, place, of_it, whole)
+            _section(board, report, place, of_it, whole)
             for place, (report, of_it) in enumerate(zip(reports, drawings, strict=True))
         ],
         others=others,
@@ -379,7 +382,11 @@ def _style() -> str:
 
 
 def _section(
-    report: RunReport, place: int, drawings: Drawings, whole: Mapping[str, Sequence[str]]
+    board: SqlBlackboard,
+    report: RunReport,
+    place: int,
+    drawings: Drawings,
+    whole: Mapping[str, Sequence[str]],
 ) -> Section:
     measured = report.performance
     found = sequences(report, SEQUENCES)
@@ -407,7 +414,47 @@ def _section(
         len(report.tally.sequences) - len(found.rows),
         tuple(remarks),
         tuple(whole.get(report.name, ())),
+        _session_facts(board, report, whole),
     )
+
+
+def _session_facts(
+    board: SqlBlackboard, report: RunReport, whole: Mapping[str, Sequence[str]]
+) -> tuple[tuple[str, str], ...]:
+    """What is said of the first session that is shown, and so of most others."""
+    names = whole.get(report.name, ())
+    return facts_of(board.session(names[0])) if names else ()
+
+
+def _answers(reports: Sequence[RunReport], others: Sequence[ReportedRun]) -> Iterator[list[str]]:
+    """What was asked of each run, and the answer in one sentence."""
+    for report in reports:
+        rules, task = report.plan.rules(), report.task
+        bounds = [f"{name} = {value}" for name, value in (("n", rules.n), ("k", rules.k)) if value]
+        about = task.about if task else report.plan.task
+        asked = (
+            f"{report.title}: how many sessions about {about} are intelligible to both agents, by "
+            f"{', '.join((rules.automaton.title, *bounds))}?"
+        )
+        estimate = report.estimates.get("two-way")
+        total = sum(each.total for each in report.statistics.repetitions)
+        if estimate is None or not total:
+            yield [asked, "No session is over yet."]
+            continue
+        interval = estimate.interval
+        yield [
+            asked,
+            f"{round(estimate.share * total):,} of {total:,} sessions are two-way intelligible "
+            f"({CONFIDENCE:.0%} interval of the share: {interval.low:.2f} to {interval.high:.2f}).",
+        ]
+    for other in others:
+        endings = Counter(line.ending or NOT_OVER for line in getattr(other, "sessions", ()))
+        if endings:
+            many = ", ".join(f"{count:,} {ending}" for ending, count in endings.most_common())
+            yield [
+                f"{other.title}: how do its sessions end?",
+                f"Of {endings.total():,} sessions: {many}.",
+            ]
 
 
 def _facts(report: RunReport) -> tuple[tuple[str, str], ...]:
