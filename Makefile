@@ -9,7 +9,7 @@ READY_DEEP := $(VENV)/.ready-deep
 # Some machines forbid it, and then each process that a test starts compiles every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run quick test test-deep attack mutants lint check bench findings site dist clean
+.PHONY: help run quick test test-deep attack mutants lint check bench findings gallery site dist clean
 
 help:
 	@echo "make run        run the papers' two settings of DRUG offline, 5 repetitions each, into runs/"
@@ -23,6 +23,7 @@ help:
 	@echo "make check      check formatting, lint, types and import contracts"
 	@echo "make bench      run the benchmarks; each prints a table"
 	@echo "make findings   write docs/findings*.md and the pictures, from a run of every check"
+	@echo "make gallery    write docs/gallery.md: every kind of picture, with its command"
 	@echo "make site       build the site of the documentation into build/site"
 	@echo "make dist       build the source distribution and the wheel into dist/, and check them"
 	@echo "make clean      remove the virtual environment and the caches"
@@ -94,6 +95,9 @@ findings: $(READY_DEV)
 	cd benchmarks && ../$(BIN)/python -m findings.probability ../docs
 	cd benchmarks && ../$(BIN)/python -m findings.panels ../docs
 	$(BIN)/python -m tests.analysis.agent_findings
+
+gallery: $(READY_DEV)
+	$(BIN)/python benchmarks/gallery.py
 
 dist: | $(BIN)/python
 	rm -rf dist

@@ -1,0 +1,173 @@
+"""Write `docs/gallery.md`: every kind of picture, each with the command that draws it.
+
+Run `make gallery`. Each command runs as it is shown, in a folder with the examples; a picture that
+cannot be drawn stops the page.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+
+COMMIT = "examples/two_phase_commit"
+BARGAIN = "examples/own_protocol"
+PUSH = "examples/agent_protocols/a2a"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What is drawn, by which commands, and the file that the last one leaves."""
+
+    title: str
+    about: str
+    commands: tuple[str, ...]
+    file: str
+
+
+PICTURES = (
+    Picture(
+        "An automaton",
+        "States, rows with their guards, the initial and the end state.",
+        ("pxp draw interact --no-title -o automaton.svg",),
+        "automaton.svg",
+    ),
+    Picture(
+        "An automaton with its registers",
+        "A frame for each state as written; in it what the registers hold.",
+        ("pxp draw interact --with n=2,k=1 --no-title -o registers.svg",),
+        "registers.svg",
+    ),
+    Picture(
+        "A column of a paper",
+        "The same automaton with the letters of the class; `.tex` and `.pdf` are the same size.",
+        ("pxp draw interact --for ieee --no-title --legend -o column.svg",),
+        "column.svg",
+    ),
+    Picture(
+        "A system",
+        "Its members, and what they may send to each other.",
+        (f"pxp draw {COMMIT}/two_phase.toml --no-title -o system.svg",),
+        "system.svg",
+    ),
+    Picture(
+        "A deadlock",
+        "What each member waits for, and why none of it comes.",
+        (f"pxp draw {COMMIT}/two_phase.toml --counterexample no-deadlock -o deadlock.svg",),
+        "deadlock.svg",
+    ),
+    Picture(
+        "The way into a deadlock",
+        "The rows that the coordinator took, in bold.",
+        (
+            f"pxp draw {COMMIT}/two_phase.toml --counterexample no-deadlock --agent coordinator "
+            "-o way.svg",
+        ),
+        "way.svg",
+    ),
+    Picture(
+        "What has become impossible",
+        "A property of existence fails: dashed are the states that can still be reached.",
+        (
+            f"pxp draw {COMMIT}/two_phase.toml --counterexample 'AG EF ended' --agent left "
+            "--legend -o impossible.svg",
+        ),
+        "impossible.svg",
+    ),
+    Picture(
+        "Messages in buffers",
+        "An arrow slants from the sending to the receiving of its message.",
+        (f"pxp draw {PUSH}/push.toml --counterexample no-deadlock -o buffers.svg",),
+        "buffers.svg",
+    ),
+    Picture(
+        "A chart for a terminal",
+        "The same as lines of text.",
+        (f"pxp draw {PUSH}/push.toml --counterexample no-deadlock -o buffers.txt",),
+        "buffers.txt",
+    ),
+    Picture(
+        "A session",
+        "Its messages, with predictions and explanations.",
+        (
+            "pxp run rad --database runs.sqlite",
+            "pxp draw rad-1/1/2 --database runs.sqlite -o s.svg",
+        ),
+        "s.svg",
+    ),
+    Picture(
+        "The way of an agent in a session",
+        "Bold arrows, with how often each was taken.",
+        ("pxp draw rad-1/1/2 --agent m --database runs.sqlite --no-title -o agent.svg",),
+        "agent.svg",
+    ),
+    Picture(
+        "Intelligible sessions by message",
+        "With the numbers that the papers publish. Curves differ in marks and dashes, too.",
+        ("pxp report runs.sqlite --for neurips --figures figures",),
+        "figures/rad-1-curves.svg",
+    ),
+    Picture(
+        "Accuracy by message",
+        "On the sessions' own instances, and on a test set.",
+        ("pxp report runs.sqlite --for neurips --figures figures",),
+        "figures/rad-1-measured.svg",
+    ),
+    Picture(
+        "The flow of tags",
+        "A column for each message; bands are as wide as the sessions in them are many.",
+        ("pxp report runs.sqlite --for neurips --figures figures",),
+        "figures/rad-1-flow.svg",
+    ),
+)
+
+
+def main() -> None:
+    """Draw every picture, and write the page."""
+    folder = DOCS / "pictures" / "gallery"
+    folder.mkdir(parents=True, exist_ok=True)
+    parts = [
+        "# Gallery\n",
+        "Every kind of picture, with the command that drew it. `make gallery` draws all of them "
+        "anew.\n",
+    ]
+    with tempfile.TemporaryDirectory() as work:
+        Path(work, "examples").symlink_to(ROOT / "examples")
+        done = set[str]()
+        for picture in PICTURES:
+            for command in picture.commands:
+                if command not in done:
+                    run(command, work)
+                    done.add(command)
+            parts.append(f"## {picture.title}\n\n{picture.about}\n")
+            parts.append("\n".join(f"`{command}`\n" for command in picture.commands))
+            content = Path(work, picture.file).read_text("utf-8")
+            if picture.file.endswith(".txt"):
+                parts.append(f"```text\n{content.rstrip()}\n```\n")
+            else:
+                name = Path(picture.file).name
+                (folder / name).write_text(content, "utf-8")
+                parts.append(f"![{picture.title}](pictures/gallery/{name})\n")
+    (DOCS / "gallery.md").write_text("\n".join(parts), "utf-8")
+
+
+def run(command: str, folder: str) -> None:
+    """Run a command of the page in `folder`; stops with its errors."""
+    arguments = [sys.executable, "-m", "pxp_fsm.cli", *shlex.split(command)[1:]]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        arguments, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        sys.exit(f"{command}\n{done.stdout}{done.stderr}")
+
+
+if __name__ == "__main__":
+    main()
