@@ -376,7 +376,7 @@ class Gateway:
             copy = self._copies.get((table.name, key))
             session = None if copy is None else copy.session
             if session is None:
-                of = self.without_secrets(json.loads(table.key(name, message) or '""'))
+                of = self.without_secrets(table.about(name, message))
                 about = canonical({"digest": key, "of": of})
                 single = not table.arguments and not table.keys
                 place = table.name if single else f"{table.name}/{key[:24]}"

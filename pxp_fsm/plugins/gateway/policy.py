@@ -271,8 +271,8 @@ class ReadField:
     path: tuple[str, ...]
     type: Type
 
-    def of(self, message: object) -> Value:
-        """Its value; raises `Unfit` where it is missing or of another type."""
+    def at(self, message: object) -> Any:
+        """What stands there; raises `Unfit` where nothing does."""
         value = message
         for key in self.path:
             folded = key.casefold()
@@ -283,6 +283,11 @@ class ReadField:
             if not isinstance(value, dict) or key not in value:
                 raise Unfit(f"{'.'.join(self.path)} is missing; the policy needs it")
             value = value[key]
+        return value
+
+    def of(self, message: object) -> Value:
+        """Its value; raises `Unfit` where it is missing or of another type."""
+        value = self.at(message)
         is_fine = {"int": type(value) is int, "bool": type(value) is bool, "id": True}
         if not is_fine.get(self.type.name, isinstance(value, str) and value in self.type.members):
             wanted = {"int": "a whole number", "bool": "true or false"}
@@ -340,6 +345,12 @@ class EventTable:
     def member(self) -> Automaton:
         """The table as it runs."""
         return self.running.members[0].automaton
+
+    def about(self, name: str, message: object) -> object:
+        """What a copy is about, as it is stored: a call, or fields by the last of their keys."""
+        if self.arguments:
+            return [name, message]
+        return {read.path[-1]: read.at(message) for read in self.keys}
 
     def key(self, name: str, message: object) -> str:
         """Which copy a call, a request or an answer is about; `Unfit` as `ReadField.of`."""

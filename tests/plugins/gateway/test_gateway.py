@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from backends.databases import SqlBlackboard
+from pxp_fsm import web
 from pxp_fsm.errors import UsageError
 from pxp_fsm.plugins.gateway import Gateway, GatewayPolicy
 from pxp_fsm.plugins.gateway.frames import Lines
@@ -575,5 +576,9 @@ def test_a_board_is_a_store_of_sessions(database: Path) -> None:
         names = sorted(record.session for record in board.sessions("read_first"))
         assert names[0] == "read_first/calls"
         assert [name.rpartition("/")[0] for name in names[1:]] == ["read_first/file"] * 2
-        states = board.session(names[1]).states
-        assert states == {"file": "KNOWN"}
+        stored = board.session(names[1])
+        assert stored.states == {"file": "KNOWN"}
+        about = json.loads(stored.record.instance.x)["of"]
+        assert about in ({"path": "a"}, {"path": "b"})
+    recording = web.Recording(names[1], str(database), ())
+    assert [member.name for member in recording.subject.system().members] == ["file"]
