@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import pxp_fsm.diagrams
 from pxp_fsm.automata.actions import Exchange, Send
+from pxp_fsm.automata.automaton import Kind
 from pxp_fsm.automata.channels import parse_channel
 from pxp_fsm.automata.serialization import canonical_json
-from pxp_fsm.automata.system import Member, System, joined
+from pxp_fsm.automata.system import Member, System
 from pxp_fsm.automata.tables import stored_automaton
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.prompting.model import Usage
@@ -157,8 +158,11 @@ class StoredSession:
 
 def stored_system(members: Sequence[MemberRecord], channel: str) -> System:
     """The system whose session was stored, by its tables; `TableError` where they are none."""
-    tables = [Member(member.name, stored_automaton(member.table)) for member in members]
-    return joined(tables, parse_channel(channel))
+    tables = tuple(Member(member.name, stored_automaton(member.table)) for member in members)
+    # A member alone, to which things happen, is not what a file of a system describes.
+    kinds = {row.kind for member in tables for row in member.automaton.transitions}
+    alone = len(tables) == 1 and kinds.isdisjoint((Kind.SEND, Kind.RECEIVE))
+    return System(tables, parse_channel(channel), free_names=alone)
 
 
 @dataclass(frozen=True, slots=True)

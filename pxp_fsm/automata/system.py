@@ -377,16 +377,6 @@ class System:
         return self.members[receiver].automaton.receives(state, tag, self.members[sender].name)
 
 
-def joined(members: Sequence[Member], channel: Channel) -> System:
-    """The system of tables that were stored: of a member alone too, to which things only happen.
-
-    That is not what a file of a system describes. Raises `TableError` as `System` does.
-    """
-    kinds = {row.kind for member in members for row in member.automaton.transitions}
-    alone = len(members) == 1 and kinds.isdisjoint((Kind.SEND, Kind.RECEIVE))
-    return System(tuple(members), channel, free_names=alone)
-
-
 def settable(automaton: Automaton, given: Mapping[str, object]) -> dict[str, object]:
     """What is `given` of a table: its parameters, and intervals of numbers that are asked."""
     return {name: given[name] for name in _names(automaton) if name in given}

@@ -43,32 +43,37 @@ def _wait(port: int) -> None:
 
 
 @contextmanager
-def _served(folder: Path, policy: str, upstream: str = "") -> Iterator[tuple[str, dict[str, str]]]:
-    """The address of a gateway, and the headers of its client."""
+def _bank(folder: Path) -> Iterator[str]:
+    """The address of a server of the SDK."""
     port = _free()
     command = [sys.executable, str(BANK), str(folder / "log"), str(port)]
     with subprocess.Popen(command, env=ENVIRONMENT) as bank:
         try:
             _wait(port)
-            url = upstream or f"http://127.0.0.1:{port}/mcp"
-            serving = [*GATEWAY, str(EXAMPLES / f"{policy}.toml"), "--port", "0", "--", url]
-            with subprocess.Popen(
-                [sys.executable, *serving],
-                cwd=folder,
-                env=ENVIRONMENT,
-                stderr=subprocess.PIPE,
-                text=True,
-            ) as gateway:
-                assert gateway.stderr is not None
-                address = gateway.stderr.readline().split()[1]
-                token = gateway.stderr.readline().split()[-1]
-                gateway.stderr.readline()
-                yield address, {"authorization": f"Bearer {token}"}
-                gateway.send_signal(signal.SIGINT)
-                gateway.stderr.read()
-                gateway.wait()
+            yield f"http://127.0.0.1:{port}/mcp"
         finally:
             bank.kill()
+
+
+@contextmanager
+def _served(folder: Path, policy: str, upstream: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """The address of a gateway, and the headers of its client."""
+    serving = [*GATEWAY, str(EXAMPLES / f"{policy}.toml"), "--port", "0", "--", upstream]
+    with subprocess.Popen(
+        [sys.executable, *serving],
+        cwd=folder,
+        env=ENVIRONMENT,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as gateway:
+        assert gateway.stderr is not None
+        address = gateway.stderr.readline().split()[1]
+        token = gateway.stderr.readline().split()[-1]
+        gateway.stderr.readline()
+        yield address, {"authorization": f"Bearer {token}"}
+        gateway.send_signal(signal.SIGINT)
+        gateway.stderr.read()
+        gateway.wait()
 
 
 async def _accepts(context: Any, params: Any) -> types.ElicitResult:
@@ -92,7 +97,7 @@ def test_the_client_and_the_server_of_the_sdk_talk_through_it(tmp_path: Path, mo
                     result = await client.call_tool("write_file", change)
                     assert result.content[0].text == "write a ä"  # type: ignore[union-attr]
 
-    with _served(tmp_path, "confirm") as (address, headers):
+    with _bank(tmp_path) as bank, _served(tmp_path, "confirm", bank) as (address, headers):
         asyncio.run(talk(address, headers))
     assert (tmp_path / "log").read_text().splitlines() == ["balance", "write a ä", "write a ä"]
     shown = pxp("show", "confirm/calls", "--database", "runs/blackboard.sqlite", cwd=tmp_path)
@@ -103,7 +108,11 @@ def test_the_client_and_the_server_of_the_sdk_talk_through_it(tmp_path: Path, mo
 def test_who_has_no_token_or_comes_from_elsewhere_is_not_let_in(tmp_path: Path) -> None:
     ping = {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {}}
     call = {**ping, "method": "tools/call", "params": {"name": "write_file", "arguments": {}}}
-    with _served(tmp_path, "confirm") as (address, headers), httpx2.Client(timeout=60) as http:
+    nowhere = f"http://127.0.0.1:{_free()}/mcp"
+    with (
+        _served(tmp_path, "confirm", nowhere) as (address, headers),
+        httpx2.Client(timeout=60) as http,
+    ):
         wrong = {"authorization": "Bearer x"}
         evil = {**headers, "origin": "http://evil.example"}
         rebound = {**headers, "host": "evil.example"}
@@ -116,7 +125,6 @@ def test_who_has_no_token_or_comes_from_elsewhere_is_not_let_in(tmp_path: Path) 
         assert http.post(address, content=b"[]", headers=headers).status_code == 400
         refused = http.post(address, json=call, headers=headers)
         assert refused.json()["result"]["isError"] is True
-    assert not (tmp_path / "log").exists()
 
 
 @pytest.mark.deep

@@ -50,7 +50,8 @@ def _text(result: Any) -> str:
     return str(result.content[0].text)
 
 
-@pytest.mark.parametrize("mode", ["auto", pytest.param("legacy", marks=pytest.mark.deep)])
+@pytest.mark.deep
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_the_client_and_the_server_of_the_sdk_talk_through_it(tmp_path: Path, mode: str) -> None:
     """In the protocol without sessions, and in the one before it."""
     log = tmp_path / "log"
@@ -212,15 +213,12 @@ def _payments(folder: Path, kills: int) -> None:
     assert set(received) <= stored
 
 
-def test_a_killed_gateway_sends_nothing_twice(tmp_path: Path) -> None:
-    _payments(tmp_path, 1)
+@pytest.mark.deep
+def test_many_kills_send_nothing_twice(tmp_path: Path) -> None:
+    _payments(tmp_path, int(os.environ.get("PXP_KILLS", "6")))
 
 
 @pytest.mark.deep
-def test_many_kills_send_nothing_twice(tmp_path: Path) -> None:
-    _payments(tmp_path, int(os.environ.get("PXP_KILLS", "8")))
-
-
 def test_two_people_approve_on_pages_of_their_own(tmp_path: Path) -> None:
     client = Piped(
         EXAMPLES / "two_people.toml", tmp_path, *_server(tmp_path / "log"), options=("--port", "0")
@@ -269,6 +267,7 @@ def test_the_server_is_gone_when_the_gateway_is(tmp_path: Path) -> None:
         assert labels == ["START", "REFUSAL", "STOP"]
 
 
+@pytest.mark.deep
 def test_a_server_that_ends_ends_the_gateway_with_its_code(tmp_path: Path) -> None:
     text = "import sys; sys.stdin.readline(); print('hello', flush=True); sys.exit(7)"
     command = [sys.executable, *GATEWAY, str(EXAMPLES / "budget.toml"), "--database", "g.db", "--"]
