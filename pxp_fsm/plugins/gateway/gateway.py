@@ -626,12 +626,15 @@ class Gateway:
         event, alone = read.line.approvals.get(""), _is_without_session(message)
         able = _meta(message, "clientCapabilities")
         elicits = isinstance(able, dict) and "elicitation" in able if alone else self.elicits
-        if event is None or not elicits or len(self._held) >= self.policy.file.limits.open:
+        if event is None or not elicits:
             return False
         if self._refusing(event, self._keyed(event, call.tool, call.arguments)):
             return False
         self._own += 1
         ask, identity = f"{OWN}{secrets.token_hex(8)}/{self._own}", message["id"]
+        most = self.policy.file.limits.open
+        if len(self._held) >= most and not self._forget_held():
+            return False
         self._held[ask] = Held(identity, message, frame, call, read)
         shown = json.dumps(call.arguments, ensure_ascii=False, indent=1)
         form = {
@@ -652,6 +655,14 @@ class Gateway:
             self._open[identity] = Waiting("tools/call", call, held=True)
             traffic.to_client.append(frames.written({"jsonrpc": "2.0", "id": ask, **question}))
         return True
+
+    def _forget_held(self) -> bool:
+        """Forget the oldest call whose client was asked by a result, and has not called again."""
+        alone = (ask for ask, held in self._held.items() if _is_without_session(held.message))
+        oldest = next(alone, None)
+        if oldest is not None:
+            del self._held[oldest]
+        return oldest is not None
 
     def _retried(self, held: Held, message: Any, traffic: Traffic) -> None:
         """A client without a session makes its call again, with what its person has answered."""
@@ -799,6 +810,8 @@ class Gateway:
         if waiting.call is not None and _is_unfinished(result):
             state = str(result.get("requestState", ""))
             self._going_on[waiting.call.digest, state] = waiting.call
+            if len(self._going_on) > self.policy.file.limits.open:  # the oldest is forgotten
+                del self._going_on[next(iter(self._going_on))]
             self._record("MESSAGE", waiting.call, method="input_required")
         elif waiting.call is not None:
             is_error = "error" in message or (

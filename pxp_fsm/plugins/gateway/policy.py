@@ -293,7 +293,7 @@ class ReadField:
             wanted = {"int": "a whole number", "bool": "true or false"}
             said = wanted.get(self.type.name, f"one of {', '.join(self.type.members)}")
             raise Unfit(f"{'.'.join(self.path)} is {said}, not {quoted(value)}")
-        return canonical(value) if self.type.name == "id" else value  # type: ignore[return-value]
+        return canonical(value) if self.type.name == "id" else value
 
 
 @dataclass(frozen=True)

@@ -143,6 +143,19 @@ def test_a_client_without_a_session_is_asked_by_a_result_and_calls_again() -> No
     assert not sides.request("tools/call", again).to_server
 
 
+def test_questions_that_nobody_answers_do_not_end_the_asking() -> None:
+    text = (EXAMPLES / "confirm.toml").read_text() + "\n[limits]\nopen = 3\n"
+    sides = Sides(Gateway(written(text)))
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
+    }
+    for number in range(5):
+        change = {"path": str(number)}
+        sides.request("tools/call", {"name": "write_file", "arguments": change, "_meta": meta})
+        assert sides.to_client[-1]["result"]["resultType"] == "input_required"
+
+
 def test_a_call_that_the_server_asks_about_goes_on() -> None:
     sides = Sides.of("budget")
     sides.call("search", words="x")
