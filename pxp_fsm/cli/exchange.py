@@ -114,7 +114,16 @@ def note_given_out(board: SqlBlackboard, runs: Sequence[str], kind: str, path: P
 
 def import_(request: options.ImportOptions) -> None:
     """Import a run into the database, a table into a file, or a system into a folder."""
-    path, output = request.path, request.output
+    output = request.output
+    for reader in request.readers:
+        lines = reader.imported(request.paths, output)
+        if lines is not None:
+            for line in lines:
+                click.echo(printable(line))
+            return
+    if len(request.paths) != 1:
+        raise UsageError("one run, table or system is imported at a time; --traces takes several")
+    path = request.paths[0]
     if not path.exists():
         raise UsageError(f"{path} does not exist; give what pxp export wrote, or a table")
     if path.is_file() and is_system_file(path):

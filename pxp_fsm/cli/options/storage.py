@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from pxp_fsm import defaults
+from pxp_fsm.cli.command import extended
 from pxp_fsm.cli.options import common
 from pxp_fsm.options import option
 from pxp_fsm.registry import contributions
@@ -162,16 +164,26 @@ class ExportRuns:
     database: str = common.database("The database that holds the runs: a file or a URL.")
 
 
+class ImportReader(Protocol):
+    """Options by which a plug-in imports in a way of its own."""
+
+    def imported(self, paths: Sequence[Path], output: Path | None) -> Iterator[str] | None:
+        """What was imported, a line each; None where its options do not ask for it."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class ImportOptions:
     """Import a run written by pxp export, or a table or system of another tool, from PATH.
 
     A run (.jsonl, or a folder .parquet) is verified and stored in the database, completely or not
     at all. A table (.toml, .json, or .scxml and .aut of the plug-in exports) is checked and written
-    as a table file; a system (.cfsm, and .txt as KMC has it) as a folder of tables.
+    as a table file; a system (.cfsm, and .txt as KMC has it) as a folder of tables. With --traces a
+    table is learned from recordings.
     """
 
-    path: Path = option(argument=True, path="any")
+    paths: tuple[Path, ...] = option(argument=True, path="any", metavar="PATH...")
+    readers: tuple[ImportReader, ...] = extended("import")
     database: str = common.database(
         "The database that receives a run; created if it does not exist."
     )

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from pxp_fsm.plugins.conformance.stateful import state_machine as state_machine
     from pxp_fsm.plugins.conformance.suspension import as_transitions as as_transitions
     from pxp_fsm.plugins.conformance.testing import conform as conform
+    from pxp_fsm.plugins.conformance.trace_learning import RecordedTrace as RecordedTrace
+    from pxp_fsm.plugins.conformance.trace_learning import learn_traces as learn_traces
     from pxp_fsm.plugins.conformance.traces import assert_allowed as assert_allowed
 
 __getattr__, __dir__ = attach(
@@ -41,6 +43,7 @@ __getattr__, __dir__ = attach(
         "pxp_fsm.plugins.conformance.stateful": "Wrong drive state_machine",
         "pxp_fsm.plugins.conformance.suspension": "as_transitions",
         "pxp_fsm.plugins.conformance.testing": "conform",
+        "pxp_fsm.plugins.conformance.trace_learning": "RecordedTrace learn_traces",
         "pxp_fsm.plugins.conformance.traces": "assert_allowed",
     },
 )

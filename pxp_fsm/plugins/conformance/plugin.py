@@ -8,6 +8,7 @@ PLUGIN = Plugin(
     name="conformance",
     about="conformance tests of programs against tables",
     names={"conformance": _HERE},
+    options={"import": f"{_HERE}.cli.options:TraceOptions"},
     commands={
         "conform": Entry(
             "test a program against a table",

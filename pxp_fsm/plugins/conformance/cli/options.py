@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pxp_fsm.cli.options import common
+from pxp_fsm.errors import UsageError
 from pxp_fsm.options import option
+from pxp_fsm.registry import load
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,3 +50,32 @@ class ConformOptions:
     )
     as_json: bool = common.as_json()
     output: Path | None = common.drawing("Draw the table with the path to the difference")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TraceOptions:
+    """Options by which `pxp import` learns a table from recordings."""
+
+    traces: bool = option(
+        "Learn a table from traces in PATH...: JSON lines (.jsonl), databases, logs of Inspect, "
+        "OpenTelemetry spans (pxp help conformance).",
+        False,
+    )
+    agent: str | None = option(
+        "With --traces: the agent of recorded sessions whose table is learned.",
+        None,
+        metavar="NAME",
+    )
+    mapping: Path | None = common.mapping()
+
+    def imported(self, paths: Sequence[Path], output: Path | None) -> Iterator[str] | None:
+        """What was learned, a line each; None without --traces."""
+        if not self.traces:
+            for name in ("agent", "mapping"):
+                if getattr(self, name) is not None:
+                    raise UsageError("this requires --traces", name)
+            return None
+        learned: Iterator[str] = load("pxp_fsm.plugins.conformance.cli.imports:import_traces")(
+            paths, self.agent, self.mapping, output
+        )
+        return learned
