@@ -314,3 +314,29 @@ def test_the_command_leaves_the_report(
     assert f"Written: {path}" in told.out
     assert "animals-1: Repetition 1: 2 of 3 not begun" in told.err
     assert path.is_file()
+
+
+def test_a_page_begins_with_what_was_asked_and_the_answer(made: Made, tmp_path: Path) -> None:
+    made.add(1, "INIT RATIFY RATIFY")
+    made.add(2, "INIT REFUTE REFUTE REJECT", "rejected")
+    text = page_of(reported(made, tmp_path)).text
+    asked = text.index("are intelligible to both agents, by INTERACT, n = 10, k = 3?")
+    answer = text.index("1 of 2 sessions are two-way intelligible (95% interval of the share: ")
+    assert asked < answer < text.index("sessions that are")
+
+
+def test_an_answer_that_an_agent_gives_again_is_said_once(made: Made, tmp_path: Path) -> None:
+    made.add(1, "INIT REFUTE REFUTE", None, answer=Answer("a robin", "because of its breast"))
+    page = reported(made, tmp_path).read_text("utf-8")
+    assert page.count("because of its breast") == 2
+    assert page.count("The same answer as in message 1.") == 1
+
+
+def test_lines_of_one_look_are_one_path() -> None:
+    line = '<path style="fill:none;stroke:#000000;stroke-linecap:butt" d="M 1.0,2.5 L 3,4"/>'
+    other = line.replace("#000000", "#ff0000")
+    drawing = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9">{line}{other}{line}</svg>'
+    shown = figures.embedded(drawing, "p", title="t", colours={"#000000": "ink"})
+    assert shown.count("<path") == 2
+    assert 'd="M1 2.5L3 4M1 2.5L3 4"' in shown
+    assert 'style="fill:none;stroke:var(--ink)"' in shown
