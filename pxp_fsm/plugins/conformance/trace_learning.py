@@ -30,7 +30,8 @@ SELDOM = 5
 """A row that was taken fewer times is a guess, whatever followed it."""
 
 FEW = 20
-"""A row is a guess where its target was visited fewer times: more may be possible there."""
+"""A row is a guess where its target was visited fewer times, or there are fewer traces: more may be
+possible there, or at the beginning."""
 
 LONGEST = 30
 """So many actions of a trace are looked at for what never came after them: few traces are alike."""
@@ -55,7 +56,8 @@ class RecordedTrace:
 class RowSupport:
     """How far traces support a row: how often they took it, and what they never showed after it.
 
-    `visited` is how often they were in the state to which it leads.
+    `visited` is how often they were in the state to which it leads, or the number of traces where
+    those are fewer.
     `missing` is ways on, of up to three actions, that the table allows after the row and that no
     trace has taken right after it: that the row leads to this very state is then a guess.
     """
@@ -230,7 +232,8 @@ def _supports(table: Automaton, traces: Sequence[RecordedTrace]) -> Iterator[Row
             for way in missing
             if len(way) == 1 or way[0] not in first
         ]
-        yield RowSupport(row, taken[number], visited[row.target], tuple(told))
+        often = min(visited[row.target], len(traces))
+        yield RowSupport(row, taken[number], often, tuple(told))
 
 
 class _Steps(dict[tuple[str, str], tuple[int, str]]):
