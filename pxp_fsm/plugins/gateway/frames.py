@@ -17,6 +17,9 @@ PARSE_ERROR, INVALID_REQUEST, NOT_ALLOWED, NOT_ANSWERED = -32700, -32600, -32001
 """Codes of JSON-RPC errors: the last two, of the range for servers, for what a policy refuses and
 for what the server did not answer."""
 
+HEADER_MISMATCH = -32020
+"""MCP's own code: a header of the request says something else than its message."""
+
 _TOP = ("jsonrpc", "id", "method", "params", "result", "error")
 _PARAMS = ("name", "arguments", "requestId", "task", "uri", "inputResponses", "requestState")
 _FOLDED = {key.casefold() for key in (*_TOP, *_PARAMS)}

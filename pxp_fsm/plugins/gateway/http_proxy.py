@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+from base64 import b64decode
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -15,7 +17,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 from fastapi import APIRouter
-from fastapi.responses import JSONResponse, Response, StreamingResponse
+from fastapi.responses import Response, StreamingResponse
 from starlette.background import BackgroundTask
 from starlette.requests import Request
 
@@ -37,6 +39,8 @@ CLIENT = "client"
 
 _PASSED = ("mcp-session-id", "mcp-protocol-version", "last-event-id", "mcp-method", "mcp-name")
 """Headers of the client that the server is sent, beside what a proxy has to say itself."""
+
+_BASE64 = re.compile(r"=\?base64\?(.*)\?=")
 
 _EVENTS, _JSON = "text/event-stream", "application/json"
 _SECONDS = 3_600.0
@@ -80,37 +84,44 @@ class HttpProxy:
     async def _posted(self, request: Request) -> Response:
         """A message of the client."""
         body = await request.body()
-        identity, problem = _about(body, request)
+        message = _message(body)  # the gateway says what is wrong with another one
+        identity = message.get("id") if "method" in message else None
+        if type(identity) not in (int, str):
+            identity = None
+        problem = _other_headers(message, request)
         if problem:
-            return JSONResponse(_error(problem), 400)
+            refused = frames.error(identity, frames.HEADER_MISMATCH, problem)
+            return Response(refused, 400, media_type=_JSON)
         stream: asyncio.Queue[tuple[bytes, Traffic] | None] = asyncio.Queue()
         traffic = self._gateway.from_client(body)
         self._told(traffic)
-        session = dict[str, str]()
+        status, headers = 200, dict[str, str]()
         if identity is not None and identity not in self._streams:
             self._streams[identity] = stream
         self._deliver(traffic, stream)
         for frame in traffic.to_server:
-            session |= await self._send(frame, request)
+            status, headers = await self._send(frame, request)
         if identity is None:
-            refused = [json.loads(frame) for frame in traffic.to_client]
-            errors = [message for message in refused if "error" in message]
-            return JSONResponse(errors[0], 400) if errors else Response(status_code=202)
-        return self._streamed(identity, stream, session)
+            errors = [frame for frame in traffic.to_client if "error" in json.loads(frame)]
+            if errors:
+                return Response(errors[0], 400, media_type=_JSON)
+            return Response(status_code=202 if status == 200 else status)
+        return self._streamed(identity, stream, status, headers)
 
     def _streamed(
         self,
         identity: Any,
         stream: asyncio.Queue[tuple[bytes, Traffic] | None],
+        status: int,
         headers: dict[str, str],
     ) -> Response:
-        """One answer that is there as JSON; else what comes until it is, as events."""
+        """One answer that is there as JSON, with the server's status; else events until it is."""
         if stream.qsize() == 1:
             ready = stream.get_nowait()
             if ready is not None and _identity(ready[0]) == identity and _is_answer(ready[0]):
                 self._streams.pop(identity, None)
                 passed = BackgroundTask(self._gateway.delivered, ready[1])
-                return Response(ready[0], 200, headers, _JSON, passed)
+                return Response(ready[0], status, headers, _JSON, passed)
             stream.put_nowait(ready)
 
         async def events() -> AsyncIterator[bytes]:
@@ -146,27 +157,26 @@ class HttpProxy:
         for text in traffic.notes:
             self._note(text)
 
-    async def _send(self, frame: bytes, request: Request) -> dict[str, str]:
+    async def _send(self, frame: bytes, request: Request) -> tuple[int, dict[str, str]]:
         """Send the server a message; its answers are delivered as they come.
 
-        The headers that the client is to be told are returned.
+        The status and the headers that the client is to be told are returned.
         """
         identity = _identity(frame) if not _is_answer(frame) else None
-        headers = {key: value for key in _PASSED if (value := request.headers.get(key))}
-        headers |= {"content-type": _JSON, "accept": f"{_JSON}, {_EVENTS}"}
+        headers = _passed(request) | {"content-type": _JSON, "accept": f"{_JSON}, {_EVENTS}"}
         built = self._server.build_request("POST", self._url, content=frame, headers=headers)
         try:
             response = await self._server.send(built, stream=True)
         except httpx2.HTTPError as error:
             self._lost(identity, f"the server cannot be reached: {error}")
-            return {}
+            return 200, {}
         kind = response.headers.get("content-type", "").partition(";")[0].strip()
         if kind == _EVENTS and response.is_success:
             self._begin(self._read_events(response, identity))
         else:
             await self._read_one(response, identity)
         session = response.headers.get("mcp-session-id")
-        return {"mcp-session-id": session} if session else {}
+        return _status(response), {"mcp-session-id": session} if session else {}
 
     def _begin(self, reading: Any) -> None:
         task = asyncio.ensure_future(reading)
@@ -186,8 +196,8 @@ class HttpProxy:
             return
         finally:
             await response.aclose()
-        if body.strip() and (response.is_success or _is_message(bytes(body))):
-            await self._heard(bytes(body), identity)
+        if body.strip() and (response.is_success or _message(bytes(body))):
+            await self._heard(bytes(body), identity, response.request)
         if identity is not None and identity in self._gateway.waiting:
             self._lost(identity, f"the server answered with the status {response.status_code}")
 
@@ -202,21 +212,20 @@ class HttpProxy:
                 elif not line and data:
                     whole = None if size > most else "\n".join(data).encode()
                     if whole is None or whole.strip():
-                        await self._heard(whole, identity)
+                        await self._heard(whole, identity, response.request)
                     data, size = [], 0
         await response.aclose()
         if identity is not None and identity in self._gateway.waiting:
             self._lost(identity, "the server's answer broke off")
 
-    async def _heard(self, frame: bytes | None, identity: Any) -> None:
+    async def _heard(self, frame: bytes | None, identity: Any, asked: httpx2.Request) -> None:
         traffic = self._gateway.from_server(frame)
         self._told(traffic)
         self._deliver(traffic, self._streams.get(identity))
         for answer in traffic.to_server:
+            headers = _passed(asked) | {"content-type": _JSON, "accept": f"{_JSON}, {_EVENTS}"}
             with suppress(httpx2.HTTPError):
-                await self._server.post(
-                    self._url, content=answer, headers={"content-type": _JSON, "accept": _JSON}
-                )
+                await self._server.post(self._url, content=answer, headers=headers)
 
     def _lost(self, identity: Any, why: str) -> None:
         """No answer will come: a call is in doubt from now on."""
@@ -227,12 +236,12 @@ class HttpProxy:
     async def _listened(self, request: Request) -> Response:
         """The client listens to what it is told unasked; so the gateway listens to the server."""
         stream: asyncio.Queue[tuple[bytes, Traffic] | None] = asyncio.Queue()
-        headers = {key: value for key in _PASSED if (value := request.headers.get(key))}
+        headers = _passed(request)
         built = self._server.build_request("GET", self._url, headers={**headers, "accept": _EVENTS})
         try:
             response = await self._server.send(built, stream=True)
         except httpx2.HTTPError as error:
-            return JSONResponse(_error(f"the server cannot be reached: {error}"), 502)
+            return _unreachable(error)
         if not response.is_success:
             await response.aclose()
             return Response(status_code=response.status_code)
@@ -256,11 +265,11 @@ class HttpProxy:
 
     async def _deleted(self, request: Request) -> Response:
         """The client ends its session at the server."""
-        headers = {key: value for key in _PASSED if (value := request.headers.get(key))}
+        headers = _passed(request)
         try:
             response = await self._server.delete(self._url, headers=headers)
         except httpx2.HTTPError as error:
-            return JSONResponse(_error(f"the server cannot be reached: {error}"), 502)
+            return _unreachable(error)
         return Response(status_code=response.status_code)
 
 
@@ -302,25 +311,53 @@ def gateway_site(
     return site
 
 
-def _about(body: bytes, request: Request) -> tuple[Any, str]:
-    """The id of a request, None of another message; and why headers do not go with a message.
-
-    What a server reads of a header must be what the gateway has read of the message.
-    """
+def _message(body: bytes) -> dict[str, Any]:
+    """What the client posted, where it is an object."""
     try:
         message = json.loads(body)
     except (ValueError, RecursionError):
-        return None, ""  # the gateway says what is wrong
-    if not isinstance(message, dict):
-        return None, ""
+        return {}
+    return message if isinstance(message, dict) else {}
+
+
+def _other_headers(message: dict[str, Any], request: Request) -> str:
+    """Why the headers of a request do not go with its message; "" where they do.
+
+    What a server reads of a header must be what the gateway has read of the message.
+    """
     params = message.get("params")
     named = params.get("name", params.get("uri")) if isinstance(params, dict) else None
     for header, value in (("mcp-method", message.get("method")), ("mcp-name", named)):
         given = request.headers.getlist(header)
-        if given and given != [value]:
-            return None, f"the header {header} is not what the message says"
-    identity = message.get("id") if "method" in message else None
-    return (identity if type(identity) in (int, str) else None), ""
+        if given and [_decoded(text) for text in given] != [value]:
+            return f"the header {header} is not what the message says"
+    return ""
+
+
+def _passed(request: Request | httpx2.Request) -> dict[str, str]:
+    """The headers of a request that go on to the server."""
+    return {key: value for key in _PASSED if (value := request.headers.get(key))}
+
+
+def _decoded(text: str) -> str:
+    """What a header says; where that is no plain ASCII, it is written in Base64."""
+    coded = _BASE64.fullmatch(text)
+    if coded is None:
+        return text
+    try:
+        return b64decode(coded[1], validate=True).decode("utf-8")
+    except ValueError:
+        return text
+
+
+def _status(response: httpx2.Response) -> int:
+    """The status of the client's answer: that of the server's, which may say what is wrong.
+
+    A server that asks for a token does not ask for that of the client, which is the gateway's.
+    """
+    if response.is_success:
+        return 200
+    return 502 if response.status_code == 401 else response.status_code
 
 
 def _identity(frame: bytes) -> Any:
@@ -331,13 +368,6 @@ def _is_answer(frame: bytes) -> bool:
     return "method" not in json.loads(frame)
 
 
-def _is_message(body: bytes) -> bool:
-    try:
-        return isinstance(json.loads(body), dict)
-    except ValueError:
-        return False
-
-
-def _error(problem: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(frames.error(None, frames.INVALID_REQUEST, problem))
-    return found
+def _unreachable(error: httpx2.HTTPError) -> Response:
+    said = f"the server cannot be reached: {error}"
+    return Response(frames.error(None, frames.INVALID_REQUEST, said), 502, media_type=_JSON)

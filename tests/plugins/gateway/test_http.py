@@ -23,6 +23,7 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.command_line import pxp
 from tests.plugins.gateway.sides import EXAMPLES
 from tests.plugins.gateway.test_stdio import ENVIRONMENT, GATEWAY
+from tests.web.conformance import PASSED, node, printing, require_conformance
 
 BANK = Path(__file__).with_name("bank_server.py")
 
@@ -140,3 +141,16 @@ def test_a_call_whose_answer_does_not_come_is_in_doubt(tmp_path: Path) -> None:
         assert "the server cannot be reached" in lost["error"]["message"]
         again = http.post(address, json={**message, "id": 2}).json()
         assert "nobody knows" in json.dumps(again)
+
+
+@pytest.mark.deep
+def test_the_protocol_s_own_suite_finds_the_same_through_it(tmp_path: Path) -> None:
+    node()
+    server, gateway, folder = (
+        "tests.web.conformance_server",
+        "tests.plugins.gateway.conformance_gateway",
+        str(tmp_path),
+    )
+    with printing(server, folder) as behind, printing(gateway, folder, behind) as address:
+        for revision in PASSED:
+            require_conformance(address, revision, tmp_path / revision)
