@@ -88,6 +88,7 @@ def _names(named: Sequence[Named]) -> frozenset[str]:
     return frozenset(one.template.id for one in named)
 
 
+@lru_cache(maxsize=64)
 def drawn(number: int, draw: str) -> tuple[Lesson, ...]:
     """`number` bundled precedents that a named reaction derives; the text `draw` decides which.
 

@@ -207,7 +207,7 @@ class Retrosynthesis:
             raise NoAnswer(f"no reaction template applies to {smiles[:80]!r}")
         if self._begun is None:
             return product, lifted(product, found, self._lessons)
-        return product, counted(product, found, (*self.examples, *self._lessons))
+        return product, _counted(smiles, self._sources, (*self.examples, *self._lessons))
 
     def why_not(self, smiles: str, reactants: str) -> str:
         """Why the answer to the product `smiles` is not `reactants`: rank, reaction, precedents.
@@ -252,6 +252,13 @@ def _derived(smiles: str, sources: Sources) -> tuple[str, tuple[Candidate, ...]]
     """The product's canonical SMILES, and every candidate before anything is learned."""
     written, proposed, named = taken_apart(smiles, sources)
     return written, candidates(proposed, named)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _counted(smiles: str, sources: Sources, examples: tuple[Lesson, ...]) -> tuple[Candidate, ...]:
+    """What `counted` gives: machines that heard the same are asked the same again."""
+    product, found = _derived(smiles, sources)
+    return counted(product, found, examples)
 
 
 def taken_apart(
