@@ -12,7 +12,7 @@ from proofs.audit.findings import (
     FollowedSession,
     Possible,
 )
-from pxp_fsm.automata.actions import Choose, Decide, Exchange, Send
+from pxp_fsm.automata.actions import Choose, Decide, Deliver, Exchange, Send
 from pxp_fsm.automata.payloads import payload_problem
 from pxp_fsm.automata.system import System
 from pxp_fsm.errors import Refused
@@ -49,10 +49,13 @@ class SystemTables:
                 yield AuditFinding(FindingKind.MESSAGE, event.number, said, possible=possible)
                 return
             yield from _guard(live, event)
-            yield from _payload(live, event)
+            unfit = [*_payload(live, event)]
+            yield from unfit
             try:
                 live.move(event.action, event.message)
             except Refused:
+                if unfit or _unread(live, event):
+                    return  # rules read what it does not carry, as was found when it was sent
                 said = f"{event.action} delivers a message that was not the next"
                 yield AuditFinding(FindingKind.MESSAGE, event.number, said, possible=possible)
                 return
@@ -83,6 +86,15 @@ def _payload(live: LiveSystem, event: Event) -> Iterator[AuditFinding]:
         if concerned and payload_problem(member.automaton, row.label, event.message.json):
             said = f"the payload of {row.label} does not fit the schema of {member.name}'s table"
             yield AuditFinding(FindingKind.PAYLOAD, event.number, said)
+
+
+def _unread(live: LiveSystem, event: Event) -> bool:
+    """Whether a message is delivered that does not carry what its receiver is to read."""
+    if event.message is None or not isinstance(event.action, Deliver):
+        return False
+    table = live.machines[event.action.receiver].automaton
+    offered = event.message in live.offered(event.action)
+    return offered and payload_problem(table, event.action.tag, event.message.json) is not None
 
 
 def _ending(live: LiveSystem, ending: str | None) -> Iterator[AuditFinding]:

@@ -109,7 +109,7 @@ def ways_of(system: System, result: Result) -> Mapping[str, StateDiagram]:
     return {
         member.name: state_diagram(
             member.automaton,
-            marked=live.states[member.name],
+            marked=live.machines[member.name].state,
             path=taken[member.name],
             refused=_sending(live, member.name, refused),
             unreceived=[

@@ -137,7 +137,8 @@ class Automaton:
     `peer` names the automaton at the other end of a channel (by default this very one);
     `note` is shown wherever the automaton is shown. `payloads` gives the JSON Schema of what a tag
     carries, in a system whose messages are no `Answer`s. `rules` are what it decides and counts by;
-    where its registers are in its states it has none, and `unfolding` is what it was made from.
+    where its registers are in its states it has none, and `unfolding` is what it was made from;
+    with both, its registers are kept beside the state (`registers_beside`).
     Without `final` states it goes on for ever. `properties` are what is claimed of it, whatever its
     peers do. `findings` are the faults of a table that can be
     meant as it stands (see `pxp_fsm.automata.soundness`), each with its place and remedy.
@@ -329,6 +330,11 @@ class Automaton:
         )
         return replace(self, transitions=tuple(rows), rules=Rules())
 
+    @property
+    def registers_beside(self) -> bool:
+        """Whether registers are kept beside the state as it runs (`unfolding.running`)."""
+        return self.unfolding is not None and bool(self.rules)
+
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 (hex) of what the table means: prose, row numbers and order do not count.
@@ -336,8 +342,8 @@ class Automaton:
         The hashed text is UTF-8: `initial STATE`, one `final STATE` a final state, one
         `SOURCE TARGET GUARD ACTION` a transition (⊤ for no guard; one that names its partner
         says so: `+TASK to left`; then what its rules say), one `payload TAG SCHEMA` a payload (as
-        JSON, its keys sorted), the lines of `Rules.meaning`, the lines sorted, each ended by a
-        newline.
+        JSON, its keys sorted), the lines of `Rules.meaning`, one `given NAME VALUE` a parameter
+        with which registers are kept beside the state, the lines sorted, each ended by a newline.
         """
         lines = [f"initial {self.initial}", *(f"final {state}" for state in self.final)]
         lines += [
@@ -349,6 +355,8 @@ class Automaton:
             f"payload {tag} {json.dumps(schema, sort_keys=True, ensure_ascii=False)}"
             for tag, schema in self.payloads.items()
         ]
+        if self.unfolding is not None and self.registers_beside:
+            lines += [f"given {name} {value}" for name, value in self.unfolding.parameters]
         return hashlib.sha256("".join(f"{line}\n" for line in sorted(lines)).encode()).hexdigest()
 
 

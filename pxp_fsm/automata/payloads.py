@@ -8,18 +8,28 @@ from functools import lru_cache
 from typing import Any
 
 from pxp_fsm.automata.automaton import Automaton
+from pxp_fsm.errors import UsageError
 
 
 def payload_problem(automaton: Automaton, tag: str, text: str) -> str | None:
     """Why the payload `text`, as JSON, does not fit what `automaton` says of `tag`, or None.
 
-    A tag of which the table says nothing carries any JSON value.
+    A tag of which the table says nothing carries any JSON value. What the rules of a table read of
+    a message is there, and of their type: a whole number is no 2.0.
     """
     if tag not in automaton.payloads:
         return None
     value = json.loads(text)
     found = next(_validator(json.dumps(automaton.payloads[tag])).iter_errors(value), None)
-    return None if found is None else f"{found.json_path}: {found.message}"
+    if found is not None:
+        return f"{found.json_path}: {found.message}"
+    rows = (row for row in automaton.transitions if row.label == tag)
+    for field in dict.fromkeys(one for row in rows for one in automaton.rules.reads(row)):
+        try:
+            field.value(value)
+        except UsageError as error:
+            return str(error)
+    return None
 
 
 def schema_problems(payloads: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

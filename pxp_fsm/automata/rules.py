@@ -7,6 +7,7 @@ here; which oracle to ask next is derived from the expressions.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -55,6 +56,9 @@ TAG = "tag"
 
 MESSAGE = "msg"
 """In an update at a message: all that the message carries, an id; `msg.NAME` is a part of it."""
+
+LONGEST_ID = 64
+"""Characters of an id that a message carries beyond which its digest stands for it."""
 
 RESERVED = ("tag", "who", "kind", "over", "ends", "msg", "next")
 """Names with a meaning of their own, in updates and in claims."""
@@ -115,7 +119,7 @@ class MessageField:
     minimum: int | None = None
 
     def value(self, payload: Any) -> Value:
-        """The value in a payload; of an id its canonical JSON.
+        """The value in a payload; of an id its canonical JSON, or the digest of a long one.
 
         Raises `UsageError` for a payload that does not have it, or of another type.
         """
@@ -126,7 +130,10 @@ class MessageField:
         else:
             raise UsageError(f"{self.name}: the message carries no {self.path}: {quoted(payload)}")
         if self.type == ID:
-            return json.dumps(found, sort_keys=True, separators=(",", ":"))
+            text = json.dumps(found, sort_keys=True, separators=(",", ":"))
+            if len(text) <= LONGEST_ID:
+                return text
+            return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"  # no JSON: equal to none
         problem = value_problem(found, self.type, self.minimum)
         if problem is not None:
             raise UsageError(f"{self.name} {problem}")

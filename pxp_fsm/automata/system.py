@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, groupby, pairwise
@@ -22,7 +22,7 @@ from pxp_fsm.automata.soundness import UNRECEIVED, check_peers
 from pxp_fsm.automata.system_files import SystemFile, in_table, is_system_file, read_system
 from pxp_fsm.automata.table_files import name_problem
 from pxp_fsm.automata.tables import automaton_of, format_of, load_automaton, table_called
-from pxp_fsm.automata.unfolding import stored_answers, unfolded
+from pxp_fsm.automata.unfolding import running, stored_answers, unfolded
 from pxp_fsm.documents import located, text_of
 from pxp_fsm.errors import Fault, TableError, UsageError
 
@@ -149,9 +149,16 @@ class System:
 
         Raises `UsageError` for a parameter that no table has, and as `unfolded` does.
         """
+        return self._counting(given, unfolded)
+
+    def _counting(
+        self,
+        given: Mapping[str, object],
+        made: Callable[[Automaton, Mapping[str, object]], Automaton],
+    ) -> System:
         self.check_given(given)
         members = (
-            replace(member, automaton=unfolded(member.automaton, settable(member.automaton, given)))
+            replace(member, automaton=made(member.automaton, settable(member.automaton, given)))
             for member in self.members
         )
         return replace(self, members=tuple(members))
@@ -159,7 +166,8 @@ class System:
     def by_rules(self, given: Mapping[str, object] = MappingProxyType({})) -> System:
         """The system as a session runs it: `with_parameters`, or itself where no table counts.
 
-        Guards by themselves are decided by the members, who may be asked to follow the rules.
+        A table whose updates read what messages carry keeps its registers beside its states
+        (`unfolding.running`). Guards by themselves are decided by the members, who may be asked to follow the rules.
 
         Raises `UsageError` as `with_parameters` does, and for a table that stores what oracles say.
         """
@@ -171,7 +179,7 @@ class System:
                     f"says; tables like this are explored, and no session runs them"
                 )
         counts = any(member.automaton.counts for member in self.members)
-        return self.with_parameters(given) if counts or given else self
+        return self._counting(given, running) if counts or given else self
 
     def check_given(self, given: Mapping[str, object]) -> None:
         """Raise `UsageError` for a name that is no parameter of a table, and no oracle's."""
@@ -216,7 +224,7 @@ class System:
         if not any(member.automaton.unfolding for member in self.members):
             return "free guards"
         free = any(
-            member.automaton.counts for member in self.members if not member.automaton.unfolding
+            member.automaton.counts for member in self.members
         )
         return "by rules, free guards" if free else "by rules"
 

@@ -24,7 +24,7 @@ from pxp_fsm.automata.automaton import Automaton, Kind, State, Transition
 from pxp_fsm.automata.rules import RuleReader
 from pxp_fsm.automata.soundness import UNRECEIVED, faults_of, findings_of
 from pxp_fsm.automata.table_files import TABLE, Property
-from pxp_fsm.automata.unfolding import GIVEN, unfolded
+from pxp_fsm.automata.unfolding import GIVEN, running
 from pxp_fsm.documents import located, read, text_of
 from pxp_fsm.errors import Fault, TableError, UsageError, format_path, quoted
 
@@ -333,7 +333,7 @@ def automaton_from(
 def stored_automaton(text: str) -> Automaton:
     """The automaton that a session was stored with, as JSON, sound or not; sessions are alike.
 
-    Where it says which parameters were `given`, it counts with them (`unfolding.unfolded`). Raises
+    Where it says which parameters were `given`, it counts with them (`unfolding.running`). Raises
     `TableError` where it is none in its form.
     """
     raw = read(text, "table.json", error=TableError)
@@ -347,7 +347,7 @@ def stored_automaton(text: str) -> Automaton:
         found = [Fault((GIVEN,), "it is a mapping of parameters to their values")]
         if isinstance(given, dict):
             try:
-                return unfolded(automaton, given)
+                return running(automaton, given)
             except UsageError as error:
                 found = [Fault((GIVEN,), str(error))]
     raise TableError(found)

@@ -24,6 +24,9 @@ MOST_STATES = 10_000
 MOST_ANSWERS = 10_000
 """Answers to all that is asked at once beyond which a table that stores some is not unfolded."""
 
+BY_ITSELF = "it happens by itself"
+"""What the guard of an event means that an agent causes by itself."""
+
 GIVEN = "given"
 """The key under which a stored table has the parameters with which it is unfolded."""
 
@@ -59,12 +62,11 @@ def unfolded(
     reached (`TooManyStates`), where a register becomes a number without an interval, and where one
     becomes what a message carries.
     """
-    for row in automaton.transitions:
-        for field in automaton.rules.reads(row):
-            raise UsageError(
-                f"{automaton.name}: what a message carries ({field.name}) is any value, and is not "
-                f"explored; a claim is proved for all of them (pxp help proofs)"
-            )
+    for name in _read_of_messages(automaton):
+        raise UsageError(
+            f"{automaton.name}: what a message carries ({name}) is any value, and is not "
+            f"explored; a claim is proved for all of them (pxp help proofs)"
+        )
     asked = {oracle.name: oracle for oracle in automaton.rules.oracles if oracle.type == INT}
     intervals = {name: value for name, value in parameters.items() if name in asked}
     for name, interval in intervals.items():
@@ -74,6 +76,91 @@ def unfolded(
     return _unfolded(
         automaton, automaton.rules.arguments(rest), held, tuple(sorted(within.items()))
     )
+
+
+def running(automaton: Automaton, given: Mapping[str, object]) -> Automaton:
+    """`automaton` as a session runs it with the parameters `given`.
+
+    It is `unfolded`, but where updates read what messages carry, which may be any value: there its
+    states stay as they are written, and registers are kept beside (`Registers`). An event that an
+    agent causes by itself is a row under a guard of its own in both.
+
+    Raises `UsageError` as `unfolded` does, but for messages.
+    """
+    if automaton.unfolding is not None and automaton.registers_beside:
+        return running(automaton.unfolding.table, given) if given else automaton
+    if not any(_read_of_messages(automaton)):
+        return unfolded(automaton, given)
+    values, own = automaton.rules.arguments(given), dict[str, dict[str, None]]()
+    for row in automaton.transitions:
+        if _is_own(row):
+            own.setdefault(row.source, {})[row.label] = None
+    guards = dict.fromkeys((label for some in own.values() for label in some), BY_ITSELF)
+    held = [*zip((one.name for one in automaton.rules.parameters), values, strict=True)]
+    told = ", ".join(f"{name}={_shown(value)}" for name, value in held)
+    return replace(
+        automaton,
+        name=f"{automaton.name}({told})" if told else automaton.name,
+        states=tuple(
+            replace(state, guards=(*state.guards, *own.get(state.name, ())), base=state.name)
+            for state in automaton.states
+        ),
+        guards=MappingProxyType({**guards, **automaton.guards}),
+        transitions=tuple(
+            replace(row, guard=row.label) if _is_own(row) else row for row in automaton.transitions
+        ),
+        unfolding=Unfolding(automaton, tuple(held)),
+    )
+
+
+class Registers:
+    """The registers of a table that keeps them beside its state (`running`), as it runs."""
+
+    def __init__(self, automaton: Automaton) -> None:
+        made = automaton.unfolding
+        if made is None:
+            raise AssertionError(f"the registers of {automaton.name} are in its states")
+        self._automaton = automaton
+        self._rules = made.table.rules
+        self._table = _Table(made.table, tuple(value for _, value in made.parameters), {})
+        pairs = [*zip(automaton.transitions, made.table.transitions, strict=True)]
+        self._written = {id(row): written for row, written in pairs}
+        self._rows = {id(written): row for row, written in pairs}
+
+    @property
+    def initial(self) -> Values:
+        """What they hold at first."""
+        return self._rules.initial
+
+    def here(self, state: str, registers: Values) -> Automaton:
+        """The table of the one state, with the rows and the guards that the rules allow there."""
+        rows = tuple(self._rows[id(row)] for row in self._table.allowed((state, registers)))
+        guards = dict.fromkeys(row.guard for row in rows if row.guard is not None)
+        return replace(
+            self._automaton,
+            states=(State(state, "", tuple(guards), state),),
+            initial=state,
+            transitions=rows,
+        )
+
+    def after(self, row: Transition, registers: Values, payload: object) -> Values:
+        """What they hold after a row, at a message that carries `payload`.
+
+        Raises `UsageError` where the payload does not have what the row reads.
+        """
+        written = self._written[id(row)]
+        # A row that stores what oracles say is none of a session (`System.by_rules`).
+        asked = () if written.guard is None else (False,) * len(self._rules.oracles)
+        return self._rules.step(written, (*self._table.given, *registers, *asked), payload)
+
+    def named(self, state: str, registers: Values) -> str:
+        """The state with what they hold: `WAIT[tries=1]`."""
+        return _name(self._rules, (state, registers))
+
+
+def _read_of_messages(automaton: Automaton) -> Iterator[str]:
+    """What updates read of what messages carry."""
+    return (field.name for row in automaton.transitions for field in automaton.rules.reads(row))
 
 
 class TooManyStates(UsageError):
@@ -121,7 +208,7 @@ def _unfolded(
     names, rows, left = {start: _name(rules, start)}, list[Transition](), [start]
     places = [register.name for register in rules.registers]
     limits = [(places.index(name), low, high) for name, (low, high) in within]
-    guards = {row.label: "it happens by itself" for row in automaton.transitions if _is_own(row)}
+    guards = {row.label: BY_ITSELF for row in automaton.transitions if _is_own(row)}
     guards |= automaton.guards
     for place in left:
         for row, guard, registers in table.rows(place):
@@ -204,15 +291,28 @@ class _Table:
             for state, guards in rules.deciding.items()
         }
 
-    def rows(self, place: _Place) -> Iterator[tuple[Transition, str | None, Values]]:
-        """The rows that may be taken in a place, each with its guard and the registers after it.
+    def allowed(self, place: _Place) -> Iterator[Transition]:
+        """The rows that may be taken in a place, whatever the oracles say that decide there."""
+        rows = self._open(place)
+        asks = any(row.guard is not None for row in rows)
+        ways = self._ways(place[0], (*self.given, *place[1]), rows) if asks else ()
+        true = {guard for _, guards in ways for guard in guards}
+        return (row for row in rows if row.guard is None or row.guard in true)
+
+    def _open(self, place: _Place) -> list[Transition]:
+        """The rows of a place that nothing but its guards forbids.
 
         While an urgent row may be taken there is no other one, not even to receive.
         """
         rules, (state, registers) = self.automaton.rules, place
         values = (*self.given, *registers)
         rows = [row for row in self.automaton.leaving(state) if rules.when(row, values)]
-        rows = [row for row in rows if row.urgent] or rows
+        return [row for row in rows if row.urgent] or rows
+
+    def rows(self, place: _Place) -> Iterator[tuple[Transition, str | None, Values]]:
+        """The rows that may be taken in a place, each with its guard and the registers after it."""
+        rules, (state, registers) = self.automaton.rules, place
+        values, rows = (*self.given, *registers), self._open(place)
         ways = [*self._ways(state, values, rows)] if any(row.guard for row in rows) else []
         for row in rows:
             if row.guard is None:

@@ -7,7 +7,9 @@ it is checked, then stored, and only then the machines move. All sessions move t
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from pxp_fsm.automata.actions import (
     Choose,
@@ -20,6 +22,7 @@ from pxp_fsm.automata.actions import (
 )
 from pxp_fsm.automata.automaton import DECIDE, Kind, Transition, one_hot, sending
 from pxp_fsm.automata.channels import Buffer
+from pxp_fsm.automata.payloads import payload_problem
 from pxp_fsm.automata.system import System
 from pxp_fsm.errors import Refused
 from pxp_fsm.protocol.messages import NOTHING, Message
@@ -57,8 +60,8 @@ class LiveSystem:
 
     @property
     def states(self) -> dict[str, str]:
-        """The present state of each member."""
-        return {name: machine.state for name, machine in self.machines.items()}
+        """The present state of each member, with what its registers hold."""
+        return {name: machine.described for name, machine in self.machines.items()}
 
     @property
     def ended(self) -> bool:
@@ -196,24 +199,28 @@ class LiveSystem:
         """Let `action`, which was checked, happen; the members that moved, each with its row.
 
         `message` is what is sent, or which of the offered ones is delivered; without it a message
-        without a payload, or the oldest.
+        without a payload, or the oldest. Raises `Refused`, and nothing has moved, where rules read
+        what it does not carry.
         """
         match action:
             case Exchange(sender, receiver, tag):
-                sent = self._send(sender, receiver, tag)
-                return sent, (receiver, self.machines[receiver].receive(tag, sender))
+                carried = self._carried(action, message, sender, receiver)
+                sent = self._send(sender, receiver, tag, carried)
+                return sent, (receiver, self.machines[receiver].receive(tag, sender, carried))
             case Send(sender, receiver, tag, lost):
+                carried = self._carried(action, message, sender)
                 if not lost:
                     posted = message or Message("", 0, sender, tag, NOTHING, receiver)
                     self.messages[sender, receiver].append(posted)
-                return (self._send(sender, receiver, tag),)
+                return (self._send(sender, receiver, tag, carried),)
             case Deliver(sender, receiver, tag, kept):
                 taken = message or self.offered(action)[0]
                 if taken not in self.offered(action):
                     raise Refused(f"{action} was refused: another message comes next")
+                carried = self._carried(action, taken, receiver)
                 if not kept:
                     self.messages[sender, receiver].remove(taken)
-                return ((receiver, self.machines[receiver].receive(tag, sender)),)
+                return ((receiver, self.machines[receiver].receive(tag, sender, carried)),)
             case Choose(member, guard, _tag):
                 row = self._decided(member, guard)
                 self.chosen[member] = row
@@ -229,6 +236,20 @@ class LiveSystem:
                 ]
                 return tuple((name, self.machines[name].happen(label)) for name in moving)
 
+    def _carried(
+        self, action: Exchange | Send | Deliver, message: Message | None, *moving: str
+    ) -> Any:
+        """What the updates of the members that move with a message read of it, if any do."""
+        tables = [self.machines[name].automaton for name in moving]
+        if not any(table.registers_beside for table in tables):
+            return None
+        text = NOTHING if message is None else message.json
+        for table in tables:
+            problem = payload_problem(table, action.tag, text)
+            if problem is not None:
+                raise Refused(f"{action} was refused: its payload does not fit {table.name}: {problem}")
+        return json.loads(text)
+
     def row_of(self, action: Exchange | Send | Choose | Decide) -> Transition:
         """The row by which a member does what it has decided, in its present state."""
         if isinstance(action, Exchange | Send):
@@ -241,13 +262,14 @@ class LiveSystem:
 
     def withdrawing(self) -> Callable[[], None]:
         """A function that takes machines, guards and messages back to where they are now."""
-        states, chosen = self.states, dict(self.chosen)
+        places = {name: (one.state, one.registers) for name, one in self.machines.items()}
+        chosen = dict(self.chosen)
         messages = {link: tuple(some) for link, some in self.messages.items()}
 
         def withdraw() -> None:
             self.chosen.update(chosen)
-            for name, state in states.items():
-                self.machines[name].return_to(state)
+            for name, place in places.items():
+                self.machines[name].return_to(*place)
             for link, some in messages.items():
                 self.messages[link][:] = some
 
@@ -340,22 +362,26 @@ class LiveSystem:
     def _taken(self, sender: str, receiver: str, tag: str) -> Transition | None:
         if self.chosen[receiver] is not None:
             return None
-        places, state = self.system.places, self.machines[receiver].state
-        return self.system.taken(places[sender], places[receiver], state, tag)
+        places, machine = self.system.places, self.machines[receiver]
+        if machine.automaton.registers_beside:  # what it takes depends on what they hold
+            return machine.automaton.receives(machine.state, tag, sender)
+        return self.system.taken(places[sender], places[receiver], machine.state, tag)
 
     def _external_rows(self, name: str) -> list[Transition]:
         rows = () if self.chosen[name] is not None else self.rows(name)
         return [row for row in rows if row.kind is Kind.EVENT and row.guard is None]
 
-    def _send(self, sender: str, receiver: str, tag: str) -> tuple[str, Transition]:
+    def _send(
+        self, sender: str, receiver: str, tag: str, carried: Any
+    ) -> tuple[str, Transition]:
         machine = self.machines[sender]
         row = machine.automaton.sends(machine.state, tag, receiver)
         if row is None:
             raise AssertionError(f"{sender} does not send {tag} in {machine.state}")
         self.chosen[sender] = None
         if row.guard is None:
-            return sender, machine.fire(sending(tag, receiver))
-        return sender, machine.fire(DECIDE, self._valuation(sender, row.guard))
+            return sender, machine.fire(sending(tag, receiver), payload=carried)
+        return sender, machine.fire(DECIDE, self._valuation(sender, row.guard), carried)
 
     def _decided(self, member: str, guard: str) -> Transition:
         machine = self.machines[member]

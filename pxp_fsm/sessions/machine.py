@@ -20,9 +20,12 @@ from pxp_fsm.automata.automaton import (
     Trigger,
     Valuation,
     happening,
+    one_hot,
     receiving,
     sending,
 )
+from pxp_fsm.automata.rules import Values
+from pxp_fsm.automata.unfolding import Registers
 from pxp_fsm.errors import UsageError
 
 _PREFIX = {Kind.SEND: "on_send_", Kind.RECEIVE: "on_receive_", Kind.EVENT: "on_event_"}
@@ -46,29 +49,51 @@ class Machine:
     >>> machine.decide({"RAT": True, "REF": False, "REV": False, "REJ": False}).action
     '+RATIFY'
 
-    It moves as it is told, and evaluates no rules: a session does. It starts in `state`, or else in
+    It moves as it is told, and evaluates no rules: a session does. Where registers are kept beside
+    the state (`unfolding.running`), `automaton` is the table as the rules leave it in the present
+    state, and a message's `payload` is what updates read of it. It starts in `state`, or else in
     the initial one of the table; `UsageError` where there is no such.
     """
 
     def __init__(self, automaton: Automaton, state: str | None = None) -> None:
-        self.automaton = automaton
+        self.automaton = self._whole = automaton
         if state is not None:
             self._check_state(state)
         self._model = _Model(state or automaton.initial)
         self._events = _events(automaton)
+        self._registers = Registers(automaton) if automaton.registers_beside else None
+        self.registers: Values = ()
+        if self._registers is not None:
+            self._hold(self._registers, self._registers.initial)
+
+    def _hold(self, registers: Registers, values: Values) -> None:
+        self.registers = values
+        self.automaton = registers.here(self.state, values)
 
     @property
     def state(self) -> str:
         """The name of the present state."""
         return self._model.state
 
-    def return_to(self, state: str) -> None:
-        """Be in `state`, without a transition; `UsageError` where there is no such state."""
+    @property
+    def described(self) -> str:
+        """The present state, with what registers hold: `WAIT[tries=1]`."""
+        if self._registers is None:
+            return self.state
+        return self._registers.named(self.state, self.registers)
+
+    def return_to(self, state: str, registers: Values | None = None) -> None:
+        """Be in `state`, without a transition; `UsageError` where there is no such state.
+
+        Registers that are kept beside it hold what is given, or else what they do.
+        """
         self._check_state(state)
         self._model.state = state
+        if self._registers is not None:
+            self._hold(self._registers, self.registers if registers is None else registers)
 
     def _check_state(self, state: str) -> None:
-        names = [item.name for item in self.automaton.states]
+        names = [item.name for item in self._whole.states]
         if state not in names:
             raise UsageError(
                 f"{self.automaton.name} has no state {state!r}; its states are {', '.join(names)}"
@@ -91,24 +116,34 @@ class Machine:
         """Take the unguarded row that sends `tag` (to `partner`)."""
         return self.fire(sending(tag, partner))
 
-    def receive(self, tag: str, partner: str = "") -> Transition:
+    def receive(self, tag: str, partner: str = "", payload: object = None) -> Transition:
         """Take the row that receives `tag` (from `partner`)."""
-        return self.fire(receiving(tag, partner))
+        return self.fire(receiving(tag, partner), payload=payload)
 
     def happen(self, name: str) -> Transition:
         """Take the row of the outside event `name`."""
         return self.fire(happening(name))
 
-    def fire(self, event: Trigger, valuation: Valuation | None = None) -> Transition:
+    def fire(
+        self, event: Trigger, valuation: Valuation | None = None, payload: object = None
+    ) -> Transition:
         """Take the row that `event` takes here, and return it.
 
-        Raises `NotEnabled` or `GuardError`, and does not move, where the table has no one row.
+        Raises `NotEnabled` or `GuardError`, and does not move, where the table has no one row, and
+        `UsageError` where a `payload` does not have what its update reads.
         """
         row = self.automaton.step(self.state, event, valuation)
+        after = self.registers
+        if self._registers is not None:
+            after = self._registers.after(row, after, payload)
+            if row.guard is not None:  # the rules have excluded the others
+                valuation = one_hot(row.guard, self._whole.guards_of(self.state))
         self._model.taken = None
         self._events[_trigger(row.trigger)].trigger(self._model, valuation=valuation)
         if self._model.taken is None:
             raise AssertionError(f"{self.automaton.name}: {event} is in the table but did not move")
+        if self._registers is not None:
+            self._hold(self._registers, after)
         return self._model.taken
 
 

@@ -38,7 +38,7 @@ from pxp_fsm.automata.actions import (
 from pxp_fsm.automata.automaton import Automaton, Transition
 from pxp_fsm.automata.channels import Channel, parse_channel
 from pxp_fsm.automata.system import Member, System
-from pxp_fsm.errors import Refused, UsageError, WrongType, quoted
+from pxp_fsm.errors import GuardError, NotEnabled, Refused, UsageError, WrongType, quoted
 from pxp_fsm.protocol.decisions import category, initiator_speaks
 from pxp_fsm.protocol.messages import (
     NOTHING,
@@ -308,7 +308,11 @@ class Free:
         action, wants = self.follow[course.length], self._pending.wants
         if isinstance(action, Deliver | External):
             return action, None
-        name, row = actor_of(action), course.live.row_of(action)
+        try:
+            name, row = actor_of(action), course.live.row_of(action)
+        except (Refused, NotEnabled, GuardError) as error:
+            said = f"action {course.length + 1} of the trace is {action}, which cannot happen"
+            return Close(Ending.DIVERGED, f"{said}: {error}")
         if name not in course.members:
             wants[name] = Decision(row, "", NOTHING)
             _check_payload(course, name, wants[name])
@@ -604,6 +608,8 @@ def checked_trace(system: System, follow: Followed) -> tuple[SystemAction, ...]:
         if not isinstance(action, SystemAction):
             raise UsageError(f"step {number} of the trace is {quoted(action)}, no system's action")
         found.append(action)
+    if any(member.automaton.registers_beside for member in system.members):
+        return tuple(found)  # what can happen depends on payloads, which a trace does not have
     try:
         events_of(system, found)
     except Refused as error:

@@ -320,7 +320,7 @@ def test_formulas_compare_ids() -> None:
         len(pxp.check(system, "G 1.old<now"))
 
 
-def test_what_a_message_carries_is_proved_and_not_explored() -> None:
+def test_what_a_message_carries_is_proved_and_run_and_not_explored() -> None:
     sends = {"from": "IDLE", "to": "IDLE", "receive": "FILE", "do": {"now": "msg"}}
     system = System.load(
         pxp.build_automaton(
@@ -334,12 +334,13 @@ def test_what_a_message_carries_is_proved_and_not_explored() -> None:
         ),
     )
     with pytest.raises(UsageError, match=r"what a message carries \(msg\) is any value"):
-        system.by_rules()
-    results = pxp.check(system, "no-deadlock")
-    assert str(results[0].status) == "HOLDS"
-    assert [note.partition(";")[0] for note in results.notes] == [
-        "rules left out: reader: what a message carries (msg) is any value, and is not explored"
-    ]
+        system.with_parameters({})
+    for subject in (system, system.by_rules()):
+        results = pxp.check(subject, "no-deadlock")
+        assert str(results[0].status) == "HOLDS"
+        assert [note.partition(";")[0] for note in results.notes] == [
+            "rules left out: reader: what a message carries (msg) is any value, and is not explored"
+        ]
 
 
 def test_what_stores_answers_is_explored_and_not_run() -> None:
