@@ -85,10 +85,13 @@ def running(automaton: Automaton, given: Mapping[str, object]) -> Automaton:
     states stay as they are written, and registers are kept beside (`Registers`). An event that an
     agent causes by itself is a row under a guard of its own in both.
 
-    Raises `UsageError` as `unfolded` does, but for messages.
+    Raises `UsageError` as `unfolded` does, but for messages, and for parameters of a table that
+    has some already.
     """
-    if automaton.unfolding is not None and automaton.registers_beside:
-        return running(automaton.unfolding.table, given) if given else automaton
+    if automaton.unfolding is not None:
+        for name in given:
+            raise UsageError(f"{automaton.name} has its parameters; {name} belongs to its table")
+        return automaton
     if not any(_read_of_messages(automaton)):
         return unfolded(automaton, given)
     values, own = automaton.rules.arguments(given), dict[str, dict[str, None]]()

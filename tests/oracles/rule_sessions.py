@@ -78,7 +78,8 @@ class Sessions:
 
     `relations` are those of each member, of MATCH and of AGREE; one that is None answers freely,
     but for a value and itself. Without any, all answers are free. `messages` are what a message may
-    carry, by the names that expressions have for it; ids are texts, "" at first.
+    carry, by the names that expressions have for it; ids are texts, "" at first, and oracles say
+    one of `ids`.
     """
 
     tables: Mapping[str, Table]
@@ -87,6 +88,7 @@ class Sessions:
     starts: str = ""
     relations: tuple[tuple[Pairs | None, Pairs | None], ...] | None = None
     messages: tuple[Mapping[str, Any], ...] = (EMPTY,)
+    ids: tuple[str, ...] = ("", "a", "b")
     _message: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def first(self) -> State:
@@ -234,7 +236,7 @@ class Sessions:
             fixed = self._compared(state, i, carried) if carried else {}
             free = {
                 name: (list(one["of"]) if "of" in one and "relation" not in one else
-                       ["", "a", "b"] if one.get("type") == "id" else
+                       list(self.ids) if one.get("type") == "id" else
                        list(range(one["min"], 6)) if "min" in one else [False, True])
                 for name, one in oracles.items() if name not in fixed
             }  # fmt: skip

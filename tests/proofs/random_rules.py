@@ -114,14 +114,16 @@ IDS: dict[str, Any] = {
 """What messages carry: an id and a number."""
 
 
-def with_ids(draw: random.Random, raw: dict[str, Any]) -> dict[str, Any]:
+def with_ids(
+    draw: random.Random, raw: dict[str, Any], *, stores_answers: bool = True
+) -> dict[str, Any]:
     """A random table, with ids that it remembers, is asked for, and compares."""
     registers = raw["registers"] | {key: {"type": "id"} for key in KEYS}
     rows = list[dict[str, Any]]()
     for row in raw["rows"]:
         more = dict[str, str]()
         of_message = () if "event" in row else ("msg.x", "msg.x", "msg", "msg.x if flag else key")
-        asked = ("file",) if "guard" in row else ()
+        asked = ("file",) if "guard" in row and stores_answers else ()
         for name in KEYS:
             if draw.random() < 0.5:
                 more[name] = draw.choice((*KEYS, *of_message, *asked))

@@ -21,10 +21,15 @@ from proofs.requests import Request
 from proofs.rules import prover
 from proofs.rules.prover import prove, prove_tables
 from proofs.systems import Composition, System
+from pxp_fsm.automata.actions import Choose
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.serialization import document, to_toml
+from pxp_fsm.automata.system import Member
 from pxp_fsm.automata.tables import load_automaton, parse_automaton
+from pxp_fsm.automata.unfolding import TooManyStates
 from pxp_fsm.errors import TableError
+from pxp_fsm.sessions.machine import Machine
+from pxp_fsm.sessions.pending import Chance
 from tests.oracles.rule_sessions import Done, Pairs, Sessions, State, evaluated
 from tests.proofs import random_rules
 from tests.proofs.random_systems import random_system
@@ -155,6 +160,110 @@ def test_what_is_proved_of_ids_and_messages_never_fails(
         sessions = Sessions(raw, {"n": 2, "k": 1}, messages=MESSAGES)
         check_sessions(sessions, found, proof.evidence["claims"])
     assert proved > tried / 5, "hardly anything is proved: this test says nothing"
+
+
+CARRIED = tuple({"x": x, "size": size} for x, size in product(("a", 1, True), (0, 2)))
+
+
+@pytest.mark.parametrize("seeds", first_and_rest(10, 60), ids=str)
+def test_sessions_do_with_messages_what_is_proved(
+    seeds: range, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each step is one that expressions run by Python allow, and no claim that is proved fails."""
+    monkeypatch.setattr(prover, "MOST_ATOMS", 10)
+    monkeypatch.setattr(prover, "MOST_STATES", 200)
+    moved = sent = proved = 0
+    for seed in seeds:
+        raw, claims = random_members(4 * seed + 1)
+        draw = random.Random(f"ids {seed}")
+        for name, one in raw.items():
+            raw[name] = random_rules.with_ids(draw, one, stores_answers=False)
+            for row in raw[name]["rows"]:  # no event is of both members, and most go on
+                row |= {"event": f"{row['event']}_{name}"} if "event" in row else {}
+                row["to"] = "S" if row["to"] == "END" and draw.random() < 0.8 else row["to"]
+                if "send" in row and draw.random() < 0.7:
+                    row.pop("when", None)
+        claims += random_rules.claims_of_ids(draw, tuple(raw))
+        try:
+            system = System(tuple(Member(name, automaton_of(one)) for name, one in raw.items()))
+            ruled = system.by_rules({"n": 2, "k": 1})
+        except (TableError, TooManyStates):
+            continue
+        claims = prove_tables(raw, EVERYTHING | {"claims": claims}).evidence["claims"]
+        proved += len(claims)
+        for number in range(6):
+            steps = [*played(ruled, number)]
+            follow(raw, claims, steps)
+            moved, sent = moved + len(steps), sent + sum(one.message is not None for one, _ in steps)
+    assert moved > 3 * len(seeds), "hardly anything happens: this test says nothing"
+    assert sent > len(seeds), "hardly anything is sent: this test says nothing"
+    assert proved > 2 * len(seeds), "hardly anything is proved: this test says nothing"
+
+
+Places = dict[str, tuple[str, dict[str, Any]]]
+
+
+def played(system: System, seed: int) -> Iterator[tuple[pxp.Event, Places]]:
+    """What happens in a session at random, and where its machines are after each event."""
+    draw, found = random.Random(seed), list[Places]()
+
+    def decide(turn: pxp.Turn) -> pxp.Intent | None:
+        names = (*turn.guards, *turn.tags)
+        waits = not names or draw.random() < 0.2
+        return None if waits else pxp.Intent(draw.choice(names), draw.choice(CARRIED))
+
+    def note(_event: pxp.Event) -> None:
+        found.append({name: place_of(one) for name, one in session.live.machines.items()})
+
+    session = pxp.Session(
+        system,
+        dict.fromkeys(system.places, decide),
+        events=dict.fromkeys(system.events, Chance(0.5)),
+        seed=seed,
+        limit=12,
+        on_event=note,
+    )
+    session.run_sync()
+    return zip(session.events, found, strict=True)
+
+
+def place_of(machine: Machine) -> tuple[str, dict[str, Any]]:
+    """The state as it is written, and what the registers hold, in the state or beside it."""
+    made = machine.automaton.unfolding
+    assert made is not None
+    names = [register.name for register in made.table.rules.registers]
+    if machine.automaton.registers_beside:
+        return machine.state, dict(zip(names, machine.registers, strict=True))
+    state = next(one for one in machine.automaton.states if one.name == machine.state)
+    return state.base, {name: value for name, value in state.values if name in names}
+
+
+def follow(raw: Any, claims: list[Any], steps: list[tuple[pxp.Event, Places]]) -> None:
+    """A session's steps by the naive sessions, where each is one, and no claim fails."""
+    known = [canonical(value) for one in CARRIED for value in (one, one["x"])]
+    ids = ("", *dict.fromkeys(known), "another")
+    state = Sessions(raw, {"n": 2, "k": 1}).first()
+    for event, places in steps:
+        if isinstance(event.action, Choose):
+            return
+        value = CARRIED[0] if event.message is None else event.message.value
+        message = {"msg": canonical(value), "msg.x": canonical(value["x"])}
+        message |= {"msg.size": value["size"]}
+        sessions = Sessions(raw, {"n": 2, "k": 1}, messages=(message,), ids=ids)
+        label = event.label or event.carried.tag
+        alike = [
+            done
+            for done in sessions.steps(state)
+            if done.label == label
+            and [(one.at, dict(one.registers)) for one in done.target.members] == [*places.values()]
+        ]
+        assert alike, (event, state)
+        assert not any(is_bad(claim, sessions, state, alike[0]) for claim in claims), event
+        state = alike[0].target
+
+
+def canonical(value: object) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
 def check_sessions(sessions: Sessions, found: recheck.Sessions, claims: list[Any]) -> None:
