@@ -28,6 +28,7 @@ from pxp_fsm.sessions.pending import Chance
 from pxp_fsm.sessions.session import Session
 from tests.backends.test_system_sessions import Killed, plain
 from tests.sampling import sampled
+from tests.sessions.test_message_values import CALLED, GATEWAY, OTHER, approving
 
 CLIENT = pxp.build_automaton(
     "client",
@@ -112,6 +113,32 @@ def test_a_resumed_session_has_its_registers(empty: SqlBlackboard, number: int) 
     resumed.run_sync()
     assert plain(empty.events("lab/1")) == plain(whole.events)
     assert resumed.states == whole.states
+    assert verify_engine(empty.engine).problems == ()
+
+
+@pytest.mark.parametrize("number", sampled(range(1, 5), 2))
+def test_a_resumed_session_has_what_its_messages_carried(
+    empty: SqlBlackboard, number: int
+) -> None:
+    """Registers are not stored again: they follow from the messages and the table."""
+
+    def kill(event: pxp.Event) -> None:
+        if event.number == number:
+            raise Killed
+
+    whole = approving(OTHER, CALLED, name="lab/1").run_sync()
+    assert len(whole.events) == 5
+    with pytest.raises(Killed):
+        approving(OTHER, CALLED, name="lab/1", blackboard=empty, on_event=kill).run_sync()
+    resumed = approving(OTHER, CALLED, name="lab/1", blackboard=empty)
+    empty.resume(resumed)
+    assert empty.session("lab/1").states == resumed.states
+    assert '{"amount":30,"to":"Ann"}' in resumed.states[GATEWAY]
+    resumed.run_sync()
+    assert plain(empty.events("lab/1")) == plain(whole.events)
+    assert resumed.states == whole.states
+    record = empty.session("lab/1").record
+    assert stored_system(record.members, record.channel) == whole.system
     assert verify_engine(empty.engine).problems == ()
 
 
