@@ -167,7 +167,8 @@ class System:
         """The system as a session runs it: `with_parameters`, or itself where no table counts.
 
         A table whose updates read what messages carry keeps its registers beside its states
-        (`unfolding.running`). Guards by themselves are decided by the members, who may be asked to follow the rules.
+        (`unfolding.running`). Guards by themselves are decided by the members, who may be asked to
+        follow the rules.
 
         Raises `UsageError` as `with_parameters` does, and for a table that stores what oracles say.
         """
@@ -223,9 +224,7 @@ class System:
         """Who decides, in the words of results: rules where tables are unfolded, or anybody."""
         if not any(member.automaton.unfolding for member in self.members):
             return "free guards"
-        free = any(
-            member.automaton.counts for member in self.members
-        )
+        free = any(member.automaton.counts for member in self.members)
         return "by rules, free guards" if free else "by rules"
 
     @property

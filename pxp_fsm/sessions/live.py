@@ -247,7 +247,9 @@ class LiveSystem:
         for table in tables:
             problem = payload_problem(table, action.tag, text)
             if problem is not None:
-                raise Refused(f"{action} was refused: its payload does not fit {table.name}: {problem}")
+                raise Refused(
+                    f"{action} was refused: its payload does not fit {table.name}: {problem}"
+                )
         return json.loads(text)
 
     def row_of(self, action: Exchange | Send | Choose | Decide) -> Transition:
@@ -371,9 +373,7 @@ class LiveSystem:
         rows = () if self.chosen[name] is not None else self.rows(name)
         return [row for row in rows if row.kind is Kind.EVENT and row.guard is None]
 
-    def _send(
-        self, sender: str, receiver: str, tag: str, carried: Any
-    ) -> tuple[str, Transition]:
+    def _send(self, sender: str, receiver: str, tag: str, carried: Any) -> tuple[str, Transition]:
         machine = self.machines[sender]
         row = machine.automaton.sends(machine.state, tag, receiver)
         if row is None:

@@ -117,9 +117,7 @@ def test_a_resumed_session_has_its_registers(empty: SqlBlackboard, number: int) 
 
 
 @pytest.mark.parametrize("number", sampled(range(1, 5), 2))
-def test_a_resumed_session_has_what_its_messages_carried(
-    empty: SqlBlackboard, number: int
-) -> None:
+def test_a_resumed_session_has_what_its_messages_carried(empty: SqlBlackboard, number: int) -> None:
     """Registers are not stored again: they follow from the messages and the table."""
 
     def kill(event: pxp.Event) -> None:

@@ -80,9 +80,11 @@ def test_a_difference_names_its_case() -> None:
 
 def test_a_machine_that_moves_on_a_refusal_is_caught() -> None:
     class Restless(Machine):
-        def fire(self, event: Trigger, valuation: Valuation | None = None) -> Transition:
+        def fire(
+            self, event: Trigger, valuation: Valuation | None = None, payload: object = None
+        ) -> Transition:
             try:
-                return super().fire(event, valuation)
+                return super().fire(event, valuation, payload)
             except PXPError:
                 self._model.state = "END"
                 raise

@@ -179,7 +179,7 @@ def test_sessions_do_with_messages_what_is_proved(
         for name, one in raw.items():
             raw[name] = random_rules.with_ids(draw, one, stores_answers=False)
             for row in raw[name]["rows"]:  # no event is of both members, and most go on
-                row |= {"event": f"{row['event']}_{name}"} if "event" in row else {}
+                row.update({"event": f"{row['event']}_{name}"} if "event" in row else {})
                 row["to"] = "S" if row["to"] == "END" and draw.random() < 0.8 else row["to"]
                 if "send" in row and draw.random() < 0.7:
                     row.pop("when", None)
@@ -194,7 +194,10 @@ def test_sessions_do_with_messages_what_is_proved(
         for number in range(6):
             steps = [*played(ruled, number)]
             follow(raw, claims, steps)
-            moved, sent = moved + len(steps), sent + sum(one.message is not None for one, _ in steps)
+            moved, sent = (
+                moved + len(steps),
+                sent + sum(one.message is not None for one, _ in steps),
+            )
     assert moved > 3 * len(seeds), "hardly anything happens: this test says nothing"
     assert sent > len(seeds), "hardly anything is sent: this test says nothing"
     assert proved > 2 * len(seeds), "hardly anything is proved: this test says nothing"

@@ -297,5 +297,3 @@ def test_a_machine_moves_by_what_is_carried_and_stays_where_that_is_missing() ->
     machine.return_to("ANSWERED", ("1", "1"))
     assert [row.guard for row in machine.enabled()] == ["SAME"]
     assert machine.decide({"SAME": True}).label == "TRANSFER"
-
-

@@ -248,11 +248,13 @@ def test_a_wrong_stop_rule_is_caught_by_its_shortest_session(runner: asyncio.Run
 class _Restless(Machine):
     """Moves on an event that it refuses."""
 
-    def fire(self, event: Trigger, valuation: Valuation | None = None) -> Transition:
+    def fire(
+        self, event: Trigger, valuation: Valuation | None = None, payload: object = None
+    ) -> Transition:
         if self.state == "WAIT" and event == happening("CLOSE"):
             self._model.state = "DECIDE"
             raise KeyError("lost")
-        return super().fire(event, valuation)
+        return super().fire(event, valuation, payload)
 
 
 def test_a_machine_that_breaks_is_told_as_it_broke() -> None:

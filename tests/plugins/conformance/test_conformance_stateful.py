@@ -178,11 +178,13 @@ def test_a_fault_that_needs_a_history_is_told_with_what_led_to_it() -> None:
 class _Runaway(Machine):
     """Closes although it is in no state to."""
 
-    def fire(self, event: Trigger, valuation: Valuation | None = None) -> Transition:
+    def fire(
+        self, event: Trigger, valuation: Valuation | None = None, payload: object = None
+    ) -> Transition:
         if event == happening("CLOSE") and self.state == "IDLE":
             self._model.state = "END"
             return self.automaton.transitions[-1]
-        return super().fire(event, valuation)
+        return super().fire(event, valuation, payload)
 
 
 def test_a_machine_that_moves_where_the_table_does_not_is_told() -> None:

@@ -17,8 +17,10 @@ def _taken(monkeypatch: pytest.MonkeyPatch) -> set[Transition]:
     found: set[Transition] = set()
     fire = Machine.fire
 
-    def noting(self: Machine, event: Trigger, valuation: Valuation | None = None) -> Transition:
-        transition = fire(self, event, valuation)
+    def noting(
+        self: Machine, event: Trigger, valuation: Valuation | None = None, payload: object = None
+    ) -> Transition:
+        transition = fire(self, event, valuation, payload)
         found.add(transition)
         return transition
 
