@@ -250,8 +250,8 @@ def follow(raw: Any, claims: list[Any], steps: list[tuple[pxp.Event, Places]]) -
         if isinstance(event.action, Choose):
             return
         value = CARRIED[0] if event.message is None else event.message.value
-        message = {"msg": canonical(value), "msg.x": canonical(value["x"])}
-        message |= {"msg.size": value["size"]}
+        message: dict[str, Any] = {"msg": canonical(value), "msg.x": canonical(value["x"])}
+        message["msg.size"] = value["size"]
         sessions = Sessions(raw, {"n": 2, "k": 1}, messages=(message,), ids=ids)
         label = event.label or event.carried.tag
         alike = [

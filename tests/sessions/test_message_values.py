@@ -45,8 +45,14 @@ CALLED = {"to": "Ann", "amount": 30}
 OTHER = {"to": "Ann", "amount": 300}
 
 
-def approving(*approved: object, called: object = CALLED, **options: Any) -> pxp.Session:
-    """A client calls once; the person approves these arguments, one after the other."""
+def approving(
+    *approved: object, called: object = CALLED, call: object = CALLED, **options: Any
+) -> pxp.Session:
+    """A client calls once; the person approves these arguments, one after the other.
+
+    `call` is all that the call carries, where that is not the arguments that are `called`.
+    """
+    payload = {"arguments": called} if call is CALLED else call
 
     def person(turn: pxp.Turn) -> pxp.Intent | None:
         given = sum(message.tag == "APPROVE" for message in turn.messages)
@@ -57,7 +63,7 @@ def approving(*approved: object, called: object = CALLED, **options: Any) -> pxp
         SYSTEM,
         {
             GATEWAY: lambda turn: turn.guards[0] if turn.guards else None,
-            "client": lambda turn: pxp.Intent("CALL", {"arguments": called}),
+            "client": lambda turn: pxp.Intent("CALL", payload),
             "person": person,
             "tool": lambda turn: None,
         },
@@ -109,13 +115,11 @@ def test_a_message_without_what_a_rule_reads_is_its_senders_fault(
     channel: str, payload: object
 ) -> None:
     """Nothing is stored of it, and no machine has moved."""
-    session = approving(channel=channel)
-    members = dict(session.members) | {"client": lambda turn: pxp.Intent("CALL", payload)}
-    broken = pxp.Session(SYSTEM, members, channel=channel)
+    broken = approving(call=payload, channel=channel)
     with pytest.raises(WrongType, match=r"client: the payload of CALL does not fit approval_gat"):
         broken.run_sync()
     assert broken.events == ()
-    assert broken.states == session.states
+    assert broken.states == approving(channel=channel).states
     assert broken.states[GATEWAY] == "IDLE[called=, approved=]"
 
 
