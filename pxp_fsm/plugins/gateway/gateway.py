@@ -219,7 +219,14 @@ class Gateway:
                 stored = board.session(name)
             except NotThere:
                 stored = None
-        if stored is not None:
+        if board is not None and stored is not None:
+            erased = board.erasures(self.run)
+            if erased:
+                raise UsageError(
+                    f"{erased[0].session} was erased, so that the run {self.run} cannot go on; "
+                    f"begin another run (--run NAME)",
+                    "run",
+                )
             about = _about(stored.record.instance.x)
             if about.get("policy") != self.policy.fingerprint:
                 raise UsageError(

@@ -43,6 +43,9 @@ _PASSED = ("mcp-session-id", "mcp-protocol-version", "last-event-id", "mcp-metho
 _BASE64 = re.compile(r"=\?base64\?(.*)\?=")
 
 _EVENTS, _JSON = "text/event-stream", "application/json"
+_REFUSED = (400, 401, 403, 404, 405, 413, 415, 429)
+"""Statuses by which a server says that it has carried nothing out: a session that is over, ..."""
+
 _SECONDS = 3_600.0
 """The seconds in which the server has to say something more."""
 
@@ -199,7 +202,13 @@ class HttpProxy:
         if body.strip() and (response.is_success or _message(bytes(body))):
             await self._heard(bytes(body), identity, response.request)
         if identity is not None and identity in self._gateway.waiting:
-            self._lost(identity, f"the server answered with the status {response.status_code}")
+            status = response.status_code
+            if status in _REFUSED:
+                said = f"the server has refused it: status {status}"
+                refused = frames.error(identity, frames.NOT_ANSWERED, said)
+                await self._heard(refused, identity, response.request)
+            else:
+                self._lost(identity, f"the server answered with the status {status}")
 
     async def _read_events(self, response: httpx2.Response, identity: Any) -> None:
         """Messages as they come, one an event, until the stream ends."""

@@ -10,14 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
 
 from backends.databases import SqlBlackboard
 from pxp_fsm import web
 from pxp_fsm.errors import UsageError
 from pxp_fsm.plugins.gateway import Gateway, GatewayPolicy
 from pxp_fsm.plugins.gateway.frames import Lines
+from pxp_fsm.web import explorer
+from pxp_fsm.web.pages import application
+from tests.command_line import pxp
 from tests.oracles.gateway import Naive
 from tests.plugins.gateway.sides import EXAMPLES, NAMES, Sides, example, frame, written
+from tests.web.explorers import ACCESS, BASE, NoChecks, events_of
 
 CHANGE = {"path": "a", "content": "x"}
 
@@ -486,6 +491,69 @@ def _approve(sides: Sides) -> None:
         for wanted in list(sides.gateway.wanted):
             with suppress(UsageError):
                 sides.gateway.approve(person, wanted)
+
+
+def test_an_erased_run_is_verified_and_does_not_go_on(database: Path) -> None:
+    def left() -> list[bytes]:
+        stored = b"".join(file.read_bytes() for file in database.parent.iterdir())
+        return [words for words in (b"ada lovelace", b"love letters") if words in stored]
+
+    with SqlBlackboard(str(database)) as board:
+        sides = Sides.of("read_first", board)
+        sides.call("read_text_file", path="ada lovelace")
+        sides.reply()
+        assert sides.passes("write_file", path="ada lovelace", content="love letters")
+        sides.gateway.stop()
+        (copy,) = (each.session for each in board.sessions() if "/file/" in each.session)
+    for what, remains in (
+        (copy, [b"ada lovelace", b"love letters"]),  # calls have their arguments too
+        ("read_first/calls", []),
+    ):
+        erased = pxp("erase", what, "--yes", "--database", str(database), cwd=database.parent)
+        assert f"Erased: {what}" in erased.stdout
+        assert left() == remains
+        verified = pxp("verify", str(database), cwd=database.parent)
+        assert verified.returncode == 0
+        assert f"Erased: session {what}" in verified.stdout
+        with (
+            SqlBlackboard(str(database)) as board,
+            pytest.raises(UsageError, match=r"was erased, so that .* begin another run"),
+        ):
+            Sides.of("read_first", board)
+    shown = pxp("show", "read_first/calls", "--database", str(database), cwd=database.parent)
+    assert shown.stdout.count("! CALL") == 2
+    with SqlBlackboard(str(database)) as board:
+        assert not Sides.of("read_first", board, run="again").passes("write_file", path="a")
+
+
+def test_the_explorer_follows_a_gateway_that_runs(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(explorer, "Process", NoChecks)
+    monkeypatch.setattr(explorer, "PAUSE", 0.01)
+    with SqlBlackboard(str(database)) as board:
+        sides = Sides.of("read_first", board)
+        recording = web.Recording("read_first/calls", str(database), ["F event.REFUSAL"])
+        pages = application(ACCESS, explorer.explorer_pages(recording.subject, recording))
+        headers = {"authorization": f"Bearer {ACCESS.token}"}
+        with (
+            TestClient(pages, base_url=BASE, headers=headers) as client,
+            events_of(client) as events,
+        ):
+
+            def followed(happened: int) -> str:
+                """How the formula stands, once so much has happened."""
+                while True:
+                    event = events.receive_json()
+                    session = event.get("session", {})
+                    if session.get("happened") == happened:
+                        return str(session["monitors"][0]["verdicts"][-1])
+
+            assert followed(1) == "presumably false"
+            sides.call("read_text_file", path="a")
+            assert followed(2) == "presumably false"
+            sides.call("write_file", path="b")
+            assert followed(3) == "true"
 
 
 # Another implementation ----------------------------------------------------------------------

@@ -11,7 +11,9 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import httpx2
@@ -19,9 +21,14 @@ import mcp_types as types
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from starlette.testclient import TestClient
 
+from backends.databases import SqlBlackboard
+from pxp_fsm.plugins.gateway import Gateway
+from pxp_fsm.plugins.gateway.http_proxy import CLIENT, gateway_site
+from pxp_fsm.web.pages import application
 from tests.command_line import pxp
-from tests.plugins.gateway.sides import EXAMPLES
+from tests.plugins.gateway.sides import EXAMPLES, example
 from tests.plugins.gateway.test_stdio import ENVIRONMENT, GATEWAY
 from tests.web.conformance import PASSED, node, printing, require_conformance
 
@@ -83,6 +90,84 @@ async def _accepts(context: Any, params: Any) -> types.ElicitResult:
     return types.ElicitResult(action="accept", content={"approve": True})
 
 
+class _Answers(BaseHTTPRequestHandler):
+    """A server that answers each call with its path, and ends sessions."""
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        message = json.loads(body)
+        self.server.received.append(body)  # type: ignore[attr-defined]
+        gone = self.headers.get("mcp-session-id") == "over"
+        answer = {"jsonrpc": "2.0", "id": message["id"], "result": {"content": []}}
+        text = b"" if gone else json.dumps(answer).encode()
+        self.send_response(404 if gone else 200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing is logged."""
+
+
+@contextmanager
+def _answering() -> Iterator[tuple[str, list[bytes]]]:
+    """The address of a server in this process, and what it receives."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Answers) as server:
+        server.received = []  # type: ignore[attr-defined]
+        serving = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        serving.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/mcp", server.received  # type: ignore[attr-defined]
+        finally:
+            server.shutdown()
+            serving.join()
+
+
+def test_who_has_the_token_and_comes_from_here_calls_what_is_allowed(tmp_path: Path) -> None:
+    call = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "read_text_file", "arguments": {"path": "ä"}},
+    }
+    change = {**call, "params": {"name": "write_file", "arguments": {"path": "ä"}}}
+    sent, notes = json.dumps(call).encode(), list[str]()
+    with _answering() as (server, received), SqlBlackboard(str(tmp_path / "g.db")) as board:
+        site = gateway_site(Gateway(example("confirm"), board), board, server, notes.append)(80)
+        own = {"authorization": f"Bearer {site.tokens[CLIENT]}", "host": "127.0.0.1:80"}
+        app = application(site.access, *site.sets)
+        with TestClient(app, base_url="http://127.0.0.1") as client:
+            for others in (
+                {"authorization": ""},
+                {"authorization": "Bearer x"},
+                {"host": "evil.example"},
+                {"origin": "http://evil.example"},
+            ):
+                assert client.post("/mcp", content=sent, headers=own | others).status_code == 403
+            for other in ({"mcp-method": "ping"}, {"mcp-name": "=?base64?w6Q=?="}):
+                refused = client.post("/mcp", content=sent, headers=own | other)
+                assert refused.status_code == 400
+                assert refused.json()["error"]["code"] == -32020
+                assert refused.json()["id"] == 1
+            batch = client.post("/mcp", content=b"[%b]" % sent, headers=own)
+            assert batch.status_code == 400
+            assert "not in batches" in batch.json()["error"]["message"]
+            refused = client.post("/mcp", json=change, headers=own)
+            assert refused.json()["result"]["isError"] is True
+            assert received == []
+            named = {"mcp-name": "=?base64?cmVhZF90ZXh0X2ZpbGU=?="}
+            passed = client.post("/mcp", content=sent, headers=own | named)
+            assert passed.json()["result"] == {"content": []}
+            assert received == [sent]
+            over = client.post("/mcp", content=sent, headers=own | {"mcp-session-id": "over"})
+            assert over.status_code == 404  # the client begins anew
+            assert "refused it: status 404" in over.json()["error"]["message"]
+            again = client.post("/mcp", content=sent, headers=own)
+            assert again.json() == passed.json()
+    assert site.tools == "http://127.0.0.1:80/mcp"
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_the_client_and_the_server_of_the_sdk_talk_through_it(tmp_path: Path, mode: str) -> None:
@@ -103,29 +188,6 @@ def test_the_client_and_the_server_of_the_sdk_talk_through_it(tmp_path: Path, mo
     assert (tmp_path / "log").read_text().splitlines() == ["balance", "write a ä", "write a ä"]
     shown = pxp("show", "confirm/calls", "--database", "runs/blackboard.sqlite", cwd=tmp_path)
     assert shown.stdout.count("! APPROVAL") == 2
-
-
-@pytest.mark.deep
-def test_who_has_no_token_or_comes_from_elsewhere_is_not_let_in(tmp_path: Path) -> None:
-    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {}}
-    call = {**ping, "method": "tools/call", "params": {"name": "write_file", "arguments": {}}}
-    nowhere = f"http://127.0.0.1:{_free()}/mcp"
-    with (
-        _served(tmp_path, "confirm", nowhere) as (address, headers),
-        httpx2.Client(timeout=60) as http,
-    ):
-        wrong = {"authorization": "Bearer x"}
-        evil = {**headers, "origin": "http://evil.example"}
-        rebound = {**headers, "host": "evil.example"}
-        for others in ({}, wrong, evil, rebound):
-            assert http.post(address, json=ping, headers=others).status_code == 403
-        for other in ({"mcp-method": "ping"}, {"mcp-name": "balance"}):
-            refused = http.post(address, json=call, headers={**headers, **other})
-            assert refused.status_code == 400
-            assert "is not what the message says" in refused.json()["error"]["message"]
-        assert http.post(address, content=b"[]", headers=headers).status_code == 400
-        refused = http.post(address, json=call, headers=headers)
-        assert refused.json()["result"]["isError"] is True
 
 
 @pytest.mark.deep
