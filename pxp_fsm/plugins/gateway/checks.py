@@ -8,6 +8,7 @@ tables and limits allow less, so what never happens by a table never happens in 
 from __future__ import annotations
 
 import time
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -46,6 +47,10 @@ LINES, ROWS, CALLABLE, FORBIDS, POSSIBLE = (
     "tables-forbid-something",
     "calls-stay-possible",
 )
+
+TERMINATES = "terminates"
+"""A claim of a file: only so many events can happen. Where no rank is found for all values of
+parameters, it is decided as the table runs."""
 
 CHECKS = {
     LINES: "each line counts for some message, whatever the lines before it say",
@@ -154,6 +159,15 @@ def _replayed(table: EventTable, one: _Approved, result: Result) -> Result:
     return result
 
 
+def _decided(table: EventTable, one: Property, result: Result) -> Result:
+    """What is not proved for all values of parameters, as the table runs."""
+    if isinstance(one, _Approved):
+        return _replayed(table, one, result)
+    if one.check == TERMINATES and result.status is not Status.HOLDS:
+        return replace(result, assumptions="as the tables run", verdict=_terminates(table))
+    return result
+
+
 _PART: Mapping[str, Any] = {"relations": None, "starts": "", "assume": [], "while": ""}
 
 
@@ -185,7 +199,7 @@ def _claimed(policy: GatewayPolicy, request: Request) -> Iterator[Answer]:
             written = System((Member(table.name, table.automaton),), free_names=True)
             found, certificate = prove_system(written, claims)
             for one, result in zip(claims, found, strict=True):
-                yield _replayed(table, one, result) if isinstance(one, _Approved) else result
+                yield _decided(table, one, result)
             if certificate is not None and request.certificate is not None:
                 yield certificate
 
@@ -216,7 +230,7 @@ def _property_problem(policy: GatewayPolicy, stated: Property) -> str:
         except UsageError as error:
             return str(error)
     elif stated.check and not stated.claim and stated.check not in CHECKS:
-        there = ", ".join((*CHECKS, "terminates", "never-stuck"))
+        there = ", ".join((*CHECKS, TERMINATES, "never-stuck"))
         return f"there is no check {stated.check}; there are: {there}"
     elif stated.claim and not any(_names(table, stated) for table in policy.tables):
         names = ", ".join(table.name for table in policy.tables)
@@ -372,10 +386,45 @@ def _possible(policy: GatewayPolicy) -> Verdict:
             ways = _ways(table)
             lost = next((state for state in ways if table.way(state, event) is None), None)
             if lost is not None:
-                steps, at = [], table.member.initial
-                for label in ways[lost]:
-                    at = table.moves[at, label]
-                    steps.append(Step(External(label), at))
-                trace = Trace(table.member.initial, tuple(steps))
+                trace = _trace(table, ways[lost])
                 return _verdict([f"{event} is never possible again in {table.name}"], trace)
     return _verdict([])
+
+
+def _trace(table: EventTable, labels: Iterable[str]) -> Trace[str]:
+    """What comes of events from the beginning on."""
+    steps, at = [], table.member.initial
+    for label in labels:
+        at = table.moves[at, label]
+        steps.append(Step(External(label), at))
+    return Trace(table.member.initial, tuple(steps))
+
+
+def _terminates(table: EventTable) -> Verdict:
+    """Whether only so many events can happen, and the last of them leads to an end state."""
+    ways, before = _ways(table), defaultdict[str, list[str]](list)
+    for (source, _), target in table.moves.items():
+        if source in ways:
+            before[target].append(source)
+    going_on = Counter(source for sources in before.values() for source in sources)
+    left = [state for state in ways if not going_on[state]]
+    bases = {state.name: state.base or state.name for state in table.member.states}
+    stuck = next((state for state in left if bases[state] not in table.automaton.final), None)
+    while left:  # a state goes on for ever where one after it does
+        for source in before[left.pop()]:
+            going_on[source] -= 1
+            if not going_on[source]:
+                left.append(source)
+    endless = {state for state in ways if going_on[state]}
+    if endless:
+        at, labels, seen = table.member.initial, list[str](), dict[str, int]()
+        while at not in seen:
+            seen[at] = len(labels)
+            row = next(row for row in table.member.leaving(at) if row.target in endless)
+            labels.append(row.label)
+            at = row.target
+        return Verdict(Status.FAILS, trace=_trace(table, labels), cycle=len(labels) - seen[at])
+    if stuck is not None:
+        said = f"{table.name} stops in {bases[stuck]}, which is no end state"
+        return Verdict(Status.FAILS, said, _trace(table, ways[stuck]))
+    return Verdict(Status.HOLDS)

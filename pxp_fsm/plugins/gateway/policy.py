@@ -89,7 +89,9 @@ class PolicyTable:
         default="there is one copy",
     )
     initial: Symbol | None = option("Where a copy begins.", None, default="the first row's state")
-    final: tuple[Symbol, ...] = option("The end states.", (), least=1)
+    final: tuple[Symbol, ...] = option(
+        "Where what it counts may end.", (), default="in every state: a client may go", least=1
+    )
     states: tuple[StateEntry, ...] = option("What states mean, where that is said.", ())
     rows: tuple[EventRow, ...] = option("What may happen in which state.", least=1)
     parameters: Mapping[str, ParameterEntry] = option("What is fixed: { min = 1 }, ...", {})
@@ -516,6 +518,7 @@ class _Reader:
         raw |= {"format": 1, "states": [*deciding.values()]}
         raw.setdefault("initial", first)
         raw.setdefault("title", entry.name)
+        raw.setdefault("final", [*deciding])
 
         def located(found: Iterable[Fault]) -> Iterator[Fault]:
             return (replace(fault, path=("tables", place, *fault.path)) for fault in found)

@@ -205,6 +205,58 @@ def test_what_a_budget_never_exceeds_is_proved_for_all_budgets() -> None:
     assert Status.UNKNOWN in _statuses(loose)
 
 
+_TERMINATES = '\n[[properties]]\ncheck = "terminates"\n'
+
+ENDINGS = [
+    ("budget", ("", ""), "HOLDS", "by rules, sync", "for all most and again"),
+    (
+        "budget",
+        (
+            'when = "calls < most and failures <= again", do = { calls = "calls + 1" }',
+            'when = "failures <= again"',
+        ),
+        "FAILS",
+        "as the tables run",
+        "! SEARCH, ! FOUND (the last 2 for ever)",
+    ),
+    (
+        "confirm",
+        ("", ""),
+        "FAILS",
+        "as the tables run",
+        "! APPROVE, ! CHANGE (the last 2 for ever)",
+    ),
+    (
+        "confirm",
+        ('to = "NEW", event', 'to = "OVER", event'),
+        "HOLDS",
+        "by rules, sync",
+        "",
+    ),
+    (
+        "budget",
+        ('name = "search"\nrows', 'name = "search"\nfinal = ["SENT"]\nrows'),
+        "FAILS",
+        "as the tables run",
+        "search stops in READY, which is no end state: ! SEARCH",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "status", "assumptions", "says"), ENDINGS)
+def test_a_claim_that_only_so_much_can_happen(
+    name: str, change: tuple[str, str], status: str, assumptions: str, says: str
+) -> None:
+    text = (EXAMPLES / f"{name}.toml").read_text()
+    assert change[0] in text
+    claim = "" if '"terminates"' in text else _TERMINATES
+    subject = written(text.replace(*change, 1) + claim)
+    (result,) = POLICIES.results(Request(subjects=(subject,), names=("terminates",)))
+    assert not isinstance(result, str | RulesCertificate)
+    assert (str(result.status), result.assumptions) == (status, assumptions)
+    assert says in result.verdict.explanation
+
+
 def test_the_command_checks_a_policy_and_serves_none_without_a_server(tmp_path: Path) -> None:
     policy = str(EXAMPLES / "budget.toml")
     checked = command("check", policy, "--certificate", "budget.json", cwd=tmp_path)
