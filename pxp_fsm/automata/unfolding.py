@@ -264,9 +264,9 @@ def stored_answers(automaton: Automaton) -> Mapping[str, frozenset[str]]:
     return found
 
 
-def written(guard: str) -> str:
-    """The guard of an unfolded table as the table is written: without what it stores."""
-    return guard.partition("[")[0]
+def written(name: str) -> str:
+    """A guard or a state as the table is written: without what registers hold."""
+    return name.partition("[")[0]
 
 
 @dataclass(frozen=True)

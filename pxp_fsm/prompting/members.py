@@ -32,7 +32,7 @@ class MemberOption:
 
 
 def options_of(turn: Turn, table: Automaton) -> tuple[MemberOption, ...]:
-    """What may be done at `turn`, by the member's table."""
+    """What may be done at `turn`, by the member's table and what its registers hold."""
     return tuple(
         MemberOption(
             row.guard or row.label,
@@ -42,6 +42,7 @@ def options_of(turn: Turn, table: Automaton) -> tuple[MemberOption, ...]:
             table.payloads.get(row.label),
         )
         for row in table.own_rows(turn.state)
+        if (row.label in turn.tags if row.guard is None else row.guard in turn.guards)
     )
 
 

@@ -16,6 +16,7 @@ from pxp_fsm.automata.serialization import canonical_json
 from pxp_fsm.automata.system import Member
 from pxp_fsm.automata.tables import stored_automaton
 from pxp_fsm.errors import Refused, UsageError, WrongType
+from pxp_fsm.prompting.members import options_of
 from pxp_fsm.protocol.messages import Json
 from pxp_fsm.protocol.rules import Ending
 from pxp_fsm.sessions.machine import Machine
@@ -301,3 +302,17 @@ def test_a_machine_moves_by_what_is_carried_and_stays_where_that_is_missing() ->
     machine.return_to("ANSWERED", ("1", "1"))
     assert [row.guard for row in machine.enabled()] == ["SAME"]
     assert machine.decide({"SAME": True}).label == "TRANSFER"
+
+
+def test_a_member_is_offered_what_its_rules_allow_and_nothing_else() -> None:
+    offered = list[list[str]]()
+
+    def gateway(turn: pxp.Turn) -> str | None:
+        offered.append([option.name for option in options_of(turn, table)])
+        return turn.guards[0] if turn.guards else None
+
+    table = SYSTEM.by_rules().members[0].automaton
+    session = approving(OTHER, CALLED)
+    members: dict[str, Any] = {**session.members, GATEWAY: gateway}
+    pxp.Session(SYSTEM, members).run_sync()
+    assert offered == [["OTHER"], ["SAME"]]

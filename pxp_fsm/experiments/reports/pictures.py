@@ -92,11 +92,10 @@ class Gallery:
         return self._known[key]
 
     def chart(self, stored: StoredSession) -> Markup | None:
-        """The sequence chart of a session; of systems alike for all sessions of those actions."""
-        key: object = tuple(event.action for event in stored.events)
-        many = len(stored.events)
-        if not stored.record.channel:
-            key = stored.history
+        """The sequence chart of a session; of systems alike for all of those actions and states."""
+        many, key = len(stored.events), tuple[object, ...](stored.history)
+        if stored.record.channel:  # what registers hold may differ where the actions do not
+            key = (*(event.action for event in stored.events), *stored.states.values())
         if key not in self._known:
             drawing = render(replace(stored.diagram(), title="", note=""), "svg").decode()
             words = f"the {many} events of {stored.record.session}"

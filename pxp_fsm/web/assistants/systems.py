@@ -126,6 +126,8 @@ class SystemAssistants:
                 why = f"the session is over ({found.ending.value})"
             elif do in here:
                 why = "you have answered already; wait for what comes"
+            elif turn.state in states:
+                why = f"its rules do not allow it now: {found.states[member]}"
             else:
                 why = f"not in state {turn.state}; the table has it in {', '.join(states)}"
             moves.append(AssistantMove(do, False, why))

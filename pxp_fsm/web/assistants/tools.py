@@ -23,6 +23,7 @@ from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.serialization import to_toml
 from pxp_fsm.automata.system import System
 from pxp_fsm.automata.tables import BUILTIN, builtin, parse_automaton
+from pxp_fsm.automata.unfolding import written
 from pxp_fsm.diagrams import render, state_diagram
 from pxp_fsm.diagrams.extract import system_diagram
 from pxp_fsm.errors import DataError, quoted, unknown_name
@@ -410,7 +411,10 @@ class Toolbox:
             state = None
             with suppress(DataError):  # no session has begun
                 state = await self.assistants.state(member, given.session)
-            diagram = state_diagram(self.assistants.table(member), marked=state)
+            table = self.assistants.table(member)
+            if state is not None and table.registers_beside:
+                state = written(state)
+            diagram = state_diagram(table, marked=state)
         elif given.what == "system":
             diagram = system_diagram(self.assistants.subject(member).system())
         else:
