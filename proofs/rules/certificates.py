@@ -83,7 +83,7 @@ def prove_system(
     There is one result for each of the `properties` that has a claim, and the certificate of those
     that hold. What is not proved is UNKNOWN: that a proof fails is no counterexample.
     """
-    members = {member.name: member.automaton for member in system.members}
+    members = {member.name: member.automaton.written for member in system.members}
     channel, reason = system.channel.name, ""
     if not system.channel.synchronous:
         reason = f"rules are proved over synchronous channels, not {channel}"
@@ -92,6 +92,7 @@ def prove_system(
 
 def prove_table(automaton: Automaton) -> tuple[list[Result], RulesCertificate | None]:
     """What is proved of the claims of a table (`properties`), whatever its peers send and when."""
+    automaton = automaton.written
     members = {automaton.name: automaton}
     return _proved(members, automaton.properties, automaton.name, "any peers")
 

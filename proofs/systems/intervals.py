@@ -16,7 +16,7 @@ from proofs.systems.product import Composition
 from proofs.systems.reachability import Reached, reach
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.expressions import INT
-from pxp_fsm.automata.system import Member, System, settable
+from pxp_fsm.automata.system import System, settable
 from pxp_fsm.automata.unfolding import TooManyStates, unfolded
 from pxp_fsm.errors import UsageError
 
@@ -48,7 +48,8 @@ def by_rules(system: System, given: Mapping[str, object], *, bounded: bool = Tru
     Raises `UsageError` as `System.with_parameters` does where something is `given`.
     """
     system.check_given(given)
-    members, left_out = [_as_written(member) for member in system.members], dict[str, None]()
+    members = [replace(member, automaton=member.automaton.written) for member in system.members]
+    left_out = dict[str, None]()
     growing = dict[int, TooManyStates]()
     for place, member in enumerate(members):
         table = member.automaton
@@ -74,14 +75,6 @@ def by_rules(system: System, given: Mapping[str, object], *, bounded: bool = Tru
     if given:
         raise found
     return Decided(known, (*left_out, str(found)))
-
-
-def _as_written(member: Member) -> Member:
-    """A member that runs with its registers beside its states, as its table is written."""
-    made = member.automaton.unfolding
-    if made is None or not member.automaton.registers_beside:
-        return member
-    return replace(member, automaton=made.table)
 
 
 def _within(

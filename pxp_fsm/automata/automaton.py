@@ -335,6 +335,12 @@ class Automaton:
         """Whether registers are kept beside the state as it runs (`unfolding.running`)."""
         return self.unfolding is not None and bool(self.rules)
 
+    @property
+    def written(self) -> Automaton:
+        """The table as it is written, where registers are kept beside its states; else itself."""
+        made = self.unfolding if self.registers_beside else None
+        return self if made is None else made.table
+
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 (hex) of what the table means: prose, row numbers and order do not count.

@@ -11,6 +11,7 @@ import pytest
 import pxp_fsm as pxp
 from proofs.audit.findings import AuditedSession, FindingKind
 from proofs.audit.systems import SystemTables
+from proofs.rules.certificates import prove_table
 from pxp_fsm.automata.actions import Exchange
 from pxp_fsm.automata.serialization import canonical_json
 from pxp_fsm.automata.system import Member
@@ -197,6 +198,9 @@ def test_urgent_events_whens_and_guards_follow_what_was_read() -> None:
         parameters={"most": {"min": 1}},
         registers={"sum": {"init": 0}},
         payloads=dict(COUNTER.payloads),
+        properties=[
+            {"name": "adds", "step": "tag != ADD or next.reader.sum == reader.sum + msg.size"}
+        ],
     )
     adder = pxp.build_automaton(
         "adder",
@@ -218,6 +222,10 @@ def test_urgent_events_whens_and_guards_follow_what_was_read() -> None:
     ]
     assert session.states["reader"] == "FULL[sum=9]"
     assert session.system.by_rules() == session.system
+    for one in (system, session.system):  # what is proved of what runs is proved of the table
+        (result,), certificate = prove_table(one.members[0].automaton)
+        assert str(result.status) == "HOLDS", result
+        assert certificate is not None
     with pytest.raises(UsageError, match=r"reader\(most=7\) has its parameters; most belongs"):
         session.system.by_rules({"most": 2})
     other = system.by_rules({"most": 2}).members[0].automaton
