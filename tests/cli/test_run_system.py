@@ -57,7 +57,7 @@ def test_a_stored_result_that_is_none_is_not_believed(tmp_path: Path) -> None:
 
 def test_a_system_with_a_deadlock_runs_only_anyway(tmp_path: Path) -> None:
     code, said = run(tmp_path, COMMIT)
-    assert code == 2 and "it has a deadlock: coordinator>left PREPARE" in said
+    assert code == 2 and "it has a deadlock: left waits in READY for COMMIT" in said
     assert "--anyway" in said and not (tmp_path / "runs/blackboard.sqlite").exists()
     code, said = run(tmp_path, COMMIT, "--anyway", "--repetitions", 30)
     assert code == 0

@@ -41,7 +41,7 @@ def test_every_format_has_every_message(stuck: Result, form: str) -> None:
     assert written.decode().count("INIT") >= 2
     starts = {
         "itf": "{", "latex": "% needs", "svg": "<?xml", "tikz": "%", "dot": "digraph",
-        "mermaid": "---",
+        "mermaid": "---", "text": "AG EF ended fails",
     }  # fmt: skip
     assert written.decode().startswith(starts[form])
 
