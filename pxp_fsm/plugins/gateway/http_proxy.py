@@ -10,7 +10,7 @@ import asyncio
 import json
 import re
 from base64 import b64decode
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
@@ -40,6 +40,7 @@ CLIENT = "client"
 _PASSED = ("mcp-session-id", "mcp-protocol-version", "last-event-id", "mcp-method", "mcp-name")
 """Headers of the client that the server is sent, beside what a proxy has to say itself."""
 
+_NAMES, _TOKEN = b"x-mcp-header", re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _BASE64 = re.compile(r"=\?base64\?(.*)\?=")
 
 _EVENTS, _JSON = "text/event-stream", "application/json"
@@ -65,6 +66,7 @@ class HttpProxy:
         self._streams: dict[Any, asyncio.Queue[tuple[bytes, Traffic] | None]] = {}
         self._listening: asyncio.Queue[tuple[bytes, Traffic] | None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._parameters: dict[Any, dict[str, tuple[str, ...]]] = {}
         self.routes = APIRouter()
         self.routes.post("")(self._posted)
         self.routes.get("")(self._listened)
@@ -91,7 +93,7 @@ class HttpProxy:
         identity = message.get("id") if "method" in message else None
         if type(identity) not in (int, str):
             identity = None
-        problem = _other_headers(message, request)
+        problem = _other_headers(message, request) or self._other_parameters(message, request)
         if problem:
             refused = frames.error(identity, frames.HEADER_MISMATCH, problem)
             return Response(refused, 400, media_type=_JSON)
@@ -160,13 +162,41 @@ class HttpProxy:
         for text in traffic.notes:
             self._note(text)
 
+    def _other_parameters(self, message: dict[str, Any], request: Request) -> str:
+        """Why headers that repeat arguments do not go with a call; "" where they do."""
+        for header, keys in self._named(message).items():
+            value = message["params"].get("arguments")
+            for key in keys:
+                value = value.get(key) if isinstance(value, dict) else None
+            written = value if isinstance(value, str) else json.dumps(value)
+            given = [_decoded(text) for text in request.headers.getlist(header)]
+            if given and given != [written]:
+                return f"the header {header} is not what the message says"
+        return ""
+
+    def _named(self, message: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+        """The headers that repeat arguments of a call, as the server's list of tools says."""
+        params = message.get("params")
+        tool = params.get("name") if isinstance(params, dict) else None
+        return self._parameters.get(tool, {}) if isinstance(tool, str) else {}
+
+    def _learn(self, frame: bytes) -> None:
+        """Take note of headers that a list of tools names."""
+        result = _message(frame).get("result")
+        tools = result.get("tools") if isinstance(result, dict) else None
+        for tool in tools if isinstance(tools, list) else ():
+            if isinstance(tool, dict) and isinstance(tool.get("name"), str):
+                self._parameters[tool["name"]] = dict(_parameters(tool.get("inputSchema")))
+
     async def _send(self, frame: bytes, request: Request) -> tuple[int, dict[str, str]]:
         """Send the server a message; its answers are delivered as they come.
 
         The status and the headers that the client is to be told are returned.
         """
         identity = _identity(frame) if not _is_answer(frame) else None
-        headers = _passed(request) | {"content-type": _JSON, "accept": f"{_JSON}, {_EVENTS}"}
+        named = self._named(json.loads(frame))
+        headers = {key: value for key in named if (value := request.headers.get(key))}
+        headers |= _passed(request) | {"content-type": _JSON, "accept": f"{_JSON}, {_EVENTS}"}
         built = self._server.build_request("POST", self._url, content=frame, headers=headers)
         try:
             response = await self._server.send(built, stream=True)
@@ -230,6 +260,9 @@ class HttpProxy:
     async def _heard(self, frame: bytes | None, identity: Any, asked: httpx2.Request) -> None:
         traffic = self._gateway.from_server(frame)
         self._told(traffic)
+        for passed in traffic.to_client:
+            if _NAMES in passed:
+                self._learn(passed)
         self._deliver(traffic, self._streams.get(identity))
         for answer in traffic.to_server:
             headers = _passed(asked) | {"content-type": _JSON, "accept": f"{_JSON}, {_EVENTS}"}
@@ -341,6 +374,19 @@ def _other_headers(message: dict[str, Any], request: Request) -> str:
         if given and [_decoded(text) for text in given] != [value]:
             return f"the header {header} is not what the message says"
     return ""
+
+
+def _parameters(schema: object) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The headers that a tool's schema names, each with the way to the argument that it repeats."""
+    left: list[tuple[object, tuple[str, ...]]] = [(schema, ())]
+    while left:
+        part, way = left.pop()
+        if isinstance(part, dict):
+            named, parts = part.get("x-mcp-header"), part.get("properties")
+            if isinstance(named, str) and _TOKEN.fullmatch(named):
+                yield f"mcp-param-{named.lower()}", way
+            if isinstance(parts, dict):
+                left += [(parts[key], (*way, key)) for key in parts]
 
 
 def _passed(request: Request | httpx2.Request) -> dict[str, str]:

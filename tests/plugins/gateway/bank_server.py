@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Annotated
 
 from mcp.server.mcpserver import MCPServer
+from pydantic import Field
 
 server = MCPServer("bank", log_level="ERROR")
 LOG = Path(sys.argv[1])
@@ -33,7 +35,7 @@ def balance() -> str:
 
 
 @server.tool()
-def search(words: str) -> str:
+def search(words: Annotated[str, Field(json_schema_extra={"x-mcp-header": "Words"})]) -> str:
     """Search; what has a question mark fails."""
     _log(f"search {words}")
     if "?" in words:

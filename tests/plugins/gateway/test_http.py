@@ -78,9 +78,11 @@ def _served(folder: Path, policy: str, upstream: str) -> Iterator[tuple[str, dic
         address = gateway.stderr.readline().split()[1]
         token = gateway.stderr.readline().split()[-1]
         gateway.stderr.readline()
-        yield address, {"authorization": f"Bearer {token}"}
-        gateway.send_signal(signal.SIGINT)
-        gateway.stderr.read()
+        try:
+            yield address, {"authorization": f"Bearer {token}"}
+        finally:
+            gateway.send_signal(signal.SIGINT)
+            gateway.stderr.read()
         gateway.wait()
 
 
@@ -98,7 +100,10 @@ class _Answers(BaseHTTPRequestHandler):
         message = json.loads(body)
         self.server.received.append(body)  # type: ignore[attr-defined]
         gone = self.headers.get("mcp-session-id") == "over"
-        answer = {"jsonrpc": "2.0", "id": message["id"], "result": {"content": []}}
+        schema = {"type": "object", "properties": {"path": {"x-mcp-header": "Path"}}}
+        tools = [{"name": "read_text_file", "inputSchema": schema}]
+        result = {"tools": tools} if message["method"] == "tools/list" else {"content": []}
+        answer = {"jsonrpc": "2.0", "id": message["id"], "result": result}
         text = b"" if gone else json.dumps(answer).encode()
         self.send_response(404 if gone else 200)
         self.send_header("content-type", "application/json")
@@ -165,6 +170,11 @@ def test_who_has_the_token_and_comes_from_here_calls_what_is_allowed(tmp_path: P
             assert "refused it: status 404" in over.json()["error"]["message"]
             again = client.post("/mcp", content=sent, headers=own)
             assert again.json() == passed.json()
+            listed = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+            assert client.post("/mcp", json=listed, headers=own).status_code == 200
+            for path, status in (("=?base64?w6Q=?=", 200), ("b", 400)):
+                repeated = client.post("/mcp", content=sent, headers=own | {"mcp-param-path": path})
+                assert repeated.status_code == status
     assert site.tools == "http://127.0.0.1:80/mcp"
 
 
@@ -178,6 +188,8 @@ def test_the_client_and_the_server_of_the_sdk_talk_through_it(tmp_path: Path, mo
                 assert len((await client.list_tools()).tools) == 5
                 result = await client.call_tool("balance", {})
                 assert result.content[0].text == "balance"  # type: ignore[union-attr]
+                result = await client.call_tool("search", {"words": "é"})  # a header has it too
+                assert result.content[0].text == "é"  # type: ignore[union-attr]
                 for _ in range(2):
                     change = {"path": "a", "content": "ä"}
                     result = await client.call_tool("write_file", change)
@@ -185,7 +197,8 @@ def test_the_client_and_the_server_of_the_sdk_talk_through_it(tmp_path: Path, mo
 
     with _bank(tmp_path) as bank, _served(tmp_path, "confirm", bank) as (address, headers):
         asyncio.run(talk(address, headers))
-    assert (tmp_path / "log").read_text().splitlines() == ["balance", "write a ä", "write a ä"]
+    calls = ["balance", "search é", "write a ä", "write a ä"]
+    assert (tmp_path / "log").read_text().splitlines() == calls
     shown = pxp("show", "confirm/calls", "--database", "runs/blackboard.sqlite", cwd=tmp_path)
     assert shown.stdout.count("! APPROVAL") == 2
 
