@@ -14,6 +14,9 @@ import pytest
 import pxp_fsm as pxp
 from pxp_fsm.plugins import conformance
 
+HOW = {"extra_states", "by", "timeout"}
+"""What the marker takes beside the table."""
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make the marker known."""
@@ -34,6 +37,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     agent = pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names})
     if agent is None:
         pytest.fail("a test that is marked with conforms returns the agent", pytrace=False)
+    if len(marker.args) != 1 or not marker.kwargs.keys() <= HOW:
+        pytest.fail(f"conforms takes a table, and of {', '.join(sorted(HOW))}", pytrace=False)
     _check(pyfuncitem.path.parent, agent, *marker.args, **marker.kwargs)
     return True
 
@@ -56,7 +61,10 @@ def _check(folder: Path, agent: Any, table: Any, **how: Any) -> None:
     try:
         conformance.assert_conforms(agent, found, **how)
     except (AssertionError, pxp.PXPError) as error:
-        pytest.fail(str(error), pytrace=False)
+        failure = str(error)
+    else:
+        return
+    pytest.fail(failure, pytrace=False)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

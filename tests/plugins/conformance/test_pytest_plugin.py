@@ -193,6 +193,14 @@ def test_wrong():
 def test_nothing():
     pass
 
+@pytest.mark.conforms
+def test_unsaid(door):
+    return door
+
+@pytest.mark.conforms("door.toml", states=1)
+def test_slip(door):
+    return door
+
 def test_fixture(conforms, door):
     conforms(door, "door.toml", by="suite")
 
@@ -218,13 +226,17 @@ def test_marker_fixture_and_checks_in_a_project(tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    assert "3 failed, 5 passed" in done.stdout, done.stdout
+    assert "5 failed, 5 passed" in done.stdout, done.stdout
     failed = set(re.findall(r"^FAILED (\S+(?: \S+)?) - ", done.stdout, re.MULTILINE))
     assert failed == {
         "pyproject.toml::check pxp",
         "test_door.py::test_wrong",
         "test_door.py::test_nothing",
+        "test_door.py::test_unsaid",
+        "test_door.py::test_slip",
     }
+    assert done.stdout.count("conforms takes a table, and of by, extra_states, timeout") >= 2
+    assert "another exception" not in done.stdout
     assert "! 1     event OPEN  refused   !OPEN" in done.stdout
     assert "returns the agent" in done.stdout
     assert "the last 2 for ever" in done.stdout
