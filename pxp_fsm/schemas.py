@@ -420,6 +420,14 @@ class _Union:
                 return shape.read(value, at, faults)
         types = " or ".join(map(_type_name, self.inner))
         text = self.option.problem or f"is not of the type {types}; write one that is"
+        words = [
+            word for shape in self.inner if isinstance(shape, _Choice) for word in shape.values
+        ]
+        if isinstance(value, str) and words:
+            from difflib import get_close_matches
+
+            near = get_close_matches(value, map(str, words), n=1)
+            text += f"; did you mean {quoted(near[0])}?" if near else ""
         _fault(faults, at, "anyOf", f"{quoted(value)} {text}", value)
         return None
 

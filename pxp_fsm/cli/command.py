@@ -281,9 +281,9 @@ class GeneralCommand(_FromDataclasses):
             name = param.name or ""
             if isinstance(param, GroupedOption) and _is_given(ctx, name) and name not in known:
                 subject = f"{what[0]} is" if what else "without X this is about"
-                raise UsageError(
-                    f"{param.opts[-1]} has no effect: {subject} {kind.about}; leave it out"
-                )
+                is_off = ctx.params.get(name) is False and param.secondary_opts
+                written = (param.secondary_opts if is_off else param.opts)[-1]
+                raise UsageError(f"{written} has no effect: {subject} {kind.about}; leave it out")
         _settle(options, what, ctx)
         self.run(entry.body, options, ctx)
 

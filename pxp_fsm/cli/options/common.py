@@ -74,7 +74,7 @@ def port() -> Any:
 
 def browser() -> Any:
     """Whether the page of whoever starts a server is opened."""
-    return option("Open the page in the browser.", True, group=SERVER)
+    return option("Where a page is served: open it in the browser.", True, group=SERVER)
 
 
 def days(otherwise: float) -> Any:

@@ -123,6 +123,23 @@ class Wanted:
     line: ReadLine
 
 
+@dataclass(frozen=True)
+class InDoubt:
+    """A call that is not sent again, and what is known of it: how the server has answered.
+
+    `answer` is ANSWER, FAILURE, or "" where none came.
+    """
+
+    call: ToolCall
+    answer: str = ""
+
+    def __str__(self) -> str:
+        if not self.answer:
+            return "nobody knows whether it was carried out"
+        came = "a failure" if self.answer == "FAILURE" else "a success"
+        return f"the server answered with {came}; nobody knows whether the client has the answer"
+
+
 @dataclass
 class _Followed:
     """A copy of a table: its state; its session, once something has happened in it."""
@@ -141,6 +158,7 @@ class _Past:
     number: int = 0
     waiting: dict[int, ToolCall] = field(default_factory=dict)
     unheard: dict[int, ToolCall] = field(default_factory=dict)
+    answers: dict[int, str] = field(default_factory=dict)
     told: set[int] = field(default_factory=set)
 
     def hear(self, event: Event) -> None:
@@ -159,6 +177,11 @@ class _Past:
                 self.waiting[number] = call
             elif event.label in ("ANSWER", "FAILURE") and number in self.waiting:
                 self.unheard[number] = self.waiting.pop(number)
+                self.answers[number] = event.label
+            elif event.label == "RELEASE":
+                for calls in (self.waiting, self.unheard):
+                    for other in [key for key in calls if calls[key].digest == said["digest"]]:
+                        del calls[other]
             elif event.label == "IN_DOUBT":
                 self.told.add(number)
 
@@ -182,7 +205,7 @@ class Gateway:
         self.policy = policy
         self.run = run or policy.file.name
         self.elicits = False
-        self.doubt: dict[str, ToolCall] = {}
+        self.doubt: dict[str, InDoubt] = {}
         self.wanted: dict[str, Wanted] = {}
         self._board = board
         self._clock = clock
@@ -264,7 +287,7 @@ class Gateway:
             calls.raise_event("KILLED")
         for number, call in {**unheard, **waiting}.items():
             if call.tool not in self.policy.file.idempotent:
-                self.doubt[call.digest] = call
+                self.doubt[call.digest] = InDoubt(call, past.answers.get(number, ""))
             if number not in past.told:
                 if number in waiting:
                     self._reported("result_of", call.tool, None, DOUBT, call, Traffic())
@@ -273,6 +296,18 @@ class Gateway:
     def delivered(self, traffic: Traffic) -> None:
         """Take note that the client was passed what is for it; it is stored with the next event."""
         self._delivered += traffic.answers
+
+    def release(self, number: int) -> None:
+        """Let the call `number`, which is in doubt, be made again, as far as the tables allow it.
+
+        Raises `UsageError` where it is not in doubt.
+        """
+        calls = {doubt.call.number: doubt.call for doubt in self.doubt.values()}
+        if number not in calls:
+            there = ", ".join(map(str, calls)) or "none"
+            raise UsageError(f"the call {number} is not in doubt; in doubt: {there}", "release")
+        self._record("RELEASE", calls[number])
+        del self.doubt[calls[number].digest]
 
     def stop(self) -> None:
         """Store that the client is gone."""
@@ -395,21 +430,27 @@ class Gateway:
             self._follow(table, key, session)
         return found
 
-    def _is_visible(self, tool: str) -> bool:
-        """Whether a call of a tool may be allowed now, for some arguments or after an approval."""
+    def _is_visible(self, tool: str, *, approved: bool = True) -> bool:
+        """Whether a call of a tool may be allowed now, for some arguments.
+
+        Also after an approval, if `approved`; else no approval that was given counts either.
+        """
         lines = self.policy.about("tool", tool)
         if not lines or lines[-1].when is not None:
             passes = self.policy.file.otherwise.tools == "pass"
             if passes or not lines:
                 return passes
-        return any(self._may_pass(read) for read in lines)
+        return any(self._may_pass(read, approved) for read in lines)
 
-    def _may_pass(self, read: ReadLine) -> bool:
+    def _may_pass(self, read: ReadLine, approved: bool) -> bool:
         line = read.line
         if line.event is None:
             return line.then == "pass"
         if line.approvals:
-            return True
+            return approved or all(
+                (table.member.initial, line.event) in table.moves
+                for table in self.policy.tables_of(line.event)
+            )
         return all(
             self._some_copy(table, line.event) for table in self.policy.tables_of(line.event)
         )
@@ -571,6 +612,12 @@ class Gateway:
                 if refusing and self._ask(message, frame, call, read, traffic):
                     return
                 problem = self._why(tool, read, refusing) if refusing else self._too_many(copies)
+                if refusing and "" in read.line.approvals and not self._elicits(message):
+                    problem += (
+                        " This client cannot ask its person for it (it has no elicitation), so "
+                        "that nobody can approve the call here; the policy can name people who "
+                        "approve on pages of their own."
+                    )
                 if refusing and any(read.line.approvals):
                     self.wanted.pop(call.digest, None)
                     self.wanted[call.digest] = Wanted(call, read)
@@ -592,9 +639,11 @@ class Gateway:
     def _refuse(self, message: Any, call: ToolCall, problem: str, traffic: Traffic) -> None:
         self._record("REFUSAL", call, why=problem)
         there = [tool for tool in self._listed if self._is_visible(tool)]
-        more = f" and {len(there) - _LISTED} more" if len(there) > _LISTED else ""
-        allowed = ", ".join(there[:_LISTED]) + more
-        said = f"{problem} Tools that may be called now: {allowed or 'none'}."
+        free = [tool for tool in there if self._is_visible(tool, approved=False)]
+        said = f"{problem} Tools that may be called now, for some arguments: {_listing(free)}."
+        if len(free) < len(there):
+            asking = _listing([tool for tool in there if tool not in free])
+            said += f" Tools that need an approval of each call first: {asking}."
         result: dict[str, Any] = {"content": [{"type": "text", "text": said}], "isError": True}
         if _is_without_session(message):
             result["resultType"] = "complete"
@@ -602,11 +651,13 @@ class Gateway:
 
     def _limited(self, call: ToolCall) -> str:
         """Why a call is not even looked at; "" where it is."""
-        if call.digest in self.doubt:
+        doubt = self.doubt.get(call.digest)
+        if doubt is not None:
             return (
-                f"{call.tool} was called with these very arguments when the gateway was killed; "
-                f"nobody knows whether it was carried out, or whether you have heard of it. It is "
-                f"not sent again. Read what it would have changed, or ask a person."
+                f"{call.tool} was called with these very arguments before (call "
+                f"{doubt.call.number} of the run {self.run}): {doubt}. It is not sent again. "
+                f"Read what it would have changed, or ask whoever runs the gateway to "
+                f"release the call (--release {doubt.call.number})."
             )
         now, most = self._clock(), self.policy.file.limits.a_minute
         while self._recent and self._recent[0] <= now - 60:
@@ -631,9 +682,7 @@ class Gateway:
     ) -> bool:
         """Ask the client's own person for an approval, where that is what is missing."""
         event, alone = read.line.approvals.get(""), _is_without_session(message)
-        able = _meta(message, "clientCapabilities")
-        elicits = isinstance(able, dict) and "elicitation" in able if alone else self.elicits
-        if event is None or not elicits:
+        if event is None or not self._elicits(message):
             return False
         if self._refusing(event, self._keyed(event, call.tool, call.arguments)):
             return False
@@ -662,6 +711,13 @@ class Gateway:
             self._open[identity] = Waiting("tools/call", call, held=True)
             traffic.to_client.append(frames.written({"jsonrpc": "2.0", "id": ask, **question}))
         return True
+
+    def _elicits(self, message: Any) -> bool:
+        """Whether the client asks its person where it is asked to."""
+        if not _is_without_session(message):
+            return self.elicits
+        able = _meta(message, "clientCapabilities")
+        return isinstance(able, dict) and "elicitation" in able
 
     def _forget_held(self) -> bool:
         """Forget the oldest call whose client was asked by a result, and has not called again."""
@@ -783,7 +839,7 @@ class Gateway:
         if waiting.call is not None:
             call = waiting.call
             if call.tool not in self.policy.file.idempotent:
-                self.doubt[call.digest] = call
+                self.doubt[call.digest] = InDoubt(call)
             with self._stored_together():
                 happened = self._reported("result_of", call.tool, None, DOUBT, call, traffic)
                 self._record("IN_DOUBT", call, why=why, at=happened)
@@ -916,6 +972,12 @@ class Gateway:
                         yield names
             if line.denial == event:
                 yield "a refusal by a person"
+
+
+def _listing(tools: Collection[str]) -> str:
+    """Names of tools, of many the first."""
+    more = f" and {len(tools) - _LISTED} more" if len(tools) > _LISTED else ""
+    return ", ".join([*tools][:_LISTED]) + more or "none"
 
 
 def _meta(message: Any, key: str) -> Any:

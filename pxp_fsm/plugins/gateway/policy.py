@@ -87,6 +87,7 @@ class PolicyTable:
         "very arguments has one.",
         (),
         default="there is one copy",
+        problem='is neither "arguments" nor a list of fields',
     )
     initial: Symbol | None = option("Where a copy begins.", None, default="the first row's state")
     final: tuple[Symbol, ...] = option(

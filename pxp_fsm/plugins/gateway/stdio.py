@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
+import stat
 from asyncio.subprocess import PIPE, Process
 from asyncio.subprocess import create_subprocess_exec as start_process
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.plugins.gateway.frames import Lines
@@ -20,7 +20,44 @@ _CHUNK = 65_536
 _PATIENCE = 5.0
 """The seconds that a server has to end by itself, once its input is closed."""
 
+_MOMENT = 1.0
+"""The seconds for which a first request is waited for, whose server is gone."""
+
 Note = Callable[[str], None]
+
+
+class Reading(Protocol):
+    """Where bytes come from; b"" is the end."""
+
+    async def read(self, n: int) -> bytes:
+        """The next bytes, at most `n`."""
+
+
+class Writing(Protocol):
+    """Where bytes go."""
+
+    def write(self, data: bytes) -> None:
+        """Send all of it."""
+
+    async def drain(self) -> None:
+        """Wait until more may be written."""
+
+
+class _File:
+    """A stream that the event loop cannot wait for: a regular file, a device without a terminal."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    async def read(self, n: int) -> bytes:
+        return await asyncio.to_thread(os.read, self._descriptor, n)
+
+    def write(self, data: bytes) -> None:
+        while data:
+            data = data[os.write(self._descriptor, data) :]
+
+    async def drain(self) -> None:
+        """All is written."""
 
 
 class StdioProxy:
@@ -39,13 +76,17 @@ class StdioProxy:
         self._gateway = gateway
         self._command = command
         self._note = note
+        self._has_spoken = False
 
     async def run(self) -> int:
-        """Pass messages until one side is gone; the server's exit code, 0 where the client went.
+        """Pass messages until one side is gone.
 
-        Raises `UsageError` where the server cannot be started.
+        The server's exit code, where it went before the client, left a request without an answer,
+        or ended with a code and had said nothing; else 0. Raises `UsageError` where the server
+        cannot be started, or a standard stream is closed.
         """
         loop = asyncio.get_running_loop()
+        reader, self._client = await _reading(0), await _writing(1)
         try:
             server = await start_process(*self._command, stdin=PIPE, stdout=PIPE)
         except (OSError, ValueError) as error:
@@ -53,12 +94,7 @@ class StdioProxy:
             raise UsageError(f"the server {name} cannot be started: {error}", "command") from error
         assert server.stdin is not None  # noqa: S101 - it is a pipe
         assert server.stdout is not None  # noqa: S101
-        self._server = server.stdin
-        self._client = await _writing(sys.stdout.fileno())
-        reader = asyncio.StreamReader()
-        await loop.connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(os.dup(0), "rb", 0)
-        )
+        self._server, self._heard = server.stdin, server.stdout
         here = asyncio.create_task(self._pump(reader, self._gateway.from_client))
         there = asyncio.create_task(self._pump(server.stdout, self._gateway.from_server))
         ended = asyncio.Event()
@@ -73,7 +109,7 @@ class StdioProxy:
             for pump in (here, there):
                 if pump.done():
                     pump.result()
-            return await self._ended(server, there)
+            return await self._ended(server, here, there)
         finally:
             for task in (here, there, *others):
                 task.cancel()
@@ -83,7 +119,9 @@ class StdioProxy:
                     server.kill()
                 await server.wait()
 
-    async def _ended(self, server: Process, there: asyncio.Task[None]) -> int:
+    async def _ended(
+        self, server: Process, here: asyncio.Task[None], there: asyncio.Task[None]
+    ) -> int:
         """Let the server end, and pass what it still says."""
         gone = there.done()
         server.stdin.close()  # type: ignore[union-attr] # it is a pipe
@@ -94,13 +132,30 @@ class StdioProxy:
         except TimeoutError:
             server.terminate()
             return 0
-        return code if gone else 0
+        if gone and not self._has_spoken:  # a client's first request is on its way
+            with suppress(asyncio.TimeoutError):
+                async with asyncio.timeout(_MOMENT):
+                    while not here.done() and not self._gateway.waiting:
+                        await asyncio.sleep(0.02)
+        waiting = list(self._gateway.waiting)
+        if not gone and code == 0:  # what it has not answered the client has not waited for
+            return 0
+        name = quoted(self._command[0])
+        why = f"the server's command {name} ended "
+        why += f"with code {code}" if code >= 0 else f"by signal {-code}"
+        if waiting or not self._has_spoken:
+            why += " before it answered"
+        self._note(why)
+        for identity in waiting:
+            await self._pass(self._gateway.lost(identity, why))
+        if waiting:
+            code = code or 1
+        return code if gone or waiting or not self._has_spoken else 0
 
-    async def _pump(
-        self, reader: asyncio.StreamReader, decide: Callable[[bytes | None], Traffic]
-    ) -> None:
+    async def _pump(self, reader: Reading, decide: Callable[[bytes | None], Traffic]) -> None:
         lines = Lines(self._gateway.policy.file.limits.frame)
         while data := await reader.read(_CHUNK):
+            self._has_spoken |= reader is self._heard
             for frame in lines.feed(data):
                 await self._pass(decide(frame))
 
@@ -124,9 +179,30 @@ class StdioProxy:
                         self._gateway.delivered(traffic)
 
 
-async def _writing(descriptor: int) -> asyncio.StreamWriter:
+async def _reading(descriptor: int) -> Reading:
+    if not _is_waited_for(descriptor):
+        return _File(descriptor)
+    loop, reader = asyncio.get_running_loop(), asyncio.StreamReader()
+    await loop.connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(os.dup(descriptor), "rb", 0)
+    )
+    return reader
+
+
+async def _writing(descriptor: int) -> Writing:
+    if not _is_waited_for(descriptor):
+        return _File(descriptor)
     loop = asyncio.get_running_loop()
     transport, protocol = await loop.connect_write_pipe(
         asyncio.streams.FlowControlMixin, os.fdopen(os.dup(descriptor), "wb", 0)
     )
     return asyncio.StreamWriter(transport, protocol, None, loop)
+
+
+def _is_waited_for(descriptor: int) -> bool:
+    """Whether the event loop can wait for a stream: for a pipe, a socket or a terminal."""
+    try:
+        mode = os.fstat(descriptor).st_mode
+    except OSError as error:
+        raise UsageError("the client speaks over standard input and output: open both") from error
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(descriptor)

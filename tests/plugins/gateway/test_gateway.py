@@ -445,6 +445,57 @@ def test_an_answer_that_was_perhaps_not_passed_on_is_in_doubt(database: Path) ->
             again.gateway.stop()
 
 
+def test_a_call_in_doubt_says_what_is_known_and_is_made_again_once_released(
+    database: Path,
+) -> None:
+    with SqlBlackboard(str(database)) as board:
+        sides = Sides.of("two_people", board)
+        for to in ("a", "b"):
+            sides.call("transfer", amount=1, to=to)
+        sides.reply(number=2)
+    with SqlBlackboard(str(database)) as board:
+        again = Sides.of("two_people", board)
+        assert not again.passes("transfer", amount=1, to="a")
+        assert "(call 1 of the run two_people): the server answered with a success" in again.told()
+        assert "carried out" not in again.told()
+        assert not again.passes("transfer", amount=1, to="b")
+        assert "nobody knows whether it was carried out" in again.told()
+        with pytest.raises(UsageError, match="the call 3 is not in doubt; in doubt: 1, 2"):
+            again.gateway.release(3)
+        again.gateway.release(1)
+        again.gateway.stop()
+    with SqlBlackboard(str(database)) as board:
+        last = Sides.of("two_people", board)
+        sent = [last.passes("transfer", amount=1, to=to) for to in ("a", "b", "a")]
+        assert sent == [True, False, True]  # small ones need no approval
+
+
+def test_a_released_call_needs_an_approval_of_its_own(database: Path) -> None:
+    with SqlBlackboard(str(database)) as board:
+        sides = Sides.of("confirm", board)
+        sides.call("write_file", **CHANGE)
+        sides.decides()
+        assert len(sides.to_server) == 1
+    with SqlBlackboard(str(database)) as board:
+        again = Sides.of("confirm", board)
+        again.gateway.release(1)
+        assert not again.passes("write_file", **CHANGE)
+        again.decides()
+        assert len(again.to_server) == 1
+
+
+def test_a_refusal_names_what_needs_an_approval_apart() -> None:
+    sides = Sides.of("confirm", elicits=False)
+    tools = [{"name": "read_text_file"}, {"name": "write_file"}]
+    sides.request("tools/list", {})
+    sides.reply({"tools": tools})
+    assert not sides.passes("write_file", **CHANGE)
+    now, _, asking = sides.told().partition(" Tools that need an approval of each call first: ")
+    assert now.endswith("Tools that may be called now, for some arguments: read_text_file.")
+    assert asking.startswith("write_file")
+    assert "This client cannot ask its person" in now
+
+
 def test_what_is_in_doubt_is_an_event_where_the_policy_says_so(database: Path) -> None:
     with SqlBlackboard(str(database)) as board:
         assert Sides.of("budget", board).passes("search", words="x")

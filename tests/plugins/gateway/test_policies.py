@@ -66,6 +66,11 @@ FAULTS = [
         "line 9: an approval counts for these very arguments",
     ),
     ('per = "arguments"', 'per = ["sum"]', "line 16: there is no field sum; there are: amount"),
+    (
+        'per = "arguments"',
+        'per = "argument"',
+        "'argument' is neither \"arguments\" nor a list of fields; did you mean 'arguments'?",
+    ),
     ('tools = "refuse"', 'tools = "perhaps"', "line 3: otherwise.tools: 'perhaps'"),
     (', type = "int" }', " }", 'line 12: say what it is: type = "int"'),
     ('approval = "OK"', 'approval = { ada = "OK" }', "line 9: ada is none of the people"),

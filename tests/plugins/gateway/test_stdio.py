@@ -287,6 +287,40 @@ def test_a_server_that_ends_ends_the_gateway_with_its_code(tmp_path: Path) -> No
         assert b"gateway: the server sent what is no message" in process.stderr.read()
 
 
+def _gateway(
+    folder: Path, *server: str, given: bytes, out: Path
+) -> subprocess.CompletedProcess[str]:
+    """A gateway whose standard input and output are files."""
+    command = [sys.executable, *GATEWAY, str(EXAMPLES / "confirm.toml"), "--database", "g.db", "--"]
+    (folder / "in").write_bytes(given)
+    with (folder / "in").open("rb") as source, out.open("wb") as sink:
+        return subprocess.run(
+            [*command, *server],
+            check=False,
+            stdin=source if given else subprocess.DEVNULL,
+            stdout=sink,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=folder,
+            env=ENVIRONMENT,
+            timeout=60,
+        )
+
+
+def test_standard_input_and_output_may_be_files(tmp_path: Path) -> None:
+    ping, out = frame({"jsonrpc": "2.0", "id": 1, "method": "ping"}), tmp_path / "out"
+    ended = _gateway(tmp_path, "false", given=ping, out=out)
+    said = "the server's command 'false' ended with code 1 before it answered"
+    assert (ended.returncode, ended.stderr) == (1, f"gateway: {said}\n")
+    assert json.loads(out.read_text())["error"]["message"] == said
+
+
+@pytest.mark.deep
+def test_a_client_that_says_nothing_ends_the_gateway_in_order(tmp_path: Path) -> None:
+    ended = _gateway(tmp_path, "cat", given=b"", out=tmp_path / "out")
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 SERVERS = {
     "filesystem": ["mcp-server-filesystem", "."],
     "everything": ["mcp-server-everything"],

@@ -19,13 +19,18 @@ class ServePolicy:
     The client starts this command in place of the server's, and speaks over standard input and
     output. What happened is stored in the run --run, which goes on where it is stored. Where the
     policy names people who approve, each is given a link to a page of their own. Before a server
-    over HTTP the client is given an address and a token.
+    over HTTP the client is given an address and a token. With --release no COMMAND is needed.
     """
 
     policy: Path = option(argument=True, metavar="POLICY.toml")
     command: tuple[str, ...] = option("", (), argument=True, metavar="-- COMMAND...")
     run: str | None = option(
         "The run that is begun, or goes on.", None, default="the policy's name", metavar="NAME"
+    )
+    release: tuple[int, ...] = option(
+        "Let call NUMBER, which is in doubt, be made again; repeatable.",
+        (),
+        metavar="NUMBER",
     )
     port: int | None = common.port()
     url: str | None = common.server_url()

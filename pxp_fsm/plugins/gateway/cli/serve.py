@@ -23,15 +23,26 @@ from pxp_fsm.registry import load
 def serve(request: options.ServePolicy) -> int:
     """Pass messages between the client and the server until one of them is gone."""
     policy = load_policy(request.policy)
-    if not request.command:
+    if not request.command and not request.release:
         raise UsageError(
             f"say how the server is started: pxp serve {request.policy} -- COMMAND...", "command"
         )
+    if policy.file.people and request.command:
+        require_server("the pages of the people who approve")
     with SqlBlackboard(with_folder(request.database)) as board, ExitStack() as stack:
         gateway = Gateway(policy, board, request.run or "")
         stack.callback(gateway.stop)
-        for call in gateway.doubt.values():
-            _note(f"in doubt: call {call.number} of {call.tool}, which is not sent again")
+        for number in dict.fromkeys(request.release):
+            gateway.release(number)
+            _note(f"call {number} may be made again, as far as the policy allows it")
+        for doubt in gateway.doubt.values():
+            call = doubt.call
+            _note(
+                f"in doubt: call {call.number} of {call.tool}: {doubt}; it is not sent again "
+                f"before it is released (--release {call.number})"
+            )
+        if not request.command:
+            return 0
         if len(request.command) == 1 and "://" in request.command[0]:
             require_server("a gateway over HTTP")
             make = load("pxp_fsm.plugins.gateway.http_proxy:gateway_site")  # it needs the extra web
@@ -40,7 +51,6 @@ def serve(request: options.ServePolicy) -> int:
             return 0
         proxy = StdioProxy(gateway, request.command, _note)
         if policy.file.people:
-            require_server("the pages of the people who approve")
             approvals = load("pxp_fsm.plugins.gateway.people:approvals")  # it needs the extra web
             pages = stack.enter_context(
                 approvals(
