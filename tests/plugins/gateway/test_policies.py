@@ -275,5 +275,9 @@ def test_the_command_checks_a_policy_and_serves_none_without_a_server(tmp_path: 
     missing = command("serve", policy, "--", "no-such-server", cwd=tmp_path)
     assert "the server 'no-such-server' cannot be started" in missing.stderr
     assert "Traceback" not in missing.stderr + alone.stderr
+    pages = command("serve", policy, "--no-browser", "--", "cat", cwd=tmp_path)
+    assert f"--no-browser has no effect: {policy} is a policy" in pages.stderr
+    released = command("serve", policy, "--release", "4", cwd=tmp_path)
+    assert "--release: the call 4 is not in doubt; in doubt: none" in released.stderr
     address = command("serve", policy, "--port", "0", "--", "ftp://x", cwd=tmp_path)
     assert "'ftp://x' is no address of an MCP server: http(s)://HOST/PATH" in address.stderr
