@@ -118,6 +118,6 @@ def test_the_core_passes_tests_of_its_own(core: Path) -> None:
     for name in BESIDE:
         (core / name).symlink_to(ROOT / name)
     # Properties have the same examples beside plug-ins.
-    chosen = ("-m", "not deep and not hypothesis", "-n", "2")
+    chosen = ("-m", "not deep and not hypothesis", "-n", "2", "-p", "no:pxp")
     done = python(core, "-m", "pytest", "-q", "-p", "no:cacheprovider", *chosen, *OWN)
     assert done.returncode == 0, done.stdout[-6000:]

@@ -462,7 +462,10 @@ def _try_part(
     part: str, mutants: Sequence[Mutant], note: Callable[[Mutant, str], None], jobs: int
 ) -> None:
     trials = Trials(mutants, note, jobs, part == "what runs")
-    options = ("-q", "-s", "-n0", "-pno:cacheprovider", "-knot (postgresql or compiled_loop)")
+    options = (
+        *("-q", "-s", "-n0", "-pno:cacheprovider", "-knot (postgresql or compiled_loop)"),
+        "-Wignore::pytest.PytestAssertRewriteWarning",  # ours is a plug-in, and is imported by now
+    )
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
         code = pytest.main([*options, *TESTS[part]], plugins=[trials])
     if trials.failed or code:
