@@ -25,10 +25,10 @@ from pxp_fsm.plugins.drug.retrosynthesis.predictor import UNDERIVED
 from pxp_fsm.protocol.interfaces import CopyableLearner, Likelihood
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question, Tag
 from pxp_fsm.sessions.learning import Gate, Keep, Weighing
-from tests.sampling import swept
+from tests.sampling import WHOLE
 
 ANILIDE = "CC(=O)Nc1ccccc1"
-SEEDS = swept(20)
+SEEDS = 20 if WHOLE else 5
 
 
 def told(x: str, reactants: str) -> tuple[Instance, Message]:
