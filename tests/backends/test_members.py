@@ -206,7 +206,7 @@ def test_a_person_chooses_and_writes_what_is_sent(text: str, tag: str, value: ob
 )
 def test_a_person_is_shown_what_a_message_carries(schema: Any, shown: str) -> None:
     person, screen = PersonMember(replace(GRANTS, payloads={"GRANT": schema})), StringIO()
-    turn = pxp.Turn("s", pxp.Instance("a", "a cinema"), "grants", "CHOOSE", (), ("FREE", "TAKEN"))
+    turn = pxp.Turn("s", pxp.Instance("a", "a cinema"), "grants", "CHOOSE", ("FREE", "TAKEN"), ())
     with typed("free\r\x03", PlainTextOutput(screen)), pytest.raises(KeyboardInterrupt):
         asyncio.run(person(turn))
     assert shown in screen.getvalue()

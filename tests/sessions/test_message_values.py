@@ -20,6 +20,7 @@ from pxp_fsm.errors import Refused, UsageError, WrongType
 from pxp_fsm.prompting.members import options_of
 from pxp_fsm.protocol.messages import Json
 from pxp_fsm.protocol.rules import Ending
+from pxp_fsm.sessions.live import LiveSystem
 from pxp_fsm.sessions.machine import Machine
 
 GATEWAY = "approval_gateway"
@@ -324,3 +325,11 @@ def test_a_member_is_offered_what_its_rules_allow_and_nothing_else() -> None:
     members: dict[str, Any] = {**session.members, GATEWAY: gateway}
     pxp.Session(SYSTEM, members).run_sync()
     assert offered == [["OTHER"], ["SAME"]]
+
+
+def test_a_message_that_is_not_given_carries_nothing() -> None:
+    live = LiveSystem(SYSTEM.by_rules())
+    before = dict(live.states)
+    with pytest.raises(Refused, match="its payload does not fit"):
+        live.move(Exchange("person", GATEWAY, "APPROVE"))
+    assert dict(live.states) == before
