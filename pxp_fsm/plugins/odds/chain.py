@@ -9,15 +9,14 @@ nothing asked here can tell apart are one: the coarsest such partition is taken.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
 from math import lcm
 from typing import Generic, NamedTuple, TypeVar
 
-from proofs.sessions.model import SentSoFar, SessionModel, SessionState
+from proofs.sessions.model import SentSoFar, SessionModel, SessionState, tag_of
 from proofs.sessions.relational import EMPTY, Said, Theory
 from pxp_fsm.plugins.odds.behaviour import Cell, Player
 from pxp_fsm.protocol.decisions import Category, Guard
@@ -62,8 +61,7 @@ class Draw(NamedTuple):
     received: str
 
 
-@dataclass(frozen=True)
-class Branch:
+class Branch(NamedTuple):
     """The outcomes of a draw that send `tag`, and where they lead: a state's place, or a result."""
 
     draw: Draw
@@ -124,24 +122,31 @@ class Chain:
         return (EARLY, early), (LATE, n - 1 - early)
 
 
-_Node = tuple[int, SessionState]
-"""Who sends next, and the state without its number."""
+_Histories = tuple[SentSoFar, SentSoFar]
+
+
+class _Node(NamedTuple):
+    """Who sends next, the state without its number, and what each agent has sent."""
+
+    speaker: int
+    state: SessionState
+    sent: _Histories
 
 
 @cache
 def chain(contexts: frozenset[Draw] = frozenset()) -> Chain:
     """The chain of INTERACT for behaviours that go by the tags in `contexts`."""
     k = 3  # so that messages 2 and 3 are early, 4 and 5 late
-    model = SessionModel(Interact(n=6, k=k), Theory(NOISY))
+    model = SessionModel(Interact(n=6, k=k), Theory(NOISY), observes=False)
     first = next(iter(model.initial()))
-    start = (1, _plain(next(iter(model.successors(first))).target, 1))
-    found = _explored(model, start, contexts)
-    blocks = _partition(found, contexts)
-    return _quotient(start, found, blocks)
+    start = next(iter(model.successors(first))).target
+    nodes, moves = _explored(model, _Node(1, _plain(start, 1), start.history), contexts)
+    return _quotient(nodes, moves, _partition(nodes, moves))
 
 
 _ByGuard = list[tuple[frozenset[Cell], tuple[Said, Said]]]
-_Moves = dict[tuple[Draw, str, "_Node | Conclusion"], set[Cell]]
+_Moves = tuple[tuple[Branch, ...], tuple[Branch, ...]]
+"""What follows a state in either stage; targets are places of states, or results."""
 
 
 def _plain(state: SessionState, speaker: int) -> SessionState:
@@ -156,50 +161,55 @@ def _plain(state: SessionState, speaker: int) -> SessionState:
 
 def _explored(
     model: SessionModel, start: _Node, contexts: frozenset[Draw]
-) -> dict[_Node, tuple[_Moves, _Moves]]:
-    """Every state that can be reached, with what follows it in either stage."""
-    found: dict[_Node, tuple[_Moves, _Moves]] = {}
+) -> tuple[list[_Node], list[_Moves]]:
+    """Every state that can be reached, the start first, and what follows each.
+
+    What the agents have sent decides nothing of a move. So the model, which does not observe it, is
+    asked once for all states that differ in that alone.
+    """
+    nodes, places, found = [start], {start: 0}, list[_Moves]()
     guards = {number: _by_guard(model, number) for number in (2, 3, 4, 5)}
-    waiting = deque([start])
-    while waiting:
-        node = waiting.popleft()
-        if node in found:
-            continue
-        found[node] = (
-            _moves(model, node, contexts, EARLY, guards),
-            _moves(model, node, contexts, LATE, guards),
-        )
-        waiting.extend(
-            target
-            for moves in found[node]
-            for _, _, target in moves
-            if not isinstance(target, Conclusion)
-        )
-    return found
+
+    @cache
+    def followers(
+        speaker: int, state: SessionState, stage: int
+    ) -> list[tuple[frozenset[Cell], str, SessionState]]:
+        number = (2 if speaker else 3) + 2 * stage  # one of this stage at which `speaker` sends
+        before = SessionState(number - 1, *state[1:])
+        steps = ((cells, model.answering(before, *judged)) for cells, judged in guards[number])
+        return [(cells, tag_of(step), _plain(step.target, 1 - speaker)) for cells, step in steps]
+
+    def place(node: _Node) -> int:
+        if node not in places:
+            places[node] = len(nodes)
+            nodes.append(node)
+        return places[node]
+
+    def moves(node: _Node, stage: int) -> tuple[Branch, ...]:
+        speaker, state, sent = node
+        draw = Draw(speaker, state.tags[1 - speaker])
+        draw = draw if draw in contexts else Draw(speaker, "")
+        targets: dict[tuple[str, int | Conclusion], frozenset[Cell]] = {}
+        for cells, tag, after in followers(speaker, state, stage):
+            history = _sent(sent, speaker, tag)
+            over = _result(after.over, history) if after.over else None
+            key = tag, over or place(_Node(1 - speaker, after, history))
+            targets[key] = targets.get(key, frozenset()) | cells
+        return tuple(Branch(draw, cells, tag, target) for (tag, target), cells in targets.items())
+
+    for node in nodes:  # which grows
+        found.append((moves(node, EARLY), moves(node, LATE)))
+    return nodes, found
 
 
-def _moves(
-    model: SessionModel,
-    node: _Node,
-    contexts: frozenset[Draw],
-    stage: int,
-    guards: Mapping[int, _ByGuard],
-) -> _Moves:
-    """What each draw leads to, at a message of this stage whose number says who sends it."""
-    speaker, state = node
-    number = (2 if speaker else 3) + 2 * stage
-    received = state.tags[1 - speaker]
-    draw = Draw(speaker, received)
-    draw = draw if draw in contexts else Draw(speaker, "")
-    before = SessionState(number - 1, *state[1:])
-    moves: _Moves = {}
-    for cells, judged in guards[number]:
-        after = model.answering(before, *judged).target
-        target: _Node | Conclusion = (
-            _result(after.over, after) if after.over else (1 - speaker, _plain(after, 1 - speaker))
-        )
-        moves.setdefault((draw, after.tags[speaker], target), set()).update(cells)
-    return moves
+def _sent(before: _Histories, speaker: int, tag: str) -> _Histories:
+    """What the agents have sent after `speaker` sent `tag`, "" where the tables do not allow it."""
+    if not tag:
+        return before
+    initiator, responder = before
+    if speaker:
+        return initiator, responder.and_then(tag)
+    return initiator.and_then(tag), responder
 
 
 def _by_guard(model: SessionModel, number: int) -> _ByGuard:
@@ -223,65 +233,48 @@ _JUDGED = {
 }
 
 
-def _result(ending: str, state: SessionState) -> Conclusion:
-    left, right = map(classes, state.history)
+def _result(ending: str, sent: _Histories) -> Conclusion:
+    left, right = map(classes, sent)
     return Conclusion(ending, (left, right))
 
 
-def _partition(
-    found: Mapping[_Node, tuple[_Moves, _Moves]], contexts: frozenset[Draw]
-) -> dict[_Node, int]:
-    """The coarsest partition whose blocks cannot be told apart: refined until it is stable."""
+def _partition(nodes: Sequence[_Node], moves: Sequence[_Moves]) -> list[int]:
+    """The block of each state, in the coarsest partition whose blocks cannot be told apart.
 
-    def numbered(keys: Mapping[_Node, Hashable]) -> dict[_Node, int]:
+    It is refined until it is stable. The start is the first state, so its block is number 0.
+    """
+
+    def numbered(keys: Iterable[Hashable]) -> list[int]:
         numbers: dict[Hashable, int] = {}
-        return {node: numbers.setdefault(key, len(numbers)) for node, key in keys.items()}
+        return [numbers.setdefault(key, len(numbers)) for key in keys]
 
-    blocks = numbered({node: (node[0], _result("", node[1])) for node in found})
+    blocks = numbered((node.speaker, _result("", node.sent)) for node in nodes)
     while True:
-
-        def signature(node: _Node, blocks: dict[_Node, int] = blocks) -> Hashable:
-            return blocks[node], tuple(
-                frozenset(
-                    (draw, tag, _block(target, blocks), frozenset(cells))
-                    for (draw, tag, target), cells in moves.items()
-                )
-                for moves in found[node]
-            )
-
-        refined = numbered({node: signature(node) for node in found})
-        if len(set(refined.values())) == len(set(blocks.values())):
+        refined = numbered(
+            (block, *(frozenset(_led(branch, blocks) for branch in stage) for stage in following))
+            for block, following in zip(blocks, moves, strict=True)
+        )
+        if max(refined) == max(blocks):
             return refined
         blocks = refined
 
 
-def _block(target: _Node | Conclusion, blocks: Mapping[_Node, int]) -> int | Conclusion:
-    return target if isinstance(target, Conclusion) else blocks[target]
+def _led(branch: Branch, blocks: Sequence[int]) -> Branch:
+    """The branch with the block that it leads to, for the state."""
+    draw, cells, tag, target = branch
+    return branch if isinstance(target, Conclusion) else Branch(draw, cells, tag, blocks[target])
 
 
-def _quotient(
-    start: _Node, found: Mapping[_Node, tuple[_Moves, _Moves]], blocks: Mapping[_Node, int]
-) -> Chain:
-    one: dict[int, _Node] = {}
-    for node in found:  # the start was found first, so its block is number 0
-        one.setdefault(blocks[node], node)
-    if blocks[start] != 0:
-        raise AssertionError("the start is the first state that is found")
-    places = sorted(one)
+def _quotient(nodes: Sequence[_Node], moves: Sequence[_Moves], blocks: Sequence[int]) -> Chain:
+    firsts = [blocks.index(block) for block in range(max(blocks) + 1)]
     early, late = (
-        tuple(
-            tuple(
-                Branch(draw, frozenset(cells), tag, _block(target, blocks))
-                for (draw, tag, target), cells in found[one[place]][stage].items()
-            )
-            for place in places
-        )
+        tuple(tuple(_led(branch, blocks) for branch in moves[first][stage]) for first in firsts)
         for stage in (EARLY, LATE)
     )
     return Chain(
         (early, late),
-        tuple(one[place][0] for place in places),
-        tuple(_result(Ending.BOUND, one[place][1]) for place in places),
+        tuple(nodes[first].speaker for first in firsts),
+        tuple(_result(Ending.BOUND, nodes[first].sent) for first in firsts),
     )
 
 
