@@ -12,12 +12,12 @@ import copy
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from math import comb
 from zlib import crc32
 
 from pxp_fsm.errors import DataError, NoAnswer, UsageError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.prompting.attempts import ATTEMPTS, MOST_ATTEMPTS, ask_until_usable, check_attempts
 from pxp_fsm.prompting.framing import encoded, framed
 from pxp_fsm.prompting.model import (

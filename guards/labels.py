@@ -6,9 +6,9 @@ Labels come from a closed list and are compared whole: a text that merely contai
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from pxp_fsm.errors import DataError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.relations import EQUIVALENCE, Assumption, Outcome
 
 NONE = "none"

@@ -10,11 +10,12 @@ import unicodedata
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain, product
 from typing import Any
 
 from pxp_fsm.errors import DataError
+from pxp_fsm.lazy_dataclasses import dataclass
 
 WEIGHTS = {"named": 4, "described": 3, "hinted": 1}
 GAPS = {"..": 4, "...": 12}

@@ -10,10 +10,10 @@ import hashlib
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from guards.text import normalised
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.messages import Answer
 from pxp_fsm.protocol.relations import TOLERANCE, Assumption, Outcome
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from pxp_fsm.errors import GuardError
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, Assumption, Outcome
 
 

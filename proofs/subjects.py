@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -56,6 +56,7 @@ from pxp_fsm.automata.system_files import is_system_file, read_system
 from pxp_fsm.automata.table_files import Property
 from pxp_fsm.automata.tables import BUILTIN, format_of, load_automaton
 from pxp_fsm.errors import UsageError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 
 Answer = Result | SystemCertificate | RulesCertificate | str

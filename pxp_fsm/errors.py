@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
+
+from pxp_fsm.lazy_dataclasses import dataclass
 
 
 class PXPError(Exception):

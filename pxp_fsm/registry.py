@@ -11,7 +11,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from importlib import import_module
 from importlib.machinery import PathFinder
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pxp_fsm.errors import PXPWarning
+from pxp_fsm.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

@@ -26,7 +26,7 @@ import operator
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
+from dataclasses import MISSING, Field, field, fields, is_dataclass, replace
 from datetime import date
 from enum import Enum
 from functools import cache, cached_property
@@ -56,6 +56,7 @@ from pxp_fsm.errors import (
     quoted,
     unknown_name,
 )
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.options import Option, given_options, is_outside, option_of
 
 T = TypeVar("T")

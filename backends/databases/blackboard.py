@@ -14,7 +14,7 @@ import asyncio
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -41,6 +41,7 @@ from backends.databases.rows import Head, Row, Steps
 from pxp_fsm import __version__
 from pxp_fsm.defaults import OWN
 from pxp_fsm.errors import BlackboardError, NoAnswer, NotThere, UsageError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.prompting.model import Reply, Spending
 from pxp_fsm.protocol.messages import Answer, Question, text_problem
 from pxp_fsm.protocol.relations import Judgement

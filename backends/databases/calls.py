@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from sqlalchemy import ColumnElement, Connection, bindparam, case, func, select
 
@@ -10,6 +10,7 @@ from backends.databases import chain, rows, schema
 from backends.databases.blackboard import SqlBlackboard
 from backends.databases.rows import Row, check_values
 from pxp_fsm.errors import BlackboardError, Halted, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.prompting.model import (
     Call,
     ModelRequest,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select
@@ -16,6 +15,7 @@ from backends.databases.blackboard import SqlBlackboard
 from backends.databases.rows import ERASURE, GREATEST, check_values, now
 from backends.databases.schema import drafts, sessions, timings
 from pxp_fsm.errors import BlackboardError, UsageError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.messages import text_problem
 
 LONGEST = 100_000

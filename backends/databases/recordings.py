@@ -6,7 +6,6 @@ A text is known by its digest. Everything comes in the order in which the sessio
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from functools import cache, partial
@@ -21,6 +20,7 @@ from backends.databases.faults import DatabaseUnavailable, retried, translated_e
 from backends.databases.records import SessionRecord
 from backends.databases.views import inlined
 from pxp_fsm.automata.actions import ActionRecord
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.relations import Outcome
 
 _BATCH = 2000

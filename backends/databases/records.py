@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import NamedTuple
 
 import pxp_fsm.diagrams
@@ -15,6 +15,7 @@ from pxp_fsm.automata.serialization import canonical_json
 from pxp_fsm.automata.system import Member, System
 from pxp_fsm.automata.tables import stored_automaton
 from pxp_fsm.errors import UsageError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.prompting.model import Usage
 from pxp_fsm.protocol.messages import Instance, Message
 from pxp_fsm.protocol.rules import Ending

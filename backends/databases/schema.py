@@ -8,8 +8,6 @@ has a link of its own, and what else is stored is covered by one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sqlalchemy import (
     BigInteger,
     CheckConstraint,
@@ -26,6 +24,7 @@ from sqlalchemy import (
 from sqlalchemy.schema import SchemaItem
 
 from pxp_fsm.automata.actions import KINDS
+from pxp_fsm.lazy_dataclasses import dataclass
 
 SCHEMA_VERSION = "1"
 ERASED = "(erased)"

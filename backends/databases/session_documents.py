@@ -6,13 +6,14 @@ A blackboard that keeps the parts of a document while the session runs is a `Tra
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any
 
 from backends.databases import chain
 from backends.databases.blackboard import SqlBlackboard
 from backends.databases.records import SessionRecord
 from pxp_fsm.errors import BlackboardError, DataError
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.options import Option, option
 from pxp_fsm.protocol.messages import Answer, Instance, Message
 from pxp_fsm.protocol.relations import Judgement, Outcome

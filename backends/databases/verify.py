@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from itertools import count, groupby, starmap
 from operator import itemgetter
@@ -29,6 +29,7 @@ from backends.databases.views import VIEWS
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.tables import BUILTIN, builtin
 from pxp_fsm.errors import BlackboardError, NotThere, Refused, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.messages import Answer, Message
 from pxp_fsm.sessions.live import LiveSystem
 from pxp_fsm.sessions.replay import conversations, trace

@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from backends.databases.locks import Locks
 from backends.databases.triggers import triggers
 from backends.databases.views import VIEWS
 from pxp_fsm.errors import BlackboardError, NotThere
+from pxp_fsm.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from alembic.config import Config

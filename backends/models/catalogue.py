@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import date, timedelta
 from fnmatch import fnmatchcase
 from functools import cache
@@ -15,6 +14,7 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from pxp_fsm.errors import Fault, UsageError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.options import Option, option
 from pxp_fsm.prompting.model import Capability, ModelRequest, Usage
 from pxp_fsm.schemas import FileKind

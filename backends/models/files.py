@@ -6,7 +6,7 @@ Servers, prices and retirements are read by `catalogue`, which knows what stands
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from backends.models.settings import Settings
 from pxp_fsm import documents, options
 from pxp_fsm.errors import Fault, UsageError
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.options import given, option
 from pxp_fsm.schemas import FileKind
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
 from pxp_fsm import registry
 from pxp_fsm.documents import text_of
 from pxp_fsm.errors import Fault, FileError, NoAnswer, UsageError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.options import option
 from pxp_fsm.prompting.framing import unframed
 from pxp_fsm.prompting.model import Capability, ModelRequest, Reply

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import Any, Protocol
 
 from backends.people.choices import GuardChoice, WhyNot, choices_of, offers_of
 from pxp_fsm.errors import DataError, NoAnswer, UsageError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.prompting.model import Ask, LanguageModel, ModelRequest, OnText, Reply, layered
 from pxp_fsm.prompting.prompts import Problem
 from pxp_fsm.protocol.messages import Answer, Question, answer_problem

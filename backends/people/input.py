@@ -9,11 +9,12 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pxp_fsm.errors import PXPError, UsageError
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.messages import printable
 
 if TYPE_CHECKING:

@@ -10,10 +10,11 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Generic, TypeVar
 
 from pxp_fsm.errors import Refused
+from pxp_fsm.lazy_dataclasses import dataclass
 
 Asked_ = TypeVar("Asked_")
 Given_ = TypeVar("Given_")

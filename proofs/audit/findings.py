@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum, StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
 from proofs.languages import Word, symbol
 from pxp_fsm.automata.actions import Exchange, Send
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.relations import Outcome
 from pxp_fsm.sessions.events import Event
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple, Protocol
 
@@ -32,6 +32,7 @@ from proofs.languages import Language, ProtocolReading, Word, started
 from proofs.languages.protocols import TWO_WAY
 from proofs.languages.published_code import ROUNDS, K, PublishedCode, published_started
 from proofs.sessions.model import AGENTS
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.decisions import Category, Guard, category
 from pxp_fsm.protocol.intelligibility import DEFINITIONS, ONE_WAY
 from pxp_fsm.protocol.messages import Answer, Message, Tag

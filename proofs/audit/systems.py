@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from proofs.audit.findings import (
     AuditedSession,
@@ -16,6 +15,7 @@ from pxp_fsm.automata.actions import Choose, Decide, Deliver, Exchange, Send
 from pxp_fsm.automata.payloads import payload_problem
 from pxp_fsm.automata.system import System
 from pxp_fsm.errors import Refused
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.relations import Outcome
 from pxp_fsm.protocol.rules import Ending
 from pxp_fsm.sessions.events import Event

@@ -11,7 +11,7 @@ and where a claim is proved for all n and k, `Claim.proved_by` says by what
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from types import MappingProxyType
 
@@ -28,6 +28,7 @@ from proofs.core.results import Result, Status, Verdict
 from proofs.sessions.model import session
 from pxp_fsm.automata.actions import Say
 from pxp_fsm.errors import UsageError, unknown_name
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.messages import Message, Tag
 from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
 

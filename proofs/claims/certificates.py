@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.serialization import document
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import UsageError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.relations import Assumption
 from pxp_fsm.protocol.rules import LIMITED, Rules
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from proofs.claims.catalogue import Claim, assumptions_of
 from proofs.claims.theorems import Proof
@@ -15,6 +15,7 @@ from proofs.sessions.relational import Theory
 from proofs.sessions.replay import ReplayPoint, replay
 from pxp_fsm import defaults
 from pxp_fsm.automata.automaton import Automaton
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.messages import Message
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 
@@ -43,6 +44,9 @@ class Bounds:
         return Pxp(self.k if protocol == "pxp(k)" else None, table=instead.tables.get("pxp"))
 
 
+_DEFAULTS = Bounds()
+
+
 class ClaimChecker:
     """Checks claims; each model is explored once.
 
@@ -52,7 +56,7 @@ class ClaimChecker:
 
     def __init__(
         self,
-        bounds: Bounds = Bounds(),
+        bounds: Bounds = _DEFAULTS,
         limit: int = 5_000_000,
         instead: Substitutes = AS_BUILT,
         proofs: Sequence[Proof] = (),

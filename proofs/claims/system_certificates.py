@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from pxp_fsm.artifacts import atomic_path
 from pxp_fsm.automata.automaton import Kind, Transition
 from pxp_fsm.automata.serialization import document
 from pxp_fsm.errors import UsageError
+from pxp_fsm.lazy_dataclasses import dataclass
 
 MOST_STATES = 100_000
 """States of a system of which a certificate is written."""

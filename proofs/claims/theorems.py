@@ -7,7 +7,6 @@ What each says in the language of rules, and under which assumptions it is prove
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from proofs import recheck
@@ -15,6 +14,7 @@ from proofs.claims.catalogue import CLAIMS, Claim
 from proofs.rules.prover import PartProof, prove
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.tables import builtin
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.relations import Assumption
 
 TABLES = {"interact": "interact", "pxp": "pxp", "pxp(k)": "pxp_k"}

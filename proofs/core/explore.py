@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Generic, Protocol, TypeVar
 
 from proofs.core.limits import Effort
+from pxp_fsm.lazy_dataclasses import dataclass
 
 S = TypeVar("S", bound=Hashable)
 

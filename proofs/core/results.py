@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +16,7 @@ from proofs.core.explore import Trace
 from pxp_fsm.automata.actions import Unreceived, WaitingMember
 from pxp_fsm.diagrams import SequenceChart, StateDiagram, sequence_chart
 from pxp_fsm.errors import Fault, PXPError, UsageError
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.messages import Message
 
 Limit = int | Literal["all"] | None

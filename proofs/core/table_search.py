@@ -16,13 +16,13 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from proofs.core.explore import TooLarge
 from proofs.core.kernels import Array, Compiled, Runner
 from proofs.core.limits import Effort
 from proofs.core.webassembly import I32, I64, U16, prefetch, wrapping_product
+from pxp_fsm.lazy_dataclasses import dataclass
 
 WIDEST = 62
 """How many bits a state may have."""

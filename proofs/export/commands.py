@@ -5,9 +5,8 @@ A command is what one step of `proofs.systems.product` does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from proofs.systems.product import Action, Composition
+from pxp_fsm.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

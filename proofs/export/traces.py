@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import partial
 from typing import Any
 
@@ -25,6 +25,7 @@ from pxp_fsm.diagrams import Style, render
 from pxp_fsm.diagrams.latex import Cell, Table, as_latex
 from pxp_fsm.diagrams.style import PAPERS, PLAIN
 from pxp_fsm.errors import FileError, UsageError
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.sessions.live import LiveSystem
 
 

@@ -8,7 +8,6 @@ state from which nothing is accepted; two of them are compared, never what they 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from proofs.sessions.model import AGENTS
 from pxp_fsm.diagrams import Edge, EdgeRow, Node, StateDiagram, svg
 from pxp_fsm.errors import UsageError
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.intelligibility import ALPHABET
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,6 +21,7 @@ from proofs.sessions.relational import Theory
 from proofs.sessions.replay import PrefixModel, ReplayPoint, replay
 from pxp_fsm.automata.actions import Say
 from pxp_fsm.errors import UsageError
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.intelligibility import ALPHABET, DEFINITIONS, two_way_automaton
 from pxp_fsm.protocol.messages import Message
 from pxp_fsm.protocol.relations import Assumption

@@ -10,7 +10,7 @@ one order, the responder's text first, which for the relations in question is th
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache, cached_property
 from typing import NamedTuple
 
@@ -23,6 +23,7 @@ from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.expressions import parse_expression
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import UsageError
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.decisions import check_bound
 from pxp_fsm.protocol.messages import Tag
 from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption

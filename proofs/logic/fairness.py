@@ -8,7 +8,6 @@ again and again.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from typing import Generic, TypeVar
@@ -18,6 +17,7 @@ from proofs.logic import parsing
 from proofs.logic.formulas import And, Atom, Formula, Not, Or, Truth, atoms, parts
 from proofs.logic.parsing import parse
 from pxp_fsm.errors import UsageError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 
 S = TypeVar("S", bound=Hashable)
 

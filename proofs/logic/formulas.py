@@ -7,7 +7,8 @@ state, there ...), as in De Giacomo and Vardi, Linear Temporal Logic on Finite T
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from pxp_fsm.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

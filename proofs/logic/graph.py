@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -14,6 +14,7 @@ from proofs.core.graphs import Arrays, turned_round
 from proofs.core.kernels import Array, Compiled, Interpreter, Runner
 from proofs.core.webassembly import I32, U8, U16
 from proofs.logic.fairness import Fairness, Strength
+from pxp_fsm.lazy_dataclasses import dataclass
 
 S = TypeVar("S", bound=Hashable)
 

@@ -10,7 +10,6 @@ look-up.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import product
 from typing import Generic, TypeVar
@@ -21,6 +20,7 @@ from proofs.logic.formulas import Exists, Formula, atoms, path_parts
 from proofs.logic.graph import graph_of
 from proofs.logic.tableau import MOST_EXACT, Tableau
 from pxp_fsm.errors import Refused, UsageError
+from pxp_fsm.lazy_dataclasses import dataclass
 
 S = TypeVar("S", bound=Hashable)
 K = TypeVar("K", bound=Hashable)

@@ -15,7 +15,7 @@ order in which a depth-first search met it, -1 a node that no fair run visits fo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ from proofs.core.webassembly import I32, I64, U8, U16
 from proofs.logic.fairness import Strength
 from proofs.logic.graph import Graph
 from proofs.logic.tableau import Tableau
+from pxp_fsm.lazy_dataclasses import dataclass
 
 INSIDE = -2
 """The number of the first component; those of others are lower."""

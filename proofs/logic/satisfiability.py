@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 
 from proofs.core.explore import TooLarge
 from proofs.core.satisfiability import Solver
 from proofs.logic.formulas import Atom, Formula
 from proofs.logic.tableau import FALSE, TRUE, PartKind, Tableau
+from pxp_fsm.lazy_dataclasses import dataclass
 
 Letter = frozenset[str]
 """The propositions that are true in a state."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import NamedTuple
@@ -29,6 +28,7 @@ from proofs.sessions.model import SessionModel, SessionState, action_of, speaker
 from proofs.sessions.relational import Theory
 from proofs.sessions.replay import replay
 from pxp_fsm.automata.automaton import Automaton, Kind
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.intelligibility import DEFINITIONS, ONE_WAY, Definition
 from pxp_fsm.protocol.messages import Message, Tag
 from pxp_fsm.protocol.relations import Assumption

@@ -17,7 +17,6 @@ Vardi and Wolper, PSTV 1995; Couvreur, FM 1999).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property, partial
 
@@ -35,6 +34,7 @@ from proofs.logic.formulas import (
     Until,
     WeakNext,
 )
+from pxp_fsm.lazy_dataclasses import dataclass
 
 
 class PartKind(IntEnum):

@@ -8,7 +8,6 @@ weakly fair, or any run at all. Fair is to each row of the tables, or to each ag
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -19,6 +18,7 @@ from proofs.logic.checking import FormulaChecker
 from proofs.logic.fairness import Fairness, Keys, Strength, each
 from proofs.logic.formulas import Atom, eventually
 from proofs.logic.graph import graph_of
+from pxp_fsm.lazy_dataclasses import dataclass
 
 S = TypeVar("S", bound=Hashable)
 

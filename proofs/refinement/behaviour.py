@@ -11,7 +11,6 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any
@@ -28,6 +27,7 @@ from pxp_fsm.automata.actions import Choose
 from pxp_fsm.automata.automaton import Automaton, one_hot
 from pxp_fsm.automata.system import System
 from pxp_fsm.errors import PXPError, UsageError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.sessions.machine import Machine
 
 ENDED, HIDDEN = "(ended)", "(hidden)"

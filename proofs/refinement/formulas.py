@@ -10,10 +10,11 @@ On Automatically Explaining Bisimulation Inequivalence, CAV 1990).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from proofs.refinement.partition import Labelled, Partition
 from proofs.refinement.simulation import Play
+from pxp_fsm.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,13 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from proofs.core.graphs import turned_round
 from proofs.core.kernels import Array, Runner
 from proofs.core.table_search import place_of, shift_for
 from proofs.core.webassembly import I32, I64, U8, wrapping_product
+from pxp_fsm.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True)

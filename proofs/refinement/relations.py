@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from proofs.core.explore import TooLarge, Trace
@@ -14,6 +13,7 @@ from proofs.refinement.partition import Labelled, Partition, refined
 from proofs.refinement.saturation import saturated
 from proofs.refinement.simulation import Play, play
 from proofs.refinement.traces import Path, first_missing
+from pxp_fsm.lazy_dataclasses import dataclass
 
 TRACES, SIMULATION, STRONG, WEAK = (
     "trace-inclusion",

@@ -11,7 +11,7 @@ Computing Simulations on Finite and Infinite Graphs, FOCS 1995, have better boun
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from proofs.core.explore import TooLarge
 from proofs.core.graphs import turned_round
@@ -19,6 +19,7 @@ from proofs.core.kernels import Array
 from proofs.core.table_search import place_of, shift_for
 from proofs.core.webassembly import I32, I64
 from proofs.refinement.partition import Labelled
+from pxp_fsm.lazy_dataclasses import dataclass
 
 MOST_PAIRS, MOST_ANSWERS = 10_000_000, 60_000_000
 """How many pairs of states are looked at, and how many answers."""

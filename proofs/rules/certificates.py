@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from pxp_fsm.artifacts import atomic_path
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.serialization import document
 from pxp_fsm.automata.table_files import Property
+from pxp_fsm.lazy_dataclasses import dataclass
 
 TITLES = {
     "terminates": "every session ends",

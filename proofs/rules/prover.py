@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -21,6 +21,7 @@ from pxp_fsm.automata.arithmetic import Linear as Form
 from pxp_fsm.automata.arithmetic import refute
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.serialization import document
+from pxp_fsm.lazy_dataclasses import dataclass
 
 ROUNDS = 6
 """How often atoms are added before a claim counts as not proved."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from proofs.core.explore import TooLarge
 from proofs.sessions.model import SessionModel, SessionState, tag_of
 from pxp_fsm.automata.actions import Say
 from pxp_fsm.errors import Refused
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.decisions import category
 
 MOST = 20_000

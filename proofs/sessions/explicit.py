@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from typing import Any, NamedTuple, cast
@@ -31,6 +30,7 @@ from proofs.sessions.relational import Structure, Theory
 from proofs.sessions.replay import replay
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.errors import UsageError
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol import decisions
 from pxp_fsm.protocol.messages import Message
 from pxp_fsm.protocol.relations import EQUIVALENCE

@@ -8,7 +8,6 @@ under its assumptions could say, for any number of values.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import product
 from typing import Any, NamedTuple, TypeVar
@@ -28,6 +27,7 @@ from pxp_fsm.automata.actions import Blocked, Say
 from pxp_fsm.automata.automaton import DECIDE, Automaton, happening, one_hot, sending
 from pxp_fsm.automata.rules import Values
 from pxp_fsm.errors import PXPError
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.decisions import Guard, initiator_speaks
 from pxp_fsm.protocol.messages import Tag
 from pxp_fsm.protocol.rules import Ending, Pxp, Rules

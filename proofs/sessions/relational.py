@@ -16,11 +16,11 @@ remembers that: at later messages, and in other states with the same data, the s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import groupby, product
 from typing import NamedTuple
 
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.decisions import Guard
 from pxp_fsm.protocol.relations import Assumption
 from pxp_fsm.protocol.rules import CATEGORY, MATCH, Role, Rules, derive

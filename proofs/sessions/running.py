@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from proofs.claims.catalogue import assumptions_of
 from proofs.core.explore import Space, Step, TooLarge, Trace, explore
@@ -22,6 +21,7 @@ from proofs.core.results import Bound, Result, Status, Verdict, stopped
 from proofs.sessions.model import SessionModel, SessionState
 from proofs.sessions.relational import RelationOutcome, Structure, Theory
 from proofs.sessions.replay import Expected, ScriptedSession
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.relations import MEMO_GIVES, Assumption
 from pxp_fsm.protocol.rules import Interact, Rules
 

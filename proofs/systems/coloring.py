@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from proofs.core.explore import explore
 from proofs.core.limits import Effort
@@ -33,6 +33,7 @@ from proofs.systems.paths import check_cycle
 from proofs.systems.product import Composition
 from proofs.systems.propositions import NotedState, Noting, vocabulary
 from pxp_fsm.errors import Refused
+from pxp_fsm.lazy_dataclasses import dataclass
 
 Values = dict[Formula, tuple[bool, ...]]
 """By part of a formula: whether it holds at each state of a run."""

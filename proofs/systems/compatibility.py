@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ from proofs.systems.standard_checks import EVENTUAL_RECEPTION, PROGRESS, RECEPTI
 from pxp_fsm.automata.automaton import Kind, Transition
 from pxp_fsm.automata.channels import LARGEST, Channel
 from pxp_fsm.automata.system import System
+from pxp_fsm.lazy_dataclasses import dataclass
 
 
 def still(system: System, configuration: Configuration) -> frozenset[int]:

@@ -6,7 +6,6 @@ It says in which state each member is, and what is on its way on each link, each
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from typing import NamedTuple
@@ -15,6 +14,7 @@ from proofs.core.explore import TooLarge
 from pxp_fsm.automata.automaton import Kind, Transition
 from pxp_fsm.automata.channels import Buffer, Channel
 from pxp_fsm.automata.system import System
+from pxp_fsm.lazy_dataclasses import dataclass
 
 MOST_CONTENTS = 1 << 12
 """Up to how many contents of a buffer are numbered beforehand; others as they are met."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 
 from proofs.systems.paths import Choices, path_to
 from proofs.systems.product import Composition
 from proofs.systems.symmetry import Symmetry, interchangeable
+from pxp_fsm.lazy_dataclasses import dataclass
 
 
 class Fold(StrEnum):

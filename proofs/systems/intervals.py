@@ -9,7 +9,7 @@ over this channel and with these peers.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from proofs.core.limits import Effort
 from proofs.systems.product import Composition
@@ -19,6 +19,7 @@ from pxp_fsm.automata.expressions import INT
 from pxp_fsm.automata.system import System, settable
 from pxp_fsm.automata.unfolding import TooManyStates, unfolded
 from pxp_fsm.errors import UsageError
+from pxp_fsm.lazy_dataclasses import dataclass
 
 WIDEST = 1_000
 """How far from its first value a register is followed before it counts as unbounded."""

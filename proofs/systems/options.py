@@ -7,13 +7,13 @@ move with a partner, there is a reason. A reason is data; `str()` words it for p
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from proofs.systems.product import Action, Composition, Move
 from proofs.systems.receptions import Receptions
 from pxp_fsm.automata.actions import Deliver, Exchange, Send, Unreceived, WaitingMember
 from pxp_fsm.automata.automaton import Kind, Transition
 from pxp_fsm.automata.channels import Buffer
+from pxp_fsm.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ A row without a guard that cannot be sent is not taken.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, partial
 from typing import NamedTuple
 
@@ -24,6 +24,7 @@ from pxp_fsm.automata.actions import Choose, Decide, Deliver, Exchange, External
 from pxp_fsm.automata.automaton import Kind, Transition
 from pxp_fsm.automata.channels import Channel
 from pxp_fsm.automata.system import System
+from pxp_fsm.lazy_dataclasses import dataclass
 
 Action = Exchange | Send | Deliver | Choose | Decide | External
 """What can happen in a system."""

@@ -15,7 +15,6 @@ from __future__ import annotations
 import operator
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -27,6 +26,7 @@ from pxp_fsm.automata.actions import Choose, Decide, Deliver, Exchange, External
 from pxp_fsm.automata.automaton import Automaton, Kind
 from pxp_fsm.automata.expressions import ID, INT, Value
 from pxp_fsm.automata.unfolding import written
+from pxp_fsm.lazy_dataclasses import dataclass
 
 Holds = Callable[[int], bool]
 """Whether a proposition holds in a state."""

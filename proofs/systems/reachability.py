@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from proofs.core.explore import Step, Trace
@@ -31,6 +31,7 @@ from proofs.systems.product import Action, Composition, Move
 from proofs.systems.propositions import Noting, OfStep
 from proofs.systems.symmetry import Symmetry, unfolded
 from proofs.systems.tables import fits, tables_of
+from pxp_fsm.lazy_dataclasses import dataclass
 
 Edges = tuple[Array, Array]
 """The steps of the state with number i lead to `targets[offsets[i]:offsets[i + 1]]`."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import Any
@@ -36,6 +36,7 @@ from pxp_fsm.automata.channels import Channel
 from pxp_fsm.automata.system import System
 from pxp_fsm.diagrams import SequenceChart, StateDiagram, actions_chart, state_diagram
 from pxp_fsm.errors import PXPError, UsageError
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.sessions.events import events_of
 from pxp_fsm.sessions.live import LiveSystem
 from pxp_fsm.sessions.machine import Machine

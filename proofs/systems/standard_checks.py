@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 
 from proofs.core.results import Status, Verdict
@@ -18,6 +18,7 @@ from proofs.systems.symmetry import Symmetry
 from pxp_fsm.automata.actions import Deliver
 from pxp_fsm.automata.automaton import Kind, Transition
 from pxp_fsm.automata.system import System
+from pxp_fsm.lazy_dataclasses import dataclass
 
 Part = tuple[int, ...]
 """A member, or a link from the first to the second, by the numbers of members."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from backends.databases import SessionRecord, SqlBlackboard
 from backends.databases.recordings import RecordedAction, recorded_actions
@@ -19,6 +19,7 @@ from pxp_fsm.experiments.drawings import rules_of
 from pxp_fsm.experiments.plan_data import stored_plan
 from pxp_fsm.experiments.run_kinds import kind_of
 from pxp_fsm.experiments.runs import OnStep, Progress
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.rules import Rules
 from pxp_fsm.sessions.events import Event
 

@@ -8,7 +8,6 @@ by adding. `cases` runs an evaluation once for each way in which its questions c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from math import gcd
 from types import MappingProxyType
 from typing import TypeVar
@@ -31,6 +30,7 @@ from pxp_fsm.automata.expressions import (
     Type,
     Value,
 )
+from pxp_fsm.lazy_dataclasses import dataclass
 
 T = TypeVar("T")
 

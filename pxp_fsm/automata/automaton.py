@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from functools import cached_property
 from types import MappingProxyType
@@ -20,6 +20,7 @@ from pxp_fsm.automata.expressions import Expression, Value
 from pxp_fsm.automata.rules import Rules, meaning_of
 from pxp_fsm.automata.table_files import Property
 from pxp_fsm.errors import Fault, GuardError, NotEnabled, TableError
+from pxp_fsm.lazy_dataclasses import dataclass
 
 Valuation = Mapping[str, bool]
 """The truth of every guard that a state declares: exactly one is true."""

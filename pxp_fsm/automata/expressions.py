@@ -12,11 +12,12 @@ import ast
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import CodeType, FunctionType
 from typing import Any, Literal, NamedTuple
 
 from pxp_fsm.errors import UsageError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 
 Value = int | bool | str
 """What an expression is worth: a number, a truth value, a member of an enumeration or an id."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, lru_cache
 from itertools import product
 from types import MappingProxyType
@@ -50,6 +50,7 @@ from pxp_fsm.automata.expressions import (
     substituted,
 )
 from pxp_fsm.errors import Fault, GuardError, Place, UsageError, format_path, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 
 TAG = "tag"
 """In an update: the label of the row."""

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from itertools import chain, groupby, pairwise
 from pathlib import Path
@@ -25,6 +25,7 @@ from pxp_fsm.automata.tables import automaton_of, format_of, load_automaton, tab
 from pxp_fsm.automata.unfolding import running, stored_answers, unfolded
 from pxp_fsm.documents import located, text_of
 from pxp_fsm.errors import Fault, TableError, UsageError
+from pxp_fsm.lazy_dataclasses import dataclass
 
 NAME = re.compile(r"[^\W\d_]\w{0,63}")
 """What a member may be called: as rows can name it."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -20,6 +20,7 @@ from pxp_fsm.automata.table_files import LowerName, Property, Symbol
 from pxp_fsm.automata.tables import format_of, is_built_in, load_automaton
 from pxp_fsm.documents import located, read, text_of
 from pxp_fsm.errors import Fault, TableError, UsageError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.options import Option, option, outside
 from pxp_fsm.schemas import FileKind
 

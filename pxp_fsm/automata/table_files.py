@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from pxp_fsm.errors import Fault, TableError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.options import Option, option
 from pxp_fsm.schemas import FileKind
 

@@ -8,7 +8,7 @@ exports tables takes rules, over all channels, without knowing of them.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from itertools import count, product
 from types import MappingProxyType
@@ -17,6 +17,7 @@ from pxp_fsm.automata.automaton import Automaton, Kind, State, Transition, Unfol
 from pxp_fsm.automata.expressions import BOOL, ID, INT, Value, names_in
 from pxp_fsm.automata.rules import Oracle, Rules, Values
 from pxp_fsm.errors import UsageError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 
 MOST_STATES = 10_000
 """States of a table, its registers included, beyond which it is not unfolded."""

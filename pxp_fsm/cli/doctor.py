@@ -8,7 +8,7 @@ import platform
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import packages_distributions
 from importlib.util import find_spec
@@ -20,6 +20,7 @@ from backends.models.catalogue import catalogue
 from pxp_fsm import __version__
 from pxp_fsm.cli.options import about as options
 from pxp_fsm.cli.presentation.text import aligned, printable
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.shadowing import BESIDE, HOME, is_ours
 
 SHADOWED = 1

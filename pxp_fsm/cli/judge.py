@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -22,6 +21,7 @@ from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.experiments.plan_data import stored_plan
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.statistics import wilson
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.relations import Outcome, digest
 from pxp_fsm.tasks.prompts import prompts_text
 from pxp_fsm.tasks.task import DataSet, find_task

@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, Protocol
@@ -44,6 +44,7 @@ from pxp_fsm.experiments.openings import SystemOpening, TaskOpening
 from pxp_fsm.experiments.outcomes import outcomes_of
 from pxp_fsm.experiments.runs import Progress, Run
 from pxp_fsm.experiments.statistics import statistics_of
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.options import settings
 from pxp_fsm.protocol.messages import NOTHING
 from pxp_fsm.protocol.rules import FAULTS

@@ -10,7 +10,7 @@ from __future__ import annotations
 import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pxp_fsm.diagrams.model import (
@@ -25,6 +25,7 @@ from pxp_fsm.diagrams.model import (
 )
 from pxp_fsm.diagrams.style import PLAIN, Style
 from pxp_fsm.diagrams.text import ems, legible, shortened
+from pxp_fsm.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from graphviz import Digraph

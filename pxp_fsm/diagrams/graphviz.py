@@ -14,7 +14,7 @@ import os
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, cached_property
 from threading import Lock
 from typing import Any
@@ -23,6 +23,7 @@ from pxp_fsm.artifacts import cache_folder, write_atomically
 from pxp_fsm.diagrams.dot import Layout, to_dot, wrapped
 from pxp_fsm.diagrams.model import Edge, StateDiagram
 from pxp_fsm.diagrams.text import ems, legible
+from pxp_fsm.lazy_dataclasses import dataclass
 
 _ALONE = Lock()  # its memory is one: two threads in it would mix their drawings
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass
 from itertools import zip_longest
 from math import ceil, floor
 
 from pxp_fsm.diagrams.style import PAPERS, Room
 from pxp_fsm.diagrams.text import legible
+from pxp_fsm.lazy_dataclasses import dataclass
 
 Cell = str | int | float | None
 """A cell of a table; None is empty."""

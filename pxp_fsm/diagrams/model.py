@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from pxp_fsm.lazy_dataclasses import dataclass
 
 Legend = tuple[tuple[str, str], ...]
 """Signs, each with its meaning."""

@@ -7,7 +7,7 @@ import re
 import tempfile
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from pxp_fsm.artifacts import write_atomically
@@ -28,6 +28,7 @@ from pxp_fsm.diagrams.style import (
 )
 from pxp_fsm.diagrams.tikz import to_tikz
 from pxp_fsm.errors import PXPWarning, UsageError, require_extra
+from pxp_fsm.lazy_dataclasses import dataclass
 
 FORMATS = ("svg", "png", "pdf", "tikz", "dot", "mermaid", "text")
 """The formats of `render`."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -35,6 +35,7 @@ from pxp_fsm.experiments.plan_data import (
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.reports.tallies import CurvePoint, over_repetitions
 from pxp_fsm.experiments.runs import together
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.prompting.model import LanguageModel
 from pxp_fsm.protocol.interfaces import Learner
 from pxp_fsm.protocol.messages import Episode, Question

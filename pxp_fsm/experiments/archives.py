@@ -17,7 +17,7 @@ import re
 import stat
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from importlib import metadata, resources
 from pathlib import Path, PurePosixPath
@@ -43,6 +43,7 @@ from pxp_fsm.experiments.plan_data import (
 from pxp_fsm.experiments.reports import write as reports
 from pxp_fsm.experiments.sheets import contents
 from pxp_fsm.experiments.statistics import statistics_of
+from pxp_fsm.lazy_dataclasses import dataclass
 
 FORMAT = "pxp-fsm archive 1"
 MANIFEST = "manifest.json"

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from backends.databases import CallsOf, Cost, SqlBlackboard
 from backends.models.registry import Serving
 from backends.models.settings import Settings
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.prompting.model import NOTHING_SPENT, Call, CallLog
 
 

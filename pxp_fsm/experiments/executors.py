@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from backends.databases import SqlBlackboard
@@ -27,6 +27,7 @@ from pxp_fsm.errors import BlackboardError, Halted, PXPError, UsageError, quoted
 from pxp_fsm.experiments import runs
 from pxp_fsm.experiments.openings import ONE_MACHINE, SystemOpening, Unit
 from pxp_fsm.experiments.runs import Run
+from pxp_fsm.lazy_dataclasses import dataclass
 
 PATIENCE = 600.0
 """Seconds that a worker waits for a unit that another still claims."""

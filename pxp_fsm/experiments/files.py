@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -23,6 +22,7 @@ from pxp_fsm import __version__, options
 from pxp_fsm.errors import Fault, UsageError
 from pxp_fsm.experiments import openings, plan_data, plans, runs
 from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.options import given, option
 from pxp_fsm.schemas import FileKind
 from pxp_fsm.tasks.task import DataSet, Task

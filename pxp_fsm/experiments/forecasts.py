@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import fmean, linear_regression
 from typing import Any
 
@@ -15,6 +14,7 @@ from pxp_fsm.experiments.openings import TaskOpening
 from pxp_fsm.experiments.plan_data import stored_plan
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.runs import Run
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.sessions.learning import Keep
 
 _VARIES = ("repetitions", "seed", "order", "subject", "test")

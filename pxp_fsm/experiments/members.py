@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -46,6 +46,7 @@ from pxp_fsm.automata.system_files import (
 from pxp_fsm.errors import Fault, FileError, PXPError, UsageError, quoted
 from pxp_fsm.experiments.plan_data import draw_of
 from pxp_fsm.experiments.plans import RELATIONS, Plan, models_named
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.prompting.model import Capability, Image, LanguageModel
 from pxp_fsm.prompting.prompts import Problem, Prompt, Prompts
 from pxp_fsm.protocol.interfaces import CopyableLearner, Learner, Respondent

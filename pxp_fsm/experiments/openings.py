@@ -12,7 +12,7 @@ from contextlib import (
     asynccontextmanager,
     nullcontext,
 )
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -50,6 +50,7 @@ from pxp_fsm.experiments.plan_data import (
 )
 from pxp_fsm.experiments.plans import CAPS, Order, Plan, ordered
 from pxp_fsm.experiments.telemetry import TracedBoard
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.prompting.model import LanguageModel
 from pxp_fsm.protocol.messages import Answer, Episode, Instance
 from pxp_fsm.sessions.agent import Members

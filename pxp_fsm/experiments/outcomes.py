@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 
 from backends.databases import SqlBlackboard
@@ -25,6 +25,7 @@ from pxp_fsm.experiments.statistics import (
     mcnemar,
     sign_flips,
 )
+from pxp_fsm.lazy_dataclasses import dataclass
 
 Place = tuple[int, str]
 """The repetition, and the key of the instance."""

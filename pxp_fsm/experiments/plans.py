@@ -10,7 +10,7 @@ import json
 import random
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from enum import StrEnum
 from math import factorial
 from pathlib import Path
@@ -21,6 +21,7 @@ from guards.judge import MOST_VOTES, Scope
 from pxp_fsm import defaults, options, registry
 from pxp_fsm.automata.system_files import MCP
 from pxp_fsm.errors import UsageError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.options import DATA, PROTOCOL, WHO, Option, option, outside
 from pxp_fsm.protocol.messages import Answer, answer_problem
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules

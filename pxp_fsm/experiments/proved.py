@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from proofs.check import check
@@ -20,6 +20,7 @@ from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.automata.system_files import SystemFile
 from pxp_fsm.automata.table_files import Property
 from pxp_fsm.errors import Fault, FileError, UsageError
+from pxp_fsm.lazy_dataclasses import dataclass
 
 MOST_STATES = 1_000_000
 """How many states are explored before a run; beyond, nothing is known."""

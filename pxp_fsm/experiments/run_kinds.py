@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from markupsafe import Markup
@@ -20,6 +19,7 @@ from pxp_fsm.experiments.outcomes import Outcomes
 from pxp_fsm.experiments.plan_data import StoredRun
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.reports.pictures import Gallery
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.messages import Overview
 from pxp_fsm.sessions.events import Event
 from pxp_fsm.sessions.policy import Conversing

@@ -16,7 +16,7 @@ from contextlib import (
     asynccontextmanager,
     contextmanager,
 )
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -55,6 +55,7 @@ from pxp_fsm.experiments.plan_data import (
 )
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.run_kinds import kind_of
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.prompting.model import LanguageModel
 from pxp_fsm.protocol.messages import printable
 from pxp_fsm.protocol.rules import FAULTS, Ending

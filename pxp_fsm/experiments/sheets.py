@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backends.databases import SqlBlackboard
 from backends.databases.verify import Mark
 from pxp_fsm.errors import counted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.messages import Overview
 
 if TYPE_CHECKING:

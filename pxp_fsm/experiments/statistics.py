@@ -10,7 +10,6 @@ from __future__ import annotations
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from importlib import resources
@@ -20,6 +19,7 @@ from typing import Any
 
 from backends.databases import SqlBlackboard
 from backends.databases.recordings import run_counts
+from pxp_fsm.lazy_dataclasses import dataclass
 
 ROWS = (
     "one-way, human",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Generic, TypeVar
 
 from pxp_fsm.errors import DataError, NoAnswer, UsageError
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.prompting.framing import framed
 from pxp_fsm.prompting.model import Ask, ModelRequest, Reply
 from pxp_fsm.prompting.prompts import Prompt

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 from pxp_fsm.automata.automaton import Automaton, Kind
 from pxp_fsm.automata.payloads import payload_problem
 from pxp_fsm.errors import DataError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.prompting.replies import strict_object, unfenced
 from pxp_fsm.sessions.actors import Intent, Turn
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from functools import partial
 from typing import Any, Protocol
+
+from pxp_fsm.lazy_dataclasses import dataclass
 
 
 class ChatRole(StrEnum):

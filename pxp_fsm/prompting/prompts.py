@@ -12,13 +12,14 @@ import math
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from string import Template
 from types import MappingProxyType
 from typing import Any
 
 from pxp_fsm.errors import DataError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.prompting.framing import CLOSING, OPENING
 from pxp_fsm.prompting.model import Image
 from pxp_fsm.protocol.decisions import Category

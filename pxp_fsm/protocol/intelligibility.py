@@ -12,11 +12,11 @@ four tags is in no class: "every element of T" is not granted where there is no 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pxp_fsm.errors import UsageError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.messages import Message, Tag
 
 if TYPE_CHECKING:

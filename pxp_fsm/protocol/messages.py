@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, TypeGuard
 
 from pxp_fsm.errors import WrongType
+from pxp_fsm.lazy_dataclasses import dataclass
 
 
 class Tag(StrEnum):

@@ -12,11 +12,11 @@ import inspect
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, TypeVar, overload, runtime_checkable
 
 from pxp_fsm.errors import NOT_THEIRS, PXPError, SessionFailed, WrongType, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.messages import storable
 
 _T = TypeVar("_T")

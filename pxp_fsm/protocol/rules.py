@@ -6,7 +6,7 @@ Sources: arXiv 2410.20600, Procedures 1-3 (INTERACT); arXiv 2301.01819 as cited 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from functools import lru_cache, reduce
 from typing import NamedTuple
@@ -18,6 +18,7 @@ from pxp_fsm.automata.rules import Rules as TableRules
 from pxp_fsm.automata.rules import Values
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import UsageError
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.decisions import (
     GUARDS,
     Category,

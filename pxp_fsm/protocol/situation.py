@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol, runtime_checkable
 
 from pxp_fsm.automata.automaton import Valuation, one_hot
 from pxp_fsm.errors import GuardError
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.decisions import GUARDS, Guard
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Overview
 from pxp_fsm.protocol.relations import Relations

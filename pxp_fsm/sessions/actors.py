@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, NamedTuple, Protocol
 
 from pxp_fsm.automata.automaton import DECIDE, Automaton, Kind, Transition
 from pxp_fsm.errors import GuardError, NoAnswer, UsageError, WrongType, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.messages import (
     NOTHING,
     Answer,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pxp_fsm.automata.actions import Decide, Deliver, Exchange, External, Send, SystemAction
 from pxp_fsm.automata.channels import Channel
 from pxp_fsm.automata.system import System
 from pxp_fsm.errors import UsageError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.messages import NOTHING, Message
 from pxp_fsm.protocol.relations import Judgement
 from pxp_fsm.sessions.live import LiveSystem

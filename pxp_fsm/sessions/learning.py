@@ -15,7 +15,7 @@ import json
 import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from enum import StrEnum
 from functools import cache
 from importlib import resources
@@ -24,6 +24,7 @@ from itertools import compress
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.tables import parse_automaton
 from pxp_fsm.errors import NoAnswer, PXPError, Refused, UsageError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.interfaces import CopyableLearner, Learner, Likelihood, Respondent
 from pxp_fsm.protocol.messages import Answer, Episode, Instance, Message, Question
 from pxp_fsm.protocol.relations import (

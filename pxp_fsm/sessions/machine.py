@@ -8,7 +8,6 @@ state, event and valuation that it does what the table says.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -27,6 +26,7 @@ from pxp_fsm.automata.automaton import (
 from pxp_fsm.automata.rules import Values
 from pxp_fsm.automata.unfolding import Registers
 from pxp_fsm.errors import UsageError
+from pxp_fsm.lazy_dataclasses import dataclass
 
 _PREFIX = {Kind.SEND: "on_send_", Kind.RECEIVE: "on_receive_", Kind.EVENT: "on_event_"}
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pxp_fsm.errors import UsageError, WrongType, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.relations import OracleFailed, Outcome
 from pxp_fsm.sessions.actors import Decision
 from pxp_fsm.sessions.functions import answered

@@ -21,7 +21,7 @@ from collections.abc import (
     Sequence,
     Set,
 )
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -39,6 +39,7 @@ from pxp_fsm.automata.automaton import Automaton, Transition
 from pxp_fsm.automata.channels import Channel, parse_channel
 from pxp_fsm.automata.system import Member, System
 from pxp_fsm.errors import GuardError, NotEnabled, Refused, UsageError, WrongType, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.decisions import category, initiator_speaks
 from pxp_fsm.protocol.messages import (
     NOTHING,

@@ -16,13 +16,14 @@ import io
 import json
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Protocol
 
 from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.documents import text_of
 from pxp_fsm.errors import DataError, FileError, UsageError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.messages import Answer, Instance, text_problem
 from pxp_fsm.tasks.task import DataRow, DataSet
 

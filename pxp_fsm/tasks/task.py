@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
 from pxp_fsm import registry
 from pxp_fsm.errors import unknown_name
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.prompting.prompts import Problem
 from pxp_fsm.protocol.interfaces import Respondent
 from pxp_fsm.protocol.messages import Answer, Instance, Message

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from proofs.systems import System
@@ -18,6 +18,7 @@ from pxp_fsm.automata.system_files import in_text, is_system_file, read_system
 from pxp_fsm.automata.tables import parse_automaton
 from pxp_fsm.documents import text_of
 from pxp_fsm.errors import Fault, FileError, TableError, UsageError
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.web.subjects import SystemSubject, subject_in, subject_of
 
 MOST_STATES, MOST_ROWS = 80, 400

@@ -15,7 +15,7 @@ import time
 from base64 import b64encode
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from http.cookies import CookieError, SimpleCookie
 from typing import Protocol
 from urllib.parse import parse_qs
@@ -29,6 +29,8 @@ from starlette.responses import (
     Response,
 )
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from pxp_fsm.lazy_dataclasses import dataclass
 
 RESEARCHERS = "researcher"
 """The scope of whoever conducts experiments or a study."""

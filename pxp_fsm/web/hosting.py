@@ -14,7 +14,7 @@ from _thread import interrupt_main
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from functools import partial
 from itertools import count
@@ -26,6 +26,7 @@ from backends.people.waiting import Questions, WaitingQuestion
 from pxp_fsm.errors import PXPError, UsageError
 from pxp_fsm.experiments.openings import TaskOpening
 from pxp_fsm.experiments.runs import Progress, Run, log
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.prompting.model import OnText
 from pxp_fsm.sessions.actors import Intent, Turn
 from pxp_fsm.web.news import News

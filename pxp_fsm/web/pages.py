@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from html import escape
 from importlib import resources
@@ -22,6 +22,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp
 
 from pxp_fsm.errors import PXPError
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.web.guard import POLICY, Admission, Door, RequestGuard, digest
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from backends.databases import FAULTS, Origin, SqlBlackboard, StoredSession, origin_of
 from backends.databases.records import stored_system
@@ -24,6 +24,7 @@ from pxp_fsm.errors import PXPError, Refused, UsageError
 from pxp_fsm.experiments.drawings import check_table, rules_of
 from pxp_fsm.experiments.plan_data import stored_plan
 from pxp_fsm.experiments.run_kinds import kind_of
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.messages import Tag
 from pxp_fsm.sessions.policy import CLOSE
 from pxp_fsm.web.subjects import subject_of

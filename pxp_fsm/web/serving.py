@@ -8,7 +8,7 @@ import signal
 import socket
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import FrameType, MappingProxyType
 from typing import Any
 
@@ -18,6 +18,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from pxp_fsm.errors import UsageError
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.web.guard import Admission
 from pxp_fsm.web.pages import PageSet, application
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from proofs.systems import Composition
 from proofs.systems.paths import Choices, choices_of
@@ -16,6 +15,7 @@ from pxp_fsm.automata.system_files import is_system_file, read_system
 from pxp_fsm.automata.table_files import Property
 from pxp_fsm.automata.tables import stored_automaton
 from pxp_fsm.errors import Refused
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from proofs.core.results import Result
@@ -25,6 +24,7 @@ from pxp_fsm.diagrams.graphviz import Placement, place
 from pxp_fsm.diagrams.model import Edge, EdgeRow, Node, StateDiagram
 from pxp_fsm.diagrams.text import shortened
 from pxp_fsm.errors import PXPError
+from pxp_fsm.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from backends.models.catalogue import ModelFacts
 from backends.models.failures import CallFailed
 from pxp_fsm.errors import Halted, UsageError
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.prompting.model import (
     NOTHING_SPENT,
     Ask,

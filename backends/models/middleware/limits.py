@@ -7,10 +7,11 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from backends.models.failures import CallFailed
 from pxp_fsm.errors import UsageError
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.prompting.model import Ask, Layer, ModelRequest, Reply
 
 MINUTE = 60.0

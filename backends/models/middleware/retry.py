@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, replace
 
 from backends.models.failures import CallFailed
 from backends.models.settings import ATTEMPTS
 from pxp_fsm.errors import Halted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.prompting.model import Ask, Layer, ModelRequest, Reply, Stop, Usage
 
 UNREACHED = 3

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from pxp_fsm.artifacts import atomic_path
 from pxp_fsm.diagrams.text import legible, shortened
 from pxp_fsm.errors import counted, require_extra
 from pxp_fsm.experiments.reports import figures
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.messages import Answer
 
 SHOWN = 10

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -50,6 +50,7 @@ from pxp_fsm.errors import DataError, PXPError, UsageError, counted, quoted
 from pxp_fsm.experiments.drawings import chosen_runs
 from pxp_fsm.experiments.plan_data import stored_plan
 from pxp_fsm.experiments.run_kinds import kind_of
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.rules import Interact, Pxp
 
 _LINE = re.compile(r"sessionID-([^\s,]+), (?:ailment|mol)-(.*) ::: tags-\[(.*)\]", re.DOTALL)

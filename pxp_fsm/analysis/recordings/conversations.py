@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 from backends.databases.session_documents import session_document
 from pxp_fsm import defaults
 from pxp_fsm.errors import DataError, Fault, UsageError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.options import Option, option
 from pxp_fsm.prompting.replies import unfenced
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,6 +15,7 @@ from pxp_fsm import __version__
 from pxp_fsm.analysis.recordings.conversations import read_mapping
 from pxp_fsm.analysis.recordings.forms import form_of
 from pxp_fsm.errors import DataError, UsageError
+from pxp_fsm.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from pxp_fsm import registry
 from pxp_fsm.analysis.recordings.conversations import Convention, Found
 from pxp_fsm.errors import DataError
+from pxp_fsm.lazy_dataclasses import dataclass
 
 Reader = Callable[[Path, Convention | None], Iterator[Found]]
 """Reads the sessions of a file of another tool; with a convention, other programs' messages."""

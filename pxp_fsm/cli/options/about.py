@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pxp_fsm.cli.options import common
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.options import option
 from pxp_fsm.registry import contributions
 

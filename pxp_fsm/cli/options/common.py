@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from backends.models.settings import Settings
 from pxp_fsm import defaults
 from pxp_fsm.cli import configuration
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.options import DATA, LIMITS, OUTPUT, PROTOCOL, SERVER, WHO, given, option
 from pxp_fsm.registry import load
 

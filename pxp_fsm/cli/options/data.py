@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pxp_fsm.cli.command import extended
 from pxp_fsm.cli.options import common
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.options import option
 from pxp_fsm.tasks.own_data import RowFilter
 

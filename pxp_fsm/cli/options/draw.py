@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -10,6 +9,7 @@ from proofs.requests import parameters_option
 from pxp_fsm import defaults
 from pxp_fsm.cli.options import common
 from pxp_fsm.diagrams import FORMATS, Style
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.options import option
 
 _FAILING = "Counterexample"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 from proofs.requests import limit_option, memory_option, parameters_option
 from pxp_fsm.cli.options import common
 from pxp_fsm.diagrams.style import paper_option, size_option
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.options import option
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from pxp_fsm.cli.options import common
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.options import DATA, LIMITS, PROTOCOL, SERVER, WHO, option
 
 _MADE = "The database, which is made where there is none."

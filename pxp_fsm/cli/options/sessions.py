@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from pxp_fsm.cli.options import common
 from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.options import DATA, FORK, LIMITS, OUTPUT, PROTOCOL, WHO, given, option
 
 

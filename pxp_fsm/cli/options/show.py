@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pxp_fsm.cli.options import common
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.options import option
 
 

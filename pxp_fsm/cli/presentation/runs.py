@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -29,6 +29,7 @@ from pxp_fsm.experiments.outcomes import Outcomes, estimates
 from pxp_fsm.experiments.plans import CRITERIA
 from pxp_fsm.experiments.runs import Run
 from pxp_fsm.experiments.statistics import Published, Statistics
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.prompting.model import Capability, ModelRequest, Reply
 from pxp_fsm.sessions.learning import Keep
 from pxp_fsm.sessions.session import Session

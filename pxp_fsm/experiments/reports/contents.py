@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from itertools import accumulate
 from pathlib import Path
@@ -29,6 +29,7 @@ from pxp_fsm.experiments.reports.tallies import (
     over_repetitions,
 )
 from pxp_fsm.experiments.statistics import Estimate, Statistics, statistics_of
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.sessions.functions import waited_for
 from pxp_fsm.tasks.task import DataSet, Task
 

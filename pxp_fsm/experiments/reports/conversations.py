@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -22,6 +21,7 @@ from pxp_fsm.errors import PXPError
 from pxp_fsm.experiments.drawings import check_table
 from pxp_fsm.experiments.reports.pictures import Gallery
 from pxp_fsm.experiments.reports.tallies import MEANING, RELATIONS, reason
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.intelligibility import DEFINITIONS, holds_for, two_way
 from pxp_fsm.protocol.messages import Answer, Instance, Message
 from pxp_fsm.protocol.relations import LEARN, Judgement, Outcome

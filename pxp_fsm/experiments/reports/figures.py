@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as Tree
@@ -19,6 +18,7 @@ from pxp_fsm.diagrams.style import Room
 from pxp_fsm.diagrams.text import shortened
 from pxp_fsm.errors import require_extra
 from pxp_fsm.experiments.reports.tallies import RunTally
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.messages import Tag
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import base64
 import io
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from markupsafe import Markup
 
@@ -15,6 +15,7 @@ from pxp_fsm import registry
 from pxp_fsm.automata.automaton import Automaton, Transition
 from pxp_fsm.diagrams import Diagram, render, state_diagram
 from pxp_fsm.experiments.reports import figures
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.prompting.prompts import Problem
 from pxp_fsm.protocol.messages import Instance
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from statistics import median
 from typing import Any
@@ -19,6 +18,7 @@ from pxp_fsm.experiments.reports.pictures import Gallery
 from pxp_fsm.experiments.reports.tallies import NOT_OVER
 from pxp_fsm.experiments.run_kinds import ReportedSession
 from pxp_fsm.experiments.statistics import CONFIDENCE, wilson
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.messages import NOTHING
 from pxp_fsm.sessions.events import Event
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from itertools import accumulate
 from statistics import median
@@ -12,6 +12,7 @@ from statistics import median
 from backends.databases import SqlBlackboard
 from backends.databases.recordings import Details, recorded_sessions
 from backends.databases.records import CONCLUDED
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.decisions import Category, category
 from pxp_fsm.protocol.intelligibility import ONE_WAY
 from pxp_fsm.protocol.messages import Tag

@@ -8,7 +8,6 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, partial
 from importlib import resources
@@ -57,6 +56,7 @@ from pxp_fsm.experiments.statistics import (
     points,
     published,
 )
+from pxp_fsm.lazy_dataclasses import dataclass
 
 
 def columns_beside(reports: Sequence[RunReport]) -> Sequence[Published]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Protocol
 
 from pxp_fsm.automata.actions import Deliver, Exchange, Send
@@ -12,6 +12,7 @@ from pxp_fsm.automata.automaton import DECIDE, Automaton, Trigger, Valuation, se
 from pxp_fsm.automata.channels import Channel
 from pxp_fsm.automata.system import Member, System
 from pxp_fsm.errors import GuardError, NotEnabled, PXPError, Refused, UsageError
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.decisions import GUARDS
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question, Tag
 from pxp_fsm.protocol.relations import NOISY, Assumption, Outcome

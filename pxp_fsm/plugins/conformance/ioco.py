@@ -10,10 +10,10 @@ ioco", FATES 2003). The tests are chosen while they run.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from pxp_fsm.errors import NoAnswer, UsageError
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.conformance.observations import (
     START,
     Deviates,

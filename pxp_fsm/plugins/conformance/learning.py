@@ -6,10 +6,10 @@ AALpy (extra `conformance`) is loaded when something is learned.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
 from pxp_fsm.errors import NoAnswer, require_extra
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.conformance.mealy import Answer, Mealy, Word, difference, minimal
 from pxp_fsm.plugins.conformance.suites import wp_suite
 from pxp_fsm.plugins.conformance.testing import BlackBox, Output, ProgramFault, alike, answered

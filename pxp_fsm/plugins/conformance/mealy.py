@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Generic, TypeVar
 
@@ -19,6 +18,7 @@ from pxp_fsm.automata.automaton import (
     sending,
 )
 from pxp_fsm.errors import PXPError, UsageError
+from pxp_fsm.lazy_dataclasses import dataclass
 
 I_co = TypeVar("I_co", covariant=True)
 O_co = TypeVar("O_co", covariant=True)

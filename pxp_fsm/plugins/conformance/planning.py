@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from functools import cached_property
 from itertools import pairwise
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pxp_fsm.automata.automaton import DECIDE, Automaton, Kind, receiving
 from pxp_fsm.automata.soundness import check_peers
 from pxp_fsm.errors import UsageError
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.conformance.mealy import Stimulus, answer_of, stimuli
 
 if TYPE_CHECKING:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.tables import load_automaton
 from pxp_fsm.errors import NoAnswer, UsageError
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.conformance.ioco import IocoReport, conform_ioco
 from pxp_fsm.plugins.conformance.mealy import Answer, Mealy, Stimulus, as_mealy
 from pxp_fsm.plugins.conformance.observations import Faulty

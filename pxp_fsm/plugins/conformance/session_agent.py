@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import product
 
 from pxp_fsm.automata.automaton import DECIDE, Automaton, Transition, Valuation, one_hot, sending
 from pxp_fsm.errors import Halted, NotEnabled
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.conformance.endpoints import Run
 from pxp_fsm.plugins.conformance.mealy import Answer, Mealy
 from pxp_fsm.plugins.conformance.testing import Output, ProgramFault

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import combinations
 from typing import Any, Generic, TypeVar
 
 from pxp_fsm.automata.automaton import Automaton, Kind
 from pxp_fsm.errors import UsageError
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.conformance.mealy import Stimulus
 
 I = TypeVar("I")  # noqa: E741 - the field's letter for an input

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import Generic, Protocol, TypeVar
 
 from pxp_fsm.errors import NoAnswer, PXPError
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.conformance.mealy import Answer, Mealy, Word, access_words, minimal
 from pxp_fsm.plugins.conformance.suites import wp_suite
 

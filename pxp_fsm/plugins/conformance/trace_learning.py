@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pxp_fsm.automata.automaton import Automaton, Transition
 from pxp_fsm.automata.serialization import KEYS
 from pxp_fsm.automata.tables import build_automaton
 from pxp_fsm.errors import DataError, require_extra
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.conformance.mealy import Mealy, minimal
 
 END = "$"

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 
 from pxp_fsm.errors import DataError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.drug.relations import InvalidSmiles, canonical_smiles
 from pxp_fsm.protocol.relations import EQUIVALENCE, Assumption, Outcome
 

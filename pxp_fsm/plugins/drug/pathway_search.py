@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pxp_fsm.artifacts import package_fingerprint
 from pxp_fsm.errors import DataError, NoAnswer
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.drug.pathway_relations import Pathway, pathway, read_pathway
 from pxp_fsm.plugins.drug.relations import canonical_smiles
 from pxp_fsm.plugins.drug.retrosynthesis import Retrosynthesis

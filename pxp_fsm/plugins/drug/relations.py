@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import defaultdict
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import chain, islice
@@ -17,6 +16,7 @@ from typing import Any
 from guards.lexicon import WEIGHTS, Lexicon, PatternMatch, smiles_like
 from pxp_fsm.artifacts import package_fingerprint
 from pxp_fsm.errors import DataError, require_extra
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.relations import EQUIVALENCE, Assumption, Outcome
 
 RDKIT = {"rdkit": "RDKit"}

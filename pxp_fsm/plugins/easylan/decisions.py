@@ -7,11 +7,11 @@ same functions with everything that could be. Source: EasyLAN (Pan, Yu, Li, Shi)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from pxp_fsm.automata.expressions import Value
 from pxp_fsm.automata.rules import Values
 from pxp_fsm.automata.tables import builtin
+from pxp_fsm.lazy_dataclasses import dataclass
 
 AGENT, PIPELINE = "lan_agent", "lan_pipeline"
 """The names of the two tables."""

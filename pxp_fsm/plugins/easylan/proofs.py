@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -25,6 +25,7 @@ from pxp_fsm.automata.actions import Action, Decide, External
 from pxp_fsm.automata.automaton import DECIDE, Automaton, Transition, one_hot
 from pxp_fsm.automata.tables import builtin, load_automaton
 from pxp_fsm.errors import NotEnabled
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.easylan.decisions import (
     AGENT,
     CAUSES,

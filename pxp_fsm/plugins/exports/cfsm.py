@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from proofs.logic.formulas import Formula
@@ -18,6 +18,7 @@ from pxp_fsm.automata.automaton import Kind
 from pxp_fsm.automata.foreign_names import ForeignNames, with_names
 from pxp_fsm.automata.system import Member, System
 from pxp_fsm.errors import Fault, Place, TableError, UsageError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.exports.foreign import located, parsed, table_of
 from pxp_fsm.plugins.exports.syntax import WrittenFiles, plain
 

@@ -8,7 +8,6 @@ is there (not stuck and X p), N p is (stuck or X p).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from proofs.logic.formulas import (
     FALSE,
@@ -29,6 +28,7 @@ from proofs.logic.formulas import (
     on_all,
     parts,
 )
+from pxp_fsm.lazy_dataclasses import dataclass
 
 STUCK = Atom(" stuck")
 """Nothing can happen; no proposition of a table has a space in it."""

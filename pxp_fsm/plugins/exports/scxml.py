@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from xml.parsers import expat
 from xml.sax.saxutils import quoteattr
@@ -21,6 +21,7 @@ from pxp_fsm.automata.automaton import Automaton, Kind, State, Transition
 from pxp_fsm.automata.foreign_names import ForeignNames, with_names
 from pxp_fsm.automata.serialization import document, rows
 from pxp_fsm.errors import Fault, Place, TableError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.exports.foreign import table_of
 
 SCXML = "http://www.w3.org/2005/07/scxml"

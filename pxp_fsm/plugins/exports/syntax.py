@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from proofs.export.commands import All, AtLeast, Is, Negation, Some, Test, Variable
 from proofs.logic.formulas import Atom
 from proofs.systems.product import Composition
 from pxp_fsm.diagrams.text import legible
 from pxp_fsm.errors import UsageError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.exports.fragments import STUCK
 
 

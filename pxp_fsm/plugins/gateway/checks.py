@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -29,6 +29,7 @@ from pxp_fsm.automata.arithmetic import Case, TooManyCases, cases, value_in
 from pxp_fsm.automata.system import Member, System
 from pxp_fsm.automata.table_files import Property
 from pxp_fsm.errors import Fault, FileError, UsageError
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.gateway.policy import (
     EventTable,
     GatewayPolicy,

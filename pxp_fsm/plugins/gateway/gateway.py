@@ -15,13 +15,14 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from backends.databases import SqlBlackboard
 from pxp_fsm.automata.system import Member, System
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import NotThere, UsageError
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.gateway import frames
 from pxp_fsm.plugins.gateway.frames import INVALID_REQUEST, NOT_ALLOWED, NOT_ANSWERED, Malformed
 from pxp_fsm.plugins.gateway.policy import (

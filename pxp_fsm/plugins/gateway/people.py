@@ -9,7 +9,6 @@ import asyncio
 import json
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from html import escape
 from typing import Any
 from urllib.parse import parse_qs
@@ -20,6 +19,7 @@ from starlette.requests import Request
 
 from backends.databases import SqlBlackboard
 from pxp_fsm.errors import UsageError
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.gateway.gateway import Gateway, Traffic, Wanted
 from pxp_fsm.web.guard import POLICY, Who, digest
 from pxp_fsm.web.links import Links, door_of_people

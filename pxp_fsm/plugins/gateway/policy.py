@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -48,6 +48,7 @@ from pxp_fsm.automata.table_files import (
 from pxp_fsm.automata.tables import automaton_from
 from pxp_fsm.documents import read as read_document
 from pxp_fsm.errors import DataError, Fault, FileError, Place, TableError, UsageError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.options import Option, option, outside
 from pxp_fsm.schemas import FileContent, FileKind
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from pxp_fsm.analysis.recordings.conversations import (
 from pxp_fsm.analysis.recordings.forms import RecordingForm
 from pxp_fsm.errors import DataError, quoted
 from pxp_fsm.experiments.telemetry import CLOSING, MESSAGE, SESSION
+from pxp_fsm.lazy_dataclasses import dataclass
 
 _ID, _AGENT = "gen_ai.conversation.id", "gen_ai.agent.name"
 _OPERATION, _OUTPUT = "gen_ai.operation.name", "gen_ai.output.messages"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 from proofs.claims.catalogue import NAMED
 from proofs.languages import CLASSES, Language, Word, class_language
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.languages.operands import LanguageSettings, Operand, has_relations, operand
 
 LENGTHS = 12

@@ -9,7 +9,6 @@ fewest that need a noisy judge.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from proofs.languages.language import of_automaton
 from proofs.languages.published_code import PublishedCode, published_sequences
 from pxp_fsm.errors import require_extra
 from pxp_fsm.experiments.statistics import SESSIONS, Published, points, ratified
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE
 from pxp_fsm.protocol.rules import Interact
 

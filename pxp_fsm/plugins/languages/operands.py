@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from backends.databases.recordings import recorded_sessions
@@ -26,6 +25,7 @@ from pxp_fsm.analysis.audits.records import published_words
 from pxp_fsm.analysis.recordings.files import open_recordings
 from pxp_fsm.analysis.recordings.forms import TAGS, form_of
 from pxp_fsm.errors import NotThere, UsageError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.intelligibility import DEFINITIONS
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 

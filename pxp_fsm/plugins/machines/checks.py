@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 from proofs.core.results import Result, Status, Verdict
@@ -13,6 +13,7 @@ from proofs.subjects import SYSTEMS, Answer, standard
 from proofs.systems.results import FINDING
 from pxp_fsm.automata.system import Member, System
 from pxp_fsm.errors import UsageError
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.machines.machines import ForeignMachine
 from pxp_fsm.plugins.machines.reading import is_foreign, read_machine
 

@@ -8,7 +8,7 @@ condition of theirs is called: where a condition chooses, the choice is free.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import product
 from typing import NamedTuple
@@ -17,6 +17,7 @@ from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.foreign_names import ForeignNames, with_names
 from pxp_fsm.automata.tables import build_automaton
 from pxp_fsm.errors import Fault
+from pxp_fsm.lazy_dataclasses import dataclass
 
 MOST_CONDITIONS = 12
 """Conditions of one trigger in one state whose combinations are all looked at."""

@@ -10,7 +10,6 @@ nothing asked here can tell apart are one: the coarsest such partition is taken.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
 from math import lcm
@@ -18,6 +17,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from proofs.sessions.model import SentSoFar, SessionModel, SessionState, tag_of
 from proofs.sessions.relational import EMPTY, Said, Theory
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.odds.behaviour import Cell, Player
 from pxp_fsm.protocol.decisions import Category, Guard
 from pxp_fsm.protocol.relations import NOISY

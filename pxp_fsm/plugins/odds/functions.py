@@ -6,11 +6,11 @@ Polynomials are FLINT's (`python-flint`, the extra `odds`); they are loaded when
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from pxp_fsm.errors import UsageError, require_extra
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.odds.chain import Players, spanned
 from pxp_fsm.plugins.odds.limit import unbounded
 from pxp_fsm.plugins.odds.rationals import finite

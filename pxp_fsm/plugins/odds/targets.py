@@ -6,12 +6,13 @@ its sign, so that one rational point there decides. Nothing is assumed to be mon
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from math import floor
 from typing import TYPE_CHECKING, Any, cast
 
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.odds.functions import Function, at, needed
 
 if TYPE_CHECKING:

@@ -7,11 +7,12 @@ that was cut, what is found is real (each is a run of the model) and what is not
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from time import process_time
 
 from proofs.core.explore import Space, Step, Trace, explore
 from pxp_fsm.automata.actions import Exchange
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.panels.board import ChannelStatus, PanelBoard
 from pxp_fsm.plugins.panels.exploration import PanelModel
 from pxp_fsm.protocol.messages import Tag

@@ -8,7 +8,6 @@ of all agents against each other.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import pxp_fsm as pxp
 from backends.databases import SessionRecord
@@ -33,6 +32,7 @@ from proofs.languages import symbol
 from pxp_fsm import defaults
 from pxp_fsm.analysis.audits.records import derives
 from pxp_fsm.errors import Refused
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.panels.panel import Panel
 from pxp_fsm.protocol.messages import Message, Question, Tag
 from pxp_fsm.protocol.relations import digest

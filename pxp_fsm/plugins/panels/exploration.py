@@ -17,7 +17,7 @@ Reductions, each of which keeps what comes next and what is said of a state:
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from functools import lru_cache, partial
 from itertools import product
@@ -27,6 +27,7 @@ from proofs.core.explore import Step
 from pxp_fsm.automata.actions import Exchange
 from pxp_fsm.automata.automaton import DECIDE, one_hot
 from pxp_fsm.errors import UsageError
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.panels.board import LOOPS, ChannelStatus, Owed, PanelBoard, PanelLayout, Talk
 from pxp_fsm.plugins.panels.panel import Panel, PanelVerdict, Scheduling
 from pxp_fsm.protocol.messages import Answer, Message, Tag

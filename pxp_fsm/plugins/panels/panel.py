@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
 from typing import NamedTuple
 
 from pxp_fsm.errors import UsageError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 
 

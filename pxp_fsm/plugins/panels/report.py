@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -18,6 +17,7 @@ from pxp_fsm.experiments.reports.systems import DRAWN, LONGEST
 from pxp_fsm.experiments.reports.tallies import NOT_OVER
 from pxp_fsm.experiments.run_kinds import ReportedSession
 from pxp_fsm.experiments.sheets import Sheet, directions
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.panels.results import PanelResults, panel_results, persuasion_diagram
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from statistics import median
 
 from backends.databases import RunRecord, SessionRecord, SqlBlackboard
@@ -17,6 +16,7 @@ from pxp_fsm.experiments.outcomes import Outcomes, Place
 from pxp_fsm.experiments.plan_data import read_plan, stored_plan
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.sheets import Sheet
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.panels.panel import PanelVerdict
 from pxp_fsm.plugins.panels.verdicts import (
     agent_classes,

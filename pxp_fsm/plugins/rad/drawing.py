@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
 from skimage.draw import line_aa
 from skimage.transform import AffineTransform, resize, warp
 
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.rad.findings import LEFT, RIGHT, DrawnFinding
 
 Plane = NDArray[np.float64]

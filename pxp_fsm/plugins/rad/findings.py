@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from pxp_fsm.lazy_dataclasses import dataclass
 
 RIGHT, LEFT = -1, 1
 """The patient's sides: the right is on the left of a picture."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 
 from guards.lexicon import Lexicon, PatternMatch
 from pxp_fsm.artifacts import package_fingerprint
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.relations import Assumption, Outcome
 
 _FILES = ("findings.toml", "relations.py")

@@ -7,10 +7,11 @@ actions to the next only that it leads on; what it can do next are the heads of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from pxp_fsm.automata.automaton import Kind
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.scribble.syntax import (
     Block,
     GlobalChoice,

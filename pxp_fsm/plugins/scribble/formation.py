@@ -15,9 +15,10 @@ That all roles can tell the branches apart is seen when they are projected
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pxp_fsm.errors import Fault
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.scribble.flow import (
     END,
     Beginning,

@@ -7,9 +7,10 @@ goes on at its beginning: a call is a recursion then.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pxp_fsm.errors import TableError
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.scribble.syntax import (
     Block,
     Calling,

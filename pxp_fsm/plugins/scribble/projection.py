@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +19,7 @@ from proofs.refinement.partition import Labelled, refined
 from pxp_fsm.automata.automaton import Automaton, Kind
 from pxp_fsm.automata.tables import build_automaton
 from pxp_fsm.errors import Fault
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.scribble.flow import Head, ProtocolGraph
 from pxp_fsm.plugins.scribble.syntax import Position, fault_at
 

@@ -9,12 +9,12 @@ name.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple
 
 from pxp_fsm.errors import Fault, TableError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree

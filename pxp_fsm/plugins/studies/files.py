@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar
@@ -18,6 +18,7 @@ from pxp_fsm import registry
 from pxp_fsm.errors import DataError, Fault, Place, UsageError, quoted
 from pxp_fsm.experiments import plan_data, plans
 from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.options import Option, given, option, outside
 from pxp_fsm.schemas import FileContent, FileKind
 

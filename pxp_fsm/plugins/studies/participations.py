@@ -7,7 +7,7 @@ A study is a run of the blackboard, and each participation a session of a system
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from backends.databases import RunRecord, SessionRecord, SqlBlackboard, queries
@@ -18,6 +18,7 @@ from pxp_fsm.automata.payloads import payload_problem
 from pxp_fsm.automata.serialization import canonical_json
 from pxp_fsm.defaults import SYSTEMS
 from pxp_fsm.errors import UsageError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.studies.assignment import Assigned, assignment
 from pxp_fsm.plugins.studies.files import Study
 from pxp_fsm.plugins.studies.lifecycles import GUIDE, PARTICIPANT, PARTNER, STUDY, participation

@@ -7,10 +7,11 @@ which it was opened; of another, at once.
 from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from backends.databases import FAULTS, SessionRecord, SqlBlackboard, queries
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.studies.assignment import Assigned
 from pxp_fsm.plugins.studies.files import Study
 from pxp_fsm.plugins.studies.slots import AnswerRelease, opening_length, released, slot_length

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any
 
 from backends.databases.disclosure import identifiers_of
 from pxp_fsm.defaults import RESEARCH_ONLY
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.studies.assignment import Assigned
 from pxp_fsm.plugins.studies.conduct import Conduct
 from pxp_fsm.plugins.studies.files import Arm, Item, Study, TrainingItem

@@ -9,11 +9,11 @@ import hashlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from pxp_fsm.artifacts import package_fingerprint
 from pxp_fsm.errors import NoAnswer
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question, Tag
 from pxp_fsm.tasks.task import DataRow
 

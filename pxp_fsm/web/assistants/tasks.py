@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from backends.databases import SessionRecord
@@ -25,6 +25,7 @@ from pxp_fsm.defaults import RESEARCH_ONLY
 from pxp_fsm.errors import DataError, UsageError, quoted
 from pxp_fsm.experiments.members import prompts_of_plan
 from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.prompting.framing import framed
 from pxp_fsm.prompting.model import Image
 from pxp_fsm.prompting.prompts import Problem, Prompts

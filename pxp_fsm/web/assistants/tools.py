@@ -12,7 +12,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, TypeVar
@@ -27,6 +27,7 @@ from pxp_fsm.automata.unfolding import written
 from pxp_fsm.diagrams import render, state_diagram
 from pxp_fsm.diagrams.extract import system_diagram
 from pxp_fsm.errors import DataError, quoted, unknown_name
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.prompting.model import Image
 from pxp_fsm.web.checks import Process, question
 from pxp_fsm.web.news import News

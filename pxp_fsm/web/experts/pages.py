@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
@@ -23,6 +23,7 @@ from pxp_fsm.defaults import RESEARCH_ONLY
 from pxp_fsm.errors import DataError
 from pxp_fsm.experiments.openings import TaskOpening
 from pxp_fsm.experiments.runs import Run
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.prompting.model import Image
 from pxp_fsm.protocol.messages import Message, text_problem
 from pxp_fsm.web.experts import views

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, HTTPException
@@ -19,6 +18,7 @@ from pxp_fsm.experiments import comparison, outcomes, sheets, summary
 from pxp_fsm.experiments.plan_data import agents_of, run_title
 from pxp_fsm.experiments.reports.tallies import KINDS, RunTally, observed
 from pxp_fsm.experiments.statistics import statistics_of
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.web.experts.views import CaseStanding, QueueLine, queue_of
 from pxp_fsm.web.guard import Who
 from pxp_fsm.web.hosting import Host, HostedRun, RunState

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any
@@ -25,6 +25,7 @@ from pxp_fsm.errors import DataError
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.reports.pictures import drawer
 from pxp_fsm.experiments.run_kinds import kind_of_plan
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.prompting.model import Image
 from pxp_fsm.prompting.prompts import Problem
 from pxp_fsm.protocol.messages import Instance, Message, Overview, Tag

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache, lru_cache
 from typing import Any
 
 from pxp_fsm.errors import NoAnswer
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.drug.retrosynthesis.templates import Library, Template
 
 MAX_TEXT = 2_000

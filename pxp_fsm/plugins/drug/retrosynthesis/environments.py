@@ -12,10 +12,11 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from pxp_fsm.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

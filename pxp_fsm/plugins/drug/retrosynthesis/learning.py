@@ -9,9 +9,10 @@ many precedents, `counting.counted` counts examples where there are few.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.drug.retrosynthesis.environments import encode, environments
 from pxp_fsm.plugins.drug.retrosynthesis.proposals import tanimoto
 from pxp_fsm.plugins.drug.retrosynthesis.ranking import Candidate, ranked

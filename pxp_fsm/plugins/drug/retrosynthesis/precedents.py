@@ -11,12 +11,13 @@ import json
 import re
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from hashlib import sha256
 from importlib import resources
 from itertools import pairwise
 
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.drug.retrosynthesis.disconnections import canonical_set
 from pxp_fsm.plugins.drug.retrosynthesis.environments import (
     Bits,

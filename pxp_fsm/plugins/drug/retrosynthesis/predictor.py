@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 
 from pxp_fsm.artifacts import package_fingerprint
 from pxp_fsm.errors import NoAnswer, require_extra
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.drug.retrosynthesis import precedents
 from pxp_fsm.plugins.drug.retrosynthesis.counting import counted, drawn
 from pxp_fsm.plugins.drug.retrosynthesis.disconnections import (

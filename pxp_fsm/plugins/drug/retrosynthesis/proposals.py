@@ -10,10 +10,10 @@ have; and the changed environments are compared as well.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.drug.retrosynthesis.disconnections import cut_out
 from pxp_fsm.plugins.drug.retrosynthesis.environments import Integers, encode, environments
 from pxp_fsm.plugins.drug.retrosynthesis.precedents import Precedent, Precedents

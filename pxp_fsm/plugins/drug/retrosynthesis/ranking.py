@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.drug.retrosynthesis.disconnections import Disconnection, canonical_set
 from pxp_fsm.plugins.drug.retrosynthesis.proposals import Proposal
 from pxp_fsm.plugins.drug.retrosynthesis.templates import Library, Template

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 from pxp_fsm.documents import line_of, text_of
 from pxp_fsm.errors import DataError
+from pxp_fsm.lazy_dataclasses import dataclass
 
 NO_LEAVING_GROUP = ""
 """What stands for the leaving group of a template that has none."""

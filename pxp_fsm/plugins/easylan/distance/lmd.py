@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from importlib import resources
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pxp_fsm.errors import require_extra
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.easylan.model.network import Edge, LanAgent, Network
 
 if TYPE_CHECKING:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 
 from pxp_fsm.errors import quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.easylan.distance.lmd import EMPTY, FIELDS, cost, form_cost, text_cost
 from pxp_fsm.plugins.easylan.model.history import Author, Change, History
 from pxp_fsm.plugins.easylan.model.network import LanAgent, Network

@@ -9,7 +9,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from functools import cache, cached_property
 from itertools import product
@@ -25,6 +25,7 @@ from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.experiments.runs import Run, start
 from pxp_fsm.experiments.sheets import Sheet
 from pxp_fsm.experiments.statistics import estimate
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.easylan.distance.lmd import Distance, network_distance
 from pxp_fsm.plugins.easylan.distance.measures import (
     Action,

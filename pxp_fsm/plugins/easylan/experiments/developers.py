@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from backends.people import has_terminal
 from pxp_fsm.documents import text_of
 from pxp_fsm.errors import FileError, UsageError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.options import option
 from pxp_fsm.plugins.easylan.experiments.terminal import TerminalDeveloper
 from pxp_fsm.plugins.easylan.model.operations import MANUAL, WORDS, LoggedOperation

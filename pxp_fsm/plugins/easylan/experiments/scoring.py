@@ -10,12 +10,12 @@ import asyncio
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from guards.judge import Judge, Scope
 from pxp_fsm.errors import DataError, NoAnswer, quoted
 from pxp_fsm.experiments.statistics import Interval, wilson
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.easylan.experiments.tasks import (
     By,
     Criterion,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,6 +23,7 @@ from pxp_fsm.experiments.openings import Past, Slot, Surroundings, Unit
 from pxp_fsm.experiments.plan_data import with_stored_caps
 from pxp_fsm.experiments.plans import CAPS
 from pxp_fsm.experiments.runs import Run, resume, start
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.easylan.experiments.scoring import hint_judge, output_judge
 from pxp_fsm.plugins.easylan.lan import Lan
 from pxp_fsm.plugins.easylan.model import files

@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from importlib import resources
 from pathlib import Path
 from typing import Annotated
 
 from pxp_fsm.errors import Fault
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.options import Option, option
 from pxp_fsm.protocol.messages import text_problem
 from pxp_fsm.schemas import FileKind

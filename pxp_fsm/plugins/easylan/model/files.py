@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import MISSING, field, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.documents import json_line_of, read, text_of
 from pxp_fsm.errors import Fault, FileError, PXPError, format_path
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.options import option
 from pxp_fsm.plugins.easylan.model.history import Change, History, begun_as, replayed
 from pxp_fsm.plugins.easylan.model.network import (

@@ -7,10 +7,10 @@ nothing in a log ever goes.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 
 from pxp_fsm.errors import DataError, UsageError
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.options import option
 from pxp_fsm.plugins.easylan.model.network import LanAgent, Network
 from pxp_fsm.plugins.easylan.model.operations import (

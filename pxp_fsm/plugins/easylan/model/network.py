@@ -11,10 +11,11 @@ import hashlib
 import heapq
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from functools import cached_property
 
 from pxp_fsm.errors import DataError, Fault, UsageError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.prompting.framing import CLOSING, OPENING, encoded
 from pxp_fsm.protocol.messages import text_problem
 

@@ -9,12 +9,13 @@ Applying them is pure: the next network, or a refusal. Source: EasyLAN (Pan, Yu,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from itertools import pairwise
 from typing import Annotated, TypeVar
 
 from pxp_fsm.errors import UsageError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.easylan.model.network import (
     AgentInput,
     Control,

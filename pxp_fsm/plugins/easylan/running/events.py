@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.prompting.model import NOTHING_USED, Usage
 
 

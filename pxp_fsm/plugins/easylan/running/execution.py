@@ -9,13 +9,14 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from enum import StrEnum
 from functools import cache, cached_property, partial
 
 from pxp_fsm.automata.system import Member, System
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import DataError, NoAnswer, PXPError, UsageError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.easylan.decisions import AGENT, Inputs, gate_guard, reply_guard, returned_after
 from pxp_fsm.plugins.easylan.model.network import (
     AgentInput,

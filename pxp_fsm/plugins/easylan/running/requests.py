@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache, partial
 from importlib import resources
 from itertools import count
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from pxp_fsm.documents import text_of
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.easylan.running.events import CallBegun, CallEnded, CallEvent, TextWritten
 from pxp_fsm.prompting.attempts import ATTEMPTS, ask_until_usable, check_attempts
 from pxp_fsm.prompting.framing import encoded

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.errors import FileError
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.options import Option
 from pxp_fsm.plugins.easylan.model import files
 from pxp_fsm.plugins.easylan.running.execution import NetworkRun

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from guards.text import NormalisedText
 from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.errors import PXPError, UsageError
 from pxp_fsm.experiments.sheets import Sheet
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.easylan.distance.lmd import Distance, network_distance
 from pxp_fsm.plugins.easylan.distance.measures import ManualAction, by_hand, counted
 from pxp_fsm.plugins.easylan.experiments import comparison, setup

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.diagrams import Edge, EdgeRow, Node, StateDiagram
 from pxp_fsm.diagrams.graphviz import Placement, place
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.easylan.model.history import History
 from pxp_fsm.plugins.easylan.model.network import (
     ControlExample,

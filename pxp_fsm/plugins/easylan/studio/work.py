@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Any
 
 from backends.models.settings import Settings
 from pxp_fsm.errors import PXPError, UsageError
 from pxp_fsm.experiments.runs import Run
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.easylan.experiments import setup
 from pxp_fsm.plugins.easylan.lan import Lan
 from pxp_fsm.plugins.easylan.model.network import Network

@@ -8,10 +8,10 @@ be shown and answered elsewhere. Source: EasyLAN (Pan, Yu, Li, Shi), section 4.2
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.easylan.lan import Lan
 from pxp_fsm.plugins.easylan.model.network import Network
 from pxp_fsm.plugins.easylan.running.execution import NetworkRun

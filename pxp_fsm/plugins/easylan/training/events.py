@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.easylan.decisions import Facts
 from pxp_fsm.plugins.easylan.model.history import Author
 from pxp_fsm.plugins.easylan.running.events import Event

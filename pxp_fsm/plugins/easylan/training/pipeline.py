@@ -14,12 +14,13 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, TypeVar
 
 from pxp_fsm.automata.system import Member, System
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import DataError, NoAnswer, UsageError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.easylan.decisions import (
     PIPELINE,
     Counters,
@@ -595,6 +596,8 @@ class TrainingLimits:
             raise UsageError("an example needs at least 1 iteration, and at least 0 retries")
 
 
+_DEFAULTS = TrainingLimits()
+
 _REASONS = {
     "EXAMPLE": RunReason.EXAMPLE,
     "RUN_AGAIN": RunReason.EDITED,
@@ -632,7 +635,7 @@ class Trainer:
         same: Relation,
         developer: Developer | Remote | None = None,
         *,
-        limits: TrainingLimits = TrainingLimits(),
+        limits: TrainingLimits = _DEFAULTS,
         supervision: Supervision | None = None,
         name: str = "lan",
         on_event: Callable[[Told], None] = lambda _event: None,

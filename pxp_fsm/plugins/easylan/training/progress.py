@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.documents import faults
 from pxp_fsm.errors import DataError
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.easylan.decisions import PIPELINE, Counters
 from pxp_fsm.plugins.easylan.model import files
 from pxp_fsm.plugins.easylan.model.network import HandledExample

@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.easylan.distance.lmd import cost, place_cost, text_cost
 from pxp_fsm.plugins.easylan.lan import Lan
 from pxp_fsm.plugins.easylan.model.network import Network

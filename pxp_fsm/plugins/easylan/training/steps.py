@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from pxp_fsm.documents import faults
 from pxp_fsm.errors import DataError, format_path, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.easylan.model.network import Network, name_problem
 from pxp_fsm.plugins.easylan.running.requests import form, text
 from pxp_fsm.protocol.relations import (

@@ -8,10 +8,11 @@ of an agent all receive what it received.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from pxp_fsm.errors import DataError, UsageError, quoted
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.easylan.model.network import (
     Control,
     ControlExample,

@@ -11,11 +11,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Protocol
 
 from pxp_fsm.automata.automaton import Valuation, one_hot
 from pxp_fsm.errors import NoAnswer
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.easylan.training.developer import Act, DeveloperChoice, StepView
 from pxp_fsm.plugins.easylan.training.steps import (
     HintFollowed,

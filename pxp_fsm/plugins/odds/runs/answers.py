@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any
 
 from pxp_fsm.errors import UsageError
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.odds import Odds, Player, exact, lengths
 from pxp_fsm.plugins.odds.chain import Players
 from pxp_fsm.plugins.odds.floats import floats

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,6 +24,7 @@ from backends.databases.records import CONCLUDED
 from pxp_fsm.errors import NotThere, UsageError, quoted, require_extra
 from pxp_fsm.experiments.reports.tallies import ObservedSession, observed
 from pxp_fsm.experiments.statistics import Interval, wilson
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.odds import Behaviour, Player
 from pxp_fsm.plugins.odds.behaviour import ANSWERED, REVISING
 from pxp_fsm.plugins.odds.chain import Players

@@ -10,10 +10,10 @@ fitted model, fitted again, and compared, 999 times, fewer where sessions are ma
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.odds.behaviour import ANSWERED
 from pxp_fsm.plugins.odds.runs.estimates import SENT, Context, Counts
 from pxp_fsm.protocol.messages import Tag

@@ -10,7 +10,6 @@ repetitions) is taken for one run; and what `MODELS` says of the agents.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from math import comb, lgamma
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pxp_fsm.defaults import K, N
 from pxp_fsm.errors import UsageError, quoted, require_extra
 from pxp_fsm.experiments.statistics import ROWS, SESSIONS, Published, points, published, ratified
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.odds import Odds
 from pxp_fsm.plugins.odds.chain import Classes
 from pxp_fsm.plugins.odds.floats import Shares, many

@@ -5,9 +5,9 @@ A frontal view is taken for granted: on anything else the fields are wherever it
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.tasks.labels.images import Plane
 
 if TYPE_CHECKING:

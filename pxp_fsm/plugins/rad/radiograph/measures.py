@@ -5,9 +5,9 @@ Lengths are in units of the chest's width, densities from 0 (darkest lung) to 1 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.rad.radiograph.fields import LungField, Mask, fields_of
 from pxp_fsm.tasks.labels.images import Plane
 

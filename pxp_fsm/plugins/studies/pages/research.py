@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import Literal
 
@@ -20,6 +20,7 @@ from backends.databases.records import CONCLUDED
 from pxp_fsm.errors import Refused, UsageError
 from pxp_fsm.experiments import comparison, outcomes
 from pxp_fsm.experiments.costs import Meter
+from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.studies.conduct import Conduct
 from pxp_fsm.plugins.studies.erasures import given_out
 from pxp_fsm.plugins.studies.files import number_of
