@@ -40,6 +40,7 @@ def _without_code(cls: type, options: dict[str, bool]) -> type[Any]:
     own, frozen = dict(cls.__dict__), options["frozen"]
     if own.get("__hash__", own) is None and "__eq__" in own:
         del own["__hash__"]  # Python has put None there, not the class
+    cls.__doc__ = cls.__doc__ or cls.__name__  # else its signature is looked for
     fields_alone = options | dict.fromkeys((*_METHODS, "frozen"), False)
     made: type[Any] = dataclasses.dataclass(**fields_alone)(cls)
     made.__dataclass_params__.frozen = frozen  # as a class that inherits from this one must be

@@ -7,22 +7,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from markupsafe import Markup
-
-from backends.databases import RunRecord, SessionRecord, SqlBlackboard
-from proofs.audit.sessions import AuditSubject
 from pxp_fsm import registry
-from pxp_fsm.diagrams.latex import Cell, Table
-from pxp_fsm.experiments.outcomes import Outcomes
-from pxp_fsm.experiments.plan_data import StoredRun
-from pxp_fsm.experiments.plans import Plan
-from pxp_fsm.experiments.reports.pictures import Gallery
 from pxp_fsm.lazy_dataclasses import dataclass
-from pxp_fsm.protocol.messages import Overview
-from pxp_fsm.sessions.events import Event
-from pxp_fsm.sessions.policy import Conversing
+
+if TYPE_CHECKING:  # the types of an interface; a command that only asks for a kind loads none
+    from markupsafe import Markup
+
+    from backends.databases import RunRecord, SessionRecord, SqlBlackboard
+    from proofs.audit.sessions import AuditSubject
+    from pxp_fsm.diagrams.latex import Cell, Table
+    from pxp_fsm.experiments.outcomes import Outcomes
+    from pxp_fsm.experiments.plan_data import StoredRun
+    from pxp_fsm.experiments.plans import Plan
+    from pxp_fsm.experiments.reports.pictures import Gallery
+    from pxp_fsm.protocol.messages import Overview
+    from pxp_fsm.sessions.events import Event
+    from pxp_fsm.sessions.policy import Conversing
 
 
 @dataclass(frozen=True, slots=True)
