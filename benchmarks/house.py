@@ -54,17 +54,19 @@ class Module:
     def imports(self) -> Iterator[tuple[ast.ImportFrom, bool]]:
         """Its imports from our own modules, and whether each is at the top of the file.
 
-        Doors name their modules once more for type checkers alone: those are left out.
+        Types alone may be imported there under `if TYPE_CHECKING`. Doors name their modules once
+        more so: those are left out.
         """
-        top = set(map(id, self.tree.body))
         typing = {
             id(node)
             for block in self.tree.body
-            if isinstance(block, ast.If) and self.path.name == "__init__.py"
-            for node in ast.walk(block)
+            if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+            for node in block.body
         }
+        left_out = typing if self.path.name == "__init__.py" else set[int]()
+        top = typing | set(map(id, self.tree.body))
         for node in ast.walk(self.tree):
-            if not isinstance(node, ast.ImportFrom) or id(node) in typing:
+            if not isinstance(node, ast.ImportFrom) or id(node) in left_out:
                 continue
             if node.module and _is_ours(node.module):
                 yield node, id(node) in top
