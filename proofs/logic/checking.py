@@ -27,6 +27,7 @@ from proofs.logic.formulas import (
     path_parts,
 )
 from proofs.logic.graph import Graph
+from proofs.logic.past import PastMonitor, history_of, unfolded
 from proofs.logic.product import (
     FoundRun,
     Product,
@@ -143,6 +144,9 @@ class FormulaChecker:
             continuing = self.holds(TRUE)
             if not any(continuing[start] for start in self.graph.starts):
                 return Verdict(Status.VACUOUS, f"there is no {self._runs.value} run")
+        history = history_of(of_all_runs(formula))
+        if history is not None:
+            return FormulaChecker(self._with(history), self._runs).check(history.formula)
         bad = negated(of_all_runs(formula))
         if is_co_safety(bad):
             found = self._earliest(bad)
@@ -183,6 +187,14 @@ class FormulaChecker:
             else frozenset()
             for state in range(self.graph.states)
         ]
+
+    def _with(self, history: PastMonitor) -> Graph:
+        """The graph whose states know what has been."""
+        for atom in history.atoms:
+            self.holds(atom)
+        self._prepare(len(self.graph.targets) << history.bits)
+        kinds, known = self._kinds(history.atoms)
+        return unfolded(self.graph, history, kinds, [kind.known for kind in known])
 
     def _product(self, tableau: Tableau) -> Product:
         """The product with the valuations of a tableau, where these are few; else with its ways."""

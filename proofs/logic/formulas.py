@@ -2,6 +2,8 @@
 
 On a finite run X is strong (there is a next state, and there ...) and N is weak (if there is a next
 state, there ...), as in De Giacomo and Vardi, Linear Temporal Logic on Finite Traces (IJCAI 2013).
+A formula of every run may speak of the past too (Lichtenstein, Pnueli and Zuck, The glory of the
+past, 1985): in the first state Y is false of everything and Z true.
 """
 
 from __future__ import annotations
@@ -85,8 +87,40 @@ class Exists:
     path: Formula
 
 
-Formula = Truth | Atom | Not | And | Or | Next | WeakNext | Until | Release | Exists
-Binary = And | Or | Until | Release
+@dataclass(frozen=True, slots=True)
+class Yesterday:
+    """Y: there is a state before, and it held there."""
+
+    of: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class WeakYesterday:
+    """Z: if there is a state before, it held there."""
+
+    of: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """S: `right` holds now or held before, and `left` ever since."""
+
+    left: Formula
+    right: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class Triggered:
+    """T, the dual of S: `right` has held since and including when `left` did, or always."""
+
+    left: Formula
+    right: Formula
+
+
+Past = Yesterday | WeakYesterday | Since | Triggered
+Formula = Truth | Atom | Not | And | Or | Next | WeakNext | Until | Release | Exists | Past
+Binary = And | Or | Until | Release | Since | Triggered
+Unary = Next | WeakNext | Yesterday | WeakYesterday
 
 TRUE, FALSE = Truth(True), Truth(False)
 
@@ -117,6 +151,16 @@ def globally(formula: Formula) -> Formula:
     return Release(FALSE, formula)
 
 
+def once(formula: Formula) -> Formula:
+    """O."""
+    return Since(TRUE, formula)
+
+
+def historically(formula: Formula) -> Formula:
+    """H."""
+    return Triggered(FALSE, formula)
+
+
 def on_all(path: Formula) -> Formula:
     """A: every run from here satisfies `path`."""
     return Not(Exists(negated(path)))
@@ -127,9 +171,13 @@ def children(formula: Formula) -> tuple[Formula, ...]:
     match formula:
         case Truth() | Atom():
             return ()
-        case Not(of) | Next(of) | WeakNext(of) | Exists(of):
+        case Exists(of):
+            return (of,)
+        case Not(of) | Next(of) | WeakNext(of) | Yesterday(of) | WeakYesterday(of):
             return (of,)
         case And(left, right) | Or(left, right) | Until(left, right) | Release(left, right):
+            return (left, right)
+        case Since(left, right) | Triggered(left, right):
             return (left, right)
 
 
@@ -151,12 +199,9 @@ def path_parts(formula: Formula) -> tuple[Formula, ...]:
     found: dict[Formula, None] = {}
 
     def visit(part: Formula) -> None:
-        match part:
-            case Not(of) | Next(of) | WeakNext(of):
-                visit(of)
-            case And(left, right) | Or(left, right) | Until(left, right) | Release(left, right):
-                visit(left)
-                visit(right)
+        if not isinstance(part, Exists):
+            for child in children(part):
+                visit(child)
         found.setdefault(part)
 
     visit(formula)
@@ -179,7 +224,7 @@ def negation_normal(formula: Formula, *, positive: bool = True) -> Formula:
         return Truth(formula.value is positive)
     if isinstance(formula, Not):
         return negation_normal(formula.of, positive=not positive)
-    if isinstance(formula, (Next, WeakNext)):
+    if isinstance(formula, Unary):
         kind = type(formula) if positive else _DUAL_NEXT[type(formula)]
         return kind(negation_normal(formula.of, positive=positive))
     dual = type(formula) if positive else _DUAL[type(formula)]
@@ -189,5 +234,11 @@ def negation_normal(formula: Formula, *, positive: bool = True) -> Formula:
     )
 
 
-_DUAL: dict[type[Binary], type[Binary]] = {And: Or, Or: And, Until: Release, Release: Until}
-_DUAL_NEXT: dict[type[Next | WeakNext], type[Next | WeakNext]] = {Next: WeakNext, WeakNext: Next}
+_DUAL: dict[type[Binary], type[Binary]] = {
+    **{And: Or, Or: And, Until: Release, Release: Until},
+    **{Since: Triggered, Triggered: Since},
+}
+_DUAL_NEXT: dict[type[Unary], type[Unary]] = {
+    **{Next: WeakNext, WeakNext: Next},
+    **{Yesterday: WeakYesterday, WeakYesterday: Yesterday},
+}

@@ -9,15 +9,16 @@ look-up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import product
 from typing import Generic, TypeVar
 
 from proofs.core.explore import Model, explore
 from proofs.logic.checking import FormulaChecker
-from proofs.logic.formulas import Exists, Formula, atoms, path_parts
+from proofs.logic.formulas import Atom, Exists, Formula, atoms, path_parts
 from proofs.logic.graph import graph_of
+from proofs.logic.past import Remembering, history_of
 from proofs.logic.tableau import MOST_EXACT, Tableau
 from pxp_fsm.errors import Refused, UsageError
 from pxp_fsm.lazy_dataclasses import dataclass
@@ -28,6 +29,9 @@ L = TypeVar("L", bound=Hashable)
 
 Letter = tuple[bool, ...]
 """The truth of a formula's atoms in one state of a run, in the tableau's order."""
+
+_Promise = tuple[int, int]
+"""A history, and a valuation: what the next state has to keep."""
 
 _BITS = 15
 """Atoms and temporal operators that a formula by itself is decided with: each doubles the work."""
@@ -101,11 +105,12 @@ class Deterministic(Generic[K, L]):
 @dataclass(frozen=True, slots=True)
 class _Open:
     """After some states of a run: the valuations at the last with which the formula holds at the
-    first (with all others it does not), and its value if the run ends here.
+    first (with all others it does not), its value if the run ends here, and the history.
     """
 
     valuations: frozenset[int]
     now: bool
+    history: int = 0
 
 
 class _Tracking:
@@ -116,22 +121,42 @@ class _Tracking:
             raise UsageError(
                 "a monitor sees one run, and A and E speak of others: leave them out of its formula"
             )
-        self.tableau = Tableau(formula)
+        self.history = history_of(formula)
+        self.tableau = Tableau(formula if self.history is None else self.history.formula)
+        self.atoms = atoms_of(formula)
         if len(self.tableau.choices) > MOST_EXACT:
             raise UsageError(
                 f"the formula has {len(self.tableau.choices)} different temporal operators, and "
                 f"at most {MOST_EXACT} are monitored; split it into several"
             )
 
+    @property
+    def start(self) -> int:
+        """The history before the first state."""
+        return 0 if self.history is None else self.history.start
+
+    def read(self, history: int, letter: Letter) -> tuple[Letter, int]:
+        """The truth of the tableau's atoms in a state, and the history after it."""
+        if self.history is None:
+            return letter, 0
+        there = dict(zip(self.atoms, letter, strict=True))
+        true, after = self.history.step(history, [there[atom] for atom in self.history.atoms])
+        there |= {
+            Atom(name): bool(true >> number & 1) for number, name in enumerate(self.history.names)
+        }
+        return tuple(there[atom] for atom in self.tableau.atoms), after
+
     def first(self, letter: Letter) -> _Open:
         tableau = self.tableau
-        holding = (v for v in tableau.valuations if tableau.holds(letter, v))
-        return _Open(frozenset(holding), tableau.holds(letter, None))
+        known, history = self.read(self.start, letter)
+        holding = (v for v in tableau.valuations if tableau.holds(known, v))
+        return _Open(frozenset(holding), tableau.holds(known, None), history)
 
     def after(self, before: _Open, letter: Letter) -> _Open:
         kept = self.tableau.kept
-        following = (v for v in self.tableau.valuations if kept(letter, v) in before.valuations)
-        return _Open(frozenset(following), kept(letter, None) in before.valuations)
+        known, history = self.read(before.history, letter)
+        following = (v for v in self.tableau.valuations if kept(known, v) in before.valuations)
+        return _Open(frozenset(following), kept(known, None) in before.valuations, history)
 
 
 def by_itself(formula: Formula) -> Deterministic[_Open | None, Letter]:
@@ -142,14 +167,14 @@ def by_itself(formula: Formula) -> Deterministic[_Open | None, Letter]:
     """
     tracking = _Tracking(formula)
     tableau = tracking.tableau
-    bits = len(tableau.atoms) + len(tableau.choices)
+    past = 0 if tracking.history is None else tracking.history.bits
+    bits = len(tracking.atoms) + len(tableau.choices) + past
     if bits > _BITS:
         raise UsageError(
             f"the formula has {bits} propositions and temporal operators, and at most {_BITS} are "
             f"monitored by themselves; split it into several"
         )
-    live = _satisfiable(tableau)
-    dead = frozenset(tableau.valuations) - live
+    live = _satisfiable(tracking)
 
     def follow(state: _Open | None, letter: Letter) -> _Open:
         return tracking.first(letter) if state is None else tracking.after(state, letter)
@@ -157,8 +182,9 @@ def by_itself(formula: Formula) -> Deterministic[_Open | None, Letter]:
     def judge(state: _Open | None) -> MonitorVerdict:
         if state is None:  # before the first state there is no run yet
             return MonitorVerdict.PRESUMABLY_TRUE
-        can_hold = state.now or not live.isdisjoint(state.valuations)
-        can_fail = not state.now or not (state.valuations | dead).issuperset(tableau.valuations)
+        there = live[state.history]
+        can_hold = state.now or not there.isdisjoint(state.valuations)
+        can_fail = not state.now or not there <= state.valuations
         return _outlook(state.now, can_hold, can_fail)
 
     return Deterministic(None, follow, judge)
@@ -166,7 +192,11 @@ def by_itself(formula: Formula) -> Deterministic[_Open | None, Letter]:
 
 def atoms_of(formula: Formula) -> tuple[Formula, ...]:
     """The atoms of a formula in the order of a letter."""
-    return Tableau(formula).atoms
+    history = history_of(formula)
+    if history is None:
+        return Tableau(formula).atoms
+    present = (atom for atom in Tableau(history.formula).atoms if atom not in history.propositions)
+    return tuple(dict.fromkeys((*present, *history.atoms)))
 
 
 def over(formula: Formula, model: Model[S], limit: int = _NODES) -> Deterministic[Hashable, str]:
@@ -176,6 +206,9 @@ def over(formula: Formula, model: Model[S], limit: int = _NODES) -> Deterministi
     Raises `TooLarge` past `limit` states times valuations, and `UsageError` where the formula
     speaks of more than one run, or the labels of a run do not tell what is true after it.
     """
+    history = history_of(formula)
+    if history is not None:
+        return over(history.formula, Remembering(model, history), limit)
     tracking = _Tracking(formula)
     tableau = tracking.tableau
     space = explore(model, limit // len(tableau.valuations))
@@ -228,29 +261,37 @@ def _outlook(now: bool, can_hold: bool, can_fail: bool) -> MonitorVerdict:
     return MonitorVerdict.PRESUMABLY_TRUE if now else MonitorVerdict.PRESUMABLY_FALSE
 
 
-def _satisfiable(tableau: Tableau) -> frozenset[int]:
-    """The valuations whose promises some run keeps, whatever the propositions do."""
+def _satisfiable(tracking: _Tracking) -> Mapping[int, frozenset[int]]:
+    """By history the valuations whose promises some run keeps, whatever the propositions do."""
     import networkx as nx
 
-    letters: Sequence[Letter] = list(product((False, True), repeat=len(tableau.atoms)))
-    graph: nx.DiGraph[int] = nx.DiGraph()
-    graph.add_nodes_from(tableau.valuations)
-    settled: dict[tuple[int, int], int] = {}
-    for letter in letters:
-        for valuation in tableau.valuations:
-            edge = (tableau.kept(letter, valuation), valuation)
-            settled[edge] = settled.get(edge, 0) | tableau.settled(letter, valuation)
+    tableau, history = tracking.tableau, tracking.history
+    letters: Sequence[Letter] = list(product((False, True), repeat=len(tracking.atoms)))
+    histories = range(1 if history is None else 1 << history.bits)
+    graph: nx.DiGraph[_Promise] = nx.DiGraph()
+    graph.add_nodes_from(product(histories, tableau.valuations))
+    settled: dict[tuple[_Promise, _Promise], int] = {}
+    good = set[_Promise]()
+    for before in histories:
+        for known, after in {tracking.read(before, letter) for letter in letters}:
+            good.add((before, tableau.kept(known, None)))
+            for valuation in tableau.valuations:
+                edge = (before, tableau.kept(known, valuation)), (after, valuation)
+                settled[edge] = settled.get(edge, 0) | tableau.settled(known, valuation)
     graph.add_edges_from(settled)
-    good = {tableau.kept(letter, None) for letter in letters}
     for component in nx.strongly_connected_components(graph):
         good.update(_kept_for_ever(component, settled, (1 << len(tableau.waiting)) - 1))
-    return frozenset(good).union(*(nx.ancestors(graph, one) for one in good))
+    found = good.union(*(nx.ancestors(graph, one) for one in good))
+    return {
+        before: frozenset(valuation for other, valuation in found if other == before)
+        for before in histories
+    }
 
 
 def _kept_for_ever(
-    component: set[int], settled: dict[tuple[int, int], int], everything: int
-) -> Iterator[int]:
-    """The component's valuations, if a walk round it has an edge and waits for nothing."""
+    component: set[_Promise], settled: dict[tuple[_Promise, _Promise], int], everything: int
+) -> Iterator[_Promise]:
+    """The component's promises, if a walk round it has an edge and waits for nothing."""
     inside = [bits for (one, two), bits in settled.items() if one in component and two in component]
     found = 0
     for bits in inside:

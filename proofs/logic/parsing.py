@@ -19,13 +19,21 @@ from proofs.logic.formulas import (
     Next,
     Not,
     Or,
+    Past,
     Release,
+    Since,
+    Triggered,
     Until,
     WeakNext,
+    WeakYesterday,
+    Yesterday,
     eventually,
     globally,
+    historically,
     implies,
     on_all,
+    once,
+    parts,
 )
 from pxp_fsm.errors import UsageError, quoted
 
@@ -119,8 +127,8 @@ GRAMMAR = r"""
       | NAME -> atom
       | QUOTED -> quoted
 
-UNARY.2: /(A|E)?[GFXN]\b|[AE]\b/
-BINARY.2: /[URWM]\b/
+UNARY.2: /((A|E)?[GFXN]|[AEYZOH])\b(?![@.:?])/
+BINARY.2: /[URWMST]\b(?![@.:?])/
 COMPARED.3: /[A-Za-z0-9_][A-Za-z0-9_@.:?]*\s*(<=|>=|!=|<|>|=)\s*([0-9]+|[A-Za-z_][A-Za-z0-9_]*)/
 NAME: /[A-Za-z0-9_][A-Za-z0-9_@.:?]*/
 QUOTED: /"[^"\n]+"/
@@ -142,8 +150,8 @@ _WORDS = {
     "NAME": "a proposition",
     "COMPARED": "a comparison (number>=3)",
     "QUOTED": 'a proposition in quotes ("...")',
-    "UNARY": "a temporal operator (G F X N, A E, AG EF ...)",
-    "BINARY": "U, R, W or M",
+    "UNARY": "a temporal operator (G F X N, A E, AG EF ..., of the past Y Z O H)",
+    "BINARY": "U, R, W or M, of the past S or T",
     "$END": "the end",
     "TRUE": "true",
     "FALSE": "false",
@@ -159,8 +167,8 @@ _DIGITS = 9
 def parse(text: str) -> Formula:
     """The formula that `text` means; `UsageError` says where it goes wrong and what was expected.
 
-    Operators from the tightest: ! and the unary temporal ones; U R W M (to the right); &; |; -> (to
-    the right); <->. A name in quotes may hold any character but a quote. A comparison
+    Operators from the tightest: ! and the unary temporal ones; U R W M S T (to the right); &; |; ->
+    (to the right); <->. A name in quotes may hold any character but a quote. A comparison
     (`number >= 3`) is a proposition whose name has no spaces.
     """
     from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
@@ -186,8 +194,31 @@ def parse(text: str) -> Formula:
                 f"the formula is too large: each <-> doubles what it joins, and at most "
                 f"{LARGEST:,} operators and propositions are read"
             )
-        return _formula(tree)
+        formula = _formula(tree)
+        check_past(formula)
+        return formula
     raise UsageError(_explained(text, at, expected))
+
+
+def check_past(formula: Formula) -> None:
+    """Raise `UsageError` where a past operator stands over what is to come, or below A or E.
+
+    A in front of the whole formula changes nothing.
+    """
+    future = (Next, WeakNext, Until, Release, Exists)
+    path = formula.of.path if isinstance(formula, Not) and isinstance(formula.of, Exists) else None
+    for part in parts(formula if path is None else path):
+        inner = {type(one) for one in parts(part)}
+        if isinstance(part, Past) and not inner.isdisjoint(future):
+            raise UsageError(
+                "Y, Z, O, H, S and T speak of what has been, and here one of them is about X, N, "
+                "F, G, U, R, W, M, A or E; write what is to come outside: G (paid -> O asked)"
+            )
+        if isinstance(part, Exists) and any(isinstance(one, Past) for one in parts(part)):
+            raise UsageError(
+                "Y, Z, O, H, S and T are of formulas about every run; leave out the A and E that "
+                "they stand in"
+            )
 
 
 def _explained(text: str, at: int, expected: set[str]) -> str:
@@ -324,8 +355,16 @@ def _temporal(operator: str, of: Formula) -> Formula:  # noqa: PLR0911 - a case 
             return WeakNext(of)
         case "E":
             return Exists(of)
-        case _:
+        case "A":
             return on_all(of)
+        case "Y":
+            return Yesterday(of)
+        case "Z":
+            return WeakYesterday(of)
+        case "O":
+            return once(of)
+        case _:
+            return historically(of)
 
 
 def _joined(operator: str, left: Formula, right: Formula) -> Formula:
@@ -336,5 +375,9 @@ def _joined(operator: str, left: Formula, right: Formula) -> Formula:
             return Release(left, right)
         case "W":
             return Release(right, Or(left, right))
-        case _:
+        case "M":
             return Until(right, And(left, right))
+        case "S":
+            return Since(left, right)
+        case _:
+            return Triggered(left, right)

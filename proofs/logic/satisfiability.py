@@ -17,6 +17,7 @@ from itertools import pairwise
 from proofs.core.explore import TooLarge
 from proofs.core.satisfiability import Solver
 from proofs.logic.formulas import Atom, Formula
+from proofs.logic.past import history_of
 from proofs.logic.tableau import FALSE, TRUE, PartKind, Tableau
 from pxp_fsm.lazy_dataclasses import dataclass
 
@@ -463,6 +464,14 @@ def satisfying_run(
 
     Raises `TooLarge` where that is not known after so many seconds of CPU time.
     """
+    history = history_of(formula)
+    if history is not None:
+        defined = history.defined()
+        found = satisfying_run(defined, finite=finite, infinite=infinite, seconds=seconds)
+        if found is None:
+            return None
+        own = frozenset(history.names)
+        return WitnessRun(tuple(letter - own for letter in found.states), found.cycle)
     tableau = Tableau(formula)
     if tableau.first in (TRUE, FALSE):
         if tableau.first == FALSE:

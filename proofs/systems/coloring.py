@@ -19,10 +19,15 @@ from proofs.logic.formulas import (
     Next,
     Not,
     Or,
+    Past,
     Release,
+    Since,
+    Triggered,
     Truth,
     Until,
     WeakNext,
+    WeakYesterday,
+    Yesterday,
     atoms,
     parts,
     path_parts,
@@ -49,13 +54,20 @@ def values_along(
     those that it is made of.
     """
     found: Values = {}
-    after = [*range(1, length), length - cycle if cycle else length]
+    # What has been differs from round to round of the cycle, until each past operator has settled.
+    rounds = cycle and sum(isinstance(part, Past) for part in parts(formula))
+    whole = length + rounds * cycle
+    after = [*range(1, whole), whole - cycle if cycle else whole]
+
+    def there(part: Formula, place: int) -> bool:
+        return holds(part, place if place < length else length - cycle + (place - length) % cycle)
+
     for part in parts(formula):
-        found[part] = _values(part, after, found, holds)
-    return found
+        found[part] = _values(part, after, found, there)
+    return {part: values[:length] for part, values in found.items()}
 
 
-def _values(  # noqa: PLR0911 - a case for each kind of formula
+def _values(  # noqa: PLR0911, PLR0912 - a case for each kind of formula
     part: Formula, after: Sequence[int], known: Values, holds: Callable[[Formula, int], bool]
 ) -> tuple[bool, ...]:
     places, end = range(len(after)), len(after)
@@ -74,10 +86,27 @@ def _values(  # noqa: PLR0911 - a case for each kind of formula
             return tuple(then < end and known[of][then] for then in after)
         case WeakNext(of):
             return tuple(then == end or known[of][then] for then in after)
+        case Yesterday(of):
+            return (False, *known[of][:-1])
+        case WeakYesterday(of):
+            return (True, *known[of][:-1])
+        case Since(left, right):
+            return _remembered(known[left], known[right], since=True)
+        case Triggered(left, right):
+            return _remembered(known[left], known[right], since=False)
         case Until(left, right):
             return _fixpoint(after, known[left], known[right], least=True)
         case Release(left, right):
             return _fixpoint(after, known[left], known[right], least=False)
+
+
+def _remembered(left: Sequence[bool], right: Sequence[bool], *, since: bool) -> tuple[bool, ...]:
+    """S and T at each place, from the place before."""
+    found, before = list[bool](), not since
+    for one, other in zip(left, right, strict=True):
+        before = other or (one and before) if since else other and (one or before)
+        found.append(before)
+    return tuple(found)
 
 
 def _fixpoint(
@@ -95,7 +124,7 @@ def _fixpoint(
     return tuple(found[:-1])
 
 
-_PLAIN = re.compile(r"(?!(true|false|[AE]?[GFXN]|[AEURWM])\b)[A-Za-z0-9_][A-Za-z0-9_@.:?]*")
+_PLAIN = re.compile(r"(?!(true|false|[AE]?[GFXN]|[AEURWMYZOHST])\b)[A-Za-z0-9_][A-Za-z0-9_@.:?]*")
 
 
 def text_of(formula: Formula) -> str:  # noqa: PLR0911, PLR0912 - a case for each kind of formula
@@ -118,6 +147,14 @@ def text_of(formula: Formula) -> str:  # noqa: PLR0911, PLR0912 - a case for eac
             return f"F {_inner(right)}"
         case Release(left, right) if left == FALSE:
             return f"G {_inner(right)}"
+        case Since(left, right) if left == TRUE:
+            return f"O {_inner(right)}"
+        case Triggered(left, right) if left == FALSE:
+            return f"H {_inner(right)}"
+        case Yesterday(of):
+            return f"Y {_inner(of)}"
+        case WeakYesterday(of):
+            return f"Z {_inner(of)}"
         case Next(of):
             return f"X {_inner(of)}"
         case WeakNext(of):
@@ -132,6 +169,10 @@ def text_of(formula: Formula) -> str:  # noqa: PLR0911, PLR0912 - a case for eac
             return f"{_inner(left)} U {_inner(right)}"
         case Release(left, right):
             return f"{_inner(left)} R {_inner(right)}"
+        case Since(left, right):
+            return f"{_inner(left)} S {_inner(right)}"
+        case Triggered(left, right):
+            return f"{_inner(left)} T {_inner(right)}"
 
 
 def _inner(formula: Formula) -> str:

@@ -37,7 +37,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from proofs.core.explore import Step
-from proofs.logic.formulas import Exists, Formula, Next, Not, WeakNext, atoms, parts
+from proofs.logic.formulas import Exists, Formula, Not, Unary, atoms, parts
 from proofs.systems.product import Composition, LinkRows, Move
 from proofs.systems.propositions import (
     AllEnded,
@@ -61,8 +61,8 @@ def why_not(composition: Composition, formula: Formula | None) -> str:
         return "over a synchronous channel no member does anything alone; it needs buffers (fifo:1)"
     if formula is None:
         return ""
-    if any(isinstance(part, (Next, WeakNext)) for part in parts(formula)):
-        return "X and N count the very steps that are left out; say it without them"
+    if any(isinstance(part, Unary) for part in parts(formula)):
+        return "X, N, Y and Z count the very steps that are left out; say it without them"
     said = sorted(set(atoms(formula)) & of_steps(composition))
     if said:
         return (

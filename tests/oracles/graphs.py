@@ -16,9 +16,13 @@ from proofs.logic.formulas import (
     Not,
     Or,
     Release,
+    Since,
+    Triggered,
     Truth,
     Until,
     WeakNext,
+    WeakYesterday,
+    Yesterday,
     negated,
     on_all,
 )
@@ -63,6 +67,19 @@ def random_path(chance: random.Random, depth: int) -> Formula:
     if kind in (Not, Next, WeakNext):
         return kind(random_path(chance, depth - 1))
     return kind(random_path(chance, depth - 1), random_path(chance, depth - 1))  # type: ignore[call-arg] # drawn
+
+
+def random_with_past(chance: random.Random, depth: int, *, past: bool = False) -> Formula:
+    """A path formula with past operators, which are about what has been alone."""
+    if depth == 0 or chance.random() < 0.1:
+        return chance.choice((Atom("p"), Atom("q"), Atom("p"), Atom("q"), Truth(True)))
+    own = (Yesterday, WeakYesterday, Since, Triggered, Since, Triggered)
+    ahead = () if past else (Next, WeakNext, Until, Release, Until, Release)
+    kind = chance.choice((Not, And, Or, *own, *ahead))
+    many = 1 if kind in (Not, Next, WeakNext, Yesterday, WeakYesterday) else 2
+    below = (random_with_past(chance, depth - 1, past=past or kind in own) for _ in range(many))
+    found: Formula = kind(*below)  # drawn
+    return found
 
 
 def random_branching(chance: random.Random, depth: int) -> Formula:

@@ -16,10 +16,15 @@ from proofs.logic.formulas import (
     Next,
     Not,
     Or,
+    Past,
     Release,
+    Since,
+    Triggered,
     Truth,
     Until,
     WeakNext,
+    WeakYesterday,
+    Yesterday,
     parts,
 )
 
@@ -34,6 +39,9 @@ def satisfied(
     The last `cycle` states repeat for ever; with 0 the run is finite. `holds` says of atoms, and of
     what E quantifies, whether they hold in a state.
     """
+    if cycle:  # what has been settles after as many rounds as there are past operators
+        past = sum(isinstance(part, Past) for part in parts(formula))
+        states = [*states, *(list(states[len(states) - cycle :]) * past)]
     length = len(states)
     after = [place + 1 for place in range(length)]
     if cycle:
@@ -44,7 +52,7 @@ def satisfied(
     return values[formula][0]
 
 
-def _values(  # noqa: PLR0911 - a case for each kind of formula
+def _values(  # noqa: PLR0911, PLR0912 - a case for each kind of formula
     part: Formula,
     states: Sequence[S],
     after: list[int],
@@ -68,12 +76,26 @@ def _values(  # noqa: PLR0911 - a case for each kind of formula
             return [after[place] < end and values[of][after[place]] for place in places]
         case WeakNext(of):
             return [after[place] == end or values[of][after[place]] for place in places]
+        case Yesterday(of):
+            return [place > 0 and values[of][place - 1] for place in places]
+        case WeakYesterday(of):
+            return [place == 0 or values[of][place - 1] for place in places]
+        case Since(left, right):
+            return [_since(place, values[left], values[right]) for place in places]
+        case Triggered(left, right):
+            no_left, no_right = ([not v for v in values[part]] for part in (left, right))
+            return [not _since(place, no_left, no_right) for place in places]
         case Until(left, right):
             return [_until(place, after, values[left], values[right]) for place in places]
         case Release(left, right):
             no_left = [not value for value in values[left]]
             no_right = [not value for value in values[right]]
             return [not _until(place, after, no_left, no_right) for place in places]
+
+
+def _since(place: int, left: list[bool], right: list[bool]) -> bool:
+    """Whether `right` held at a place up to here, and `left` at each one after it."""
+    return any(right[at] and all(left[at + 1 : place + 1]) for at in range(place + 1))
 
 
 def _until(place: int, after: list[int], left: list[bool], right: list[bool]) -> bool:

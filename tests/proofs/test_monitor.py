@@ -28,7 +28,7 @@ from pxp_fsm.protocol.decisions import concluded
 from pxp_fsm.protocol.relations import NOISY, TOLERANCE
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 from pxp_fsm.sessions.events import Event
-from tests.oracles.graphs import NAMES, Graph, random_path
+from tests.oracles.graphs import NAMES, Graph, random_path, random_with_past
 from tests.oracles.runs import satisfied
 from tests.sampling import first_and_rest
 
@@ -91,7 +91,7 @@ def test_a_formula_by_itself_is_settled_just_where_nothing_can_change_it(seeds: 
     met = dict.fromkeys(MonitorVerdict, 0)
     for seed in seeds:
         chance = random.Random(seed)
-        formula = random_path(chance, 3)
+        formula = (random_path, random_with_past)[seed % 2](chance, 3)
         monitor, so_far = by_itself(formula), list[Props]()
         place = monitor.start
         for _ in range(chance.randint(1, 4)):
@@ -169,7 +169,8 @@ def test_over_a_model_it_is_settled_just_where_nothing_the_model_allows_can_chan
     met = dict.fromkeys(MonitorVerdict, 0)
     for seed in seeds:
         chance = random.Random(seed)
-        model, formula = Labelled(tangled(chance)), random_path(chance, 3)
+        model = Labelled(tangled(chance))
+        formula = (random_path, random_with_past)[seed % 2](chance, 3)
         monitor = over(formula, model)
         place, state, labels = monitor.start, 0, list[str]()
         so_far = [model.propositions(0)]

@@ -11,7 +11,7 @@ import pytest
 from proofs.core.limits import Effort
 from proofs.core.results import Status, Verdict
 from proofs.logic import Formula, Runs, parse
-from proofs.logic.formulas import And, Atom, Or
+from proofs.logic.formulas import And, Atom, Or, Since, Triggered, WeakYesterday, Yesterday
 from proofs.systems import (
     Composition,
     Member,
@@ -167,6 +167,38 @@ def test_partial_order_changes_no_standing_check(seeds: int) -> None:
         assert reduced_states[name] < full_states
 
 
+@pytest.mark.parametrize("seeds", [25, pytest.param(swept(300), marks=pytest.mark.deep)])
+def test_reductions_change_no_verdict_of_formulas_with_past(seeds: int) -> None:
+    met: dict[Status | None, int] = {}
+    for seed in range(seeds):
+        chance = random.Random(seed)
+        symmetric = seed % 2 == 0
+        system = symmetric_system(chance) if symmetric else random_system(chance)
+        composition = Composition(system.over(random_channel(chance, system, buffered=True)))
+        if reach(composition, Effort(MOST)).cut or (
+            symmetric and not interchangeable(composition.system)
+        ):
+            continue
+        names = sorted(vocabulary(composition) - (set() if symmetric else of_steps(composition)))
+
+        def atom(names: list[str] = names, chance: random.Random = chance) -> Formula:
+            return joined(Or, alike(composition, chance.choice(names)))  # noqa: B023 - used at once
+
+        def past(atom: Callable[[], Formula] = atom, chance: random.Random = chance) -> Formula:
+            kinds = (*((Yesterday, WeakYesterday) if symmetric else ()), Since, Triggered)  # noqa: B023 - used at once
+            kind = chance.choice(kinds)
+            many = 1 if kind in (Yesterday, WeakYesterday) else 2
+            found: Formula = kind(*(atom() for _ in range(many)))
+            return found
+
+        reduction = Reduction.SYMMETRY if symmetric else Reduction.PARTIAL_ORDER
+        for _ in range(3):
+            formula = random_formula(chance, past, 2, branching=False, nexts=symmetric)
+            status = compared(composition, formula, chance.choice([*Runs]), reduction)
+            met[status] = met.get(status, 0) + 1
+    assert min(met[Status.HOLDS], met[Status.FAILS]) > seeds // 20, met
+
+
 @pytest.mark.deep
 def test_reductions_change_no_verdict_of_larger_formulas() -> None:
     for seed in range(1_000, 1_150):
@@ -261,8 +293,8 @@ def test_an_endless_run_is_unfolded_to_one_of_real_members() -> None:
         ("symmetry", "fifo:1", "G (w0@BUSY -> !w1@BUSY)", "tells w1 and w2 apart"),
         ("symmetry", "fifo:1", "F w0@BUSY & F w1@BUSY & F w2@BUSY", "w0@BUSY tells"),
         ("symmetry", "fifo:1", "G hub:w0@empty", "hub:w0@empty tells w0 and w1 apart"),
-        ("partial-order", "fifo:1", "X ended", "X and N count the very steps"),
-        ("partial-order", "fifo:1", "G N ended", "X and N count the very steps"),
+        ("partial-order", "fifo:1", "X ended", "X, N, Y and Z count"),
+        ("partial-order", "fifo:1", "G N ended", "X, N, Y and Z count"),
         ("partial-order", "fifo:1", "F hub.TASK", "hub.TASK speaks of single steps"),
         ("partial-order", "sync", "F ended", "needs buffers"),
     ],

@@ -19,15 +19,21 @@ from proofs.logic.formulas import (
     Next,
     Not,
     Or,
+    Past,
     Release,
+    Since,
+    Triggered,
     Truth,
     Until,
     WeakNext,
+    WeakYesterday,
+    Yesterday,
     negated,
     negation_normal,
     on_all,
     parts,
 )
+from pxp_fsm.errors import UsageError
 from pxp_fsm.lazy_dataclasses import dataclass
 
 STUCK = Atom(" stuck")
@@ -64,6 +70,14 @@ def on_every_run(formula: Formula) -> Formula:
             return negation_normal(formula)
 
 
+def refuse_past(formula: Formula, language: str, *, but: tuple[type[Past], ...] = ()) -> None:
+    """Raise `UsageError` for past operators that a language does not have; it has `but` these."""
+    there = {type(part) for part in parts(formula) if isinstance(part, Past)}
+    if there - set(but):
+        which = "Y and Z" if but else "Y, Z, O, H, S and T"
+        raise UsageError(f"{language} has no {which} as they are meant here; leave them out")
+
+
 def is_linear(formula: Formula) -> bool:
     """Whether it is LTL: nothing in it speaks of some run."""
     return not any(isinstance(part, Exists) for part in parts(on_every_run(formula)))
@@ -92,8 +106,8 @@ def _told(formula: Formula) -> Formula:
             return And(Not(STUCK), Next(_told(of)))
         case WeakNext(of):
             return Or(STUCK, Next(_told(of)))
-        case And(left, right) | Or(left, right) | Until(left, right) | Release(left, right):
-            return type(formula)(_told(left), _told(right))
+        case And() | Or() | Until() | Release() | Since() | Triggered():
+            return type(formula)(_told(formula.left), _told(formula.right))
         case Not(of):
             return Not(_told(of))
         case Exists(path):
@@ -174,7 +188,7 @@ def _inside(formula: Formula) -> Formula:
     return _state(formula)
 
 
-def written(  # noqa: PLR0911 - a case an operator
+def written(  # noqa: PLR0911, PLR0912 - a case an operator
     formula: Formula, words: FormulaSyntax, atom: Callable[[Atom], str]
 ) -> str:
     """`formula` in a language's words; `atom` writes the propositions, with their own brackets.
@@ -202,6 +216,10 @@ def written(  # noqa: PLR0911 - a case an operator
             return f"{_said(words.next, 'X')} ({written(of, words, atom)})"
         case WeakNext():
             raise LookupError("N")
+        case Yesterday() | WeakYesterday():
+            raise LookupError("Y")
+        case Since(left, right) | Triggered(left, right):
+            return _of_the_past(formula, words, atom)
         case Release(left, right) if words.release is None and words.until is not None:
             return f"{words.negation}({written(Until(negated(left), negated(right)), words, atom)})"
     operators = {
@@ -213,6 +231,16 @@ def written(  # noqa: PLR0911 - a case an operator
     operator = _said(operators[type(formula)], {Until: "U", Release: "R"}.get(type(formula), ""))
     one, other = written(formula.left, words, atom), written(formula.right, words, atom)
     return f"({one}){operator}({other})"
+
+
+def _of_the_past(
+    formula: Since | Triggered, words: FormulaSyntax, atom: Callable[[Atom], str]
+) -> str:
+    left, right = written(formula.left, words, atom), written(formula.right, words, atom)
+    since = isinstance(formula, Since)
+    if formula.left == (TRUE if since else FALSE):
+        return f"{'O' if since else 'H'} ({right})"
+    return f"(({left}) {'S' if since else 'T'} ({right}))"
 
 
 def _turned(path: Formula) -> Formula:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from proofs.export.commands import Add, All, CommandSystem, Copy, GuardedCommand, Set, Update
 from proofs.logic.formulas import Atom, Formula, atoms
 from proofs.systems.product import Composition
-from pxp_fsm.plugins.exports.fragments import STUCK, FormulaSyntax, quantified, written
+from pxp_fsm.plugins.exports.fragments import STUCK, FormulaSyntax, quantified, refuse_past, written
 from pxp_fsm.plugins.exports.network import network
 from pxp_fsm.plugins.exports.syntax import (
     Names,
@@ -90,6 +90,7 @@ class _Writing:
         """
         lines = ["// no_deadlock", f'(P>=1 [ G !"stuck" | "{self.words.proposition("ended")}" ]);']
         for text, formula in formulas:
+            refuse_past(formula, "PRISM")
             lines += [f"// {plain(text)}", f"{written(quantified(formula), WORDS, self._atom)};"]
         return "\n".join([*lines, ""])
 

@@ -23,7 +23,7 @@ from proofs.logic.formulas import Atom, Formula, Next, atoms, negated, parts
 from proofs.logic.tableau import Tableau
 from proofs.systems.product import Composition
 from pxp_fsm.errors import UsageError
-from pxp_fsm.plugins.exports.fragments import FormulaSyntax, is_linear, linear, written
+from pxp_fsm.plugins.exports.fragments import FormulaSyntax, is_linear, linear, refuse_past, written
 from pxp_fsm.plugins.exports.network import network
 from pxp_fsm.plugins.exports.syntax import (
     Names,
@@ -100,6 +100,7 @@ class _Writing:
 
     def claim(self, name: str, text: str, formula: Formula) -> str:
         """The claim `name` that every run satisfies the formula."""
+        refuse_past(formula, "Promela")
         if not is_linear(formula):
             raise refused("Promela", text, "it speaks of some run", "SMV and PRISM can")
         told = linear(formula)

@@ -28,13 +28,22 @@ from proofs.logic.formulas import (
     Not,
     Or,
     Release,
+    Since,
+    Triggered,
     Truth,
     Until,
     atoms,
     negated,
 )
 from proofs.systems.product import Composition
-from pxp_fsm.plugins.exports.fragments import FormulaSyntax, branching, is_linear, linear, written
+from pxp_fsm.plugins.exports.fragments import (
+    FormulaSyntax,
+    branching,
+    is_linear,
+    linear,
+    refuse_past,
+    written,
+)
 from pxp_fsm.plugins.exports.network import network
 from pxp_fsm.plugins.exports.syntax import (
     Names,
@@ -126,6 +135,8 @@ class _Writing:
 
     def _specified(self, text: str, formula: Formula) -> tuple[str, str]:
         """As what a formula is given, and in which words."""
+        # A state in which a run ends is repeated for ever, and only Y and Z count that.
+        refuse_past(formula, "SMV", but=(Since, Triggered))
         if is_linear(formula):
             return "LTLSPEC", written(linear(formula), WORDS, self.words.atom)
         found = branching(formula)

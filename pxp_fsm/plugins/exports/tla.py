@@ -16,7 +16,7 @@ from proofs.export.commands import Add, All, CommandSystem, Copy, GuardedCommand
 from proofs.logic.formulas import Formula, atoms
 from proofs.systems.product import Composition
 from pxp_fsm.errors import UsageError, quoted
-from pxp_fsm.plugins.exports.fragments import FormulaSyntax, is_linear, linear, written
+from pxp_fsm.plugins.exports.fragments import FormulaSyntax, is_linear, linear, refuse_past, written
 from pxp_fsm.plugins.exports.network import network
 from pxp_fsm.plugins.exports.syntax import (
     Names,
@@ -92,6 +92,7 @@ class _Writing:
 
     def formula(self, text: str, formula: Formula) -> str:
         """A formula in the words of TLA+."""
+        refuse_past(formula, "TLA+")
         if not is_linear(formula):
             raise refused("TLA+", text, "it speaks of some run", "SMV and PRISM can")
         try:
