@@ -135,11 +135,13 @@ def main() -> None:
         steps = of_server(subject)
         median, most = statistics.median(steps), max(steps)
         print(f"{name} states: a step on the server {median:.1f} ms (CPU), at most {most:.1f} ms")
-    subject = subject_of(SYSTEMS["composition"](*SIZES["10,000"]).system)
+    subject = subject_of(SYSTEMS["composition"](*SIZES["100,000"]).system)
     began = time.process_time()
     text = explorer_file(subject)
     took = time.process_time() - began
-    print(f"file of 10,000 states: {len(text.encode()) >> 10} kB, written in {took:.1f} s (CPU)")
+    print(
+        f"file of 20,000 read states: {len(text.encode()) >> 10} kB, written in {took:.1f} s (CPU)"
+    )
     if BROWSERS["CHROMIUM"]:
         with tempfile.TemporaryDirectory() as folder, BROWSERS["chromium"]() as browser:
             page = Path(folder, "page.html")

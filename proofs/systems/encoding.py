@@ -5,16 +5,18 @@ It says in which state each member is, and what is on its way on each link, each
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from itertools import product
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from proofs.core.explore import TooLarge
 from pxp_fsm.automata.automaton import Kind, Transition
 from pxp_fsm.automata.channels import Buffer, Channel
 from pxp_fsm.automata.system import System
 from pxp_fsm.lazy_dataclasses import dataclass
+
+T = TypeVar("T")
 
 MOST_CONTENTS = 1 << 12
 """Up to how many contents of a buffer are numbered beforehand; others as they are met."""
@@ -50,6 +52,17 @@ class BitField:
     def of(self, state: int) -> int:
         """The part's number in `state`."""
         return state >> self.shift & self.mask
+
+
+@dataclass(frozen=True, slots=True)
+class Local(Generic[T]):
+    """What depends on some parts of a state alone: `of` a state reads no others.
+
+    `parts` are their numbers in `Encoding.parts`.
+    """
+
+    parts: tuple[int, ...]
+    of: Callable[[int], T]
 
 
 class Contents:
@@ -206,10 +219,15 @@ class Encoding:
         start = last.shift + last.mask.bit_length()
         return _laid_out([contents.bits for contents in self.contents], start)
 
+    @property
+    def parts(self) -> tuple[BitField, ...]:
+        """Where each part of a state stands: the members' states, then the buffers."""
+        return (*self.fields, *self.buffers)
+
     @cached_property
     def bits(self) -> int:
         """How many bits a state has."""
-        last = (*self.fields, *self.buffers)[-1]
+        last = self.parts[-1]
         return last.shift + last.mask.bit_length()
 
 

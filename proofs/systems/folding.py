@@ -11,7 +11,7 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from proofs.systems.paths import Choices, path_to
-from proofs.systems.product import Composition
+from proofs.systems.product import Action, Composition
 from proofs.systems.symmetry import Symmetry, interchangeable
 from pxp_fsm.lazy_dataclasses import dataclass
 
@@ -74,52 +74,80 @@ def folds(composition: Composition) -> tuple[Fold, ...]:
     return tuple(found)
 
 
-def state_graph(composition: Composition, fold: Fold, most: int) -> StateGraph:
-    """The graph of the reachable states, or of the nearest `most` of them.
+@dataclass(frozen=True)
+class ReachedStates:
+    """The states that were reached, breadth first, and the steps between them.
 
-    >>> import pxp_fsm as pxp
-    >>> composition = Composition(pxp.System.load("pxp"))
-    >>> [len(state_graph(composition, fold, 100).groups) for fold in folds(composition)]
-    [9, 5]
+    `parents` has the state and the choice by which each was reached first; `deadlocks` are those in
+    which nothing can happen before every member has ended. `complete` says that these are all.
     """
-    key = _key(composition, fold)
+
+    composition: Composition
+    parents: dict[int, tuple[int, int]]
+    steps: tuple[tuple[int, int, str], ...]
+    deadlocks: frozenset[int]
+    complete: bool
+
+
+def reach(composition: Composition, most: int) -> ReachedStates:
+    """The reachable states, or the nearest `most` of them."""
     (start,) = composition.initial()
     parents: dict[int, tuple[int, int]] = {start: (start, -1)}
     order, complete = [start], True
-    groups: dict[int, int] = {}
-    numbers, first = dict[int, int](), list[int]()
-    sizes, deadlocks = Counter[int](), Counter[int]()
-
-    def enter(state: int) -> None:
-        number = numbers[state] = groups.setdefault(key(state), len(groups))
-        if number == len(first):
-            first.append(state)
-        sizes[number] += 1
-
-    enter(start)
-    arcs = dict[tuple[int, int], Counter[str]]()
+    steps, texts = list[tuple[int, int, str]](), dict[Action, str]()
+    deadlocks = set[int]()
     for state in order:  # grows while it is read
         moves = composition.moves(state)
-        deadlocks[numbers[state]] += not moves and not composition.ended(state)
-        for choice, move in enumerate(moves):
-            target = state + move.difference
+        if not moves and not composition.ended(state):
+            deadlocks.add(state)
+        for choice, (action, difference, _) in enumerate(moves):
+            target = state + difference
             if target not in parents:
                 if len(order) == most:
                     complete = False
                     continue
                 parents[target] = (state, choice)
                 order.append(target)
-                enter(target)
-            arc = arcs.setdefault((numbers[state], numbers[target]), Counter())
-            arc[str(move.action)] += 1
+            text = texts.get(action)
+            if text is None:
+                text = texts[action] = str(action)
+            steps.append((state, target, text))
+    return ReachedStates(composition, parents, tuple(steps), frozenset(deadlocks), complete)
+
+
+def state_graph(reached: ReachedStates, fold: Fold) -> StateGraph:
+    """The graph of the states that were reached.
+
+    >>> import pxp_fsm as pxp
+    >>> composition = Composition(pxp.System.load("pxp"))
+    >>> reached = reach(composition, 100)
+    >>> [len(state_graph(reached, fold).groups) for fold in folds(composition)]
+    [9, 5]
+    """
+    composition = reached.composition
+    key = _key(composition, fold)
+    groups: dict[int, int] = {}
+    numbers, first = dict[int, int](), list[int]()
+    sizes, deadlocks = Counter[int](), Counter[int]()
+
+    for state in reached.parents:
+        number = numbers[state] = groups.setdefault(key(state), len(groups))
+        if number == len(first):
+            first.append(state)
+        sizes[number] += 1
+        deadlocks[number] += state in reached.deadlocks
+    arcs = dict[tuple[int, int], dict[str, int]]()
+    for source, target, text in reached.steps:
+        arc = arcs.setdefault((numbers[source], numbers[target]), {})
+        arc[text] = arc.get(text, 0) + 1
     return StateGraph(
         composition,
         tuple(
-            FoldedGroup(state, path_to(parents, state), sizes[number], deadlocks[number])
+            FoldedGroup(state, path_to(reached.parents, state), sizes[number], deadlocks[number])
             for number, state in enumerate(first)
         ),
-        tuple(Arc(*ends, actions.total(), tuple(actions)) for ends, actions in arcs.items()),
-        complete,
+        tuple(Arc(*ends, sum(actions.values()), tuple(actions)) for ends, actions in arcs.items()),
+        reached.complete,
         numbers,
     )
 

@@ -6,11 +6,12 @@ move with a partner, there is a reason. A reason is data; `str()` words it for p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import cached_property, partial
 
-from proofs.systems.product import Action, Composition, Move
+from proofs.systems.encoding import Local
+from proofs.systems.product import Action, Composition, LinkRows, Move
 from proofs.systems.receptions import Receptions
-from pxp_fsm.automata.actions import Deliver, Exchange, Send, Unreceived, WaitingMember
+from pxp_fsm.automata.actions import Send, Unreceived, WaitingMember
 from pxp_fsm.automata.automaton import Kind, Transition
 from pxp_fsm.automata.channels import Buffer
 from pxp_fsm.lazy_dataclasses import dataclass
@@ -121,6 +122,8 @@ Reason = (
 )
 """Why a row can do nothing."""
 
+RowReason = tuple[Transition, Reason]
+
 
 @dataclass(frozen=True, slots=True)
 class MoveOption:
@@ -147,14 +150,9 @@ class Deadlock:
         return "; ".join(map(str, (*self.unreceived, *self.waiting)))
 
 
-def _link(action: Action) -> tuple[str, str] | None:
-    """Sender and receiver of a message that is sent and not lost, or received."""
-    match action:
-        case Exchange(sender, receiver) | Deliver(sender, receiver):
-            return sender, receiver
-        case Send(sender, receiver, _, lost) if not lost:
-            return sender, receiver
-    return None
+def _arrives(action: Action) -> bool:
+    """Whether a message is received, or is sent and not lost."""
+    return not (isinstance(action, Send) and action.lost)
 
 
 class Options:
@@ -183,14 +181,54 @@ class Options:
         for number, move in enumerate(given):
             for taken in move.rows:
                 taking.setdefault(taken, []).append(number)
-        stop, found = self._stop(state), list[MoveOption]()
+        found = list[MoveOption]()
         for place, member in enumerate(self.composition.system.members):
+            reasons: dict[Transition, dict[Reason, None]] = {}
+            for local in self.local_reasons[place]:
+                for row, reason in local.of(state):
+                    reasons.setdefault(row, {})[reason] = None
             for row in member.automaton.leaving(self._state_name(state, place)):
-                numbers = taking.get((place, row), [])
-                met = {_link(given[number].action) for number in numbers}
-                reasons = self._reasons(state, place, row, stop, met)
-                found.append(MoveOption(place, row, tuple(numbers), tuple(dict.fromkeys(reasons))))
+                numbers = tuple(taking.get((place, row), ()))
+                found.append(MoveOption(place, row, numbers, tuple(reasons.get(row, ()))))
         return tuple(found)
+
+    @cached_property
+    def local_reasons(self) -> tuple[tuple[Local[list[RowReason]], ...], ...]:
+        """For each member: why rows of its present state do nothing, with each partner and at all.
+
+        Each list depends on parts of the state alone; a reason may be in several of them.
+        """
+        encoding, stops = self.composition.encoding, self.composition.system.stops
+        places = range(len(encoding.fields))
+        number = {link: len(places) + number for number, link in enumerate(encoding.links)}
+        found = []
+        for place in places:
+            rows = self.composition.system.members[place].automaton.transitions
+            partners = {
+                other for row in rows for other in self.composition.system.partners(place, row)
+            }
+            locals_ = list[Local[list[RowReason]]]()
+            for other in sorted(partners):
+                links = [
+                    number[link] for link in ((place, other), (other, place)) if link in number
+                ]
+                parts = (place, other, *links)
+                locals_.append(Local(parts, partial(self._reasons, place, other)))
+            # of two members that meet, a settled message of either stops both
+            alone = tuple(places) if stops else (place,)
+            locals_.append(Local(alone, partial(self._reasons, place, None)))
+            found.append(tuple(locals_))
+        return tuple(found)
+
+    @cached_property
+    def _between(self) -> dict[frozenset[int], list[LinkRows]]:
+        """What can happen between two members."""
+        units, system = self.composition.units, self.composition.system
+        found: dict[frozenset[int], list[LinkRows]] = {}
+        for number, unit in enumerate(units):
+            link = system.links[number if unit.link is None else unit.link]
+            found.setdefault(frozenset(link), []).append(unit)
+        return found
 
     def deadlock(self, state: int) -> Deadlock | None:
         """Why nothing can happen in `state`; None where something can, or everybody has ended."""
@@ -202,17 +240,18 @@ class Options:
             for ended in (False, True)
             for one in self._receptions.unreceived(state, ended=ended)
         ]
+        options = self.of(state, [])
         waiting = tuple(
-            self._waiting(state, place)
+            self._waiting(state, place, options)
             for place in range(len(composition.system.members))
             if composition.encoding.fields[place].of(state) not in composition.finals[place]
             and not composition.encoding.is_bound(place, state)
         )
         return Deadlock(tuple(dict.fromkeys(found)), waiting)
 
-    def _waiting(self, state: int, place: int) -> WaitingMember:
+    def _waiting(self, state: int, place: int, options: tuple[MoveOption, ...]) -> WaitingMember:
         """What a member waits for where nothing can happen, and why none of it comes."""
-        rows = [option for option in self.of(state, []) if option.place == place]
+        rows = [option for option in options if option.place == place]
         wanted = {
             kind: tuple(
                 dict.fromkeys(
@@ -252,35 +291,44 @@ class Options:
                 cause = str(reason)
         return cause
 
-    def _reasons(
-        self,
-        state: int,
-        place: int,
-        row: Transition,
-        stop: Reason | None,
-        met: set[tuple[str, str] | None],
-    ) -> Iterator[Reason]:
-        """Why `row` does nothing with the partners that are on none of the links `met`."""
+    def _reasons(self, place: int, other: int | None, state: int) -> list[RowReason]:
+        """Why rows of member `place` do nothing with member `other`, or at all (None)."""
         encoding, system = self.composition.encoding, self.composition.system
         settled = encoding.chosen_row(place, encoding.fields[place].of(state))
-        others = [
-            other
-            for other in system.partners(place, row)
-            if (link := (self._name(place), self._name(other))) not in met
-            and (link[::-1] not in met or row.kind is Kind.SEND)
-        ]
-        if settled is not None and settled != row:
-            yield Settled(self._name(place), settled.guard or "", settled.label)
-        elif stop is not None:
-            yield stop
-        elif row.kind is Kind.SEND:
-            for other in others:
-                yield self._not_sendable(state, place, other, row)
-        else:
-            for other in others:
-                yield self._not_receivable(state, other, place, row)
-            if row.kind is Kind.RECEIVE and not system.partners(place, row):
-                yield NeverSent("", self._name(place), row.label)
+        stop, found = self._stop(state), list[RowReason]()
+        met = set[Transition]() if other is None else self._met(place, other, state)
+        rows = system.members[place].automaton.leaving(self._state_name(state, place))
+        for row in rows:
+            partners = system.partners(place, row)
+            reason: Reason | None = None
+            if settled is not None and settled != row:
+                reason = Settled(self._name(place), settled.guard or "", settled.label)
+            elif stop is not None:
+                reason = stop
+            elif other is None:
+                if row.kind is Kind.RECEIVE and not partners:
+                    reason = NeverSent("", self._name(place), row.label)
+            elif other in partners and row not in met:
+                if row.kind is Kind.SEND:
+                    reason = self._not_sendable(state, place, other, row)
+                else:
+                    reason = self._not_receivable(state, other, place, row)
+            if reason is not None:
+                found.append((row, reason))
+        return found
+
+    def _met(self, place: int, other: int, state: int) -> set[Transition]:
+        """The rows of `place` by which a message from or to `other` arrives or is on its way."""
+        fields = self.composition.encoding.fields
+        return {
+            row
+            for unit in self._between.get(frozenset((place, other)), ())
+            if (own := fields[unit.member].of(state)) in unit.rows
+            for move in unit.at(own, unit.other.of(state))
+            if _arrives(move.action)
+            for member, row in move.rows
+            if member == place
+        }
 
     def _stop(self, state: int) -> Stopped | None:
         """Why everything has stopped, if it has."""

@@ -19,7 +19,7 @@ from functools import cached_property, partial
 from typing import NamedTuple
 
 from proofs.core.explore import Step
-from proofs.systems.encoding import BitField, Encoding
+from proofs.systems.encoding import BitField, Encoding, Local
 from pxp_fsm.automata.actions import Choose, Decide, Deliver, Exchange, External, Send
 from pxp_fsm.automata.automaton import Kind, Transition
 from pxp_fsm.automata.channels import Channel
@@ -119,6 +119,44 @@ class Composition:
         if self.events:
             found += self.outside(state)
         return found
+
+    @property
+    def local_moves(self) -> tuple[Local[list[Move]], ...]:
+        """What can happen, by the parts of the state that it depends on.
+
+        `moves` of a state are those of these, one after the other.
+
+        >>> import pxp_fsm as pxp
+        >>> composition = Composition(pxp.System.load("pxp", channel="fifo:1"))
+        >>> [len(local.of(0)) for local in composition.local_moves], len(composition.moves(0))
+        ([1, 0, 1, 0], 2)
+        """
+        number = {part: place for place, part in enumerate(self.encoding.parts)}
+        everybody = tuple(range(len(self.encoding.fields)))
+        found = [
+            Local((unit.member, number[unit.other]), partial(self._moves_of, unit))
+            for place in everybody
+            for unit in self.units
+            if unit.member == place
+        ]
+        for place in everybody:
+            rows = [
+                choice
+                for (member, _), some in self.choices.items()
+                if member == place
+                for choice in some
+            ]
+            if rows:
+                blocking = {place, *(number[part] for row in rows for part, _ in row.blocked)}
+                found.append(Local(tuple(sorted(blocking)), partial(self._choosing_of, place)))
+        for label, members in self.events.items():
+            read = everybody if self.system.stops else members
+            found.append(Local(tuple(read), partial(self._outside_of, label)))
+        return tuple(found)
+
+    def _moves_of(self, unit: LinkRows, state: int) -> list[Move]:
+        own = self.encoding.fields[unit.member].of(state)
+        return list(unit.at(own, unit.other.of(state))) if own in unit.rows else []
 
     def propositions(self, state: int) -> frozenset[str]:
         """Where each member is: `hub@IDLE`, and by its number `1@IDLE`; `ended`; and of buffers
@@ -245,10 +283,15 @@ class Composition:
 
     def choosing(self, state: int) -> Iterator[Move]:
         """The guards that members can settle in `state`, whose messages have to wait."""
-        for place, part in enumerate(self.encoding.fields):
-            for choice in self.choices.get((place, part.of(state)), ()):
-                if all(blocked(field.of(state)) for field, blocked in choice.blocked):
-                    yield choice.move
+        for place in range(len(self.encoding.fields)):
+            yield from self._choosing_of(place, state)
+
+    def _choosing_of(self, place: int, state: int) -> list[Move]:
+        return [
+            choice.move
+            for choice in self.choices.get((place, self.encoding.fields[place].of(state)), ())
+            if all(blocked(field.of(state)) for field, blocked in choice.blocked)
+        ]
 
     @cached_property
     def events(self) -> dict[str, dict[int, dict[int, Transition]]]:
@@ -263,20 +306,22 @@ class Composition:
 
     def outside(self, state: int) -> Iterator[Move]:
         """The events from outside that may happen in `state`."""
+        for label in self.events:
+            yield from self._outside_of(label, state)
+
+    def _outside_of(self, label: str, state: int) -> list[Move]:
         if self.system.stops and any(
             self.encoding.chosen_row(place, part.of(state))
             for place, part in enumerate(self.encoding.fields)
         ):
-            return
-        for label, members in self.events.items():
-            rows = tuple(
-                (place, rows[where])
-                for place, rows in members.items()
-                if (where := self.encoding.fields[place].of(state)) in rows
-            )
-            if rows:
-                difference = sum(self.step(place, row) for place, row in rows)
-                yield Move(External(label), difference, rows)
+            return []
+        taken = tuple(
+            (place, rows[where])
+            for place, rows in self.events[label].items()
+            if (where := self.encoding.fields[place].of(state)) in rows
+        )
+        difference = sum(self.step(place, row) for place, row in taken)
+        return [Move(External(label), difference, taken)] if taken else []
 
     @cached_property
     def units_of(self) -> tuple[tuple[tuple[LinkRows, ...], ...], ...]:

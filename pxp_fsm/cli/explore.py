@@ -26,9 +26,8 @@ def tables(request: options.ServeTables) -> None:
     if request.output is not None:
         _write(request, request.output, subject)
         return
-    for field in ("formulas", "limit"):
-        if getattr(request, field):
-            raise UsageError("this has no effect without --output", field)
+    if request.formulas:
+        raise UsageError("this has no effect without --output", "formulas")
     _serve(subject, request.port, request.browser, editor=editor)
 
 
@@ -57,7 +56,6 @@ def _write(request: options.ServeTables, output: Path, subject: web.SystemSubjec
         raise UsageError(f"{output.name} does not end in .html", "output")
     if not output.parent.is_dir():
         raise UsageError(f"there is no folder {output.parent}", "output")
-    limit = {} if request.limit is None else {"limit": request.limit}
-    text = web.explorer_file(subject, formulas=request.formulas, **limit)
+    text = web.explorer_file(subject, request.formulas)
     write_atomically(output, text)
     click.echo(printable(f"Written: {output} ({len(text.encode()) >> 10:,} kB)"))

@@ -23,7 +23,7 @@ from proofs.export.traces import Walk, export_trace, to_itf
 from proofs.logic import parse
 from proofs.sessions.answers import Answers
 from proofs.systems.coloring import FormulaPart, color
-from proofs.systems.folding import Fold, folds
+from proofs.systems.folding import Fold, ReachedStates, reach
 from proofs.systems.options import Options
 from proofs.systems.paths import check_cycle, nearest, nearest_end, states_along
 from pxp_fsm.diagrams import SequenceChart, actions_chart, render
@@ -39,7 +39,15 @@ from pxp_fsm.web.pages import PageSet
 from pxp_fsm.web.recordings import RecordedSessionView, Recording
 from pxp_fsm.web.serving import OpenSite, Site
 from pxp_fsm.web.subjects import SystemSubject
-from pxp_fsm.web.views import GraphView, ResultView, StatePicture, StateView, SystemView, Views
+from pxp_fsm.web.views import (
+    MOST_STATES,
+    GraphView,
+    ResultView,
+    StatePicture,
+    StateView,
+    SystemView,
+    Views,
+)
 
 MOST_STEPS = 10_000
 """The steps of a trace that are taken."""
@@ -268,6 +276,7 @@ class Explorer:
         )
         self.events: list[Event] = [SystemEvent(fingerprint=self.shown.system.fingerprint)]
         self._latest: tuple[tuple[int, ...], tuple[int, ...]] = ((), (views.start,))
+        self._reached: ReachedStates | None = None
         self._pictures: dict[Fold, StatePicture] = {}
         self.news.tell("", _sent(self.events[0]))
 
@@ -300,10 +309,15 @@ class Explorer:
         """The picture of the reachable states; it is drawn once."""
         pictures = self._pictures
         if fold not in pictures:
-            composition = self.apart().composition
-            if fold not in folds(composition):
+            if fold not in self.shown.system.folds:
                 raise UsageError(f"the states of this system are not folded by {fold}")
-            pictures[fold] = await asyncio.to_thread(StatePicture, composition, fold)
+            reached = self._reached
+            if reached is None:
+                composition = self.apart().composition
+                reached = await asyncio.to_thread(reach, composition, MOST_STATES)
+                if pictures is self._pictures:  # else the tables were edited meanwhile
+                    self._reached = reached
+            pictures[fold] = await asyncio.to_thread(StatePicture, reached, fold)
         return pictures[fold]
 
     async def edit(self, query: EditQuery) -> Edited:

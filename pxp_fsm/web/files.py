@@ -1,7 +1,10 @@
-"""The explorer as one file that needs no server and no network: page, system and states.
+"""The explorer as one file that needs no server and no network: page, system, pictures, verdicts.
 
-The states are embedded, so that the page follows moves without knowing what a system is; verdicts
-are those that were computed when the file was written.
+A state is the numbers of its parts: where each member is, and what is on its way on each link.
+What can happen, and why something cannot, depends on few parts at a time; the file has these
+answers in tables, from which the page puts each state together without knowing what a system is.
+So the file grows with the tables of a system, and not with its states. Verdicts are those that were
+computed when the file was written.
 """
 
 from __future__ import annotations
@@ -9,23 +12,25 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import asdict
+from itertools import accumulate
+from operator import or_
 from typing import Any, Generic, TypeVar
 
 from proofs.logic import parse
-from proofs.systems import Composition
-from proofs.systems.folding import Fold, folds
+from proofs.systems.encoding import Encoding, Local
+from proofs.systems.folding import Fold, ReachedStates, folds, reach
+from proofs.systems.options import Options, RowReason
+from proofs.systems.product import Move
 from pxp_fsm.web.checks import standard_results
 from pxp_fsm.web.guard import digest
 from pxp_fsm.web.pages import static
 from pxp_fsm.web.subjects import SystemSubject
-from pxp_fsm.web.views import BlockedView, MoveView, ResultView, StatePicture, StateView, Views
+from pxp_fsm.web.views import MOST_STATES, MoveView, ResultView, StatePicture, Views
 
 T = TypeVar("T", bound=Hashable)
-
-MOST_STATES = 20_000
-"""The states that are embedded if nothing else is said."""
+A = TypeVar("A")
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -45,10 +50,8 @@ _PAGE = """<!doctype html>
 """
 
 
-def explorer_file(
-    subject: SystemSubject, limit: int = MOST_STATES, formulas: Sequence[str] = ()
-) -> str:
-    """The explorer of a system as HTML, with at most `limit` states and the verdicts.
+def explorer_file(subject: SystemSubject, formulas: Sequence[str] = ()) -> str:
+    """The explorer of a system as HTML, with the verdicts.
 
     Raises `UsageError` for a formula that cannot be read.
     """
@@ -57,7 +60,7 @@ def explorer_file(
     views = Views(subject.system())
     results = tuple(standard_results(subject, formulas=formulas))
     text = json.dumps(
-        embedded(views, results, limit, subject.choices), separators=(",", ":"), ensure_ascii=False
+        embedded(views, results, subject.choices), separators=(",", ":"), ensure_ascii=False
     )
     data = base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), mtime=0)).decode()
     script, style = static("explorer.js"), static("base.css") + static("explorer.css")
@@ -77,67 +80,123 @@ class _Table(Generic[T]):
     def number(self, value: T) -> int:
         return self.numbers.setdefault(value, len(self.numbers))
 
-    def all(self, values: Iterable[T]) -> list[int]:
-        return list(map(self.number, values))
-
 
 def embedded(
-    views: Views, results: Sequence[ResultView], limit: int, begin: Sequence[int] = ()
+    views: Views, results: Sequence[ResultView], begin: Sequence[int] = ()
 ) -> dict[str, Any]:
-    """The reachable states of a system, breadth first, as a page reads them from a file.
+    """What a page reads from a file; `begin` is the trace with which it begins.
 
-    A state is `at`, `settled` and `buffers` by numbers of `texts`, `moves` and their `targets`,
-    `blocked`, `propositions`, whether it has `ended`, and its `deadlock`; `cut` are those whose
-    moves are left out, since there are more than `limit` states. `begin` is the trace with which
-    the page begins.
+    `start` has the numbers of the first state's parts. `parts` say by these numbers where a member
+    is, [state, settled guard, whether it may end there], or what is on a link's way, and which
+    propositions that makes true. `happens` are tables of moves, each for the numbers of the parts
+    `on` which it depends: the number of a move, and what the parts are then. `reasons` are those
+    why rows can do nothing, by member. `deadlocks` are words on states as a whole. Numbers that
+    none of the nearest `MOST_STATES` states has are left out, and the page says so there.
     """
     composition = views.composition
-    numbers, order = {views.start: 0}, [views.start]
-    moves, blocked, texts = _Table[MoveView](), _Table[BlockedView](), _Table[str]()
-    states = list[dict[str, Any]]()
-    for state in order:  # grows while it is read
-        view = views.state(state)
-        targets = [state + move.difference for move in composition.moves(state)]
-        new = [target for target in dict.fromkeys(targets) if target not in numbers]
-        cut = len(order) + len(new) > limit
-        for target in () if cut else new:
-            numbers[target] = len(order)
-            order.append(target)
-        states.append(
-            {
-                **_state(view, texts),
-                "moves": [] if cut else moves.all(view.moves),
-                "targets": [] if cut else [numbers[target] for target in targets],
-                "blocked": blocked.all(view.blocked),
-                **({"cut": True} if cut else {}),
-            }
-        )
+    reached, options = reach(composition, MOST_STATES), Options(composition)
+    encoding, states = composition.encoding, reached.parents
+    moves, texts = _Table[MoveView](), _Table[str]()
+
+    def happening(state: int, parts: Sequence[int], found: list[Move]) -> list[list[Any]]:
+        return [
+            [moves.number(views.move(move)), _numbers(encoding, state + move.difference, parts)]
+            for move in found
+        ]
+
+    def reasoned(_: int, parts: Sequence[int], found: list[RowReason]) -> list[list[int]]:
+        rows = views.rows[parts[0]]
+        return [[rows[row], texts.number(str(reason))] for row, reason in found]
+
+    happens = [_by_parts(encoding, states, local, happening) for local in composition.local_moves]
+    reasons = [
+        [_by_parts(encoding, states, local, reasoned) for local in locals_]
+        for locals_ in options.local_reasons
+    ]
     return {
         "system": asdict(views.system()),
+        "start": _numbers(encoding, views.start),
+        "parts": _parts(views, states, happens),
+        "happens": happens,
+        "reasons": reasons,
         "moves": [asdict(move) for move in moves.numbers],
-        "blocked": [asdict(move) for move in blocked.numbers],
         "texts": list(texts.numbers),
-        "states": states,
-        "graphs": {fold: _graph(composition, fold, order) for fold in folds(composition)},
+        "deadlocks": [
+            [_numbers(encoding, state), asdict(deadlock)]
+            for state in states
+            if state in reached.deadlocks and (deadlock := views.deadlock(state)) is not None
+        ],
+        "graphs": {fold: _graph(reached, fold) for fold in folds(composition)},
         "results": [asdict(result) for result in results],
-        "limit": limit,
+        "complete": reached.complete,
         "begin": list(begin),
     }
 
 
-def _graph(composition: Composition, fold: Fold, states: Sequence[int]) -> dict[str, Any]:
-    """The picture of the reachable states, and the number of the node of each state."""
-    picture = StatePicture(composition, fold)
-    view = asdict(picture.view(()))
-    return {**view, "numbers": list(map(picture.number, states))}
+def _numbers(encoding: Encoding, state: int, parts: Iterable[int] | None = None) -> list[int]:
+    """The numbers of these parts of a state, or of all."""
+    all_parts = encoding.parts
+    places = range(len(all_parts)) if parts is None else parts
+    return [all_parts[place].of(state) for place in places]
 
 
-def _state(view: StateView, texts: _Table[str]) -> dict[str, Any]:
-    return {
-        "at": texts.all(view.at),
-        "settled": texts.all(view.settled),
-        "buffers": [texts.all(buffer) for buffer in view.buffers],
-        "propositions": texts.all(view.propositions),
-        **({"ended": True} if view.ended else {}),
-        **({"deadlock": asdict(view.deadlock)} if view.deadlock else {}),
+def _mask(encoding: Encoding, parts: Iterable[int]) -> int:
+    *_, mask = accumulate((encoding.parts[place].bits for place in parts), or_, initial=0)
+    return mask
+
+
+def _by_parts(
+    encoding: Encoding,
+    states: Iterable[int],
+    local: Local[A],
+    written: Callable[[int, Sequence[int], A], list[Any]],
+) -> dict[str, Any]:
+    """What depends on parts of a state alone, for each combination of their numbers."""
+    mask = _mask(encoding, local.parts)
+    keys = sorted({state & mask for state in states})
+    table = {
+        ",".join(map(str, _numbers(encoding, key, local.parts))): written(
+            key, local.parts, local.of(key)
+        )
+        for key in keys
     }
+    return {"on": local.parts, "table": table}
+
+
+def _parts(
+    views: Views, states: Iterable[int], happens: Iterable[dict[str, Any]]
+) -> list[dict[int, list[Any]]]:
+    """What the numbers of each part mean, and the propositions that are true then."""
+    composition, found = views.composition, []
+    met = [set(map(part.of, states)) for part in composition.encoding.parts]
+    for local in happens:  # these lead to states beyond the ones that were reached
+        for moves in local["table"].values():
+            for _, numbers in moves:
+                for place, number in zip(local["on"], numbers, strict=True):
+                    met[place].add(number)
+    for place, part in enumerate(composition.encoding.parts):
+        meanings = dict[int, list[Any]]()
+        for number in sorted(met[place]):
+            key = number << part.shift
+            here = composition.encoding.configuration(key)
+            true = sorted(views.propositions(key, place))
+            if place < len(here.at):
+                settled = here.chosen[place] if here.chosen else ""
+                ended = number in composition.finals[place]
+                meanings[number] = [here.at[place], settled, ended, true]
+            else:
+                meanings[number] = [here.buffers[place - len(here.at)], true]
+        found.append(meanings)
+    return found
+
+
+def _graph(reached: ReachedStates, fold: Fold) -> dict[str, Any]:
+    """The picture of the reachable states, and the number of the node of each state in it."""
+    picture, encoding = StatePicture(reached, fold), reached.composition.encoding
+    of = range(len(encoding.fields)) if fold is Fold.CONTROL else range(len(encoding.parts))
+    numbers = {
+        ",".join(map(str, _numbers(encoding, state, of))): number
+        for state in reached.parents
+        if (number := picture.number(state)) is not None
+    }
+    return {**asdict(picture.view(())), "on": list(of), "numbers": numbers}

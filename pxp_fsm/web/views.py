@@ -11,7 +11,7 @@ from functools import cached_property
 
 from proofs.core.results import Result
 from proofs.systems import Composition, System
-from proofs.systems.folding import Fold, FoldedGroup, StateGraph, folds, state_graph
+from proofs.systems.folding import Fold, FoldedGroup, ReachedStates, StateGraph, folds, state_graph
 from proofs.systems.options import MoveOption, Options
 from proofs.systems.paths import Choices, choices_of, states_along
 from proofs.systems.product import Move
@@ -109,7 +109,6 @@ class StateView:
     deadlock: DeadlockView | None
     moves: tuple[MoveView, ...]
     blocked: tuple[BlockedView, ...]
-    propositions: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +141,7 @@ class Views:
         self.composition = Composition(system)
         (self.start,) = self.composition.initial()
         self._options = Options(self.composition)
-        self._rows = [
+        self.rows = [
             {row: number for number, row in enumerate(member.automaton.transitions)}
             for member in system.members
         ]
@@ -174,25 +173,34 @@ class Views:
             here.chosen or ("",) * len(here.at),
             here.buffers,
             self.composition.ended(state),
-            self._deadlock(state),
-            tuple(map(self._move, moves)),
+            self.deadlock(state),
+            tuple(map(self.move, moves)),
             tuple(self._blocked(option) for option in options if option.reasons),
-            tuple(sorted(self.composition.propositions(state) & self._shown)),
         )
 
-    def _deadlock(self, state: int) -> DeadlockView | None:
+    def propositions(self, state: int, part: int) -> frozenset[str]:
+        """What is true of one part of a state."""
+        encoding, members = self.composition.encoding, self.composition.system.members
+        beyond = part - len(members)
+        name = members[part].name if beyond < 0 else encoding.link_name(encoding.links[beyond])
+        true = self.composition.propositions(state) & self._shown
+        return frozenset(text for text in true if text.startswith(f"{name}@"))
+
+    def deadlock(self, state: int) -> DeadlockView | None:
+        """Why nothing can happen in a state, if nothing can."""
         found = self._options.deadlock(state)
         if found is None:
             return None
         return DeadlockView(str(found), tuple(map(_message, found.unreceived)))
 
-    def _move(self, move: Move) -> MoveView:
-        rows = tuple((place, self._rows[place][row]) for place, row in move.rows)
+    def move(self, move: Move) -> MoveView:
+        """Something that can happen."""
+        rows = tuple((place, self.rows[place][row]) for place, row in move.rows)
         return MoveView(str(move.action), *record_of(move.action), rows)
 
     def _blocked(self, option: MoveOption) -> BlockedView:
         return BlockedView(
-            option.place, self._rows[option.place][option.row], tuple(map(str, option.reasons))
+            option.place, self.rows[option.place][option.row], tuple(map(str, option.reasons))
         )
 
     def result(self, result: Result) -> ResultView:
@@ -298,13 +306,14 @@ class StatePicture:
     """The reachable states of a system as one picture; the nearest nodes are drawn.
 
     >>> import pxp_fsm as pxp
-    >>> picture = StatePicture(Composition(pxp.System.load("pxp", channel="fifo:1")), Fold.CONTROL)
+    >>> composition = Composition(pxp.System.load("pxp", channel="fifo:1"))
+    >>> picture = StatePicture(reach(composition, MOST_STATES), Fold.CONTROL)
     >>> picture.count
     '17 states in 9 groups, 26 steps in 14 arrows: all are drawn.'
     """
 
-    def __init__(self, composition: Composition, fold: Fold) -> None:
-        self.graph: StateGraph = state_graph(composition, fold, MOST_STATES)
+    def __init__(self, reached: ReachedStates, fold: Fold) -> None:
+        self.graph: StateGraph = state_graph(reached, fold)
         self.fold = fold
         self.drawn = self._fitting()
 

@@ -9,7 +9,7 @@ import pytest
 
 from proofs.systems import Composition, System
 from proofs.systems.encoding import Configuration
-from proofs.systems.folding import Fold, folds, state_graph
+from proofs.systems.folding import Fold, folds, reach, state_graph
 from proofs.systems.paths import states_along
 from proofs.systems.symmetry import interchangeable
 from tests.proofs.random_systems import random_channel, random_system, symmetric_system
@@ -62,7 +62,7 @@ def test_a_folded_graph_has_every_state_and_every_step(seed: int) -> None:
     if len(states) > MOST:
         return
     for fold in folds(composition):
-        graph = state_graph(composition, fold, len(states))
+        graph = state_graph(reach(composition, len(states)), fold)
         assert graph.complete
         assert graph.numbers.keys() == states
         assert sum(group.size for group in graph.groups) == len(states)
@@ -91,7 +91,7 @@ def test_a_folded_graph_has_every_state_and_every_step(seed: int) -> None:
 @pytest.mark.parametrize("most", [1, 2, 7, 16, 17, 18])
 def test_the_nearest_states_are_taken_and_the_rest_is_said_to_be_missing(most: int) -> None:
     composition = Composition(System.load("pxp", channel="fifo:1"))
-    graph = state_graph(composition, Fold.NONE, most)
+    graph = state_graph(reach(composition, most), Fold.NONE)
     assert graph.complete is (most >= 17)
     assert len(graph.groups) == min(most, 17)
     lengths = [len(group.choices) for group in graph.groups]

@@ -8,6 +8,10 @@ import hashlib
 import json
 import random
 import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import asdict
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -15,11 +19,13 @@ from typing import Any
 import pytest
 
 from proofs.systems import System
+from proofs.systems.paths import states_along
 from pxp_fsm.web.files import embedded, explorer_file
 from pxp_fsm.web.pages import static
 from pxp_fsm.web.subjects import subject_in
 from pxp_fsm.web.views import Views
 from tests.command_line import pxp
+from tests.web.browsers import FRONTEND
 from tests.web.hostile import hostile_system
 
 
@@ -88,41 +94,84 @@ def test_scripts_and_styles_do_not_end_their_elements() -> None:
     assert "new Function" not in static("explorer.js")
 
 
-def test_every_state_of_the_file_is_that_of_the_library() -> None:
-    views = Views(System.load("pxp", channel="lossy:1"))
-    data = json.loads(json.dumps(embedded(views, (), 1000)))
-    chance, composition = random.Random(5), views.composition
-    for _ in range(20):
-        state, number = views.start, 0
-        for _ in range(8):
-            view, kept = views.state(state), data["states"][number]
-            assert [data["texts"][one] for one in kept["at"]] == list(view.at)
-            assert [data["texts"][one] for one in kept["propositions"]] == list(view.propositions)
-            buffers = [[data["texts"][one] for one in buffer] for buffer in kept["buffers"]]
-            assert buffers == list(map(list, view.buffers))
-            texts = [data["moves"][one]["text"] for one in kept["moves"]]
-            assert texts == [move.text for move in view.moves]
-            reasons = [tuple(data["blocked"][one]["reasons"]) for one in kept["blocked"]]
-            assert reasons == [one.reasons for one in view.blocked]
-            assert kept.get("ended", False) is view.ended
-            assert (kept.get("deadlock") is None) is (view.deadlock is None)
-            if not texts:
-                break
-            choice = chance.randrange(len(texts))
-            state += composition.moves(state)[choice].difference
-            number = kept["targets"][choice]
+WALK = """
+import {{ FileSource }} from {module};
+import {{ readFileSync }} from "node:fs";
+const source = new FileSource(readFileSync(0, "utf-8"));
+await source.open();
+const walks = JSON.parse({walks});
+console.log(JSON.stringify(await Promise.all(walks.map((walk) => source.states(walk, 0)))));
+"""
+"""What the page reads from a file along traces, in the page's own code."""
+
+
+def _read(data: dict[str, Any], walks: list[list[int]]) -> Any:
+    if shutil.which("node") is None:
+        pytest.skip("there is no Node")
+    packed = base64.b64encode(gzip.compress(json.dumps(data).encode()))
+    module = FRONTEND / "explorer" / "sources.js"
+    script = WALK.format(module=json.dumps(module.as_uri()), walks=json.dumps(json.dumps(walks)))
+    command = ["node", "--input-type=module", "-e", script]
+    done = subprocess.run(command, input=packed, check=True, capture_output=True)
+    return json.loads(done.stdout)
+
+
+def _walks(views: Views, number: int, length: int) -> Iterator[list[int]]:
+    chance = random.Random(5)
+    for _ in range(number):
+        state, walk = views.start, list[int]()
+        while len(walk) < length and (moves := views.composition.moves(state)):
+            walk.append(chance.randrange(len(moves)))
+            state += moves[walk[-1]].difference
+        yield walk
+
+
+@pytest.mark.parametrize(
+    ("names", "channel"),
+    [
+        (("machine=interact", "human=interact"), None),
+        (("pxp",), "lossy:2"),
+        (("pxp",), "fifo:1"),
+        (("examples/contract_net/contract_net.toml",), None),
+        (("examples/with_rules/commit.toml",), None),
+        (("examples/approval/approval.toml",), None),
+    ],
+)
+def test_every_state_of_the_file_is_that_of_the_library(
+    names: tuple[str, ...], channel: str | None
+) -> None:
+    views = Views(subject_in(names, channel).system())
+    walks = list(_walks(views, 30, 12))
+    read = _read(embedded(views, ()), walks)
+    for walk, shown in zip(walks, read, strict=True):
+        for state, view in zip(states_along(views.composition, walk), shown, strict=True):
+            wanted = json.loads(json.dumps(asdict(views.state(state))))
+            assert view.pop("beyond") is False
+            assert view == wanted
 
 
 @pytest.mark.parametrize("limit", [1, 2, 7, 12])
-def test_more_states_than_are_asked_for_are_cut_and_said_to_be(limit: int) -> None:
-    data = embedded(Views(System.load("pxp", channel="fifo:1")), (), limit)
-    states = data["states"]
-    assert len(states) <= limit
-    assert any(state.get("cut") for state in states)
-    for state in states:
-        assert all(target < len(states) for target in state["targets"])
-        assert len(state["targets"]) == len(state["moves"])
-        assert not (state.get("cut") and state["moves"])
+def test_what_is_beyond_the_file_is_said_to_be(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pxp_fsm.web.files.MOST_STATES", limit)
+    views = Views(System.load("pxp", channel="fifo:1"))
+    data = embedded(views, ())
+    assert not data["complete"]
+    beyond = 0
+    for walk in ([], [0], [1], [0, 0], [0, 1]):
+        states = states_along(views.composition, walk)
+        try:
+            (shown,) = _read(data, [walk])
+        except subprocess.CalledProcessError as error:
+            assert b"beyond this file" in error.stderr
+            beyond += 1
+            continue
+        for state, view in zip(states, shown, strict=True):
+            if view.pop("beyond"):
+                beyond += 1
+                assert view["moves"] == view["blocked"] == []
+            else:
+                assert view["moves"] == json.loads(json.dumps(asdict(views.state(state))))["moves"]
+    assert beyond or limit > 2
 
 
 @pytest.mark.deep
@@ -144,10 +193,8 @@ def test_the_command_writes_the_same_file_twice(tmp_path: Path) -> None:
         (["-o", "a.svg"], "--output: a.svg does not end in .html"),
         (["-o", "no/a.html"], "there is no folder no"),
         (["--formula", "F ended"], "--formula: this has no effect without --output"),
-        (["--limit", "5"], "--limit: this has no effect without --output"),
         (["nothing.toml"], "nothing.toml"),
         (["pxp", "--channel", "fifo:x"], "there is no channel 'fifo:x'"),
-        (["pxp", "-o", "a.html", "--formula", "F ((", "--limit", "0"], "--limit"),
         (["pxp", "-o", "a.html", "--formula", "F (("], "ends too early"),
         (["pxp", "--edit"], "no table of this system is in a file"),
         (["pxp", "--monitor", "F ended"], "--monitor has no effect: pxp is a table"),

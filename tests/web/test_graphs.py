@@ -12,10 +12,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from proofs.systems import Composition, System
-from proofs.systems.folding import Fold
+from proofs.systems.folding import Fold, reach
+from proofs.systems.paths import states_along
 from pxp_fsm.web.files import embedded
 from pxp_fsm.web.subjects import subject_in
-from pxp_fsm.web.views import MOST_ARROWS, MOST_NODES, StatePicture, Views
+from pxp_fsm.web.views import MOST_ARROWS, MOST_NODES, MOST_STATES, StatePicture, Views
 from tests.web.explorers import client_of
 from tests.web.hostile import hostile_system
 
@@ -44,7 +45,7 @@ def test_a_node_leads_to_itself_and_a_trace_goes_along_arrows(fold: str) -> None
 
 def test_what_is_not_drawn_is_counted() -> None:
     composition = Composition(System.load("examples/contract_net/contract_net.toml"))
-    picture = StatePicture(composition, Fold.NONE)
+    picture = StatePicture(reach(composition, MOST_STATES), Fold.NONE)
     numbers = [int(one.replace(",", "")) for one in re.findall(r"[\d,]*\d", picture.count)]
     states, steps, drawn, shown, left, left_arrows, *_ = numbers
     arrows = steps  # each leads elsewhere, so the sentence counts them once
@@ -60,7 +61,7 @@ def test_what_is_not_drawn_is_counted() -> None:
 
 
 def test_a_large_system_is_cut_and_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pxp_fsm.web.views.MOST_STATES", 6)
+    monkeypatch.setattr("pxp_fsm.web.explorer.MOST_STATES", 6)
     client = client_of(BUFFERED)
     assert _graph(client, "none")["count"].startswith("The nearest 6 states, ")
     assert "there are more" in _graph(client, "none")["count"]
@@ -84,13 +85,13 @@ def test_a_picture_is_written_and_what_cannot_be_is_refused(tmp_path: Path) -> N
 
 def test_a_file_has_the_same_pictures() -> None:
     views, client = Views(BUFFERED.system()), client_of(BUFFERED)
-    data = json.loads(json.dumps(embedded(views, (), 1000)))
+    data = json.loads(json.dumps(embedded(views, ())))
     for fold, kept in data["graphs"].items():
-        numbers = kept.pop("numbers")
+        numbers, on = kept.pop("numbers"), kept.pop("on")
         served = _graph(client, fold, 0, 0)
-        states = [0]
-        for choice in (0, 0):
-            states.append(data["states"][states[-1]]["targets"][choice])
-        assert [numbers[state] for state in states] == served.pop("path")
+        states = states_along(views.composition, (0, 0))
+        parts = views.composition.encoding.parts
+        keys = [",".join(str(parts[part].of(state)) for part in on) for state in states]
+        assert [numbers[key] for key in keys] == served.pop("path")
         assert kept.pop("path") == [0]
         assert kept == served

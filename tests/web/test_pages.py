@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 import pxp_fsm as library
+from pxp_fsm.web.files import explorer_file
+from pxp_fsm.web.subjects import subject_in
 from tests.command_line import pxp
 from tests.web.browsers import ROOT, expect, opened, served
 from tests.web.hostile import hostile_system
@@ -209,12 +211,15 @@ def test_a_file_plays_without_any_network(browser: Any, tmp_path: Path) -> None:
         wait(page, "Deadlock.")
 
 
-def test_a_file_says_where_its_states_end(browser: Any, tmp_path: Path) -> None:
-    done = pxp("serve", "pxp", "-o", "a.html", "--limit", "3", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    with opened(browser, (tmp_path / "a.html").as_uri(), offline=True) as page:
+def test_a_file_says_where_its_states_end(
+    browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pxp_fsm.web.files.MOST_STATES", 3)
+    path = tmp_path / "a.html"
+    path.write_text(explorer_file(subject_in(("pxp",), None)), "utf-8")
+    with opened(browser, path.as_uri(), offline=True) as page:
         page.get_by_role("button", name="Random walk").click()
-        wait(page, "Bound reached.")
+        wait(page, "Beyond this file.")
 
 
 def test_hostile_texts_stay_texts(browser: Any, tmp_path: Path) -> None:

@@ -55,9 +55,6 @@ class ServeTables:
     formulas: tuple[str, ...] = option(
         "With --output, also check FORMULA; repeatable.", (), name="formula", metavar="FORMULA"
     )
-    limit: int | None = option(
-        "With --output, the most states that the file holds.", None, default="20000", least=1
-    )
     port: int | None = common.port()
     browser: bool = common.browser()
 

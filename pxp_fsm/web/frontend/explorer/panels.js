@@ -16,8 +16,8 @@ export function Moves({ system, state, shown, preview, onMove }) {
     <h2 id="moves-title">What can happen</h2>
     ${state.deadlock && html`<p className="alert" role="alert"><strong>Deadlock.</strong> ${" "}
       ${state.deadlock.text}</p>`}
-    ${state.bound ? html`<p className="alert"><strong>Bound reached.</strong> This file holds ${" "}
-      ${state.bound.toLocaleString("en")} states; what can happen here is left out.</p>` : null}
+    ${state.beyond ? html`<p className="alert"><strong>Beyond this file.</strong> What can happen here is not in
+      it; start <code>pxp serve</code>.</p>` : null}
     ${!state.moves.length && state.ended && html`<p className="good">Every member is in an end state.</p>`}
     <ol className="moves">${moves.map(({ move, number }) => html`<li key=${number}>
       <button type="button" className="move" onClick=${() => onMove(number)}>

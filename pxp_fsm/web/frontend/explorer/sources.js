@@ -1,7 +1,10 @@
-// Where states come from: a server that computes them, or the data in a file. Both give the same
+// Where states come from: a server that computes them, or the tables in a file. Both give the same
 // views, so that nothing else on the page knows the difference.
 
 import { get, post, socket } from "../http.js";
+
+/** The states of a file in which the nearest one is searched. */
+const MOST_SEARCHED = 200_000;
 
 /** The server of `pxp serve`. */
 export class ServerSource {
@@ -57,7 +60,8 @@ export class ServerSource {
   }
 }
 
-/** The data of a file: every state with its moves, by number. */
+/** The data of a file (`pxp_fsm/web/files.py`): a state is the numbers of its parts, and what can
+ * happen in it is looked up in tables. */
 export class FileSource {
   live = false;
 
@@ -69,71 +73,116 @@ export class FileSource {
     const bytes = Uint8Array.from(atob(this.packed), (letter) => letter.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
     this.data = await new Response(stream).json();
+    this.deadlocks = new Map(this.data.deadlocks.map(([state, view]) => [state.join(), view]));
     return this.data;
   }
 
-  along(choices) {
-    const found = [0];
-    for (const choice of choices) {
-      const target = this.data.states[found.at(-1)].targets[choice];
-      if (target === undefined) throw new Error("the trace is of another system, or beyond this file");
-      found.push(target);
+  /** What a table says of a state; undefined where it is beyond the file. */
+  at({ on, table }, state) {
+    return table[on.map((part) => state[part]).join()];
+  }
+
+  /** What can happen, each with the state that it leads to; null where that is beyond the file. */
+  happening(state) {
+    const found = [];
+    for (const local of this.data.happens) {
+      const known = this.at(local, state);
+      if (!known) return null;
+      for (const [move, numbers] of known) {
+        const target = [...state];
+        local.on.forEach((part, place) => { target[part] = numbers[place]; });
+        found.push({ move, target });
+      }
     }
     return found;
   }
 
-  view(number) {
-    const { texts, moves, blocked, states, limit } = this.data;
-    const state = states[number];
-    const text = (one) => texts[one];
+  along(choices) {
+    const found = [this.data.start];
+    for (const choice of choices) {
+      const step = this.happening(found.at(-1))?.[choice];
+      if (!step) throw new Error("the trace is of another system, or beyond this file");
+      found.push(step.target);
+    }
+    return found;
+  }
+
+  /** Why rows of the members' present states can do nothing. */
+  blocked(state, at) {
+    const { reasons, texts, system } = this.data;
+    return reasons.flatMap((locals, member) => {
+      const rows = new Map();
+      for (const local of locals) {
+        for (const [row, text] of this.at(local, state) ?? []) {
+          rows.set(row, (rows.get(row) ?? new Set()).add(texts[text]));
+        }
+      }
+      return system.members[member].rows.flatMap(({ source }, row) =>
+        source === at[member] && rows.has(row) ? [{ member, row, reasons: [...rows.get(row)] }] : []);
+    });
+  }
+
+  parts(state) {
+    return state.map((number, part) => this.data.parts[part][number]);
+  }
+
+  ended(members) {
+    return members.every(([, , final]) => final);
+  }
+
+  view(state) {
+    const parts = this.parts(state), { length } = this.data.system.members;
+    const members = parts.slice(0, length), moves = this.happening(state);
+    const at = members.map(([where]) => where);
     return {
-      at: state.at.map(text),
-      settled: state.settled.map(text),
-      buffers: state.buffers.map((buffer) => buffer.map(text)),
-      propositions: state.propositions.map(text),
-      ended: state.ended ?? false,
-      deadlock: state.deadlock ?? null,
-      moves: state.moves.map((one) => moves[one]),
-      blocked: state.blocked.map((one) => blocked[one]),
-      bound: state.cut ? limit : 0,
+      at,
+      settled: members.map(([, guard]) => guard),
+      buffers: parts.slice(length).map(([tags]) => tags),
+      ended: this.ended(members),
+      deadlock: this.deadlocks.get(state.join()) ?? null,
+      moves: (moves ?? []).map(({ move }) => this.data.moves[move]),
+      blocked: moves ? this.blocked(state, at) : [],
+      beyond: !moves,
     };
   }
 
   async states(choices, start) {
-    return this.along(choices).slice(start).map((number) => this.view(number));
+    return this.along(choices).slice(start).map((state) => this.view(state));
   }
 
   async graph(choices, fold) {
-    const { numbers, ...view } = this.data.graphs[fold];
-    return { ...view, path: this.along(choices).map((number) => numbers[number]) };
+    const { on, numbers, ...view } = this.data.graphs[fold];
+    const key = (state) => on.map((part) => state[part]).join();
+    return { ...view, path: this.along(choices).map((state) => numbers[key(state)] ?? null) };
+  }
+
+  /** Whether a proposition holds in a state. */
+  holds(state, goal) {
+    const parts = this.parts(state);
+    if (goal === "ended") return this.ended(parts.slice(0, this.data.system.members.length));
+    return parts.some((part) => part.at(-1).includes(goal));
   }
 
   async path(choices, goal) {
     const start = this.along(choices).at(-1);
-    const { states, texts } = this.data;
-    const wanted = goal ? texts.indexOf(goal) : -1;
-    if (goal && wanted < 0) throw new Error(`no state of this file has ${goal}`);
-    const is = (number) =>
-      goal
-        ? states[number].propositions.includes(wanted)
-        : !states[number].targets.length && !states[number].cut;
-    if (!goal && is(start)) return [];
-    const came = new Map([[start, null]]);
-    const queue = [start];
-    for (const number of queue) {
-      for (const [choice, target] of states[number].targets.entries()) {
-        if (is(target)) {
-          const found = [choice];
-          for (let at = number; came.get(at); at = came.get(at)[0]) found.push(came.get(at)[1]);
-          return found.reverse();
-        }
-        if (!came.has(target)) {
-          came.set(target, [number, choice]);
-          queue.push(target);
-        }
+    if (goal && !this.data.system.propositions.includes(goal)) throw new Error(`there is no proposition ${goal}`);
+    const is = (state, moves) => (goal ? this.holds(state, goal) : moves?.length === 0);
+    const came = new Map([[start.join(), null]]), queue = [start];
+    for (const state of queue) {
+      const moves = this.happening(state);
+      if ((state !== start || !goal) && is(state, moves)) {
+        const found = [];
+        for (let back = came.get(state.join()); back; back = came.get(back.key)) found.push(back.choice);
+        return found.reverse();
+      }
+      for (const [choice, { target }] of (queue.length < MOST_SEARCHED ? moves ?? [] : []).entries()) {
+        const key = target.join();
+        if (came.has(key)) continue;
+        came.set(key, { key: state.join(), choice });
+        queue.push(target);
       }
     }
-    throw new Error(`no state of this file after this one has ${goal || "no move"}`);
+    throw new Error(`no state that is found after this one has ${goal || "no move"}`);
   }
 
   listen(tell) {
