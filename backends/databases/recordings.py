@@ -65,7 +65,7 @@ class RecordedSession(NamedTuple):
     `turns` says how the agents of a panel take turns, of which `agents` has the first two; it is
     empty where two agents talk. `agents` are name and description of initiator and responder;
     `unsent` was judged for a message that is not stored; `classes` are of initiator and responder.
-    Of these and of `two_way`, what was not asked for is empty.
+    What was not asked for is empty.
     """
 
     session: str
@@ -84,7 +84,6 @@ class RecordedSession(NamedTuple):
     messages: tuple[RecordedMessage, ...]
     unsent: tuple[RecordedJudgement, ...]
     classes: tuple[RecordedClasses, ...]
-    two_way: bool | None
 
     @property
     def initiator(self) -> str:
@@ -103,7 +102,6 @@ class Details(Enum):
     OUTCOMES = "what MATCH and AGREE answered"
     PAIRS = "what MATCH and AGREE answered, of which texts"
     CLASSES = "which definitions of intelligibility hold for each agent"
-    TWO_WAY = "whether the session is two-way intelligible"
 
 
 _SESSIONS = text(
@@ -144,16 +142,6 @@ _CLASSES = text(
     WHERE s.run = :run ORDER BY s.repetition, s.position
     """,
         "intelligibility",
-    )
-)
-_TWO_WAY = text(
-    inlined(
-        """
-    SELECT s.session, t.two_way
-    FROM sessions AS s JOIN two_way_intelligibility AS t ON t.session = s.session
-    WHERE s.run = :run ORDER BY s.repetition, s.position
-    """,
-        "two_way_intelligibility",
     )
 )
 _OUTCOMES = {outcome.value: outcome for outcome in Outcome}
@@ -207,7 +195,6 @@ def _streamed(
         sent = rows(_MESSAGES, messages)
         judged = rows(_PAIRS if pairs else _JUDGEMENTS, pairs or Details.OUTCOMES in details)
         classified = rows(_CLASSES, Details.CLASSES in details)
-        two_way = rows(_TWO_WAY, Details.TWO_WAY in details)
         for name, *row, initiator, initiator_is, responder, responder_is in read(_SESSIONS):
             judgements = _judgements(judged.of(name), judgement)
             yield RecordedSession._make(
@@ -235,7 +222,6 @@ def _streamed(
                             for holds in (each[1:5], each[5:])
                         ]
                     ),
-                    next((bool(each[1]) for each in two_way.of(name)), None),
                 )
             )
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import field
 from enum import IntEnum, StrEnum
-from types import MappingProxyType
 from typing import NamedTuple
 
 from proofs.languages import Word, symbol
@@ -46,7 +43,6 @@ class FindingKind(StrEnum):
     PAIR = "changed pair"
     PAYLOAD = "wrong payload"
     ENDING = "wrong ending"
-    CLASS = "wrong class"
     ITSELF = "text unlike itself"
     TWICE = "judged twice, differently"
     MIRROR = "mirror image judged differently"
@@ -60,13 +56,11 @@ class FindingKind(StrEnum):
     def leaves(self) -> Possible:
         """What can still be assumed of the judges of a session with such a finding."""
         if self in FAULTS:
-            return Possible.EQUIVALENCE if self in _RECORDS else Possible.NEVER
+            return Possible.EQUIVALENCE if self is FindingKind.ENDING else Possible.NEVER
         if self in (FindingKind.CHAIN, FindingKind.TAGS_TOLERANCE):
             return Possible.TOLERANCE
         return Possible.EQUIVALENCE if self is FindingKind.ASSUMED else Possible.NOISY
 
-
-_RECORDS = frozenset({FindingKind.ENDING, FindingKind.CLASS})
 
 FAULTS = frozenset(
     {
@@ -75,7 +69,7 @@ FAULTS = frozenset(
         FindingKind.QUESTION,
         FindingKind.PAIR,
         FindingKind.PAYLOAD,
-        *_RECORDS,
+        FindingKind.ENDING,
     }
 )
 """What agents, judges and records that work as they should never leave, whatever is judged."""
@@ -87,7 +81,6 @@ ABOUT: dict[FindingKind, str] = {
     FindingKind.PAIR: "PXP's RATIFY and REJECT carry the agent's pair unchanged",
     FindingKind.PAYLOAD: "what a message of a system carries does not fit the schema of its table",
     FindingKind.ENDING: "the recorded ending is not the one that the rules give",
-    FindingKind.CLASS: "a stored class is not what the definition says of the tags",
     FindingKind.ITSELF: "a text was judged not to be like itself: not reflexive",
     FindingKind.TWICE: "one agent judged one pair in two ways: not deterministic",
     FindingKind.MIRROR: "one agent judged (a, b) and (b, a) in two ways: not symmetric",
@@ -187,8 +180,7 @@ class AuditedSession:
 
     `ending` is None where it is not over. Of two agents, `closing` was judged for a message that
     was never sent; `derived` says of initiator and responder whether their tags follow from their
-    relations; `assumptions` are those under which it is said to have run; `classes` the stored
-    classes, by name (`strong:h`, `two_way`), as far as any are stored.
+    relations; `assumptions` are those under which it is said to have run.
     """
 
     name: str
@@ -197,7 +189,6 @@ class AuditedSession:
     closing: tuple[JudgedAnswer, ...] = ()
     derived: tuple[bool, bool] = (False, False)
     assumptions: frozenset[str] = frozenset()
-    classes: Mapping[str, bool] = field(default_factory=lambda: MappingProxyType({}))
     events: tuple[Event, ...] | None = None
     agents: tuple[str, ...] = ()
 

@@ -29,12 +29,10 @@ from proofs.audit.findings import (
     Possible,
 )
 from proofs.languages import Language, ProtocolReading, Word, started
-from proofs.languages.protocols import TWO_WAY
 from proofs.languages.published_code import ROUNDS, K, PublishedCode, published_started
 from proofs.sessions.model import AGENTS
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.decisions import Category, Guard, category
-from pxp_fsm.protocol.intelligibility import DEFINITIONS, ONE_WAY
 from pxp_fsm.protocol.messages import Answer, Message, Tag
 from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
 from pxp_fsm.protocol.rules import Ending, Interact, Rules
@@ -413,8 +411,8 @@ class AuditSubject(Protocol):
 def audited(recording: AuditedSession, subject: AuditSubject) -> Audited:
     """Audit a session that is said to have followed `subject`.
 
-    What may be assumed of judges follows from the tags and from the answers; a fault of records (a
-    class, an ending, an assumption) leaves it as it is.
+    What may be assumed of judges follows from the tags and from the answers; a fault of records (an
+    ending, an assumption) leaves it as it is.
     """
     told = subject.follow(recording)
     findings = list(told.findings)
@@ -424,7 +422,6 @@ def audited(recording: AuditedSession, subject: AuditSubject) -> Audited:
         contradicted = list(contradictions(recording))
         findings += contradicted
         findings += _assumed(recording, contradicted)
-    findings += _classes(recording)
     return Audited(
         min([Possible.EQUIVALENCE, *(finding.kind.leaves for finding in findings)]), tuple(findings)
     )
@@ -448,32 +445,6 @@ def _assumed(recording: AuditedSession, found: list[AuditFinding]) -> Iterator[A
         if _CONTRADICTS[finding.kind] <= recording.assumptions:
             what = f"it is recorded as {', '.join(sorted(_CONTRADICTS[finding.kind]))}"
             yield AuditFinding(FindingKind.ASSUMED, finding.number, what, finding.answers)
-
-
-def _classes(recording: AuditedSession) -> Iterator[AuditFinding]:
-    """Stored classes that are not what the definitions say of the tags."""
-    if not recording.classes:
-        return
-    due = _classes_of(
-        frozenset([message.tag for message in recording.said if message.initiator]) - _UNCOUNTED,
-        frozenset([message.tag for message in recording.said if not message.initiator])
-        - _UNCOUNTED,
-    )
-    for name, stored in recording.classes.items():
-        if stored is not due[name]:
-            said = "is" if due[name] else "is not"
-            yield AuditFinding(
-                FindingKind.CLASS, None, f"stored otherwise: by its tags it {said} {name}"
-            )
-
-
-@lru_cache(maxsize=_KNOWN)
-def _classes_of(*tags: frozenset[str]) -> dict[str, bool]:
-    """Which definitions hold for agents that have sent these tags."""
-    due = {f"{d}:{agent}": DEFINITIONS[d].holds(sent)
-           for d in DEFINITIONS for agent, sent in zip(AGENTS, tags, strict=True)}  # fmt: skip
-    due[TWO_WAY] = all(map(ONE_WAY.holds, tags))
-    return due
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from proofs.audit import (
 )
 from proofs.audit.sessions import ProtocolTags, contradictions, of_tags
 from proofs.audit.systems import SystemTables
-from proofs.languages import CLASSES, class_language, sequences
+from proofs.languages import sequences
 from proofs.languages.protocols import ProtocolReading, realised
 from proofs.sessions.replay import replay
 from pxp_fsm.automata.actions import Exchange
@@ -403,17 +403,6 @@ def test_an_ending_is_the_one_that_the_rules_give(
     found = of(tagged(*tags.split(), ending=ending))
     assert [one.what for one in found.findings] == ([] if told is None else [told])
     assert found.possible is Possible.EQUIVALENCE
-
-
-def test_a_stored_class_that_the_definition_does_not_give_is_found() -> None:
-    recording = tagged("INIT", "RATIFY", "RATIFY")
-    right = {name: recording.word in class_language(name) for name in CLASSES}
-    assert sum(right.values()) == 7
-    assert of(replace(recording, classes=right)).findings == ()
-    for name, stored in right.items():
-        (found,) = of(replace(recording, classes={**right, name: not stored})).findings
-        assert found.kind is FindingKind.CLASS
-        assert found.what.endswith(f"{'is' if stored else 'is not'} {name}")
 
 
 def test_what_an_audit_counts_and_assumes_is_said_in_words() -> None:

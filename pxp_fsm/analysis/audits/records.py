@@ -24,7 +24,6 @@ from types import MappingProxyType
 from backends.databases import SqlBlackboard
 from backends.databases.recordings import (
     Details,
-    RecordedClasses,
     RecordedJudgement,
     RecordedSession,
     recorded_sessions,
@@ -112,8 +111,6 @@ def _last(word: Word, agent: str) -> str:
 _UNREADABLE = "the tables or actions stored with it cannot be read; see pxp verify"
 _WITHOUT_PLAN = "they are of panels of a program, whose rules are not stored with them"
 _ERASED = "they were erased, and a panel's audit compares texts"
-_DETAILS = (Details.PAIRS, Details.CLASSES, Details.TWO_WAY)
-_CLASSES = [f"{name}:{role}" for role in "mh" for name in RecordedClasses._fields]
 _DERIVED = re.compile(r"(?:^|.* )guards=derived(?:, never revises)? MATCH=.*", re.DOTALL)
 
 
@@ -226,7 +223,7 @@ def _recordings(board: SqlBlackboard, run: str) -> Iterator[_Stored]:
     known: dict[tuple[str, int | None, int | None, str, str], AuditSubject | str] = {}
     of_systems = list[tuple[str, str]]()
     of_several = list[tuple[str, str, AuditSubject | str]]()
-    for session in recorded_sessions(board, run, *_DETAILS):
+    for session in recorded_sessions(board, run, Details.PAIRS):
         if session.protocol == SYSTEM:  # read one by one, when nothing else is being read
             of_systems.append((session.session, session.instance))
             continue
@@ -292,7 +289,6 @@ def _of_two(session: RecordedSession) -> AuditedSession:
         _judged(session.unsent),
         (derives(first_is), derives(second_is)),
         frozenset(session.assumptions.split()),
-        _classes(session),
     )
 
 
@@ -309,11 +305,6 @@ def _judged(judgements: Sequence[RecordedJudgement]) -> tuple[JudgedAnswer, ...]
 def derives(description: str) -> bool:
     """Whether an agent's guards follow from its relations, as its description says."""
     return _DERIVED.fullmatch(description) is not None
-
-
-def _classes(session: RecordedSession) -> dict[str, bool]:
-    found = dict(zip(_CLASSES, chain.from_iterable(session.classes), strict=False))
-    return found if session.two_way is None else {**found, "two_way": session.two_way}
 
 
 def _protocol(
