@@ -19,6 +19,7 @@ where others use the same core and caches).
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import tempfile
@@ -30,6 +31,7 @@ from bench_models import OWN, server
 
 from backends.databases import SqlBlackboard
 from backends.models.settings import Settings
+from pxp_fsm.cli.main import SEARCHES
 from pxp_fsm.experiments import openings, runs
 from pxp_fsm.experiments.executors import Done, spread
 from pxp_fsm.experiments.plans import Plan
@@ -117,6 +119,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("in_flight", type=int, nargs="*", default=[16, 64, 200])
     given = parser.parse_args()
+    gc.set_threshold(*SEARCHES)  # as the command does
     print(
         "| processes | seconds a call | in flight | sessions | calls | sessions a minute "
         "| messages a minute | measured | allowed | CPU ms a call | ms of the loop |"

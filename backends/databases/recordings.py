@@ -5,10 +5,10 @@ A text is known by its digest. Everything comes in the order in which the sessio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
-from functools import cache, partial
+from functools import partial
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -21,22 +21,10 @@ from backends.databases.records import SessionRecord
 from backends.databases.views import inlined
 from pxp_fsm.automata.actions import ActionRecord
 from pxp_fsm.lazy_dataclasses import dataclass
-from pxp_fsm.protocol.relations import Outcome
+from pxp_fsm.protocol.relations import JudgedAnswer, Outcome, held
 
 _BATCH = 2000
 """Rows that are fetched at a time."""
-
-
-class RecordedJudgement(NamedTuple):
-    """An answer of MATCH or AGREE about an ordered pair of texts.
-
-    The digests `left` and `right` are empty where they were not asked for.
-    """
-
-    relation: str
-    outcome: Outcome
-    left: str = ""
-    right: str = ""
 
 
 class RecordedMessage(NamedTuple):
@@ -47,7 +35,7 @@ class RecordedMessage(NamedTuple):
     tag: str
     prediction: str
     explanation: str
-    judgements: tuple[RecordedJudgement, ...] = ()
+    judged: tuple[JudgedAnswer, ...] = ()
 
 
 class RecordedClasses(NamedTuple):
@@ -82,7 +70,7 @@ class RecordedSession(NamedTuple):
     turns: str
     agents: tuple[tuple[str, str], tuple[str, str]]
     messages: tuple[RecordedMessage, ...]
-    unsent: tuple[RecordedJudgement, ...]
+    unsent: tuple[JudgedAnswer, ...]
     classes: tuple[RecordedClasses, ...]
 
     @property
@@ -123,13 +111,13 @@ _MESSAGES = text(
 _JUDGEMENTS, _PAIRS = (
     text(
         f"""
-        SELECT s.session, j.number, j.relation, j.outcome{columns}
+        SELECT s.session, j.number, j.relation, {columns}, j.outcome
         FROM sessions AS s JOIN judgements AS j ON j.session = s.session
         WHERE s.run = :run AND j.relation IN ('MATCH', 'AGREE')
         ORDER BY s.repetition, s.position, j.number, j.place
         """  # noqa: S608 - our own names
     )
-    for columns in ("", ", j.left_digest, j.right_digest")
+    for columns in ("'', ''", "j.left_digest, j.right_digest")
 )
 _CLASSES = text(
     inlined(
@@ -144,8 +132,7 @@ _CLASSES = text(
         "intelligibility",
     )
 )
-_OUTCOMES = {outcome.value: outcome for outcome in Outcome}
-_UNKNOWN = Outcome.BROKEN
+_HELD = {outcome.value: held(outcome) for outcome in Outcome}
 
 
 def recorded_sessions(
@@ -191,12 +178,11 @@ def _streamed(
             return _RowsBySession(read(query) if wanted else ())
 
         pairs = Details.PAIRS in details
-        judgement = _judgement if pairs else cache(_judgement)
         sent = rows(_MESSAGES, messages)
         judged = rows(_PAIRS if pairs else _JUDGEMENTS, pairs or Details.OUTCOMES in details)
         classified = rows(_CLASSES, Details.CLASSES in details)
         for name, *row, initiator, initiator_is, responder, responder_is in read(_SESSIONS):
-            judgements = _judgements(judged.of(name), judgement)
+            answers = _answers(judged.of(name))
             yield RecordedSession._make(
                 (
                     name,
@@ -204,17 +190,11 @@ def _streamed(
                     ((initiator, initiator_is), (responder, responder_is)),
                     tuple(
                         [
-                            RecordedMessage(number, sender, tag, y, e, judgements.pop(number, ()))
+                            RecordedMessage(number, sender, tag, y, e, answers.pop(number, ()))
                             for _, number, sender, tag, y, e in sent.of(name)
                         ]
                     ),
-                    tuple(
-                        [
-                            recorded_judgement
-                            for unsent in judgements.values()
-                            for recorded_judgement in unsent
-                        ]
-                    ),
+                    tuple(chain.from_iterable(answers.values())),
                     tuple(
                         [
                             RecordedClasses(*map(bool, holds))
@@ -226,19 +206,20 @@ def _streamed(
             )
 
 
-def _judgements(
-    rows: Iterable[Sequence[Any]], judgement: Callable[..., RecordedJudgement]
-) -> dict[int, tuple[RecordedJudgement, ...]]:
-    """The judgements of a session by the number of the message they are about."""
+def _answers(rows: Iterable[Sequence[Any]]) -> dict[int, tuple[JudgedAnswer, ...]]:
+    """The answers of a session by the number of the message they are about.
+
+    An outcome that no program of ours wrote counts as no answer.
+    """
     return {
-        number: tuple([judgement(*row[2:]) for row in of_message])
+        number: tuple(
+            [
+                JudgedAnswer(relation, left, right, _HELD.get(outcome))
+                for _, _, relation, left, right, outcome in of_message
+            ]
+        )
         for number, of_message in groupby(rows, key=itemgetter(1))
     }
-
-
-def _judgement(relation: str, outcome: str, left: str = "", right: str = "") -> RecordedJudgement:
-    # what no program of ours wrote counts as an oracle that failed
-    return RecordedJudgement(relation, _OUTCOMES.get(outcome, _UNKNOWN), left, right)
 
 
 class _RowsBySession:

@@ -5,7 +5,6 @@ from proofs.audit.findings import (
     AuditedSession,
     AuditFinding,
     FindingKind,
-    JudgedAnswer,
     Possible,
 )
 from proofs.audit.sessions import Audited, audited
@@ -16,7 +15,6 @@ __all__ = [
     "AuditedMessage",
     "AuditedSession",
     "FindingKind",
-    "JudgedAnswer",
     "Possible",
     "audited",
 ]

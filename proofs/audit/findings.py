@@ -8,7 +8,7 @@ from typing import NamedTuple
 from proofs.languages import Word, symbol
 from pxp_fsm.automata.actions import Exchange, Send
 from pxp_fsm.lazy_dataclasses import dataclass
-from pxp_fsm.protocol.relations import Outcome
+from pxp_fsm.protocol.relations import JudgedAnswer
 from pxp_fsm.sessions.events import Event
 
 
@@ -140,26 +140,6 @@ class FollowedSession:
     possible: Possible
     findings: tuple[AuditFinding, ...]
     ending: str | None
-
-
-_YES, _NOT = Outcome.YES, (Outcome.NO, Outcome.UNSURE)
-
-
-class JudgedAnswer(NamedTuple):
-    """An answer of MATCH or AGREE about an ordered pair of texts; unsure counts as no.
-
-    `held` is None where there was no answer: the judge was late or broken.
-    """
-
-    relation: str
-    left: str
-    right: str
-    held: bool | None
-
-
-def held(outcome: Outcome) -> bool | None:
-    """Whether a relation held, by its recorded outcome."""
-    return True if outcome is _YES else False if outcome in _NOT else None
 
 
 class AuditedMessage(NamedTuple):

@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple, Protocol
 
 from proofs.audit.findings import (
@@ -25,7 +26,6 @@ from proofs.audit.findings import (
     AuditFinding,
     FindingKind,
     FollowedSession,
-    JudgedAnswer,
     Possible,
 )
 from proofs.languages import Language, ProtocolReading, Word, started
@@ -34,7 +34,7 @@ from proofs.sessions.model import AGENTS
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.decisions import Category, Guard, category
 from pxp_fsm.protocol.messages import Answer, Message, Tag
-from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
+from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption, JudgedAnswer
 from pxp_fsm.protocol.rules import Ending, Interact, Rules
 
 
@@ -48,6 +48,10 @@ class GivenAnswer(NamedTuple):
     right: str
     held: bool
     implied: bool = False
+
+
+_STATED = frozenset({Tag.RATIFY, Tag.REJECT})
+"""The tags that stand for answers where none is recorded."""
 
 
 def given(recording: AuditedSession) -> list[GivenAnswer]:
@@ -67,7 +71,7 @@ def given(recording: AuditedSession) -> list[GivenAnswer]:
                         number, agent, answer.relation, answer.left, answer.right, answer.held
                     )
                 )
-        if number > 1 and not said.judged and said.tag in (Tag.RATIFY, Tag.REJECT):
+        if number > 1 and not said.judged and said.tag in _STATED:
             got, own = (
                 recording.said[number - 2],
                 recording.said[number - 3] if number > 2 else said,
@@ -89,6 +93,10 @@ def given(recording: AuditedSession) -> list[GivenAnswer]:
 
 def contradictions(recording: AuditedSession) -> Iterator[AuditFinding]:
     """What no tolerance, or no equivalence, can have said in a session of two."""
+    judged = chain.from_iterable([recording.closing, *(said.judged for said in recording.said)])
+    stated = all(said.judged or said.tag not in _STATED for said in recording.said)
+    if stated and all(held is None or held is (left == right) for _, left, right, held in judged):
+        return iter(())  # as equality says, which is an equivalence: so are most
     return contradictions_of(given(recording), recording.said)
 
 
@@ -103,7 +111,7 @@ def contradictions_of(
     for relation in dict.fromkeys(answer.relation for answer in answers):
         own = [answer for answer in answers if answer.relation == relation]
         if all(answer.held is (answer.left == answer.right) for answer in own):
-            continue  # as equality says, which is an equivalence: so are most
+            continue  # as equality says
         where = _places(said, relation)
         yield from _differing(own, where)
         yield from _chains(own, where)
@@ -313,8 +321,10 @@ def wrong_answer(
         return
     if not isinstance(rules, Interact) and own is not None:
         yield from _kept(number, said, own)
+    if not derived:
+        return
     judged = [answer for answer in said.judged if answer.relation in ("MATCH", "AGREE")]
-    if derived and len(judged) >= 2 and all(answer.held is not None for answer in judged):
+    if len(judged) >= 2 and all(answer.held is not None for answer in judged):
         yield from _tagged(rules, number, said.tag, judged)
         yield from _asked(rules, number, said, received, own, judged)
 
@@ -362,17 +372,18 @@ def _asked(
     learned = not each and said.tag in (Tag.REFUTE, Tag.REVISE)
     mine = own if own is not None else (None if learned else said)
     second = (own or said) if each else received
-    due = [(received, mine)] * 2 + [(said, second) if each or learned else (None, None)] * 2
-    for place, (answer, (left, right)) in enumerate(zip(judged, due, strict=False)):
-        match = place % 2 == 0
-        if (
-            answer.relation != ("MATCH" if match else "AGREE")
-            or (left and answer.left != (left.prediction if match else left.explanation))
-            or (right and answer.right != (right.prediction if match else right.explanation))
+    pairs = ((received, mine), (said, second) if each or learned else (None, None))
+    for place, (relation, left, right, _) in enumerate(judged[:4]):
+        first, other = pairs[place // 2]
+        if place % 2 == 0:
+            due = "MATCH", first and first.prediction, other and other.prediction
+        else:
+            due = "AGREE", first and first.explanation, other and other.explanation
+        if (relation, left, right) != due and (
+            relation != due[0] or (first and left != due[1]) or (other and right != due[2])
         ):
-            yield AuditFinding(
-                FindingKind.QUESTION, number, f"question {place + 1} to {answer.relation}"
-            )
+            what = f"question {place + 1} to {relation}"
+            yield AuditFinding(FindingKind.QUESTION, number, what)
             return
 
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from enum import StrEnum
-from typing import Protocol, TypeVar, overload, runtime_checkable
+from typing import NamedTuple, Protocol, TypeVar, overload, runtime_checkable
 
 from pxp_fsm.errors import NOT_THEIRS, PXPError, SessionFailed, WrongType, quoted
 from pxp_fsm.lazy_dataclasses import dataclass
@@ -66,6 +66,26 @@ class Judgement:
     asked: bool
     seconds: float
     detail: str = ""
+
+
+class JudgedAnswer(NamedTuple):
+    """An answer of MATCH or AGREE about an ordered pair of texts; unsure counts as no.
+
+    `left` and `right` are digests, empty where they were not asked for; `held` is None where there
+    was no answer: the judge was late or broken. A tuple, for there may be a million.
+    """
+
+    relation: str
+    left: str
+    right: str
+    held: bool | None
+
+
+def held(outcome: Outcome) -> bool | None:
+    """Whether a relation held, by its recorded outcome."""
+    if outcome is Outcome.YES:
+        return True
+    return False if outcome in (Outcome.NO, Outcome.UNSURE) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from pxp_fsm.experiments.reports.tallies import (
 from pxp_fsm.protocol.decisions import Category
 from pxp_fsm.protocol.intelligibility import ONE_WAY, holds_for, two_way
 from pxp_fsm.protocol.messages import Answer, Message
-from pxp_fsm.protocol.relations import Outcome
+from pxp_fsm.protocol.relations import Outcome, held
 from pxp_fsm.protocol.rules import Interact, Pxp
 
 Told = tuple[tuple[str, ...], str | None]
@@ -120,7 +120,7 @@ def test_a_later_reject_takes_a_session_out_again() -> None:
 def test_the_reason_of_a_tag_is_read_from_its_judgements(
     outcomes: tuple[str, ...], found: Reason | None
 ) -> None:
-    assert reason(tuple(map(Outcome, outcomes))) == found
+    assert reason([held(Outcome(outcome)) for outcome in outcomes]) == found
 
 
 def test_the_category_table_has_a_row_for_each_case_and_counts_the_rest_apart() -> None:

@@ -7,11 +7,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from proofs.audit import AuditedMessage, AuditedSession, JudgedAnswer
-from proofs.audit.findings import held
+from proofs.audit import AuditedMessage, AuditedSession
 from pxp_fsm.automata.automaton import Valuation
 from pxp_fsm.protocol.messages import Answer, Question
-from pxp_fsm.protocol.relations import NOISY, Assumption, Judgement, Outcome, digest
+from pxp_fsm.protocol.relations import (
+    NOISY,
+    Assumption,
+    JudgedAnswer,
+    Judgement,
+    Outcome,
+    digest,
+    held,
+)
 from pxp_fsm.protocol.rules import Rules
 from pxp_fsm.protocol.situation import Situation
 from pxp_fsm.sessions.agent import Agent

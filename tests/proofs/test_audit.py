@@ -17,7 +17,6 @@ from proofs.audit import (
     AuditedMessage,
     AuditedSession,
     FindingKind,
-    JudgedAnswer,
     Possible,
     audited,
 )
@@ -36,6 +35,7 @@ from pxp_fsm.protocol.relations import (
     NOISY,
     TOLERANCE,
     Assumption,
+    JudgedAnswer,
     Judgement,
     Outcome,
 )

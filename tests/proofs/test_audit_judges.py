@@ -7,8 +7,9 @@ from itertools import combinations, product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proofs.audit import AuditedMessage, AuditedSession, FindingKind, JudgedAnswer
+from proofs.audit import AuditedMessage, AuditedSession, FindingKind
 from proofs.audit.sessions import contradictions
+from pxp_fsm.protocol.relations import JudgedAnswer
 
 TEXTS = "abcd"
 answers = st.lists(

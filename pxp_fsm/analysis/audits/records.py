@@ -24,7 +24,6 @@ from types import MappingProxyType
 from backends.databases import SqlBlackboard
 from backends.databases.recordings import (
     Details,
-    RecordedJudgement,
     RecordedSession,
     recorded_sessions,
 )
@@ -35,11 +34,10 @@ from proofs.audit import (
     AuditedSession,
     AuditFinding,
     FindingKind,
-    JudgedAnswer,
     Possible,
     audited,
 )
-from proofs.audit.findings import FAULTS, held
+from proofs.audit.findings import FAULTS
 from proofs.audit.sessions import AsPublished, AuditSubject, ProtocolTags
 from proofs.audit.systems import SystemTables
 from proofs.languages import Word, class_language
@@ -281,23 +279,14 @@ def _of_two(session: RecordedSession) -> AuditedSession:
         session.session,
         tuple(
             [
-                AuditedMessage(sender == first, tag, y, e, _judged(judgements))
-                for _, sender, tag, y, e, judgements in session.messages
+                AuditedMessage(sender == first, tag, y, e, judged)
+                for _, sender, tag, y, e, judged in session.messages
             ]
         ),
         session.ending,
-        _judged(session.unsent),
+        session.unsent,
         (derives(first_is), derives(second_is)),
         frozenset(session.assumptions.split()),
-    )
-
-
-def _judged(judgements: Sequence[RecordedJudgement]) -> tuple[JudgedAnswer, ...]:
-    return tuple(
-        [
-            JudgedAnswer(relation, left, right, held(outcome))
-            for relation, outcome, left, right in judgements
-        ]
     )
 
 

@@ -24,7 +24,7 @@ from pxp_fsm.experiments.reports.tallies import MEANING, RELATIONS, reason
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.intelligibility import DEFINITIONS, holds_for, two_way
 from pxp_fsm.protocol.messages import Answer, Instance, Message
-from pxp_fsm.protocol.relations import LEARN, Judgement, Outcome
+from pxp_fsm.protocol.relations import LEARN, Judgement, Outcome, held
 from pxp_fsm.sessions.events import Event
 from pxp_fsm.sessions.replay import trace
 from pxp_fsm.tasks.task import Task
@@ -202,7 +202,7 @@ def why(entry: Event, protocol: str, k: int | None) -> str:
     if message.number == 1:
         return "the first message"
     judged = [each for each in entry.judgements if each.relation in RELATIONS]
-    found = reason([judgement.outcome for judgement in judged])
+    found = reason([held(judgement.outcome) for judgement in judged])
     if found is None:
         asked = ", ".join(map(_judged, judged))
         return asked or "named by who sent it; nothing was judged"

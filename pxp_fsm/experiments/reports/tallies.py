@@ -16,11 +16,7 @@ from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.decisions import Category, category
 from pxp_fsm.protocol.intelligibility import ONE_WAY
 from pxp_fsm.protocol.messages import Tag
-from pxp_fsm.protocol.relations import Outcome
 from pxp_fsm.protocol.rules import Interact, Rules
-
-_YES = Outcome.YES
-_DECIDED = (_YES, Outcome.NO, Outcome.UNSURE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,22 +82,22 @@ def observed(board: SqlBlackboard, run: str, *, reasons: bool = True) -> Iterato
                     sender == machine,
                     tag,
                     y,
-                    reason([judgement.outcome for judgement in judgements]),
+                    reason([answer.held for answer in judged]),
                 )
-                for _, sender, tag, y, _, judgements in session.messages
+                for _, sender, tag, y, _, judged in session.messages
             ),
         )
 
 
-def reason(outcomes: Sequence[Outcome]) -> Reason | None:
-    """The reason that the outcomes of a message's judgements, in their order, give.
+def reason(answers: Sequence[bool | None]) -> Reason | None:
+    """The reason that the answers to a message's judgements, in their order, give; None is none.
 
     The first two are MATCH and AGREE of what was received with one's own; those after them are of
     the new answer.
     """
-    if len(outcomes) < 2 or not all(outcome in _DECIDED for outcome in outcomes):
+    if len(answers) < 2 or None in answers:
         return None
-    match, agree, *rest = [outcome is _YES for outcome in outcomes]
+    match, agree, *rest = map(bool, answers)
     return Reason(category(match, agree), all(rest) if rest else None)
 
 

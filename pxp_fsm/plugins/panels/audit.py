@@ -17,9 +17,7 @@ from proofs.audit.findings import (
     AuditFinding,
     FindingKind,
     FollowedSession,
-    JudgedAnswer,
     Possible,
-    held,
 )
 from proofs.audit.sessions import (
     GivenAnswer,
@@ -35,7 +33,7 @@ from pxp_fsm.errors import Refused
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.panels.panel import Panel
 from pxp_fsm.protocol.messages import Message, Question, Tag
-from pxp_fsm.protocol.relations import digest
+from pxp_fsm.protocol.relations import JudgedAnswer, digest, held
 from pxp_fsm.protocol.rules import Ending, Interact
 from pxp_fsm.sessions.events import Event
 
