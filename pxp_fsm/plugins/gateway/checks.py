@@ -31,6 +31,7 @@ from pxp_fsm.automata.table_files import Property
 from pxp_fsm.errors import Fault, FileError, UsageError
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.gateway.policy import (
+    DOUBT,
     EventTable,
     GatewayPolicy,
     ReadLine,
@@ -121,8 +122,8 @@ def results(policy: GatewayPolicy, request: Request) -> Iterator[Answer]:
                 title, wanted = stated.about or result.title, Status(stated.expected)
                 yield replace(result, title=title, expected=wanted)
     yield from _claimed(policy, request)
-    if whole and policy.file.otherwise.tools == "pass":
-        yield "tools that no line is about pass, and nothing is proved of them"
+    if whole and policy.otherwise == "pass":
+        yield f"{policy.protocol.calls}s that no line is about pass, and nothing is proved of them"
 
 
 @dataclass(frozen=True)
@@ -295,7 +296,8 @@ def _counts(policy: GatewayPolicy, read: ReadLine, name: str) -> bool:
     for other in policy.about(read.line.key, name):
         if other is read:
             break
-        if other.line.outcome in (None, read.line.outcome):
+        of_any = read.line.outcome != DOUBT and other.line.outcome is None
+        if of_any or other.line.outcome == read.line.outcome:
             before.append(other)
 
     def counts(case: Case) -> bool:
@@ -348,7 +350,7 @@ def _dead_rows(policy: GatewayPolicy) -> Verdict:
 def _callable(policy: GatewayPolicy) -> Verdict:
     problems = []
     for tool in policy.tools:
-        lines = policy.about("tool", tool)
+        lines = policy.about(policy.protocol.calls, tool)
         if all(read.line.then == "refuse" for read in lines):
             continue
         if not any(_can_happen(policy, read) for read in lines):

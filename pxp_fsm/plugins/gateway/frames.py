@@ -13,15 +13,17 @@ from typing import Any
 
 from pxp_fsm.errors import DataError
 
-PARSE_ERROR, INVALID_REQUEST, NOT_ALLOWED, NOT_ANSWERED = -32700, -32600, -32001, -32003
-"""Codes of JSON-RPC errors: the last two, of the range for servers, for what a policy refuses and
-for what the server did not answer."""
+PARSE_ERROR, INVALID_REQUEST = -32700, -32600
+"""Codes of JSON-RPC errors."""
 
 HEADER_MISMATCH = -32020
 """MCP's own code: a header of the request says something else than its message."""
 
 _TOP = ("jsonrpc", "id", "method", "params", "result", "error")
-_PARAMS = ("name", "arguments", "requestId", "task", "uri", "inputResponses", "requestState")
+_PARAMS = (
+    *("name", "arguments", "requestId", "task", "uri", "inputResponses", "requestState"),
+    *("message", "configuration", "tenant", "metadata"),
+)
 _FOLDED = {key.casefold() for key in (*_TOP, *_PARAMS)}
 _KNOWN = {*_TOP, *_PARAMS}
 
@@ -99,10 +101,14 @@ def notification(method: str) -> bytes:
 
 
 class Lines:
-    """Splits a stream of bytes into frames; of one that is too long no more is kept than that."""
+    """Splits a stream of bytes into frames; of one that is too long no more is kept than that.
 
-    def __init__(self, most: int) -> None:
+    Blank lines are no frames, unless `keeps_blank`.
+    """
+
+    def __init__(self, most: int, *, keeps_blank: bool = False) -> None:
         self._most = most
+        self._keeps_blank = keeps_blank
         self._held = bytearray()
         self._skipping = False
 
@@ -113,7 +119,7 @@ class Lines:
             self._held += part
             if self._skipping or len(self._held) > self._most:
                 yield None
-            elif self._held.strip():
+            elif self._keeps_blank or self._held.strip():
                 yield bytes(self._held) + b"\n"
             self._held.clear()
             self._skipping = False

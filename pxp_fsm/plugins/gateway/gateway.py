@@ -15,7 +15,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 
 from backends.databases import SqlBlackboard
@@ -24,7 +24,7 @@ from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import NotThere, UsageError
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.gateway import frames
-from pxp_fsm.plugins.gateway.frames import INVALID_REQUEST, NOT_ALLOWED, NOT_ANSWERED, Malformed
+from pxp_fsm.plugins.gateway.frames import INVALID_REQUEST, Malformed
 from pxp_fsm.plugins.gateway.policy import (
     DOUBT,
     EventTable,
@@ -33,6 +33,7 @@ from pxp_fsm.plugins.gateway.policy import (
     Unfit,
     canonical,
 )
+from pxp_fsm.plugins.gateway.protocols import is_without_session, meta, shown_card
 from pxp_fsm.protocol.messages import Instance, storable
 from pxp_fsm.protocol.relations import Judgement, Outcome, digest
 from pxp_fsm.sessions.actors import Turn
@@ -47,23 +48,6 @@ GATEWAY = "GATEWAY"
 
 OWN = "pxp-gateway/"
 """What the ids of the gateway's own requests begin with."""
-
-BASE = frozenset(
-    {
-        "initialize",
-        "notifications/initialized",
-        "ping",
-        "server/discover",
-        "tools/list",
-        "notifications/cancelled",
-        "notifications/progress",
-        "logging/setLevel",
-    }
-)
-"""What a session cannot do without: it passes whatever the policy says of other methods."""
-
-_META = "io.modelcontextprotocol/"
-"""What keys of `_meta` begin with by which a client without a session says who it is."""
 
 _APPROVAL = "pxp-approval"
 """The key of the gateway's question among those that a client without a session is asked."""
@@ -88,7 +72,10 @@ class Traffic:
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A call of a tool: its number in the run, and the digest of the tool with its arguments."""
+    """A call of a tool, or another request that is decided and stored as one.
+
+    It has its number in the run, and the digest of its name with its arguments.
+    """
 
     number: int
     tool: str
@@ -98,11 +85,16 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class Waiting:
-    """A request of the client that waits: for the server, or (held) for a person."""
+    """A request of the client that waits: for the server, or (held) for a person.
+
+    One that `streams` has several answers, and `has_begun` with the first of them.
+    """
 
     method: str
     call: ToolCall | None = None
     held: bool = False
+    streams: bool = False
+    has_begun: bool = False
 
 
 @dataclass(frozen=True)
@@ -191,7 +183,8 @@ class Gateway:
     """A policy that is enforced, with all that has happened in the run `run` on `board`.
 
     A run that is stored goes on. Without a board nothing is stored. `elicits` is whether the client
-    asks its person where the gateway asks for an approval: it says so when it begins.
+    asks its person where the gateway asks for an approval: it says so when it begins. `address` is
+    where the client finds the gateway, where the protocol says that to it.
 
     Raises `UsageError` where the run is that of another policy.
     """
@@ -204,6 +197,8 @@ class Gateway:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.policy = policy
+        self.protocol = policy.protocol
+        self.address = ""
         self.run = run or policy.file.name
         self.elicits = False
         self.doubt: dict[str, InDoubt] = {}
@@ -287,12 +282,16 @@ class Gateway:
         if calls.states["gateway"] == "RUNNING":
             calls.raise_event("KILLED")
         for number, call in {**unheard, **waiting}.items():
-            if call.tool not in self.policy.file.idempotent:
+            if not self._may_repeat(call):
                 self.doubt[call.digest] = InDoubt(call, past.answers.get(number, ""))
             if number not in past.told:
                 if number in waiting:
                     self._reported("result_of", call.tool, None, DOUBT, call, Traffic())
                 calls.raise_event("IN_DOUBT", [self._noted(call, {"answered": number in unheard})])
+
+    def _may_repeat(self, call: ToolCall) -> bool:
+        """Whether a call may be sent again when nobody knows whether it was carried out."""
+        return call.tool in self.protocol.harmless or call.tool in self.policy.idempotent
 
     def delivered(self, traffic: Traffic) -> None:
         """Take note that the client was passed what is for it; it is stored with the next event."""
@@ -436,9 +435,9 @@ class Gateway:
 
         Also after an approval, if `approved`; else no approval that was given counts either.
         """
-        lines = self.policy.about("tool", tool)
+        lines = self.policy.about(self.protocol.calls, tool)
         if not lines or lines[-1].when is not None:
-            passes = self.policy.file.otherwise.tools == "pass"
+            passes = self.policy.otherwise == "pass"
             if passes or not lines:
                 return passes
         return any(self._may_pass(read, approved) for read in lines)
@@ -504,7 +503,7 @@ class Gateway:
         if problem is not None:
             self._record("REFUSAL", why=problem)
             traffic.to_client.append(frames.error(identity, INVALID_REQUEST, problem))
-        elif method == "tools/call":
+        elif self.protocol.is_call(method):
             self._called(message, frame, traffic)
         elif self._passes(message, traffic, identity):
             self._open[identity] = Waiting(method)
@@ -515,8 +514,10 @@ class Gateway:
             traffic.to_server.append(frame)
 
     def _notified(self, message: Any, frame: bytes, traffic: Traffic) -> None:
-        if message["method"] == "tools/call":  # nobody would hear what becomes of it
-            self._record("REFUSAL", why="a call without an id")
+        if self.protocol.is_call(message["method"]):  # nobody would hear what becomes of it
+            problem = "a call without an id"
+            self._record("REFUSAL", why=problem)
+            traffic.to_client.append(frames.error(None, INVALID_REQUEST, problem))
             return
         if message["method"] == "notifications/cancelled":
             params = message.get("params")
@@ -540,7 +541,7 @@ class Gateway:
             if read is None:
                 is_known = bool(self.policy.about("method", method))
                 passes = self.policy.file.otherwise.methods == "pass"
-                if not passes and (method not in BASE or is_known):
+                if not passes and (method not in self.protocol.base or is_known):
                     problem = f"the policy {self.policy.file.name} has no line for {method}"
             elif read.line.event is None:
                 if read.line.then == "refuse":
@@ -558,7 +559,7 @@ class Gateway:
         if problem:
             self._record("REFUSAL", why=problem, method=method)
             if identity is not None:
-                traffic.to_client.append(frames.error(identity, NOT_ALLOWED, problem))
+                traffic.to_client.append(frames.error(identity, self.protocol.not_allowed, problem))
             return False
         if event:
             with self._stored_together():
@@ -567,13 +568,12 @@ class Gateway:
         return True
 
     def _called(self, message: Any, frame: bytes, traffic: Traffic) -> None:
-        identity, params = message["id"], message.get("params")
-        tool = params.get("name") if isinstance(params, dict) else None
-        arguments = params.get("arguments", {}) if isinstance(params, dict) else None
-        if not isinstance(tool, str) or not isinstance(arguments, dict):
-            problem = "a call has the name of a tool, and arguments that are an object"
-            self._record("REFUSAL", why=problem)
-            traffic.to_client.append(frames.error(identity, INVALID_REQUEST, problem))
+        identity, params = message["id"], message.get("params", {})
+        try:
+            tool, arguments = self.protocol.call(message)
+        except Malformed as problem:
+            self._record("REFUSAL", why=str(problem))
+            traffic.to_client.append(frames.error(identity, problem.code, str(problem)))
             return
         made, state = self._digest([tool, arguments]), str(params.get("requestState", ""))
         held = self._held.pop(state, None) if state.startswith(OWN) else None
@@ -584,7 +584,7 @@ class Gateway:
         if earlier is not None:  # it was allowed, and is not over
             del self._going_on[made, state]
             self._record("CALL", earlier, event="", again=True)
-            self._open[identity] = Waiting("tools/call", earlier)
+            self._open[identity] = Waiting(message["method"], earlier)
             traffic.to_server.append(frame)
             return
         self._number += 1
@@ -595,13 +595,13 @@ class Gateway:
         identity, tool, arguments = message["id"], call.tool, call.arguments
         copies: list[tuple[EventTable, str]] = []
         event = ""
-        problem = self._limited(call)
+        problem = self._limited(call) or self._lacking(call)
         try:
-            read = None if problem else self.policy.line("tool", tool, arguments)
+            read = None if problem else self.policy.line(self.protocol.calls, tool, arguments)
             if problem:
                 pass
             elif read is None:
-                if self.policy.file.otherwise.tools == "refuse":
+                if self.policy.otherwise == "refuse":
                     problem = f"the policy {self.policy.file.name} does not allow {tool}."
             elif read.line.event is None:
                 if read.line.then == "refuse":
@@ -634,21 +634,30 @@ class Gateway:
             self._record("CALL", call, event=event, at=happened)
         self.wanted.pop(call.digest, None)
         self._recent.append(self._clock())
-        self._open[identity] = Waiting("tools/call", call)
+        method = message["method"]
+        self._open[identity] = Waiting(method, call, streams=self.protocol.streams(method))
         traffic.to_server.append(frame)
 
     def _refuse(self, message: Any, call: ToolCall, problem: str, traffic: Traffic) -> None:
         self._record("REFUSAL", call, why=problem)
         there = [tool for tool in self._listed if self._is_visible(tool)]
         free = [tool for tool in there if self._is_visible(tool, approved=False)]
-        said = f"{problem} Tools that may be called now, for some arguments: {_listing(free)}."
+        said = f"{problem} {self.protocol.now}: {_listing(free)}."
         if len(free) < len(there):
             asking = _listing([tool for tool in there if tool not in free])
-            said += f" Tools that need an approval of each call first: {asking}."
-        result: dict[str, Any] = {"content": [{"type": "text", "text": said}], "isError": True}
-        if _is_without_session(message):
-            result["resultType"] = "complete"
-        traffic.to_client.append(frames.answer(message["id"], result))
+            said += f" {self.protocol.asking}: {asking}."
+        result, identity = self.protocol.refusal(message, said), message["id"]
+        if result is None:
+            traffic.to_client.append(frames.error(identity, self.protocol.not_allowed, said))
+        else:
+            traffic.to_client.append(frames.answer(identity, result))
+
+    def _lacking(self, call: ToolCall) -> str:
+        """Why a call is refused for what it asks for besides; "" where that is nothing."""
+        others = [
+            name for name in self.protocol.needs(call.arguments) if not self._is_visible(name)
+        ]
+        return f"{call.tool} asks for {others[0]} too, which is not allowed now." if others else ""
 
     def _limited(self, call: ToolCall) -> str:
         """Why a call is not even looked at; "" where it is."""
@@ -682,7 +691,7 @@ class Gateway:
         self, message: Any, frame: bytes, call: ToolCall, read: ReadLine, traffic: Traffic
     ) -> bool:
         """Ask the client's own person for an approval, where that is what is missing."""
-        event, alone = read.line.approvals.get(""), _is_without_session(message)
+        event, alone = read.line.approvals.get(""), is_without_session(message)
         if event is None or not self._elicits(message):
             return False
         if self._refusing(event, self._keyed(event, call.tool, call.arguments)):
@@ -709,20 +718,20 @@ class Gateway:
             }
             traffic.to_client.append(frames.answer(identity, result))
         else:
-            self._open[identity] = Waiting("tools/call", call, held=True)
+            self._open[identity] = Waiting(message["method"], call, held=True)
             traffic.to_client.append(frames.written({"jsonrpc": "2.0", "id": ask, **question}))
         return True
 
     def _elicits(self, message: Any) -> bool:
         """Whether the client asks its person where it is asked to."""
-        if not _is_without_session(message):
+        if not is_without_session(message):
             return self.elicits
-        able = _meta(message, "clientCapabilities")
+        able = meta(message, "clientCapabilities")
         return isinstance(able, dict) and "elicitation" in able
 
     def _forget_held(self) -> bool:
         """Forget the oldest call whose client was asked by a result, and has not called again."""
-        alone = (ask for ask, held in self._held.items() if _is_without_session(held.message))
+        alone = (ask for ask, held in self._held.items() if is_without_session(held.message))
         oldest = next(alone, None)
         if oldest is not None:
             del self._held[oldest]
@@ -747,7 +756,7 @@ class Gateway:
             traffic.notes.append("a message of the client was neither a request nor an answer")
             return
         held = self._held.get(identity) if isinstance(identity, str) else None
-        if held is not None and not _is_without_session(held.message):
+        if held is not None and not is_without_session(held.message):
             del self._held[identity], self._open[held.identity]
             self._judged(held, message.get("result"), traffic)
             return
@@ -832,25 +841,30 @@ class Gateway:
         return self._open.keys()
 
     def lost(self, identity: Any, why: str) -> Traffic:
-        """Nothing more will come of a request: a call is in doubt."""
+        """Nothing more will come of a request: a call is in doubt, unless it was answered."""
         traffic, waiting = Traffic(), self._open.get(identity)
         if waiting is None or waiting.held:
             return traffic
         del self._open[identity]
+        if waiting.has_begun:
+            return traffic
         if waiting.call is not None:
             call = waiting.call
-            if call.tool not in self.policy.file.idempotent:
+            if not self._may_repeat(call):
                 self.doubt[call.digest] = InDoubt(call)
             with self._stored_together():
                 happened = self._reported("result_of", call.tool, None, DOUBT, call, traffic)
                 self._record("IN_DOUBT", call, why=why, at=happened)
-        traffic.to_client.append(frames.error(identity, NOT_ANSWERED, why))
+        traffic.to_client.append(frames.error(identity, self.protocol.not_answered, why))
         self._changed(traffic)
         return traffic
 
     def _asks(self, message: Any, frame: bytes, traffic: Traffic) -> None:
         """A request or a notification of the server passes; what it asks for is noted."""
         identity = message.get("id")
+        if self.protocol.calls == "method":
+            traffic.notes.append(f"the server sent a request, which {self.protocol.title} has not")
+            return
         if isinstance(identity, str) and identity.startswith(OWN):
             said = f"ids that begin with {OWN} are the gateway's"
             traffic.to_server.append(frames.error(identity, INVALID_REQUEST, said))
@@ -869,28 +883,39 @@ class Gateway:
         if waiting is None or waiting.held or ("result" in message) is ("error" in message):
             traffic.notes.append(f"the server answered {identity!r}, which it was not asked")
             return
-        del self._open[identity]
         result = message.get("result")
-        if waiting.call is not None and _is_unfinished(result):
-            state = str(result.get("requestState", ""))
-            self._going_on[waiting.call.digest, state] = waiting.call
-            if len(self._going_on) > self.policy.file.limits.open:  # the oldest is forgotten
-                del self._going_on[next(iter(self._going_on))]
-            self._record("MESSAGE", waiting.call, method="input_required")
-        elif waiting.call is not None:
-            is_error = "error" in message or (
-                isinstance(result, dict) and result.get("isError") is True
-            )
-            outcome = "error" if is_error else "success"
-            content = result.get("structuredContent") if isinstance(result, dict) else None
-            call = waiting.call
-            with self._stored_together():
-                happened = self._reported("result_of", call.tool, content, outcome, call, traffic)
-                self._record("FAILURE" if is_error else "ANSWER", call, at=happened)
-                traffic.answers.append(call.number)
+        if waiting.streams and "error" not in message:
+            self._open[identity] = replace(waiting, has_begun=True)
+        else:
+            del self._open[identity]
+        if waiting.call is not None:
+            frame = self._answers(waiting, message, frame, traffic)
         elif isinstance(result, dict):
             frame = self._filtered(waiting.method, message, result, frame)
         traffic.to_client.append(frame)
+
+    def _answers(self, waiting: Waiting, message: Any, frame: bytes, traffic: Traffic) -> bytes:
+        """What a call is answered is stored, and is an event where a line says so."""
+        call, result = waiting.call, message.get("result")
+        assert call is not None  # noqa: S101 - whoever asks has looked
+        outcome, content = self.protocol.outcome(message)
+        if outcome is not None:
+            with self._stored_together():
+                happened = self._reported("result_of", call.tool, content, outcome, call, traffic)
+                if not waiting.has_begun:
+                    is_error = outcome in ("error", "failed", "rejected", "canceled")
+                    self._record("FAILURE" if is_error else "ANSWER", call, at=happened)
+                    traffic.answers.append(call.number)
+                elif happened:
+                    self._record("MESSAGE", call, outcome=outcome, at=happened)
+        else:
+            state = str(result.get("requestState", ""))
+            self._going_on[call.digest, state] = call
+            if len(self._going_on) > self.policy.file.limits.open:  # the oldest is forgotten
+                del self._going_on[next(iter(self._going_on))]
+            self._record("MESSAGE", call, method="input_required")
+        is_object = isinstance(result, dict)
+        return self._filtered(waiting.method, message, result, frame) if is_object else frame
 
     def _reported(
         self,
@@ -921,21 +946,21 @@ class Gateway:
         return self._happen(event, copies, name, about)
 
     def _filtered(self, method: str, message: Any, result: Any, frame: bytes) -> bytes:
-        """A list without the tools that nothing allows now; a handshake that says it changes."""
-        if method == "tools/list" and isinstance(result.get("tools"), list):
-            tools = [tool for tool in result["tools"] if isinstance(tool, dict)]
-            names = [str(tool.get("name")) for tool in tools]
+        """A result with what is allowed now, where it says what there is."""
+        names = list[str]()
+
+        def allows(name: str) -> bool:
+            names.append(name)
+            return self._is_visible(name)
+
+        shown = self.protocol.shown(method, result, allows, self.address)
+        if names:
             self._listed = tuple(dict.fromkeys((*names, *self._listed)))
-            kept = [tool for tool in tools if self._is_visible(str(tool.get("name")))]
-            if len(kept) < len(result["tools"]):
-                return frames.written({**message, "result": {**result, "tools": kept}})
-        if method == "initialize":
-            able = result.get("capabilities")
-            listing = able.get("tools") if isinstance(able, dict) else None
-            if isinstance(listing, dict) and listing.get("listChanged") is not True:
-                able = {**able, "tools": {**listing, "listChanged": True}}
-                return frames.written({**message, "result": {**result, "capabilities": able}})
-        return frame
+        return frame if shown is result else frames.written({**message, "result": shown})
+
+    def described(self, card: Any) -> Any:
+        """The card of an agent of A2A as the client is shown it: what is allowed now."""
+        return shown_card(card, self._is_visible, self.address)
 
     # Words ---------------------------------------------------------------------------------------
 
@@ -979,22 +1004,6 @@ def _listing(tools: Collection[str]) -> str:
     """Names of tools, of many the first."""
     more = f" and {len(tools) - _LISTED} more" if len(tools) > _LISTED else ""
     return ", ".join([*tools][:_LISTED]) + more or "none"
-
-
-def _meta(message: Any, key: str) -> Any:
-    """What a client without a session says of itself in a request."""
-    params = message.get("params")
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    return meta.get(_META + key, "") if isinstance(meta, dict) else ""
-
-
-def _is_without_session(message: Any) -> bool:
-    """Whether a request is of the protocol from 2026-07-28 on, in which no session was begun."""
-    return bool(_meta(message, "protocolVersion"))
-
-
-def _is_unfinished(result: object) -> bool:
-    return isinstance(result, dict) and result.get("resultType") == "input_required"
 
 
 def _about(text: str) -> Mapping[str, Any]:

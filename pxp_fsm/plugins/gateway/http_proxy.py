@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 from base64 import b64decode
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import httpx2
 from fastapi import APIRouter
@@ -26,24 +27,21 @@ from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.plugins.gateway import frames
 from pxp_fsm.plugins.gateway.gateway import Gateway, Traffic
 from pxp_fsm.plugins.gateway.people import approval_pages, scope_of
+from pxp_fsm.plugins.gateway.policy import VARIABLE
+from pxp_fsm.plugins.gateway.protocols import CARD, interfaces
 from pxp_fsm.web.guard import Door
 from pxp_fsm.web.links import Links
 from pxp_fsm.web.pages import PageSet
 from pxp_fsm.web.serving import OpenSite, Site
 
-AT = "/mcp"
-"""Where the client finds it."""
-
 CLIENT = "client"
 """Who posts messages, as its token is named."""
-
-_PASSED = ("mcp-session-id", "mcp-protocol-version", "last-event-id", "mcp-method", "mcp-name")
-"""Headers of the client that the server is sent, beside what a proxy has to say itself."""
 
 _NAMES, _TOKEN = b"x-mcp-header", re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _BASE64 = re.compile(r"=\?base64\?(.*)\?=")
 
 _EVENTS, _JSON = "text/event-stream", "application/json"
+_NO_STORE = {"cache-control": "no-store"}
 _REFUSED = (400, 401, 403, 404, 405, 413, 415, 429)
 """Statuses by which a server says that it has carried nothing out: a session that is over, ..."""
 
@@ -51,32 +49,46 @@ _SECONDS = 3_600.0
 """The seconds in which the server has to say something more."""
 
 Note = Callable[[str], None]
+Item = tuple[bytes, Traffic] | None
+"""A frame for the client, or None at the end of what the server has to say."""
 
 
 class HttpProxy:
     """The gateway between a client that posts to it and the server at `url`.
 
-    `note` is told what whoever runs the gateway should know.
+    `note` is told what whoever runs the gateway should know. The server is sent the headers of the
+    policy, with what `environment` has in them; raises `UsageError` where it has not. An agent of
+    A2A is asked at `url` for its card, which says where it is.
     """
 
-    def __init__(self, gateway: Gateway, url: str, note: Note) -> None:
+    def __init__(
+        self, gateway: Gateway, url: str, note: Note, environment: Mapping[str, str] = os.environ
+    ) -> None:
         self._gateway = gateway
+        self._protocol = gateway.protocol
         self._url = url
+        self._endpoint = url if self._protocol.calls == "tool" else ""
+        self._own_headers = _credentials(gateway.policy.file.headers, environment)
         self._note = note
-        self._streams: dict[Any, asyncio.Queue[tuple[bytes, Traffic] | None]] = {}
-        self._listening: asyncio.Queue[tuple[bytes, Traffic] | None] | None = None
+        self._streams: dict[Any, asyncio.Queue[Item]] = {}
+        self._listening: asyncio.Queue[Item] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._parameters: dict[Any, dict[str, tuple[str, ...]]] = {}
         self.routes = APIRouter()
         self.routes.post("")(self._posted)
-        self.routes.get("")(self._listened)
-        self.routes.delete("")(self._deleted)
+        if self._protocol.calls == "tool":
+            self.routes.get("")(self._listened)
+            self.routes.delete("")(self._deleted)
+        else:
+            self.routes.get(CARD)(self._described)
 
     @asynccontextmanager
     async def during(self) -> AsyncIterator[None]:
         """While it is served: the connections to the server, and who reads from them."""
         timeout = httpx2.Timeout(30.0, read=_SECONDS)
-        async with httpx2.AsyncClient(timeout=timeout, follow_redirects=False) as self._server:
+        async with httpx2.AsyncClient(
+            timeout=timeout, follow_redirects=False, headers=self._own_headers
+        ) as self._server:
             yield
             for task in self._tasks:
                 task.cancel()
@@ -93,11 +105,20 @@ class HttpProxy:
         identity = message.get("id") if "method" in message else None
         if type(identity) not in (int, str):
             identity = None
+        if not self._endpoint:
+            try:
+                await self._card()
+            except UsageError as error:
+                self._note(str(error))
+                return Response(
+                    frames.error(identity, self._protocol.not_answered, str(error)),
+                    media_type=_JSON,
+                )
         problem = _other_headers(message, request) or self._other_parameters(message, request)
         if problem:
             refused = frames.error(identity, frames.HEADER_MISMATCH, problem)
             return Response(refused, 400, media_type=_JSON)
-        stream: asyncio.Queue[tuple[bytes, Traffic] | None] = asyncio.Queue()
+        stream: asyncio.Queue[Item] = asyncio.Queue()
         traffic = self._gateway.from_client(body)
         self._told(traffic)
         status, headers = 200, dict[str, str]()
@@ -116,12 +137,12 @@ class HttpProxy:
     def _streamed(
         self,
         identity: Any,
-        stream: asyncio.Queue[tuple[bytes, Traffic] | None],
+        stream: asyncio.Queue[Item],
         status: int,
         headers: dict[str, str],
     ) -> Response:
         """One answer that is there as JSON, with the server's status; else events until it is."""
-        if stream.qsize() == 1:
+        if stream.qsize() == 1 and identity not in self._gateway.waiting:
             ready = stream.get_nowait()
             if ready is not None and _identity(ready[0]) == identity and _is_answer(ready[0]):
                 self._streams.pop(identity, None)
@@ -139,16 +160,19 @@ class HttpProxy:
                         + b"\n\n"
                     )
                     self._gateway.delivered(traffic)
-                    if _identity(frame) == identity and _is_answer(frame):
+                    if (
+                        _identity(frame) == identity
+                        and _is_answer(frame)
+                        and identity not in self._gateway.waiting  # no more of them comes
+                        and stream.empty()
+                    ):
                         break
             finally:
                 self._streams.pop(identity, None)
 
         return StreamingResponse(events(), 200, headers, _EVENTS)
 
-    def _deliver(
-        self, traffic: Traffic, stream: asyncio.Queue[tuple[bytes, Traffic] | None] | None
-    ) -> None:
+    def _deliver(self, traffic: Traffic, stream: asyncio.Queue[Item] | None) -> None:
         """Put each frame for the client on the stream that it belongs to, or else on this one."""
         for frame in traffic.to_client:
             own = self._streams.get(_identity(frame)) if _is_answer(frame) else None
@@ -196,8 +220,8 @@ class HttpProxy:
         identity = _identity(frame) if not _is_answer(frame) else None
         named = self._named(json.loads(frame))
         headers = {key: value for key in named if (value := request.headers.get(key))}
-        headers |= _passed(request) | {"content-type": _JSON, "accept": f"{_JSON}, {_EVENTS}"}
-        built = self._server.build_request("POST", self._url, content=frame, headers=headers)
+        headers |= self._passed(request) | {"content-type": _JSON, "accept": f"{_JSON}, {_EVENTS}"}
+        built = self._server.build_request("POST", self._endpoint, content=frame, headers=headers)
         try:
             response = await self._server.send(built, stream=True)
         except httpx2.HTTPError as error:
@@ -208,8 +232,10 @@ class HttpProxy:
             self._begin(self._read_events(response, identity))
         else:
             await self._read_one(response, identity)
-        session = response.headers.get("mcp-session-id")
-        return _status(response), {"mcp-session-id": session} if session else {}
+        passed = ("mcp-session-id", "a2a-extensions")
+        return _status(response), {
+            key: value for key in passed if (value := response.headers.get(key))
+        }
 
     def _begin(self, reading: Any) -> None:
         task = asyncio.ensure_future(reading)
@@ -218,44 +244,57 @@ class HttpProxy:
 
     async def _read_one(self, response: httpx2.Response, identity: Any) -> None:
         """An answer that is one message, or none."""
+        try:
+            body = await self._body(response)
+        except httpx2.HTTPError as error:
+            self._lost(identity, f"the server's answer broke off: {error}")
+            return
+        if body.strip() and (response.is_success or _message(body)):
+            await self._heard(body, identity, response.request)
+        if identity is not None and identity in self._gateway.waiting:
+            status = response.status_code
+            if status in _REFUSED:
+                said = f"the server has refused it: status {status}"
+                refused = frames.error(identity, self._protocol.not_answered, said)
+                await self._heard(refused, identity, response.request)
+            else:
+                self._lost(identity, f"the server answered with the status {status}")
+
+    async def _body(self, response: httpx2.Response) -> bytes:
+        """What a server says at once, as far as a frame may be long, and a little more."""
         most, body = self._gateway.policy.file.limits.frame, bytearray()
         try:
             async for part in response.aiter_bytes():
                 body += part
                 if len(body) > most:
                     break
-        except httpx2.HTTPError as error:
-            self._lost(identity, f"the server's answer broke off: {error}")
-            return
         finally:
             await response.aclose()
-        if body.strip() and (response.is_success or _message(bytes(body))):
-            await self._heard(bytes(body), identity, response.request)
-        if identity is not None and identity in self._gateway.waiting:
-            status = response.status_code
-            if status in _REFUSED:
-                said = f"the server has refused it: status {status}"
-                refused = frames.error(identity, frames.NOT_ANSWERED, said)
-                await self._heard(refused, identity, response.request)
-            else:
-                self._lost(identity, f"the server answered with the status {status}")
+        return bytes(body)
 
     async def _read_events(self, response: httpx2.Response, identity: Any) -> None:
         """Messages as they come, one an event, until the stream ends."""
-        most, data, size = self._gateway.policy.file.limits.frame, list[str](), 0
+        most, data, size = self._gateway.policy.file.limits.frame, list[bytes](), 0
+        lines = frames.Lines(most + 100, keeps_blank=True)
         with suppress(httpx2.HTTPError):
-            async for line in response.aiter_lines():
-                if line.startswith("data:"):
-                    size += len(line)
-                    data.append(line[5:].removeprefix(" ") if size <= most else "")
-                elif not line and data:
-                    whole = None if size > most else "\n".join(data).encode()
-                    if whole is None or whole.strip():
-                        await self._heard(whole, identity, response.request)
-                    data, size = [], 0
+            async for part in response.aiter_bytes():
+                for whole in lines.feed(part):
+                    line = None if whole is None else whole.rstrip(b"\r\n")
+                    if line is None or line.startswith(b"data:"):
+                        size += most + 1 if line is None else len(line)
+                        told = b"" if line is None or size > most + 100 else line[5:]
+                        data.append(told.removeprefix(b" "))
+                    elif not line and data:
+                        message = None if size > most + 100 else b"\n".join(data)
+                        if message is None or message.strip():
+                            await self._heard(message, identity, response.request)
+                        data, size = [], 0
         await response.aclose()
         if identity is not None and identity in self._gateway.waiting:
             self._lost(identity, "the server's answer broke off")
+        own = self._streams.get(identity)
+        if own is not None:
+            own.put_nowait(None)
 
     async def _heard(self, frame: bytes | None, identity: Any, asked: httpx2.Request) -> None:
         traffic = self._gateway.from_server(frame)
@@ -265,21 +304,25 @@ class HttpProxy:
                 self._learn(passed)
         self._deliver(traffic, self._streams.get(identity))
         for answer in traffic.to_server:
-            headers = _passed(asked) | {"content-type": _JSON, "accept": f"{_JSON}, {_EVENTS}"}
+            headers = self._passed(asked) | {"content-type": _JSON, "accept": f"{_JSON}, {_EVENTS}"}
             with suppress(httpx2.HTTPError):
-                await self._server.post(self._url, content=answer, headers=headers)
+                await self._server.post(self._endpoint, content=answer, headers=headers)
 
     def _lost(self, identity: Any, why: str) -> None:
-        """No answer will come: a call is in doubt from now on."""
-        self._note(why)
-        if identity is not None:
-            self._deliver(self._gateway.lost(identity, why), self._streams.get(identity))
+        """No answer will come: a call is in doubt from now on, unless it has begun to come."""
+        traffic = Traffic() if identity is None else self._gateway.lost(identity, why)
+        if traffic.to_client or identity is None:
+            self._note(why)
+        self._told(traffic)
+        self._deliver(traffic, self._streams.get(identity))
 
     async def _listened(self, request: Request) -> Response:
         """The client listens to what it is told unasked; so the gateway listens to the server."""
-        stream: asyncio.Queue[tuple[bytes, Traffic] | None] = asyncio.Queue()
-        headers = _passed(request)
-        built = self._server.build_request("GET", self._url, headers={**headers, "accept": _EVENTS})
+        stream: asyncio.Queue[Item] = asyncio.Queue()
+        headers = self._passed(request)
+        built = self._server.build_request(
+            "GET", self._endpoint, headers={**headers, "accept": _EVENTS}
+        )
         try:
             response = await self._server.send(built, stream=True)
         except httpx2.HTTPError as error:
@@ -307,12 +350,49 @@ class HttpProxy:
 
     async def _deleted(self, request: Request) -> Response:
         """The client ends its session at the server."""
-        headers = _passed(request)
+        headers = self._passed(request)
         try:
-            response = await self._server.delete(self._url, headers=headers)
+            response = await self._server.delete(self._endpoint, headers=headers)
         except httpx2.HTTPError as error:
             return _unreachable(error)
         return Response(status_code=response.status_code)
+
+    async def _described(self, request: Request) -> Response:
+        """The card of an agent, with what is allowed now and this address."""
+        try:
+            card = await self._card()
+        except UsageError as error:
+            self._note(str(error))
+            return Response(str(error), 502, media_type="text/plain")
+        shown = self._gateway.described(card)
+        return Response(frames.written(shown), media_type=_JSON, headers=_NO_STORE)
+
+    async def _card(self) -> dict[str, Any]:
+        """The card of the agent, which says where it is asked; raises `UsageError`."""
+        at = self._url.rstrip("/") + CARD
+        try:
+            built = self._server.build_request("GET", at, headers={"accept": _JSON})
+            response = await self._server.send(built, stream=True)
+            card = _message(await self._body(response))
+        except httpx2.HTTPError as error:
+            raise UsageError(f"the agent's card at {at} cannot be read: {error}") from error
+        addresses = [urljoin(at, interface["url"]) for interface in interfaces(card)]
+        if not response.is_success or not addresses:
+            status = f"its status is {response.status_code}"
+            said = status if not response.is_success else "it names no address for JSON-RPC"
+            raise UsageError(f"the agent's card at {at} cannot be used: {said}")
+        if _origin(addresses[0]) != _origin(at):
+            raise UsageError(
+                f"the agent's card at {at} leads to {quoted(addresses[0])}, elsewhere, where the "
+                f"gateway does not follow"
+            )
+        self._endpoint = addresses[0]
+        return card
+
+    def _passed(self, request: Request | httpx2.Request) -> dict[str, str]:
+        """The headers of a request that go on to the server."""
+        given = request.headers
+        return {key: value for key in self._protocol.headers if (value := given.get(key))}
 
 
 def gateway_site(
@@ -326,27 +406,29 @@ def gateway_site(
     """The gateway before the server at that URL, for one client, and the pages of who approves."""
     parts = urlsplit(server)
     if parts.scheme not in ("http", "https") or not parts.netloc:
-        raise UsageError(f"{quoted(server)} is no address of an MCP server: http(s)://HOST/PATH")
+        said = f"{quoted(server)} is no address of an {gateway.protocol.title} server"
+        raise UsageError(f"{said}: http(s)://HOST/PATH")
     proxy, scope, people = (
         HttpProxy(gateway, server, note),
         scope_of(gateway),
         gateway.policy.file.people,
     )
-    of_client = f"{CLIENT} of {scope}"
+    of_client, at = f"{CLIENT} of {scope}", gateway.protocol.at
 
     def site(port: int) -> OpenSite:
         links = Links(board, port, url, days, scopes=(scope, of_client), remembers=1.0)
         door = Door(
-            at=AT,
+            at=at,
             admits=lambda who: who.scope == of_client,
             largest=gateway.policy.file.limits.frame,
         )
-        pages = PageSet(title="Gateway", routes=proxy.routes, at=AT, door=door, during=proxy.during)
+        pages = PageSet(title="Gateway", routes=proxy.routes, at=at, door=door, during=proxy.during)
+        gateway.address = links.address + at
         return OpenSite(
             access=links,
             sets=(pages, approval_pages(gateway, scope, proxy.tell)),
             links={person: links.link(scope, person) for person in people},
-            tools=links.address + AT,
+            tools=gateway.address,
             tokens={CLIENT: links.token(of_client, CLIENT)},
         )
 
@@ -389,9 +471,27 @@ def _parameters(schema: object) -> Iterator[tuple[str, tuple[str, ...]]]:
                 left += [(parts[key], (*way, key)) for key in parts]
 
 
-def _passed(request: Request | httpx2.Request) -> dict[str, str]:
-    """The headers of a request that go on to the server."""
-    return {key: value for key in _PASSED if (value := request.headers.get(key))}
+def _credentials(headers: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
+    """Headers with the values of their environment variables, which no message shows."""
+
+    def value(variable: re.Match[str]) -> str:
+        text = environment.get(variable[1], "")
+        if not re.fullmatch(r"[!-~]([ -~]*[!-~])?", text):
+            problem = "is not set" if not text else "is no text that a header can have"
+            raise UsageError(f"the environment variable {variable[1]} of the policy {problem}")
+        return text
+
+    return {name: VARIABLE.sub(value, text) for name, text in headers.items()}
+
+
+def _origin(address: str) -> tuple[str, str | None, int | None]:
+    """Whose an address is; raises `UsageError` where it is none."""
+    try:
+        parts = urlsplit(address)
+        port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    except ValueError as error:
+        raise UsageError(f"{quoted(address)} is no address") from error
+    return parts.scheme, parts.hostname, port
 
 
 def _decoded(text: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
@@ -50,6 +51,7 @@ from pxp_fsm.documents import read as read_document
 from pxp_fsm.errors import DataError, Fault, FileError, Place, TableError, UsageError, quoted
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.options import Option, option, outside
+from pxp_fsm.plugins.gateway.protocols import PROTOCOLS, STATES, Protocol
 from pxp_fsm.schemas import FileContent, FileKind
 
 ARGUMENTS = "arguments"
@@ -64,6 +66,22 @@ Tools = Annotated[
     Option(problem="is neither the name of a tool nor a list of such names"),
 ]
 Verdict = Literal["pass", "refuse"]
+Outcome = Literal[
+    "success",
+    "error",
+    "doubt",
+    "accept",
+    "decline",
+    "cancel",
+    "submitted",
+    "working",
+    "completed",
+    "failed",
+    "canceled",
+    "rejected",
+    "input-required",
+    "auth-required",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,9 +159,9 @@ class TrafficLine:
         "What the client answers to such a request of the server (elicitation/create).", None
     )
     when: Text | None = option("An expression over fields: else the line does not count.", None)
-    outcome: Literal["success", "error", "doubt", "accept", "decline", "cancel"] | None = option(
-        "Of a result: success or error; doubt where the gateway was killed before it came. Of an "
-        "answer to an elicitation: what the person did.",
+    outcome: Outcome | None = option(
+        "Of a result: success or error; doubt where the gateway was killed before it came; of A2A "
+        "the state of a task. Of an answer to an elicitation: what the person did.",
         None,
         default="any",
     )
@@ -161,15 +179,14 @@ class TrafficLine:
         """What does not go together."""
         if (self.event is None) is (self.then is None):
             yield Fault((), 'a line has an event, or then = "pass" or "refuse"')
-        if self.tool is None and (self.approval is not None or self.denial is not None):
-            yield Fault(("approval",), "approvals are of calls: they belong to a line with a tool")
         if self.denial is not None and self.approval is None:
             yield Fault(("denial",), "a denial belongs to an approval; add one")
         if self.then == "refuse" and (self.result_of or self.answer_to):
             yield Fault(("then",), "what has happened cannot be refused; write an event, or pass")
         if self.outcome is not None and (self.tool or self.method):
             yield Fault(("outcome",), "an outcome is that of a result or an answer; drop it")
-        wrong = {"success", "error", "doubt"} if self.answer_to else {"accept", "decline", "cancel"}
+        results = {"success", "error", "doubt", *STATES}
+        wrong = results if self.answer_to else {"accept", "decline", "cancel"}
         if self.outcome in wrong:
             there = "accept, decline, cancel" if self.answer_to else "success, error, doubt"
             yield Fault(("outcome",), f"the outcome {self.outcome} is none here; write {there}")
@@ -203,7 +220,7 @@ class TrafficLine:
 class Otherwise:
     """What becomes of traffic that no line is about."""
 
-    tools: Verdict = option("Calls of other tools.")
+    tools: Verdict | None = option("Calls of other tools of MCP.", None, default="A2A has none")
     methods: Verdict = option(
         "Other requests and notifications of the client, but for those by which a session goes on "
         "(initialize, ping, tools/list, cancellation, progress)."
@@ -227,6 +244,7 @@ class PolicyFile:
     name: LowerName = option("A short name: lower-case letters, digits and underscores.")
     title: str = option("The name as people write it.", "", default="the name")
     about: str = option("What it is for.", "", least=0)
+    protocol: Literal["mcp", "a2a"] = option("The protocol of the client and the server.", "mcp")
     otherwise: Otherwise = option("What becomes of traffic that no line is about.")
     lines: tuple[TrafficLine, ...] = option(
         "Which traffic is which event; of several lines about a tool the first counts whose when "
@@ -244,6 +262,11 @@ class PolicyFile:
     secret: tuple[str, ...] = option(
         "Keys of messages whose values are stored as digests only, wherever they stand.", ()
     )
+    headers: Mapping[str, str] = option(
+        "Headers for a server over HTTP, by name; $NAME in them is the environment variable NAME, "
+        "which alone has the credential.",
+        {},
+    )
     people: tuple[LowerName, ...] = option("Who approves, each with a link of their own.", ())
     limits: TrafficLimits = option("What one client may send at most.", TrafficLimits())
     properties: tuple[Property, ...] = option(
@@ -256,9 +279,9 @@ POLICY = FileKind(
     PolicyFile,
     "a policy",
     "A policy of a gateway of pxp-fsm",
-    "Tables of events, and lines that say which traffic between an MCP client and an MCP server is "
-    "which event. Written as TOML; the same structure as JSON is accepted too. What a schema "
-    "cannot say (events that no table has, expressions) is checked by the loader.",
+    "Tables of events, and lines that say which traffic between a client and a server of MCP or "
+    "A2A is which event. Written as TOML; the same structure as JSON is accepted too. What a "
+    "schema cannot say (events that no table has, expressions) is checked by the loader.",
     name="policy",
 )
 
@@ -279,10 +302,10 @@ class ReadField:
         """What stands there; raises `Unfit` where nothing does."""
         value = message
         for key in self.path:
-            folded = key.casefold()
+            folded = key.casefold().replace("_", "")
             if isinstance(value, dict) and len(value) > 1:
                 for other in value:  # some servers read either
-                    if other != key and other.casefold() == folded:
+                    if other != key and other.casefold().replace("_", "") == folded:
                         raise Unfit(f"{other} and {key} are two keys; write one")
             if not isinstance(value, dict) or key not in value:
                 raise Unfit(f"{'.'.join(self.path)} is missing; the policy needs it")
@@ -387,7 +410,7 @@ class GatewayPolicy:
     def _by_name(self) -> Mapping[tuple[str, str], tuple[ReadLine, ...]]:
         known: dict[tuple[str, str], tuple[ReadLine, ...]] = {}
         for read in self.lines:
-            for name in read.line.names:
+            for name in dict.fromkeys(map(self.protocol.name, read.line.names)):
                 place = read.line.key, name
                 known[place] = (*known.get(place, ()), read)
         return known
@@ -417,15 +440,50 @@ class GatewayPolicy:
 
     @cached_property
     def tools(self) -> tuple[str, ...]:
-        """The tools whose calls lines are about."""
-        names = (name for key, name in self._by_name if key == "tool")
+        """The tools, or requests of A2A, whose calls lines are about."""
+        names = (name for key, name in self._by_name if key == self.protocol.calls)
         return tuple(dict.fromkeys(names))
+
+    @cached_property
+    def protocol(self) -> Protocol:
+        """What client and server speak."""
+        return PROTOCOLS[self.file.protocol]
+
+    @property
+    def otherwise(self) -> Verdict:
+        """What becomes of calls that no line is about."""
+        otherwise = self.file.otherwise
+        return otherwise.tools or otherwise.methods
+
+    @cached_property
+    def idempotent(self) -> frozenset[str]:
+        """The tools or requests whose calls may be sent again."""
+        return frozenset(map(self.protocol.name, self.file.idempotent))
 
     @property
     def fingerprint(self) -> str:
         """SHA-256 (hex) of what the policy's file says."""
         raw = {} if self.file.file is None else self.file.file.raw
         return hashlib.sha256(canonical(raw).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
+"""An environment variable in a header."""
+
+_OWN = re.compile(r"(accept|content-.*|host|connection|transfer-encoding|te|upgrade|mcp-.*|a2a-.*)")
+
+
+def _header_problem(name: str, text: str) -> str:
+    """Why a header is none that a file can give; "" where it is."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", name):
+        return f"{quoted(name)} is no name of a header"
+    if _OWN.fullmatch(name.lower()):
+        return f"the gateway writes the header {name} itself; drop it"
+    if not VARIABLE.search(text):
+        return f'a credential does not stand in a file; name its variable: {name} = "Bearer $NAME"'
+    if not re.fullmatch(r"[ -~]*", text):
+        return "a header is of printable ASCII characters"
+    return ""
 
 
 def canonical(value: object) -> str:
@@ -580,6 +638,7 @@ class _Reader:
 
     def _check(self, policy: GatewayPolicy) -> None:
         """Events that no table has, or that nothing raises; approvals of what is not the action."""
+        self._check_protocol(policy)
         raised = {event for read in policy.lines for event in read.line.events}
         for read in policy.lines:
             for event in read.line.events:
@@ -605,6 +664,32 @@ class _Reader:
         ]
         for name in unknown:
             self._fault(("parameters", name), f"no table has a parameter {name}; drop it")
+
+    def _check_protocol(self, policy: GatewayPolicy) -> None:
+        """Lines that are about what the protocol does not have."""
+        for name, text in self.file.headers.items():
+            problem = _header_problem(name, text)
+            if problem:
+                self._fault(("headers", name), problem)
+        is_mcp = policy.protocol.calls == "tool"
+        if is_mcp is (self.file.otherwise.tools is None):
+            said = 'say what becomes of other tools: tools = "refuse"' if is_mcp else ""
+            self._fault(("otherwise",), said or "A2A has no tools: methods says all; drop tools")
+        for read in policy.lines:
+            line, at = read.line, ("lines", read.place)
+            if not is_mcp and line.key in ("tool", "answer_to"):
+                self._fault((*at, line.key), "A2A has requests alone: write method")
+            if is_mcp and line.outcome in STATES:
+                said = f"{line.outcome} is a state of a task of A2A; write success, error, doubt"
+                self._fault((*at, "outcome"), said)
+            if line.approvals and line.key != policy.protocol.calls:
+                said = (
+                    f"approvals are of calls: they belong to a line with a {policy.protocol.calls}"
+                )
+                self._fault((*at, "approval"), said)
+            elif not is_mcp and "" in line.approvals:
+                said = "a client of A2A does not ask its person: give each of the people an event"
+                self._fault((*at, "approval"), said)
 
     def _check_approvals(self, policy: GatewayPolicy, read: ReadLine) -> None:
         at = ("lines", read.place, "approval")

@@ -27,6 +27,13 @@ def serve(request: options.ServePolicy) -> int:
         raise UsageError(
             f"say how the server is started: pxp serve {request.policy} -- COMMAND...", "command"
         )
+    is_http = len(request.command) == 1 and "://" in request.command[0]
+    if request.command and not is_http and (policy.file.headers or policy.file.protocol == "a2a"):
+        what = "headers are" if policy.file.headers else "A2A is"
+        raise UsageError(
+            f"{what} for a server over HTTP: pxp serve {request.policy} -- https://SERVER",
+            "command",
+        )
     if policy.file.people and request.command:
         require_server("the pages of the people who approve")
     with SqlBlackboard(with_folder(request.database)) as board, ExitStack() as stack:
@@ -43,7 +50,7 @@ def serve(request: options.ServePolicy) -> int:
             )
         if not request.command:
             return 0
-        if len(request.command) == 1 and "://" in request.command[0]:
+        if is_http:
             require_server("a gateway over HTTP")
             make = load("pxp_fsm.plugins.gateway.http_proxy:gateway_site")  # it needs the extra web
             site = make(gateway, board, request.command[0], _note, request.url, request.days)
