@@ -1,4 +1,4 @@
-"""The gateway: a checked policy between an MCP client and an MCP server."""
+"""The gateway: a checked policy before an MCP server or an A2A agent."""
 
 from typing import TYPE_CHECKING
 

@@ -49,6 +49,9 @@ GATEWAY = "GATEWAY"
 OWN = "pxp-gateway/"
 """What the ids of the gateway's own requests begin with."""
 
+UNDER_WAY = ("submitted", "working")
+"""The states of a task of A2A that somebody works on: more is to come."""
+
 _APPROVAL = "pxp-approval"
 """The key of the gateway's question among those that a client without a session is asked."""
 
@@ -87,14 +90,14 @@ class ToolCall:
 class Waiting:
     """A request of the client that waits: for the server, or (held) for a person.
 
-    One that `streams` has several answers, and `has_begun` with the first of them.
+    One that `streams` has several answers; `outcome` is what the last one said, "" before one.
     """
 
     method: str
     call: ToolCall | None = None
     held: bool = False
     streams: bool = False
-    has_begun: bool = False
+    outcome: str = ""
 
 
 @dataclass(frozen=True)
@@ -145,7 +148,8 @@ class _Followed:
 class _Past:
     """The calls of a run that have no answer, and those whose answer was perhaps not passed on.
 
-    `told` are those that were found to be in doubt before.
+    `told` are those that were found to be in doubt before, `under_way` those whose stream
+    of answers has not come to an end.
     """
 
     number: int = 0
@@ -153,6 +157,11 @@ class _Past:
     unheard: dict[int, ToolCall] = field(default_factory=dict)
     answers: dict[int, str] = field(default_factory=dict)
     told: set[int] = field(default_factory=set)
+    under_way: dict[int, ToolCall] = field(default_factory=dict)
+
+    @staticmethod
+    def _call(said: Mapping[str, Any]) -> ToolCall:
+        return ToolCall(said["call"], said["tool"], said["arguments"], said["digest"])
 
     def hear(self, event: Event) -> None:
         """The next event of the session of calls."""
@@ -165,9 +174,11 @@ class _Past:
             self.number = max(self.number, number)
             for heard in said.get("delivered", ()):
                 self.unheard.pop(heard, None)
+            self.under_way.pop(number, None)
+            if said.get("outcome") in UNDER_WAY:
+                self.under_way[number] = self._call(said)
             if event.label == "CALL":
-                call = ToolCall(number, said["tool"], said["arguments"], said["digest"])
-                self.waiting[number] = call
+                self.waiting[number] = self._call(said)
             elif event.label in ("ANSWER", "FAILURE") and number in self.waiting:
                 self.unheard[number] = self.waiting.pop(number)
                 self.answers[number] = event.label
@@ -288,6 +299,10 @@ class Gateway:
                 if number in waiting:
                     self._reported("result_of", call.tool, None, DOUBT, call, Traffic())
                 calls.raise_event("IN_DOUBT", [self._noted(call, {"answered": number in unheard})])
+        for number, call in past.under_way.items():
+            if number not in unheard:  # the client has what there was
+                self._reported("result_of", call.tool, None, DOUBT, call, Traffic())
+                calls.raise_event("IN_DOUBT", [self._noted(call, {"answered": True})])
 
     def _may_repeat(self, call: ToolCall) -> bool:
         """Whether a call may be sent again when nobody knows whether it was carried out."""
@@ -846,18 +861,25 @@ class Gateway:
         if waiting is None or waiting.held:
             return traffic
         del self._open[identity]
-        if waiting.has_begun:
+        if waiting.outcome:
+            if waiting.call is not None and waiting.outcome in UNDER_WAY:
+                self._unknown(waiting.call, traffic, why=why)
+                self._changed(traffic)
             return traffic
         if waiting.call is not None:
             call = waiting.call
             if not self._may_repeat(call):
                 self.doubt[call.digest] = InDoubt(call)
-            with self._stored_together():
-                happened = self._reported("result_of", call.tool, None, DOUBT, call, traffic)
-                self._record("IN_DOUBT", call, why=why, at=happened)
+            self._unknown(call, traffic, why=why)
         traffic.to_client.append(frames.error(identity, self.protocol.not_answered, why))
         self._changed(traffic)
         return traffic
+
+    def _unknown(self, call: ToolCall, traffic: Traffic, **more: Any) -> None:
+        """Nobody knows what comes of a call, which is an event where a line says so."""
+        with self._stored_together():
+            happened = self._reported("result_of", call.tool, None, DOUBT, call, traffic)
+            self._record("IN_DOUBT", call, at=happened, **more)
 
     def _asks(self, message: Any, frame: bytes, traffic: Traffic) -> None:
         """A request or a notification of the server passes; what it asks for is noted."""
@@ -884,12 +906,12 @@ class Gateway:
             traffic.notes.append(f"the server answered {identity!r}, which it was not asked")
             return
         result = message.get("result")
-        if waiting.streams and "error" not in message:
-            self._open[identity] = replace(waiting, has_begun=True)
-        else:
-            del self._open[identity]
+        del self._open[identity]
         if waiting.call is not None:
             frame = self._answers(waiting, message, frame, traffic)
+            if waiting.streams and "error" not in message:  # more comes
+                outcome = self.protocol.outcome(message)[0] or "success"
+                self._open[identity] = replace(waiting, outcome=outcome)
         elif isinstance(result, dict):
             frame = self._filtered(waiting.method, message, result, frame)
         traffic.to_client.append(frame)
@@ -902,12 +924,13 @@ class Gateway:
         if outcome is not None:
             with self._stored_together():
                 happened = self._reported("result_of", call.tool, content, outcome, call, traffic)
-                if not waiting.has_begun:
+                more = {"outcome": outcome} if waiting.streams else {}
+                if not waiting.outcome:
                     is_error = outcome in ("error", "failed", "rejected", "canceled")
-                    self._record("FAILURE" if is_error else "ANSWER", call, at=happened)
+                    self._record("FAILURE" if is_error else "ANSWER", call, at=happened, **more)
                     traffic.answers.append(call.number)
-                elif happened:
-                    self._record("MESSAGE", call, outcome=outcome, at=happened)
+                elif happened or outcome != waiting.outcome:
+                    self._record("MESSAGE", call, at=happened, **more)
         else:
             state = str(result.get("requestState", ""))
             self._going_on[call.digest, state] = call

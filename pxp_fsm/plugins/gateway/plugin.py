@@ -6,7 +6,7 @@ _HERE = "pxp_fsm.plugins.gateway"
 
 PLUGIN = Plugin(
     name="gateway",
-    about="a checked policy between an MCP client and an MCP server",
+    about="a checked policy before an MCP server or an A2A agent",
     tables={"gateway_calls": f"{_HERE}:tables/gateway_calls.toml"},
     checks=(f"{_HERE}.checks:POLICIES",),
     kinds={
@@ -19,7 +19,7 @@ PLUGIN = Plugin(
                     f"{_HERE}.cli.options:CheckPolicy",
                 ),
                 "serve": Entry(
-                    "a gateway before an MCP server",
+                    "a gateway before an MCP server or an A2A agent",
                     f"{_HERE}.cli.serve:serve",
                     f"{_HERE}.cli.options:ServePolicy",
                 ),

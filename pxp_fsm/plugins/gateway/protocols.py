@@ -256,7 +256,9 @@ def _request_outcome(message: Any) -> tuple[str | None, object]:
         return "error", None
     content = message["result"]
     for key in ("task", "message", "statusUpdate", "artifactUpdate"):
-        if isinstance(content, dict) and len(content) == 1 and isinstance(content.get(key), dict):
+        if not isinstance(content, dict) or "status" in content:
+            break
+        if isinstance(content.get(key), dict):
             content = content[key]
             break
     status = content.get("status") if isinstance(content, dict) else None

@@ -35,13 +35,13 @@ from tests.web.conformance import PASSED, node, printing, require_conformance
 BANK = Path(__file__).with_name("bank_server.py")
 
 
-def _free() -> int:
+def free_port() -> int:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])
 
 
-def _wait(port: int) -> None:
+def wait_for(port: int) -> None:
     for _ in range(600):
         with socket.socket() as one:
             if one.connect_ex(("127.0.0.1", port)) == 0:
@@ -53,20 +53,21 @@ def _wait(port: int) -> None:
 @contextmanager
 def _bank(folder: Path) -> Iterator[str]:
     """The address of a server of the SDK."""
-    port = _free()
+    port = free_port()
     command = [sys.executable, str(BANK), str(folder / "log"), str(port)]
     with subprocess.Popen(command, env=ENVIRONMENT) as bank:
         try:
-            _wait(port)
+            wait_for(port)
             yield f"http://127.0.0.1:{port}/mcp"
         finally:
             bank.kill()
 
 
 @contextmanager
-def _served(folder: Path, policy: str, upstream: str) -> Iterator[tuple[str, dict[str, str]]]:
+def served(folder: Path, policy: str | Path, upstream: str) -> Iterator[tuple[str, dict[str, str]]]:
     """The address of a gateway, and the headers of its client."""
-    serving = [*GATEWAY, str(EXAMPLES / f"{policy}.toml"), "--port", "0", "--", upstream]
+    file = policy if isinstance(policy, Path) else EXAMPLES / f"{policy}.toml"
+    serving = [*GATEWAY, str(file), "--port", "0", "--", upstream]
     with subprocess.Popen(
         [sys.executable, *serving],
         cwd=folder,
@@ -195,7 +196,7 @@ def test_the_client_and_the_server_of_the_sdk_talk_through_it(tmp_path: Path, mo
                     result = await client.call_tool("write_file", change)
                     assert result.content[0].text == "write a ä"  # type: ignore[union-attr]
 
-    with _bank(tmp_path) as bank, _served(tmp_path, "confirm", bank) as (address, headers):
+    with _bank(tmp_path) as bank, served(tmp_path, "confirm", bank) as (address, headers):
         asyncio.run(talk(address, headers))
     calls = ["balance", "search é", "write a ä", "write a ä"]
     assert (tmp_path / "log").read_text().splitlines() == calls
@@ -207,9 +208,9 @@ def test_the_client_and_the_server_of_the_sdk_talk_through_it(tmp_path: Path, mo
 def test_a_call_whose_answer_does_not_come_is_in_doubt(tmp_path: Path) -> None:
     call = {"name": "balance", "arguments": {}}
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
-    nowhere = f"http://127.0.0.1:{_free()}/mcp"
+    nowhere = f"http://127.0.0.1:{free_port()}/mcp"
     with (
-        _served(tmp_path, "confirm", nowhere) as (address, headers),
+        served(tmp_path, "confirm", nowhere) as (address, headers),
         httpx2.Client(timeout=60, headers=headers) as http,
     ):
         lost = http.post(address, json=message).json()

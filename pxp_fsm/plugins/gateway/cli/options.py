@@ -15,6 +15,7 @@ class ServePolicy:
 
     pxp serve policy.toml -- COMMAND...
     pxp serve policy.toml -- https://SERVER/mcp
+    pxp serve policy.toml -- https://A2A-AGENT
 
     The client starts this command in place of the server's, and speaks over standard input and
     output. What happened is stored in the run --run, which goes on where it is stored. Where the

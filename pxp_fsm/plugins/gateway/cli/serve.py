@@ -1,4 +1,4 @@
-"""`pxp serve policy.toml -- COMMAND...`: a gateway before an MCP server."""
+"""`pxp serve policy.toml -- COMMAND...`: a gateway before a server of MCP or A2A."""
 
 from __future__ import annotations
 
