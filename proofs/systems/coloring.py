@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from proofs.core.explore import explore
 from proofs.core.limits import Effort
 from proofs.logic.checking import FormulaChecker
+from proofs.logic.explanations import explain
 from proofs.logic.formulas import (
     FALSE,
     TRUE,
@@ -36,7 +38,7 @@ from proofs.logic.graph import graph_of
 from proofs.logic.parsing import unknown
 from proofs.systems.paths import check_cycle
 from proofs.systems.product import Composition
-from proofs.systems.propositions import NotedState, Noting, vocabulary
+from proofs.systems.propositions import NotedState, Noting, describe, named, vocabulary
 from pxp_fsm.errors import Refused
 from pxp_fsm.lazy_dataclasses import dataclass
 
@@ -182,9 +184,10 @@ def _inner(formula: Formula) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FormulaPart:
-    """A part of a formula, and whether it holds at each state of a path."""
+    """A part of a formula, what it says, and whether it holds at each state of a path."""
 
     text: str
+    words: str
     values: tuple[bool, ...]
 
 
@@ -225,7 +228,8 @@ def color(
 
     found = values_along(formula, len(run), cycle, holds)
     shown = [part for part in reversed(found) if not isinstance(part, Truth)]
-    return tuple(FormulaPart(text_of(part), found[part]) for part in shown)
+    words = partial(describe, named(composition), composition)
+    return tuple(FormulaPart(text_of(part), explain(part, words), found[part]) for part in shown)
 
 
 def _nodes(part: Formula) -> int:

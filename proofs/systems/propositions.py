@@ -133,6 +133,50 @@ def named(composition: Composition) -> Mapping[str, Proposition]:
     return _Named(known, dict(_of_registers(composition)))
 
 
+def describe(known: Mapping[str, Proposition], composition: Composition, name: str) -> str:
+    """A proposition in words, for readers who do not know the signs.
+
+    >>> import pxp_fsm as pxp
+    >>> composition = Composition(pxp.System.load("machine=pxp", "human=pxp", channel="fifo:1"))
+    >>> for name in ("human@IDLE", "machine.INIT", "machine:human@empty"):
+    ...     describe(named(composition), composition, name)
+    'human is in IDLE'
+    'machine has just sent INIT'
+    'nothing is on the way from machine to human'
+    """
+    names = list(composition.system.places)
+
+    def link(sender: int | None, receiver: int | None) -> str:
+        ends = (("from", sender), ("to", receiver))
+        return "".join(f" {word} {names[place]}" for word, place in ends if place is not None)
+
+    words = name
+    match known[name]:
+        case AllEnded():
+            words = "every member is in an end state"
+        case AtState(place):
+            _, at, where = name.rpartition("@")
+            if at:
+                words = f"{names[place]} is in {where}"
+        case Empty(ends):
+            words = f"nothing is on the way{link(*ends)}"
+        case Full(ends):
+            words = f"there is no room on the way{link(*ends)}"
+        case Has(ends, tag):
+            words = f"{tag} is on the way{link(*ends)}"
+        case SentTag(sender, receiver, tag):
+            words = f"{names[sender]} has just sent {tag}{link(None, receiver)}"
+        case ReceivedTag(sender, receiver, tag):
+            words = f"{names[receiver]} has just received {tag}{link(sender, None)}"
+        case GuardTaken(sender, guard):
+            words = f"{names[sender]} has just sent because {guard}"
+        case Lost():
+            words = "the channel has just lost a message"
+        case Happened(label):
+            words = f"{label} has just happened"
+    return words
+
+
 class _Named(Mapping[str, Proposition]):
     """Propositions by name; of those about registers, which are many, what they mean comes last:
     there is one for each two numbers, and a formula names a few."""

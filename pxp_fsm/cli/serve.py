@@ -64,7 +64,7 @@ def system(request: options.ServeSystem) -> None:
 
 def _assistants(request: options.ServeSystem) -> None:
     """The run of a system file, new or stored, after what is proved of it."""
-    for name in ("channel", "edit", "output", "formulas", "limit"):
+    for name in ("channel", "edit", "output", "formulas"):
         if getattr(request, name):
             raise UsageError("this has no effect with --mcp", name)
     require_mcp()

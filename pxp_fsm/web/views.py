@@ -113,11 +113,12 @@ class StateView:
 
 @dataclass(frozen=True, slots=True)
 class ResultView:
-    """A verdict; `choices` is its trace in numbers of moves, None where there is none to play.
+    """A verdict on `subject`; `choices` is its trace in numbers of moves.
 
-    The last `cycle` steps of the trace repeat for ever.
+    They are None where there is none to play. The last `cycle` steps of the trace repeat for ever.
     """
 
+    subject: str
     name: str
     title: str
     assumptions: str
@@ -206,6 +207,7 @@ class Views:
     def result(self, result: Result) -> ResultView:
         """A verdict, with its trace as choices where it is a trace of this system."""
         return ResultView(
+            result.subject,
             result.name,
             result.title,
             result.assumptions,

@@ -123,6 +123,8 @@ def test_what_cannot_happen_says_why_and_a_deadlock_names_the_message(
 ) -> None:
     with opened(browser, buffered) as page:
         page.keyboard.press("1")
+        expect(page.locator(".blocked")).to_be_hidden()
+        page.get_by_text("What cannot happen, and why").click()
         wait(page, "not sent yet: no RATIFY is on the way from pxp2 to pxp1")
         wait(page, "0 of 1")
         checked(page)
@@ -132,7 +134,7 @@ def test_what_cannot_happen_says_why_and_a_deadlock_names_the_message(
         alert = page.get_by_role("alert")
         expect(alert).to_contain_text("pxp2 sends INIT; pxp1 in WAIT does not receive it")
         expect(page.locator(".message.refused")).to_have_count(2)
-        expect(page.locator(".tag")).to_have_text(["INIT", "INIT"])
+        expect(page.locator(".tag")).to_have_text(["INIT #1", "INIT #2"])
 
 
 def test_a_formula_is_checked_and_colored_as_one_types(browser: Any, interact: str) -> None:
@@ -198,6 +200,7 @@ def test_a_file_plays_without_any_network(browser: Any, tmp_path: Path) -> None:
     address = (tmp_path / "a.html").as_uri()
     with opened(browser, address, offline=True) as page:
         page.keyboard.press("1")
+        page.get_by_text("What cannot happen, and why").click()
         wait(page, "not sent yet: no RATIFY is on the way from pxp2 to pxp1")
         page.get_by_label("To", exact=True).fill("pxp2@END")
         page.get_by_role("button", name="Go").click()

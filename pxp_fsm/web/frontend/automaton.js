@@ -1,18 +1,20 @@
 // A state diagram as the library laid it out, and a member's automaton in it.
 import { memo } from "react";
 import { html } from "./html.js";
+import { Zoom } from "./zoom.js";
 
 const LINE = 11.5;
 
 const numbers = (text) => text.split(",").filter(Boolean).map(Number);
 
 /** A layout of states and arrows. What depends on the state at hand is given by functions:
- * `ofArrow` gives the class of an arrow, `ofLine` and `ofState` what a text and a state have. */
-export function Drawing({ layout, id, label, ofArrow = () => "", ofLine = () => ({}), ofState = () => ({}), role = "img" }) {
+ * `ofArrow` gives the class of an arrow, `ofLine` and `ofState` what a text and a state have;
+ * `at` is the name of the present state. */
+export function Drawing({ layout, id, label, at = null, ofArrow = () => "", ofLine = () => ({}), ofState = () => ({}), role = "img" }) {
   const marker = `arrow-${id}`;
-  return html`<svg viewBox=${`${layout.x - 4} ${layout.y - 4} ${layout.width + 8} ${layout.height + 8}`}
-      width=${layout.width + 8} height=${layout.height + 8} role=${role} aria-label=${label}
-      style=${{ minWidth: `min(${layout.width + 8}px, ${Math.max(420, layout.width * 0.7)}px)` }}>
+  const drawn = { x: layout.x - 4, y: layout.y - 4, width: layout.width + 8, height: layout.height + 8 };
+  const focus = layout.states.find(({ name }) => name === at) ?? null;
+  return html`<${Zoom} ...${{ drawn, label, role, focus }}>
     <defs>
       <marker id=${marker} viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8"
         markerUnits="userSpaceOnUse" orient="auto"><path d="M0,0.5 L8,4 L0,7.5 z" className="tip" /></marker>
@@ -29,7 +31,7 @@ export function Drawing({ layout, id, label, ofArrow = () => "", ofLine = () => 
         ry=${state.height / 2 - 4} className="inner" />`}
       <text x=${state.x} y=${state.y + 4} textAnchor="middle">${state.name}</text>
     </g>`)}
-  </svg>`;
+  <//>`;
 }
 
 /** `possible` and `latest` are numbers of rows, joined by commas, so that equal ones are the same. */
@@ -38,7 +40,7 @@ export const Automaton = memo(function Automaton(props) {
   const possible = new Set(numbers(props.possible));
   const moved = numbers(props.latest).map((row) => member.rows[row]);
   const label =
-    `${member.name}: in ${at}` + (settled ? `, has settled ${settled}` : "") +
+    `automaton of ${member.name}: in ${at}` + (settled ? `, has settled ${settled}` : "") +
     (before && before !== at ? `, came from ${before}` : "");
   const ofArrow = ({ source, target }) =>
     source && moved.some((row) => row.source === source && row.target === target) ? "passed" : "";
@@ -55,8 +57,6 @@ export const Automaton = memo(function Automaton(props) {
       <span className="now">${at}${settled ? ` · ${settled}` : ""}</span>
       ${member.layout.note && html`<span className="muted">${member.layout.note}</span>`}
     </figcaption>
-    <div className="scroll" tabIndex="0" role="group" aria-label=${`automaton of ${label}`}>
-      <${Drawing} layout=${member.layout} id=${member.name} ...${{ label, ofArrow, ofLine, ofState }} />
-    </div>
+    <${Drawing} layout=${member.layout} id=${member.name} ...${{ label, at, ofArrow, ofLine, ofState }} />
   </figure>`;
 });

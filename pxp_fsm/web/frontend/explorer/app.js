@@ -1,7 +1,7 @@
 // The explorer: a trace, where one is in it, and everything that is shown of that state.
 import { memo, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { Automaton } from "../automaton.js";
-import { Chart, shortened } from "../chart.js";
+import { Chart, Messages, messagesOf, onTheWay, shortened } from "../chart.js";
 import { counted, html } from "../html.js";
 import { Assumptions } from "./assumptions.js";
 import { Editor } from "./editor.js";
@@ -15,12 +15,15 @@ const back = ({ position }) => position - 1, forward = ({ position }) => positio
 const last = ({ choices }) => choices.length;
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
-/** The trace in the address: #t=0.1.2 its choices, p the place, l the steps that repeat, s the system. */
-function address({ choices, position, cycle, formula }, fingerprint) {
+/** The trace in the address: #t=0.1.2 its choices, p the place, l the steps that repeat, s the system;
+ * m the message and v the members that are selected, where not all are. */
+function address({ choices, position, cycle, formula, selected, view }, fingerprint) {
   const parts = [`s=${fingerprint.slice(0, 12)}`];
   parts.push(`t=${choices.join(".")}`);
   if (position !== choices.length) parts.push(`p=${position}`);
   if (cycle) parts.push(`l=${cycle}`);
+  if (selected) parts.push(`m=${selected}`);
+  if (view) parts.push(`v=${view.map(encodeURIComponent).join(",")}`);
   if (formula) parts.push(`f=${encodeURIComponent(formula)}`);
   return `#${parts.join("&")}`;
 }
@@ -35,7 +38,17 @@ function inAddress(fingerprint) {
     position: whole(given.get("p")),
     cycle: whole(given.get("l")) ?? 0,
     formula: given.get("f") ?? "",
+    selected: whole(given.get("m")),
+    view: /[#&]v=([^&]*)/.exec(location.hash)?.[1].split(",").map(decoded) ?? [],
   };
+}
+
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return "";
+  }
 }
 
 export function App({ source }) {
@@ -45,6 +58,7 @@ export function App({ source }) {
   const [notice, setNotice] = useState("");
   const [shown, setShown] = useState([]);
   const [verdicts, setVerdicts] = useState({ results: [], done: false, trouble: "" });
+  const [selected, setSelected] = useState(null);
   const [goal, setGoal] = useState("");
   const [formula, setFormula] = useState("");
   const [answer, setAnswer] = useState(null);
@@ -199,6 +213,9 @@ export function App({ source }) {
       setOpened(all);
       setShown(found.members.map((member) => member.name));
       const given = inAddress(found.fingerprint);
+      const view = found.members.map((member) => member.name).filter((name) => given.view.includes(name));
+      if (view.length && !given.other) setShown(view);
+      if (!given.other) setSelected(given.selected);
       const choices = (given.other ? null : given.choices) ?? begin;
       const begun = serially(async () => { // first: what is told of a session follows it
         try {
@@ -240,8 +257,9 @@ export function App({ source }) {
 
   useEffect(() => {
     if (!system || !trace) return;
-    history.replaceState(null, "", address({ ...trace, formula }, system.fingerprint));
-  }, [system, trace, formula]);
+    const view = shown.length < system.members.length ? shown : null;
+    history.replaceState(null, "", address({ ...trace, formula, selected, view }, system.fingerprint));
+  }, [system, trace, formula, selected, shown]);
 
   useEffect(() => {
     const number = asked.current = question.current += 1;
@@ -279,12 +297,24 @@ export function App({ source }) {
     return () => clearTimeout(timer);
   }, [playing, trace, goTo]);
 
+  useEffect(() => { // what is folded is printed too
+    let folded = [];
+    const unfold = () => {
+      folded = [...document.querySelectorAll("details:not([open]):not(.graph > details)")];
+      folded.forEach((one) => { one.open = true; });
+    };
+    const again = () => folded.forEach((one) => { one.open = false; });
+    addEventListener("beforeprint", unfold);
+    addEventListener("afterprint", again);
+    return () => { removeEventListener("beforeprint", unfold); removeEventListener("afterprint", again); };
+  }, []);
+
   useEffect(() => {
     const press = (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey || !now.current) return;
       if (/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
-      const picture = event.target.closest?.(".scroll");
-      const inPicture = picture && picture.scrollWidth > picture.clientWidth; // arrows scroll it
+      const picture = event.target.closest?.(".scroll, .zoom.near");
+      const inPicture = picture?.matches(".zoom") || picture?.scrollWidth > picture?.clientWidth; // arrows move it
       const does = {
         ArrowLeft: () => !inPicture && goTo(back), ArrowRight: () => !inPicture && goTo(forward),
         Home: () => goTo(0), End: () => goTo(last),
@@ -300,10 +330,12 @@ export function App({ source }) {
   }, [extend, goTo, take, walk]);
 
   const moves = useMemo(
-    () => trace?.choices.map((choice, step) => trace.states[step].moves[choice]) ?? [], [trace]);
+    () => trace?.choices.map((choice, step) => trace.states[step].moves[choice]) ?? [], [trace?.choices, trace?.states]);
+  const messages = useMemo(() => messagesOf(moves), [moves]);
 
   if (!system || !trace) return html`<main className="loading"><p role="status">${notice || "Loading …"}</p></main>`;
   const state = trace.states[trace.position];
+  const waiting = onTheWay(messages, trace.position);
   const latest = trace.position ? moves[trace.position - 1] : null;
   const taken = (rows, place) => rows.filter(([member]) => member === place).map(([, row]) => row);
   const possible = (place) => [...new Set(state.moves.flatMap(({ rows }) => taken(rows, place)))].join();
@@ -344,25 +376,27 @@ export function App({ source }) {
           before=${trace.position ? trace.states[trace.position - 1].at[place] : ""}
           place=${place} possible=${possible(place)} onRow=${takeRow}
           latest=${latest ? taken(latest.rows, place).join() : ""} />`)}
-        <${Channels} ...${{ system, state, shown }} />
+        <${Channels} ...${{ system, state, shown, waiting, selected }} onSelect=${setSelected} />
       </div>
       <div className="middle">
         <${Chart} names=${names} moves=${moves} position=${trace.position} cycle=${cycle}
-          deadlock=${trace.states.at(-1).deadlock} onStep=${goTo} />
+          deadlock=${trace.states.at(-1).deadlock} onStep=${goTo} ...${{ messages, selected }} onSelect=${setSelected} />
+        <${Messages} ...${{ messages, selected }} onSelect=${setSelected} />
         ${opened.tables?.length ? html`<${Editor} tables=${opened.tables} source=${source} edit=${edit}
           setNotice=${setNotice} />` : null}
+        <${Verdicts} ...${verdicts} onPlay=${play} />
       </div>
       <div className="side">
-        <${Moves} ...${{ system, state, shown }} onMove=${(number) => take(number, state)} />
+        <${Moves} ...${{ system, state, shown, waiting }} onMove=${(number) => take(number, state)} />
         ${session && html`<${Session} ...${{ session, trouble, choices, setNotice }} position=${trace.position}
           onNow=${() => serially(() => open(session.choices, session.choices.length))} />`}
         ${source.live
           ? html`<${Formula} ...${{ formula, answer, parts }} position=${trace.position}
               onFormula=${setFormula} onPlay=${play} onStep=${goTo} />`
-          : html`<p className="muted">To check formulas, start <code>pxp serve</code>.</p>`}
+          : html`<section aria-labelledby="formula-title"><h2 id="formula-title">Formula</h2>
+              <p className="muted">To check formulas, start <code>pxp serve</code>.</p></section>`}
         ${source.live && opened.protocol ? html`<${Assumptions} ...${{ source, choices }} ask=${askClaims} initial=${session?.assumptions}
           answer=${claims} position=${trace.position} fingerprint=${system.fingerprint} onPlay=${play} />` : null}
-        <${Verdicts} ...${verdicts} onPlay=${play} />
         <${Keys} />
       </div>
       <${Graph} ...${{ source, choices, setNotice }} folds=${system.folds} position=${trace.position}
@@ -377,8 +411,9 @@ const Propositions = memo(function Propositions({ names }) {
 
 const Keys = memo(function Keys() {
   const keys = [["1 – 9", "take a move"], ["← →", "back, forward"], ["Home End", "first and last state"],
-    ["p", "play, pause"], ["r", "random walk"], ["e", "to the end"]];
-  return html`<section aria-labelledby="keys-title"><h2 id="keys-title">Keys</h2>
+    ["p", "play, pause"], ["r", "random walk"], ["e", "to the end"],
+    ["+ − 0", "in a picture: closer, away, all of it"]];
+  return html`<section aria-labelledby="keys-title"><details><summary><h2 id="keys-title">Keys</h2></summary>
     <dl className="keys">${keys.map(([key, text]) => html`<div key=${key}><dt><kbd>${key}</kbd></dt>
-      <dd>${text}</dd></div>`)}</dl></section>`;
+      <dd>${text}</dd></div>`)}</dl></details></section>`;
 });

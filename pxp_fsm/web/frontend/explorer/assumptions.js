@@ -1,6 +1,6 @@
 // What is assumed of MATCH and AGREE, as switches: which claims fall, and which answers are left.
 import { memo, useEffect, useState } from "react";
-import { html } from "../html.js";
+import { Fold, html } from "../html.js";
 import { Verdict } from "./panels.js";
 
 const ALL = ["deterministic", "reflexive", "symmetric", "shared", "transitive"];
@@ -45,8 +45,8 @@ const Claims = memo(function Claims({ answer, onPlay }) {
       <p className="muted">${answer.done
         ? `${fallen.length} of ${answer.results.length} claims fail under these assumptions.` : "checking …"}</p>
     </div>
-    <ul className="verdicts">${[...fallen, ...answer.results.filter((one) => !fallen.includes(one))].map((result) =>
-      html`<${Verdict} key=${result.name} result=${result} onPlay=${onPlay} plainly />`)}</ul>`;
+    <${Fold} className="verdicts" most=${Math.max(6, fallen.length)} what="claim">${[...fallen, ...answer.results.filter((one) => !fallen.includes(one))].map((result) =>
+      html`<${Verdict} key=${result.name} result=${result} onPlay=${onPlay} plainly />`)}<//>`;
 });
 
 function Matrix({ cells, error }) {

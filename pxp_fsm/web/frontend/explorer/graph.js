@@ -39,8 +39,7 @@ export function Graph({ source, folds, choices, position, fingerprint, onGo, set
       </div>
       <p className="muted" aria-live="polite">${view.error ?? view.count ?? "drawing …"}
         ${known && here === null ? " The present state is not drawn." : ""}</p>
-      ${view.layout && html`<div className="scroll" tabIndex="0" role="group" aria-label="picture of the states">
-        <${Picture} layout=${view.layout} nodes=${view.nodes} ...${{ here, before, onGo }} /></div>`}
+      ${view.layout && html`<${Picture} layout=${view.layout} nodes=${view.nodes} ...${{ here, before, onGo }} />`}
     </details>
   </section>`;
 }
@@ -63,5 +62,5 @@ const Picture = memo(function Picture({ layout, nodes, here, before, onGo }) {
       "aria-current": number === here ? "true" : undefined,
     };
   };
-  return html`<${Drawing} id="states" role="group" label="states and steps" ...${{ layout, ofArrow, ofState }} />`;
+  return html`<${Drawing} id="states" role="group" label="states and steps" at=${name(here)} ...${{ layout, ofArrow, ofState }} />`;
 });

@@ -1,10 +1,12 @@
 // What stands beside the pictures: moves, channels, verdicts, a formula.
 import { memo } from "react";
-import { html } from "../html.js";
+import { shortened } from "../chart.js";
+import { Fold, counted, html } from "../html.js";
 
+const LONG = 240;
 const MARKS = { HOLDS: "✓", "HOLDS UP TO": "✓", FAILS: "✕", VACUOUS: "–", UNKNOWN: "?" };
 
-export function Moves({ system, state, shown, preview, onMove }) {
+export function Moves({ system, state, shown, waiting, onMove }) {
   const names = system.members.map((member) => member.name);
   const seen = (member) => shown.includes(names[member]);
   const moves = state.moves
@@ -19,21 +21,28 @@ export function Moves({ system, state, shown, preview, onMove }) {
     ${state.beyond ? html`<p className="alert"><strong>Beyond this file.</strong> What can happen here is not in
       it; start <code>pxp serve</code>.</p>` : null}
     ${!state.moves.length && state.ended && html`<p className="good">Every member is in an end state.</p>`}
-    <ol className="moves">${moves.map(({ move, number }) => html`<li key=${number}>
+    <${Fold} as="ol" className="moves" most=${12} what="move">${moves.map(({ move, number }) => html`<li key=${number}>
       <button type="button" className="move" onClick=${() => onMove(number)}>
         ${number < 9 ? html`<kbd>${number + 1}</kbd>` : html`<span className="kbd" />`}
-        <span>${described(move)}</span>
-      </button></li>`)}</ol>
+        <span>${described(move)}</span>${idOf(move, waiting)}
+      </button></li>`)}<//>
     ${hidden ? html`<p className="muted">${hidden} more of hidden members</p>` : null}
-    ${blocked.length ? html`<h3>What cannot happen, and why</h3>
+    ${blocked.length ? html`<details><summary><h3>What cannot happen, and why (${blocked.length})</h3></summary>
       <ul className="blocked">${blocked.map(({ member, row, reasons }) => {
         const one = system.members[member].rows[row];
         return html`<li key=${`${member}-${row}`}>
           <span className="cause">${names[member]} ${one.guard ? `${one.guard} / ` : ""}${one.action}</span>
           ${reasons.map((reason) => html`<span key=${reason} className="reason">${reason}</span>`)}
         </li>`;
-      })}</ul>` : null}
+      })}</ul></details>` : null}
   </section>`;
+}
+
+/** The number of the message that a move takes from its way. */
+function idOf({ kind, member, partner, label }, waiting) {
+  const message = (kind === "deliver" || kind === "duplicate") &&
+    waiting.find((one) => one.from === member && one.to === partner && one.label === label);
+  return message ? html` <span className="id">#${message.number}</span>` : null;
 }
 
 export function described({ kind, member, partner, label, guard }) {
@@ -49,43 +58,75 @@ export function described({ kind, member, partner, label, guard }) {
   }
 }
 
-export function Channels({ system, state, shown }) {
+/** What is on the way; each message is the one of the chart, by its number. */
+export function Channels({ system, state, shown, waiting, selected, onSelect }) {
   if (!system.links.length) {
     return html`<section aria-labelledby="channel-title"><h2 id="channel-title">Channel</h2>
       <p className="muted">${system.channel}: sending and receiving are one step.</p></section>`;
   }
-  return html`<section aria-labelledby="channel-title"><h2 id="channel-title">Channel ${system.channel}</h2>
+  const links = [...system.links.keys()].filter((link) => system.links[link].some((end) => shown.includes(end)));
+  const used = links.length > 6 ? links.filter((link) => state.buffers[link].length) : links;
+  return html`<section aria-labelledby="channel-title"><h2 id="channel-title">Channel ${shortened(system.channel, 40)}</h2>
     <table className="links"><thead><tr><th scope="col">link</th><th scope="col">on the way, oldest first</th>
       <th scope="col">room</th></tr></thead>
-    <tbody>${system.links.map(([sender, receiver], link) =>
-      (shown.includes(sender) || shown.includes(receiver)) && html`<tr key=${link}>
+    <tbody>${used.map((link) => {
+      const [sender, receiver] = system.links[link];
+      const left = waiting.filter(({ from, to }) => from === sender && to === receiver);
+      return html`<tr key=${link}>
       <th scope="row">${sender} → ${receiver}</th>
-      <td>${state.buffers[link].length
-        ? state.buffers[link].map((tag, place) => html`<span className="tag" key=${place}>${tag}</span>`)
-        : html`<span className="muted">nothing</span>`}</td>
-      <td>${system.capacities[link] - state.buffers[link].length} of ${system.capacities[link]}</td></tr>`)}</tbody>
-    </table></section>`;
+      <td>${state.buffers[link].length ? state.buffers[link].map((tag, place) => {
+          const number = left.splice(left.findIndex(({ label }) => label === tag), 1)[0]?.number;
+          return html`<button type="button" className="tag" key=${place} aria-pressed=${number === selected}
+            onClick=${() => onSelect(number === selected ? null : number)}>${tag}${" "}<span className="id">#${number}</span></button>`;
+        }) : html`<span className="muted">nothing</span>`}</td>
+      <td>${system.capacities[link] - state.buffers[link].length} of ${system.capacities[link]}</td></tr>`;
+    })}</tbody></table>
+    ${links.length > used.length ? html`<p className="muted">Nothing is on the other ${counted(links.length - used.length, "link")}.</p>` : null}
+    </section>`;
+}
+
+function Explanation({ text }) {
+  if (text.length < LONG) return text ? html`<span className="reason">${text}</span>` : null;
+  return html`<details className="reason"><summary>${shortened(text, LONG / 2)}</summary>${text}</details>`;
 }
 
 /** `plainly`: what fails is marked as such, whether it was expected or not. */
-export function Verdict({ result, onPlay, plainly = false }) {
+export function Verdict({ result, onPlay, plainly = false, name = result.name }) {
   const mark = MARKS[result.status] ?? "?";
   const wrong = plainly ? result.status === "FAILS" : !result.as_expected;
   const kind = wrong || result.status === "UNKNOWN" ? "bad" : "good";
   return html`<li className="verdict">
     <span className=${`status ${kind}`}><span aria-hidden="true">${mark}</span> ${result.status}</span>
-    <span className="what"><strong>${result.name}</strong>
-      ${result.title !== result.name && html`<span className="muted"> ${result.title}</span>`}
-      ${result.explanation && html`<span className="reason">${result.explanation}</span>`}</span>
+    <span className="what"><strong>${name}</strong>
+      ${!name.includes(result.title) && html`<span className="muted"> ${result.title}</span>`}
+      <${Explanation} text=${result.explanation} /></span>
     ${result.choices && html`<button type="button" onClick=${() => onPlay(result)}>
-      Play <span className="unseen">the trace of ${result.name}</span></button>`}
+      Play <span className="unseen">the trace of ${name}</span></button>`}
   </li>`;
 }
 
+/** Each result with a name of its own among those on its subject; what is said twice is there once. */
+function named(results) {
+  const ways = [
+    ({ name }) => name,
+    ({ name, title }) => (title === name ? name : `${name} (${title})`),
+    ({ name, title, assumptions }) => `${name} (${title}; ${assumptions})`,
+  ];
+  const alike = (one, other, way) => one.subject === other.subject && way(one) === way(other);
+  const once = results.filter((result, place) =>
+    results.findIndex((other) => alike(result, other, ways[2])) === place);
+  return once.map((result) => ({
+    result, name: (ways.find((way) => once.filter((other) => alike(result, other, way)).length === 1) ?? ways[2])(result),
+  }));
+}
+
 export const Verdicts = memo(function Verdicts({ results, done, trouble, onPlay }) {
+  const groups = Map.groupBy(named(results), ({ result }) => result.subject);
   return html`<section aria-labelledby="verdicts-title"><h2 id="verdicts-title">Verdicts</h2>
-    <ul className="verdicts">${results.map((result, number) =>
-      html`<${Verdict} key=${number} result=${result} onPlay=${onPlay} />`)}</ul>
+    ${[...groups].map(([subject, some]) => html`<div key=${subject} role="group" aria-label=${`verdicts on ${subject}`}>
+      ${groups.size > 1 && html`<h3>${subject}</h3>`}
+      <${Fold} className="verdicts" most=${12} what="verdict">${some.map(({ result, name }) =>
+        html`<${Verdict} key=${name} ...${{ result, name, onPlay }} />`)}<//></div>`)}
     ${trouble && html`<p className="alert">${trouble}</p>`}
     ${!done && html`<p className="muted">checking …</p>`}</section>`;
 });
@@ -101,13 +142,14 @@ export function Formula({ formula, answer, parts, position, onFormula, onPlay, o
       ${answer?.result && html`<ul className="verdicts"><${Verdict} result=${answer.result}
         onPlay=${onPlay} /></ul>`}
     </div>
+    ${parts.rows?.length ? html`<p className="words">${parts.rows[0].words}</p>` : null}
     ${parts.error && html`<p className="muted">not colored: ${parts.error}</p>`}
     ${parts.rows?.length ? html`<div className="scroll" tabIndex="0" role="group" aria-label="parts of the formula">
       <table className="parts"><caption>Where each part holds, read as if the trace were the whole run</caption>
       <thead><tr><th scope="col">part</th>${parts.rows[0].values.map((_, place) => html`<th key=${place}
         scope="col" className=${place === position ? "here" : ""}><button type="button"
         aria-label=${`go to step ${place}`} onClick=${() => onStep(place)}>${place}</button></th>`)}</tr></thead>
-      <tbody>${parts.rows.map((part, row) => html`<tr key=${row}><th scope="row"><code>${part.text}</code></th>
+      <tbody>${parts.rows.map((part, row) => html`<tr key=${row}><th scope="row" title=${part.words}><code>${part.text}</code></th>
         ${part.values.map((value, place) => html`<td key=${place}
           className=${(value ? "yes" : "no") + (place === position ? " here" : "")}>
           <span aria-hidden="true">${value ? "✓" : "✕"}</span>
