@@ -44,7 +44,10 @@ def read_frame(frame: bytes | None, most: int) -> Any:
         raise Malformed("a message is one line, without a carriage return in it")
     try:
         message = json.loads(
-            frame.decode("utf-8"), object_pairs_hook=_object, parse_constant=_constant
+            frame.decode("utf-8"),
+            object_pairs_hook=_object,
+            parse_constant=_constant,
+            parse_float=Number,
         )
     except UnicodeDecodeError as error:
         raise Malformed("a message is text in UTF-8") from error
@@ -67,6 +70,20 @@ def read_frame(frame: bytes | None, most: int) -> Any:
     if type(identity) not in (int, str):
         raise Malformed("an id is text or a whole number", INVALID_REQUEST)
     return message
+
+
+class Number(float):
+    """A number with a fraction or an exponent, and its text: two of them can be one float."""
+
+    text: str
+
+    def __new__(cls, text: str) -> Number:
+        """The number of a text; raises `Malformed` where no float is as large."""
+        number = super().__new__(cls, text)
+        if number in (float("inf"), float("-inf")):
+            raise Malformed(f"{text[:40]} is too large a number")
+        number.text = text
+        return number
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from typing import Any
 from backends.databases import SqlBlackboard
 from pxp_fsm.automata.system import Member, System
 from pxp_fsm.automata.tables import builtin
-from pxp_fsm.errors import NotThere, UsageError
+from pxp_fsm.errors import BlackboardError, NotThere, UsageError
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.gateway import frames
 from pxp_fsm.plugins.gateway.frames import INVALID_REQUEST, Malformed
@@ -32,6 +32,7 @@ from pxp_fsm.plugins.gateway.policy import (
     ReadLine,
     Unfit,
     canonical,
+    exact,
 )
 from pxp_fsm.plugins.gateway.protocols import is_without_session, meta, shown_card
 from pxp_fsm.protocol.messages import Instance, storable
@@ -229,6 +230,8 @@ class Gateway:
         self._delivered: list[int] = []
         self._initialized = False
         self._salt = ""
+        self._is_broken = False
+        self._late: list[bytes] = []
         self._calls = self._begin()
         self._visible = self._all_visible()
 
@@ -290,6 +293,8 @@ class Gateway:
         for event in calls.events:
             past.hear(event)
         self._number, waiting, unheard = past.number, past.waiting, past.unheard
+        for number in self._delivered:  # it is stored with the next event
+            unheard.pop(number, None)
         if calls.states["gateway"] == "RUNNING":
             calls.raise_event("KILLED")
         for number, call in {**unheard, **waiting}.items():
@@ -303,6 +308,42 @@ class Gateway:
             if number not in unheard:  # the client has what there was
                 self._reported("result_of", call.tool, None, DOUBT, call, Traffic())
                 calls.raise_event("IN_DOUBT", [self._noted(call, {"answered": True})])
+
+    def _stored(self, decide: Callable[[Traffic], None], identity: Any = None) -> Traffic:
+        """What is decided, once all of it is stored; `identity` is that of the request it is about.
+
+        Where the store fails nothing passes: requests that wait get an error, and what this process
+        knows is read from the store again before the next message, as after a kill.
+        """
+        traffic, delivered = Traffic(), list(self._delivered)
+        try:
+            if self._is_broken:
+                self._restore()
+            decide(traffic)
+        except BlackboardError as error:
+            self._is_broken, self._delivered = True, delivered
+            traffic = Traffic(notes=[f"nothing passes that cannot be stored: {error}"])
+            unsent = f"it was not carried out, since it cannot be stored: {error}"
+            sent = f"nobody knows whether it was carried out, since the store has failed: {error}"
+            told = {other: unsent if self._open[other].held else sent for other in self._open}
+            if identity is not None:
+                told.setdefault(identity, unsent)
+            self._open.clear()
+            self._held.clear()
+            self._going_on.clear()
+            code = self.protocol.not_answered
+            traffic.to_client += [frames.error(other, code, why) for other, why in told.items()]
+        traffic.to_client[:0], self._late = self._late, []
+        return traffic
+
+    def _restore(self) -> None:
+        """Bring everything to where it is stored to be."""
+        self._copies.clear()
+        self.doubt.clear()
+        for states in self._states.values():
+            states.clear()
+        self._calls = self._begin()
+        self._is_broken = False
 
     def _may_repeat(self, call: ToolCall) -> bool:
         """Whether a call may be sent again when nobody knows whether it was carried out."""
@@ -326,7 +367,7 @@ class Gateway:
 
     def stop(self) -> None:
         """Store that the client is gone."""
-        if self._calls.states["gateway"] == "RUNNING":
+        if self._calls.states["gateway"] == "RUNNING" and not self._is_broken:
             self._calls.raise_event("STOP")
 
     def _session(self, table: EventTable, name: str, instance: Instance) -> Session:
@@ -348,7 +389,7 @@ class Gateway:
         self._copies[place] = _Followed(after, session)
 
     def _digest(self, value: object) -> str:
-        text = self._salt + canonical(value)
+        text = self._salt + exact(value)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
     def wanted_by(self, person: str) -> Mapping[str, Wanted]:
@@ -491,22 +532,28 @@ class Gateway:
 
     def from_client(self, frame: bytes | None) -> Traffic:
         """What becomes of a frame of the client; None is one that was too long to be kept."""
-        traffic = Traffic()
         try:
             message = frames.read_frame(frame, self.policy.file.limits.frame)
         except Malformed as problem:
-            self._record("REFUSAL", why=str(problem))
-            traffic.to_client.append(frames.error(None, problem.code, str(problem)))
-            return traffic
+            said, code = str(problem), problem.code
+
+            def refuse(traffic: Traffic) -> None:
+                self._record("REFUSAL", why=said)
+                traffic.to_client.append(frames.error(None, code, said))
+
+            return self._stored(refuse)
         assert frame is not None  # noqa: S101 - it was read
-        if "method" not in message:
-            self._answered(message, frame, traffic)
-        elif "id" not in message:
-            self._notified(message, frame, traffic)
-        else:
-            self._requested(message, frame, traffic)
-        self._changed(traffic)
-        return traffic
+
+        def decide(traffic: Traffic) -> None:
+            if "method" not in message:
+                self._answered(message, frame, traffic)
+            elif "id" not in message:
+                self._notified(message, frame, traffic)
+            else:
+                self._requested(message, frame, traffic)
+            self._changed(traffic)
+
+        return self._stored(decide, message.get("id") if "method" in message else None)
 
     def _requested(self, message: Any, frame: bytes, traffic: Traffic) -> None:
         identity, method = message["id"], message["method"]
@@ -810,12 +857,18 @@ class Gateway:
         wanted = self.wanted.get(action)
         if wanted is None or person not in wanted.line.line.approvals:
             raise UsageError("nothing like this waits for an approval of yours")
-        if not self._settle(wanted.call, wanted.line, person, accepts):
-            raise UsageError("this cannot be approved now; perhaps you have approved it before")
-        if not accepts:
-            del self.wanted[action]
-        traffic = Traffic()
-        self._changed(traffic)
+
+        def decide(traffic: Traffic) -> None:
+            if not self._settle(wanted.call, wanted.line, person, accepts):
+                raise UsageError("this cannot be approved now; perhaps you have approved it before")
+            if not accepts:
+                del self.wanted[action]
+            self._changed(traffic)
+
+        traffic = self._stored(decide)
+        if self._is_broken:
+            self._late = traffic.to_client  # the client is told with what it is told next
+            raise UsageError(f"this cannot be stored; try again: {traffic.notes[0]}")
         return traffic
 
     def _settle(self, call: ToolCall, read: ReadLine, person: str, accepts: bool) -> bool:
@@ -836,19 +889,20 @@ class Gateway:
 
     def from_server(self, frame: bytes | None) -> Traffic:
         """What becomes of a frame of the server; None is one that was too long to be kept."""
-        traffic = Traffic()
         try:
             message = frames.read_frame(frame, self.policy.file.limits.frame)
         except Malformed as problem:
-            traffic.notes.append(f"the server sent what is no message: {problem}")
-            return traffic
+            return Traffic(notes=[f"the server sent what is no message: {problem}"])
         assert frame is not None  # noqa: S101 - it was read
-        if "method" in message:
-            self._asks(message, frame, traffic)
-        else:
-            self._returned(message, frame, traffic)
-        self._changed(traffic)
-        return traffic
+
+        def decide(traffic: Traffic) -> None:
+            if "method" in message:
+                self._asks(message, frame, traffic)
+            else:
+                self._returned(message, frame, traffic)
+            self._changed(traffic)
+
+        return self._stored(decide)
 
     @property
     def waiting(self) -> Collection[Any]:
@@ -856,24 +910,33 @@ class Gateway:
         return self._open.keys()
 
     def lost(self, identity: Any, why: str) -> Traffic:
-        """Nothing more will come of a request: a call is in doubt, unless it was answered."""
-        traffic, waiting = Traffic(), self._open.get(identity)
-        if waiting is None or waiting.held:
-            return traffic
-        del self._open[identity]
-        if waiting.outcome:
-            if waiting.call is not None and waiting.outcome in UNDER_WAY:
-                self._unknown(waiting.call, traffic, why=why)
-                self._changed(traffic)
-            return traffic
-        if waiting.call is not None:
-            call = waiting.call
+        """Nothing more will come of a request: a call is in doubt, unless it was answered.
+
+        One that was held for a person was not sent, and is not in doubt.
+        """
+        return self._stored(lambda traffic: self._gone(identity, why, traffic), None)
+
+    def _gone(self, identity: Any, why: str, traffic: Traffic) -> None:
+        waiting = self._open.get(identity)
+        if waiting is None:
+            return
+        call = waiting.call
+        if waiting.held:
+            self._record("REFUSAL", call, why=why)
+            self._held = {
+                ask: held for ask, held in self._held.items() if held.identity != identity
+            }
+        elif waiting.outcome:
+            if call is not None and waiting.outcome in UNDER_WAY:
+                self._unknown(call, traffic, why=why)
+        elif call is not None:
             if not self._may_repeat(call):
                 self.doubt[call.digest] = InDoubt(call)
             self._unknown(call, traffic, why=why)
-        traffic.to_client.append(frames.error(identity, self.protocol.not_answered, why))
+        del self._open[identity]
+        if not waiting.outcome:
+            traffic.to_client.append(frames.error(identity, self.protocol.not_answered, why))
         self._changed(traffic)
-        return traffic
 
     def _unknown(self, call: ToolCall, traffic: Traffic, **more: Any) -> None:
         """Nobody knows what comes of a call, which is an event where a line says so."""

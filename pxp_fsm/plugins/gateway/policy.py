@@ -51,6 +51,7 @@ from pxp_fsm.documents import read as read_document
 from pxp_fsm.errors import DataError, Fault, FileError, Place, TableError, UsageError, quoted
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.options import Option, option, outside
+from pxp_fsm.plugins.gateway.frames import Number
 from pxp_fsm.plugins.gateway.protocols import PROTOCOLS, STATES, Protocol
 from pxp_fsm.schemas import FileContent, FileKind
 
@@ -320,7 +321,7 @@ class ReadField:
             wanted = {"int": "a whole number", "bool": "true or false"}
             said = wanted.get(self.type.name, f"one of {', '.join(self.type.members)}")
             raise Unfit(f"{'.'.join(self.path)} is {said}, not {quoted(value)}")
-        return canonical(value) if self.type.name == "id" else value
+        return exact(value) if self.type.name == "id" else value
 
 
 @dataclass(frozen=True)
@@ -382,7 +383,7 @@ class EventTable:
     def key(self, name: str, message: object) -> str:
         """Which copy a call, a request or an answer is about; `Unfit` as `ReadField.of`."""
         if self.arguments:
-            return canonical([name, message])
+            return exact([name, message])
         return canonical([read.of(message) for read in self.keys]) if self.keys else ""
 
 
@@ -489,6 +490,24 @@ def _header_problem(name: str, text: str) -> str:
 def canonical(value: object) -> str:
     """A JSON value as one text: equal values of one type have one, keys in any order."""
     return json.dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+
+
+def exact(value: object) -> str:
+    """`canonical`, then the texts of its floats: 1e2, 100.0 and 100 are three values.
+
+    Whole numbers are exact in it. A text without its floats' texts says where they stand, so that
+    two values have one text only where each number is written alike.
+    """
+    texts, left = list[str](), [value]
+    while left:
+        part = left.pop()
+        if isinstance(part, dict):
+            left += [part[key] for key in sorted(part)]
+        elif isinstance(part, list):
+            left += part
+        elif isinstance(part, Number):
+            texts.append(part.text)
+    return "\n".join([canonical(value), *texts])
 
 
 def is_policy(given: object) -> bool:

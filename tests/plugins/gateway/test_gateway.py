@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from backends.databases import SqlBlackboard
 from pxp_fsm import web
-from pxp_fsm.errors import UsageError
+from pxp_fsm.errors import BlackboardError, UsageError
 from pxp_fsm.plugins.gateway import Gateway, GatewayPolicy
 from pxp_fsm.plugins.gateway.frames import Lines
 from pxp_fsm.web import explorer
@@ -214,6 +214,48 @@ def test_a_frame_that_can_be_read_in_two_ways_passes_to_nobody(name: str) -> Non
         "error" in json.loads(one) or "result" in json.loads(one) for one in traffic.to_client
     )
     assert sides.passes("read_text_file", path="a")  # it goes on
+
+
+NUMBERS = (
+    *("1", "1.0", "1e0", "1.00", "10", "1e1", "1E1", "10.0", "0", "-0", "-0.0"),
+    *("12345678901234567890", "12345678901234567891"),
+    *("12345678901234567890.0", "12345678901234567891.0"),
+)
+
+
+def test_an_approval_is_of_numbers_as_they_are_written() -> None:
+    """Two texts that are one float are two values, but -0 is 0."""
+    sides = Sides.of("two_people")
+
+    def call(number: str) -> bytes:
+        sides.number += 1
+        params = b'{"name":"transfer","arguments":{"amount":5000,"to":[%b]}}' % number.encode()
+        return b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":%b}\n' % (
+            sides.number,
+            params,
+        )
+
+    for number in NUMBERS:
+        sides.send(call(number))
+    assert len(sides.gateway.wanted) == len(NUMBERS) - 1
+    assert not sides.to_server
+    for action in list(sides.gateway.wanted):
+        for person in ("ada", "grace"):
+            sides.gateway.approve(person, action)
+        passed = [number for number in NUMBERS if sides.send(call(number)).to_server]
+        assert len(passed) == 1
+    assert "too large" in json.dumps(sides.send(call("1e400")) and sides.to_client[-1])
+
+
+def test_a_call_that_is_held_gets_an_error_when_the_server_ends() -> None:
+    sides = Sides.of("confirm")
+    sides.call("write_file", **CHANGE)
+    ask = sides.to_client[-1]["id"]
+    (told,) = sides.gateway.lost(sides.number, "the server has ended").to_client
+    assert json.loads(told)["id"] == sides.number
+    assert not sides.gateway.doubt  # it was not sent
+    reply = {"action": "accept", "content": {"approve": True}}
+    assert not sides.send({"jsonrpc": "2.0", "id": ask, "result": reply}).to_server
 
 
 def test_calls_at_once_use_an_approval_once() -> None:
@@ -535,6 +577,58 @@ def test_a_gateway_that_dies_before_an_event_is_stored_sends_nothing(
         for _ in range(3):
             again.call("transfer", amount=5000)
         assert len(again.to_server) + len(sides.to_server) == 1
+
+
+@pytest.mark.parametrize("committed", [False, True])
+@pytest.mark.parametrize("stop", range(1, 9))
+def test_a_store_that_fails_once_leaves_nothing_sent_that_is_not_stored(
+    database: Path, stop: int, committed: bool
+) -> None:
+    """At each write: before it is committed, or after, where the answer to it is lost."""
+    left = [stop]
+    with SqlBlackboard(str(database)) as board:
+        sides = Sides.of("two_people", board)
+        own = board._extend
+
+        def extend(*additions: Any) -> int:
+            left[0] -= 1
+            if left[0] != 0:
+                return own(*additions)
+            if committed:
+                own(*additions)
+            raise BlackboardError("database or disk is full")
+
+        board._extend = extend  # type: ignore[method-assign]
+        sides.call("transfer", amount=1, to="a")
+        sides.reply()
+        sides.call("transfer", amount=1, to="b")
+        sides.call("transfer", amount=5000)
+        _approve(sides)
+        _approve(sides)  # what could not be stored is approved again
+        sides.call("transfer", amount=5000)
+        sides.call("transfer", amount=5000)
+        sides.reply(number=sides.number)
+        sent = [json.loads(frame)["params"]["arguments"] for frame in sides.to_server]
+        assert [each for each in sent if each["amount"] == 5000] in ([], [{"amount": 5000}])
+        heard = [message.get("id") for message in sides.to_client if "method" not in message]
+        assert len(heard) == len(set(heard))  # each request is answered once
+        sides.call("transfer", amount=1, to="c")
+        again = sides.number
+        assert json.loads(sides.to_server[-1])["params"]["arguments"]["to"] == "c"
+        sides.reply(number=again)
+        assert again in [message.get("id") for message in sides.to_client]
+        sides.gateway.stop()
+        del board._extend
+        stored = [
+            json.loads(event.judgements[0].detail)["arguments"]
+            for event in board.events("two_people/calls")
+            if event.label == "CALL"
+        ]
+        assert all(each in stored for each in sent)
+    assert left[0] <= 0
+    with SqlBlackboard(str(database)) as board:
+        assert Sides.of("two_people", board).passes("transfer", amount=1, to="d")
+    assert pxp("verify", str(database), cwd=database.parent).returncode == 0
 
 
 def _approve(sides: Sides) -> None:

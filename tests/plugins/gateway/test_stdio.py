@@ -24,6 +24,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from backends.databases import SqlBlackboard
 from tests.command_line import pxp
 from tests.plugins.gateway.sides import EXAMPLES, ROOT, frame
+from tests.sampling import swept
 
 BANK = [sys.executable, str(Path(__file__).with_name("bank_server.py"))]
 GATEWAY = ["-m", "pxp_fsm.cli", "serve"]
@@ -215,7 +216,7 @@ def _payments(folder: Path, kills: int) -> None:
 
 @pytest.mark.deep
 def test_many_kills_send_nothing_twice(tmp_path: Path) -> None:
-    _payments(tmp_path, int(os.environ.get("PXP_KILLS", "6")))
+    _payments(tmp_path, swept(500))
 
 
 @pytest.mark.deep
