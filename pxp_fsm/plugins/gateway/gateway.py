@@ -137,6 +137,19 @@ class InDoubt:
         return f"the server answered with {came}; nobody knows whether the client has the answer"
 
 
+@dataclass(frozen=True)
+class _Verdict:
+    """Why a message is refused ("" where it passes), and the event that it is, with its copies.
+
+    `refused` is the line whose event no copy takes now.
+    """
+
+    problem: str
+    event: str = ""
+    copies: list[tuple[EventTable, str]] = field(default_factory=list)
+    refused: ReadLine | None = None
+
+
 @dataclass
 class _Followed:
     """A copy of a table: its state; its session, once something has happened in it."""
@@ -596,38 +609,38 @@ class Gateway:
     def _passes(self, message: Any, traffic: Traffic, identity: Any) -> bool:
         """Whether a message that is no call passes; its event has happened then."""
         method, params = message["method"], message.get("params", {})
-        copies: list[tuple[EventTable, str]] = []
-        event, problem = "", ""
-        try:
-            read = self.policy.line("method", method, params)
-            if read is None:
-                is_known = bool(self.policy.about("method", method))
-                passes = self.policy.file.otherwise.methods == "pass"
-                if not passes and (method not in self.protocol.base or is_known):
-                    problem = f"the policy {self.policy.file.name} has no line for {method}"
-            elif read.line.event is None:
-                if read.line.then == "refuse":
-                    problem = read.line.about or f"the policy never allows {method}"
-            else:
-                event = read.line.event
-                copies = self._keyed(event, method, params)
-                refusing = self._refusing(event, copies)
-                if refusing:
-                    problem = self._why(method, read, refusing)
-                elif self._too_many(copies):
-                    problem = self._too_many(copies)
-        except Unfit as unfit:
-            problem = str(unfit)
-        if problem:
-            self._record("REFUSAL", why=problem, method=method)
+        is_base = method in self.protocol.base and not self.policy.about("method", method)
+        passes = is_base or self.policy.file.otherwise.methods == "pass"
+        verdict = self._verdict("method", method, params, passes=passes)
+        if verdict.problem:
+            self._record("REFUSAL", why=verdict.problem, method=method)
             if identity is not None:
-                traffic.to_client.append(frames.error(identity, self.protocol.not_allowed, problem))
+                code = self.protocol.not_allowed
+                traffic.to_client.append(frames.error(identity, code, verdict.problem))
             return False
-        if event:
+        if verdict.event:
             with self._stored_together():
-                happened = self._happen(event, copies, method, params)
-                self._record("MESSAGE", method=method, event=event, at=happened)
+                happened = self._happen(verdict.event, verdict.copies, method, params)
+                self._record("MESSAGE", method=method, event=verdict.event, at=happened)
         return True
+
+    def _verdict(self, key: str, name: str, message: object, *, passes: bool) -> _Verdict:
+        """What the policy says of a message; it `passes` where no line is about it."""
+        file = self.policy.file
+        try:
+            read = self.policy.line(key, name, message)
+            if read is None:
+                said = f"the policy {file.name} has no line for {name}."
+                return _Verdict("" if passes else said)
+            if read.line.event is None:
+                said = read.line.about or f"the policy {file.name} never allows {name} like this."
+                return _Verdict("" if read.line.then == "pass" else said)
+            copies = self._keyed(read.line.event, name, message)
+        except Unfit as unfit:
+            return _Verdict(f"{name} was not carried out: {unfit}.")
+        refusing = self._refusing(read.line.event, copies)
+        problem = self._why(name, read, refusing) if refusing else self._too_many(copies)
+        return _Verdict(problem, read.line.event, copies, read if refusing else None)
 
     def _called(self, message: Any, frame: bytes, traffic: Traffic) -> None:
         identity, params = message["id"], message.get("params", {})
@@ -655,39 +668,28 @@ class Gateway:
     def _decide(self, message: Any, frame: bytes, call: ToolCall, traffic: Traffic) -> None:
         """Let a call pass, hold it for a person, or refuse it."""
         identity, tool, arguments = message["id"], call.tool, call.arguments
-        copies: list[tuple[EventTable, str]] = []
-        event = ""
         problem = self._limited(call) or self._lacking(call)
-        try:
-            read = None if problem else self.policy.line(self.protocol.calls, tool, arguments)
-            if problem:
-                pass
-            elif read is None:
-                if self.policy.otherwise == "refuse":
-                    problem = f"the policy {self.policy.file.name} does not allow {tool}."
-            elif read.line.event is None:
-                if read.line.then == "refuse":
-                    problem = read.line.about or f"the policy never allows {tool} like this."
-            else:
-                event = read.line.event
-                copies = self._keyed(event, tool, arguments)
-                refusing = self._refusing(event, copies)
-                if refusing and self._ask(message, frame, call, read, traffic):
-                    return
-                problem = self._why(tool, read, refusing) if refusing else self._too_many(copies)
-                if refusing and "" in read.line.approvals and not self._elicits(message):
-                    problem += (
-                        " This client cannot ask its person for it (it has no elicitation), so "
-                        "that nobody can approve the call here; the policy can name people who "
-                        "approve on pages of their own."
-                    )
-                if refusing and any(read.line.approvals):
-                    self.wanted.pop(call.digest, None)
-                    self.wanted[call.digest] = Wanted(call, read)
-                    if len(self.wanted) > self.policy.file.limits.open:  # the oldest is forgotten
-                        del self.wanted[next(iter(self.wanted))]
-        except Unfit as unfit:
-            problem = f"{tool} was not carried out: {unfit}."
+        if problem:
+            self._refuse(message, call, problem, traffic)
+            return
+        passes = self.policy.otherwise == "pass"
+        verdict = self._verdict(self.protocol.calls, tool, arguments, passes=passes)
+        event, copies, problem = verdict.event, verdict.copies, verdict.problem
+        refused = verdict.refused
+        if refused is not None:
+            if self._ask(message, frame, call, refused, traffic):
+                return
+            if "" in refused.line.approvals and not self._elicits(message):
+                problem += (
+                    " This client cannot ask its person for it (it has no elicitation), so that "
+                    "nobody can approve the call here; the policy can name people who approve on "
+                    "pages of their own."
+                )
+            if any(refused.line.approvals):
+                self.wanted.pop(call.digest, None)
+                self.wanted[call.digest] = Wanted(call, refused)
+                if len(self.wanted) > self.policy.file.limits.open:  # the oldest is forgotten
+                    del self.wanted[next(iter(self.wanted))]
         if problem:
             self._refuse(message, call, problem, traffic)
             return
