@@ -1,6 +1,7 @@
 """A naive gateway: the policy's file as TOML reads it, followed step by step, nothing compiled.
 
-It shares no code with the gateway. Expressions are Python's, but for `true` and `false`.
+It shares no code with the gateway. Expressions are Python's, but for `true` and `false`. An event
+breaks a formula where none of all short ways to go on satisfies it, by the definition of runs.
 """
 
 from __future__ import annotations
@@ -8,7 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import cache
+from itertools import product
 from typing import Any
+
+from proofs.logic import Formula, parse
+from proofs.logic.formulas import Atom
+from tests.oracles.runs import satisfied
 
 
 class Naive:
@@ -17,6 +24,7 @@ class Naive:
     def __init__(self, policy: Mapping[str, Any]) -> None:
         self.policy = policy
         self.copies: dict[tuple[str, str], tuple[str, dict[str, Any]]] = {}
+        self.words: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> str:
         """`pass`, `ask` for an approval of the client's person, or `refuse`; a pass happens."""
@@ -61,18 +69,37 @@ class Naive:
                 name: _worth(text, before, self.policy) for name, text in row.get("do", {}).items()
             }
             self.copies[table["name"], key] = row["to"], {**before, **after}
+        for formula in self._formulas(event):
+            place = formula["name"], self._key(formula, tool, arguments)
+            self.words[place] = (*self.words.get(place, ()), event)
         return True
 
     def _can(self, event: str, tool: str, arguments: Mapping[str, Any]) -> bool:
         return all(
             self._row(table, self._key(table, tool, arguments), event) is not None
             for table in self._tables(event)
+        ) and all(
+            can_be_kept(
+                formula["formula"],
+                (
+                    *self.words.get((formula["name"], self._key(formula, tool, arguments)), ()),
+                    event,
+                ),
+            )
+            for formula in self._formulas(event)
         )
+
+    def _formulas(self, event: str) -> list[Any]:
+        return [
+            formula
+            for formula in self.policy.get("formulas", ())
+            if event in events_of(formula["formula"])
+        ]
 
     def _tables(self, event: str) -> list[Any]:
         return [
             table
-            for table in self.policy["tables"]
+            for table in self.policy.get("tables", ())
             if any(event in _many(row["event"]) for row in table["rows"])
         ]
 
@@ -115,6 +142,32 @@ class Naive:
         if field.get("type") == "int" and type(value) is not int:
             raise LookupError(name)
         return value
+
+
+def events_of(text: str) -> list[str]:
+    """The events that a formula names."""
+    return sorted(set(re.findall(r"event\.(\w+)", text)))
+
+
+@cache
+def can_be_kept(text: str, word: tuple[str, ...], stem: int = 2, cycle: int = 2) -> bool:
+    """Whether some sequence of events that begins with these satisfies a formula: all are tried
+    that go on with so many events, and then end or have a cycle of so many.
+    """
+    formula, events = parse(text), events_of(text)
+    return any(
+        satisfied(formula, ["", *word, *more, *again], len(again), _happens)
+        for more in _words(events, 0, stem)
+        for again in _words(events, 0, cycle)
+    )
+
+
+def _words(events: list[str], least: int, most: int) -> list[tuple[str, ...]]:
+    return [word for many in range(least, most + 1) for word in product(events, repeat=many)]
+
+
+def _happens(atom: Formula, event: str) -> bool:
+    return isinstance(atom, Atom) and atom.name == f"event.{event}"
 
 
 def _many(value: Any) -> list[Any]:

@@ -8,13 +8,13 @@ tables and limits allow less, so what never happens by a table never happens in 
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from proofs.core.explore import Step, Trace
+from proofs.core.explore import Step, TooLarge, Trace
 from proofs.core.results import Result, Status, Verdict
 from proofs.logic.formulas import atoms
 from proofs.logic.parsing import parse
@@ -30,6 +30,7 @@ from pxp_fsm.automata.system import Member, System
 from pxp_fsm.automata.table_files import Property
 from pxp_fsm.errors import Fault, FileError, UsageError
 from pxp_fsm.lazy_dataclasses import dataclass
+from pxp_fsm.plugins.gateway.formulas import ghost_claim
 from pxp_fsm.plugins.gateway.policy import (
     DOUBT,
     EventTable,
@@ -37,7 +38,6 @@ from pxp_fsm.plugins.gateway.policy import (
     ReadLine,
     is_policy,
     load_policy,
-    ways_from,
 )
 
 Answer = Result | RulesCertificate | str
@@ -49,6 +49,9 @@ LINES, ROWS, CALLABLE, FORBIDS, POSSIBLE = (
     "tables-forbid-something",
     "calls-stay-possible",
 )
+
+MOST_TOGETHER = 100_000
+"""States of the tables that share events with a formula, together."""
 
 TERMINATES = "terminates"
 """A claim of a file: only so many events can happen. Where no rank is found for all values of
@@ -100,7 +103,11 @@ def results(policy: GatewayPolicy, request: Request) -> Iterator[Answer]:
     for name, title, run in _checks(policy):
         if request.wants(name):
             started = time.perf_counter()
-            verdict, stated = run(), expected.get(name)
+            stated = expected.get(name)
+            try:
+                verdict = run()
+            except TooLarge as error:
+                verdict = Verdict(Status.UNKNOWN, str(error))
             yield Result(
                 policy.file.name,
                 name,
@@ -113,17 +120,32 @@ def results(policy: GatewayPolicy, request: Request) -> Iterator[Answer]:
             )
     if request.wants(MACHINE):
         yield from (machine_result(table.member) for table in policy.tables)
-    asked = [Property(formula=text) for text in request.formulas]
     whole = not request.names and not request.formulas
-    for stated in (*(properties if whole else ()), *asked):
-        if stated.formula:
-            table = _table_of(policy, stated.formula)
-            for result in check_formulas(table.running, [stated.formula]):
-                title, wanted = stated.about or result.title, Status(stated.expected)
-                yield replace(result, title=title, expected=wanted)
-    yield from _claimed(policy, request)
+    formulas = [Property(formula=text) for text in request.formulas]
+    if whole:
+        formulas = [*_kept(policy), *(one for one in properties if one.formula)]
+    yield from _claimed(policy, request, formulas)
     if whole and policy.otherwise == "pass":
         yield f"{policy.protocol.calls}s that no line is about pass, and nothing is proved of them"
+
+
+def _kept(policy: GatewayPolicy) -> Iterator[Property]:
+    """The formulas that are enforced, which their monitors keep true."""
+    for formula in policy.file.formulas:
+        yield Property(formula=formula.formula, about=formula.about, name=formula.name)
+
+
+@dataclass(frozen=True)
+class _Remembered(Property):
+    """A formula; G p, with past operators in p, is a claim: ghosts remember what has been."""
+
+    number: int = 0
+
+    @property
+    def claim(self) -> Mapping[str, Any]:
+        if self.expected != Status.HOLDS:
+            return {}
+        return ghost_claim(parse(self.formula), self.name or f"formula-{self.number}") or {}
 
 
 @dataclass(frozen=True)
@@ -165,6 +187,13 @@ def _decided(table: EventTable, one: Property, result: Result) -> Result:
     """What is not proved for all values of parameters, as the table runs."""
     if isinstance(one, _Approved):
         return _replayed(table, one, result)
+    if isinstance(one, _Remembered):
+        if result.status is not Status.HOLDS:
+            [result] = check_formulas(table.running, [one.formula])
+        else:
+            result = replace(result, name=one.formula, assumptions="by rules")
+        title, wanted = one.about or one.formula, Status(one.expected)
+        return replace(result, title=title, expected=wanted)
     if one.check == TERMINATES and result.status is not Status.HOLDS:
         return replace(result, assumptions="as the tables run", verdict=_terminates(table))
     return result
@@ -175,6 +204,8 @@ _PART: Mapping[str, Any] = {"relations": None, "starts": "", "assume": [], "whil
 
 def _approved(policy: GatewayPolicy, table: EventTable) -> Iterator[_Approved]:
     """What approvals are for: no call without one of its very arguments, which counts once."""
+    if table.formula is not None:
+        return
     pairs = {
         (read.line.event, approval)
         for read in policy.lines
@@ -191,24 +222,54 @@ def _approved(policy: GatewayPolicy, table: EventTable) -> Iterator[_Approved]:
             )
 
 
-def _claimed(policy: GatewayPolicy, request: Request) -> Iterator[Answer]:
-    """What is proved for all values of parameters, each table by itself."""
+def _claimed(
+    policy: GatewayPolicy, request: Request, formulas: Sequence[Property]
+) -> Iterator[Answer]:
+    """What is proved for all values of parameters, each table by itself; then its certificate.
+
+    Formulas of which that is not tried, or does not succeed, are decided as the table runs.
+    """
+    about = [_formula_table(policy, one) for one in formulas]
+    remembered = [
+        _Remembered(one.formula, one.expected, one.about, name=one.name, number=number)
+        for number, one in enumerate(formulas, start=1)
+    ]
     for table in policy.tables:
+        own = [one for one, of in zip(remembered, about, strict=True) if of is table]
         stated: list[Property] = [*_approved(policy, table)]
         stated += [one for one in policy.file.properties if one.claim and _names(table, one)]
-        claims = [one for one in stated if request.wants(name_of_claim(one))]
-        if claims:
-            written = System((Member(table.name, table.automaton),), free_names=True)
-            found, certificate = prove_system(written, claims)
-            for one, result in zip(claims, found, strict=True):
-                yield _decided(table, one, result)
-            if certificate is not None and request.certificate is not None:
-                yield certificate
+        claims = [*own, *(one for one in stated if request.wants(name_of_claim(one)))]
+        yield from _proved_of(table, claims, request)
+
+
+def _proved_of(table: EventTable, stated: Sequence[Property], request: Request) -> Iterator[Answer]:
+    claims = [one for one in stated if one.claim]
+    for one in stated:
+        if not one.claim:
+            [result] = check_formulas(table.running, [one.formula])
+            title, wanted = one.about or result.title, Status(one.expected)
+            yield replace(result, title=title, expected=wanted)
+    if claims:
+        written = System((Member(table.name, table.automaton),), free_names=True)
+        found, certificate = prove_system(written, claims)
+        for one, result in zip(claims, found, strict=True):
+            yield _decided(table, one, result)
+        if certificate is not None and request.certificate is not None:
+            yield certificate
+
+
+def _formula_table(policy: GatewayPolicy, stated: Property) -> EventTable:
+    """The table of a formula: its monitor, if it is enforced."""
+    kept = (table for table in policy.tables if table.formula is not None)
+    own = (table for table in kept if stated.name and table.name == stated.name)
+    return next(own, None) or _table_of(policy, stated.formula)
 
 
 def _names(table: EventTable, stated: Property) -> bool:
     """Whether a claim is about a table: by its name, or about every table."""
     text = f"{stated.never} {stated.step}"
+    if table.formula is not None:  # it goes on for ever, and counts nothing
+        return False
     return not text.strip() or f"{table.name}." in text
 
 
@@ -320,18 +381,10 @@ def _place(policy: GatewayPolicy, read: ReadLine) -> str:
 # Tables -----------------------------------------------------------------------------------------
 
 
-def _ways(table: EventTable) -> Mapping[str, tuple[str, ...]]:
-    """The states that can be reached, with the fewest events that lead there."""
-    ways: dict[str, tuple[str, ...]] = {table.member.initial: ()}
-    for _ in ways_from(table, ways):
-        pass
-    return ways
-
-
 def _dead_rows(policy: GatewayPolicy) -> Verdict:
     problems = []
     for table in policy.tables:
-        ways = _ways(table)
+        ways = table.ways
         bases = {state.name: state.base or state.name for state in table.member.states}
         taken = {
             (row.row, bases[row.source], row.label)
@@ -348,24 +401,78 @@ def _dead_rows(policy: GatewayPolicy) -> Verdict:
 
 
 def _callable(policy: GatewayPolicy) -> Verdict:
-    problems = []
+    problems, unclear = list[str](), list[str]()
     for tool in policy.tools:
         lines = policy.about(policy.protocol.calls, tool)
         if all(read.line.then == "refuse" for read in lines):
             continue
         if not any(_can_happen(policy, read) for read in lines):
             problems.append(f"{tool} can never be called")
+        elif not any(_can_happen(policy, read, together=True) for read in lines):
+            unclear.append(tool)
+    if unclear and not problems:
+        said = f"{', '.join(unclear)} cannot be called with the events of one copy of each table"
+        return Verdict(Status.UNKNOWN, said)
     return _verdict(problems)
 
 
-def _can_happen(policy: GatewayPolicy, read: ReadLine) -> bool:
+def _can_happen(policy: GatewayPolicy, read: ReadLine, *, together: bool = False) -> bool:
+    """Whether some event of a line can happen: in each table, or in a formula's `together`."""
     event = read.line.event
     if event is None:
         return read.line.then == "pass"
+    joint = _joint(policy, event)
+    if joint is not None and (together or joint.alike):
+        return any(event in leaving for leaving in joint.moves.values())
     return all(
-        any((state, event) in table.moves for state in _ways(table))
+        any((state, event) in table.moves for state in table.ways)
         for table in policy.tables_of(event)
     )
+
+
+@dataclass(frozen=True)
+class _Joint:
+    """Tables that share events, together: what can happen in one copy of each.
+
+    With `alike` copies, of the same fields, that is all that can happen.
+    """
+
+    alike: bool
+    moves: Mapping[tuple[str, ...], Mapping[str, tuple[str, ...]]]
+    ways: Mapping[tuple[str, ...], tuple[str, ...]]
+
+
+def _joint(policy: GatewayPolicy, event: str) -> _Joint | None:
+    """The tables that an event has to do with; None where no formula is among them."""
+    tables, labels = list[EventTable](), set[str]()
+    left_labels = [event]
+    while left_labels:
+        label = left_labels.pop()
+        labels.add(label)
+        for table in policy.tables_of(label):
+            if all(table is not other for other in tables):
+                tables.append(table)
+                left_labels += sorted(table.labels - labels)
+    if all(table.formula is None for table in tables):
+        return None
+    start = tuple(table.member.initial for table in tables)
+    moves: dict[tuple[str, ...], dict[str, tuple[str, ...]]] = {}
+    ways: dict[tuple[str, ...], tuple[str, ...]] = {start: ()}
+    left = deque([start])
+    while left:
+        at = left.popleft()
+        moves[at] = {}
+        for label in sorted(labels):
+            pairs = list(zip(tables, at, strict=True))
+            if all(label not in t.labels or (state, label) in t.moves for t, state in pairs):
+                then = tuple(t.moves.get((state, label), state) for t, state in pairs)
+                moves[at][label] = then
+                if then not in ways:
+                    if len(ways) >= MOST_TOGETHER:
+                        raise TooLarge(f"more than {MOST_TOGETHER:,} states of tables together")
+                    ways[then] = (*ways[at], label)
+                    left.append(then)
+    return _Joint(len({(t.arguments, t.keys) for t in tables}) == 1, moves, ways)
 
 
 def _forbids(policy: GatewayPolicy) -> Verdict:
@@ -376,7 +483,7 @@ def _forbids(policy: GatewayPolicy) -> Verdict:
         for table in policy.tables
         if not any(
             (state, event) not in table.moves
-            for state in _ways(table)
+            for state in table.ways
             for event in table.labels & events
         )
     ]
@@ -385,13 +492,44 @@ def _forbids(policy: GatewayPolicy) -> Verdict:
 
 def _possible(policy: GatewayPolicy) -> Verdict:
     for event in dict.fromkeys(read.line.event or "" for read in _calls(policy)):
-        for table in policy.tables_of(event):
-            ways = _ways(table)
-            lost = next((state for state in ways if table.way(state, event) is None), None)
+        joint = _joint(policy, event)
+        if joint is not None and joint.alike:
+            lost = _lost(joint, event)
             if lost is not None:
-                trace = _trace(table, ways[lost])
+                trace = _trace_together(joint, joint.ways[lost])
+                return _verdict([f"{event} is never possible again"], trace)
+            continue
+        for table in policy.tables_of(event):
+            stuck = next((s for s in table.ways if table.way(s, event) is None), None)
+            if stuck is not None:
+                trace = _trace(table, table.ways[stuck])
                 return _verdict([f"{event} is never possible again in {table.name}"], trace)
     return _verdict([])
+
+
+def _lost(joint: _Joint, event: str) -> tuple[str, ...] | None:
+    """The nearest state from which no state is reached in which an event is possible."""
+    before = defaultdict[tuple[str, ...], list[tuple[str, ...]]](list)
+    for at, leaving in joint.moves.items():
+        for then in leaving.values():
+            before[then].append(at)
+    left = [at for at, leaving in joint.moves.items() if event in leaving]
+    fine = set(left)
+    while left:
+        new = [at for at in before[left.pop()] if at not in fine]
+        fine.update(new)
+        left += new
+    return next((at for at in joint.ways if at not in fine), None)
+
+
+def _trace_together(joint: _Joint, labels: Sequence[str]) -> Trace[str]:
+    """What comes of events from the beginning on, in tables together."""
+    at = next(iter(joint.ways))
+    start, steps = ", ".join(at), list[Step[str]]()
+    for label in labels:
+        at = joint.moves[at][label]
+        steps.append(Step(External(label), ", ".join(at)))
+    return Trace(start, tuple(steps))
 
 
 def _trace(table: EventTable, labels: Iterable[str]) -> Trace[str]:
@@ -405,7 +543,7 @@ def _trace(table: EventTable, labels: Iterable[str]) -> Trace[str]:
 
 def _terminates(table: EventTable) -> Verdict:
     """Whether only so many events can happen, and the last of them leads to an end state."""
-    ways, before = _ways(table), defaultdict[str, list[str]](list)
+    ways, before = table.ways, defaultdict[str, list[str]](list)
     for (source, _), target in table.moves.items():
         if source in ways:
             before[target].append(source)

@@ -1059,9 +1059,13 @@ class Gateway:
         for table, key in refusing:
             way = table.way(self._state(table, key), event)
             if way is None:
-                parts.append("nothing will allow it again in this run")
+                missing = "nothing will allow it again in this run"
             else:
-                parts.append(f"it needs first: {', then '.join(map(self._words, way))}")
+                missing = f"it needs first: {', then '.join(map(self._words, way))}"
+            if table.formula is not None:
+                broken = table.formula.about or table.formula.formula
+                missing = f"it would break {table.name} ({broken}); {missing}"
+            parts.append(missing)
         about = f" {read.line.about}" if read.line.about else ""
         return f"{name} was not carried out: {'; '.join(dict.fromkeys(parts))}.{about}"
 

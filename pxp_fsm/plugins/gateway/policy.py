@@ -53,6 +53,7 @@ from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.options import Option, option, outside
 from pxp_fsm.plugins.gateway.frames import Number
 from pxp_fsm.plugins.gateway.protocols import PROTOCOLS, STATES, Protocol
+from pxp_fsm.registry import load
 from pxp_fsm.schemas import FileContent, FileKind
 
 ARGUMENTS = "arguments"
@@ -118,6 +119,21 @@ class PolicyTable:
     parameters: Mapping[str, ParameterEntry] = option("What is fixed: { min = 1 }, ...", {})
     registers: Mapping[str, RegisterEntry] = option("What is counted: { init = 0, min = 0 }.", {})
     let: Mapping[str, Text] = option("Names for expressions.", {})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyFormula:
+    """A safety formula over events, past operators included: no event that breaks it happens."""
+
+    name: LowerName = option("A short name: lower-case letters, digits and underscores.")
+    formula: str = option("A formula of temporal logic over event.NAME.", most=2_000)
+    per: Literal["arguments"] | tuple[Symbol, ...] = option(
+        "As of a table: the fields, or arguments, of whose events each copy is.",
+        (),
+        default="there is one copy",
+        problem='is neither "arguments" nor a list of fields',
+    )
+    about: str = option("What it means, in words.", "", least=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,6 +269,9 @@ class PolicyFile:
         least=1,
     )
     written: tuple[PolicyTable, ...] = option("What may happen next.", (), least=1, key="tables")
+    formulas: tuple[PolicyFormula, ...] = option(
+        "What must be true of the events besides; each is enforced as a table is.", ()
+    )
     fields: Mapping[str, FieldEntry] = option("By name: values of messages.", {})
     parameters: Mapping[str, int | bool | str] = option(
         "By name: the parameters with which the tables count.", {}
@@ -343,13 +362,14 @@ class ReadLine:
 
 @dataclass(frozen=True)
 class EventTable:
-    """A table of a policy: as it is written, and as it runs."""
+    """A table of a policy: as it is written, and as it runs; or the monitor of a `formula`."""
 
     name: str
     automaton: Automaton
     running: System
     arguments: bool
     keys: tuple[ReadField, ...]
+    formula: PolicyFormula | None = None
 
     @cached_property
     def moves(self) -> Mapping[tuple[str, str], str]:
@@ -363,6 +383,14 @@ class EventTable:
             if (at, event) in self.moves:
                 return ways[at]
         return None
+
+    @cached_property
+    def ways(self) -> Mapping[str, tuple[str, ...]]:
+        """The states that can be reached, with the fewest events that lead there."""
+        ways: dict[str, tuple[str, ...]] = {self.member.initial: ()}
+        for _ in ways_from(self, ways):
+            pass
+        return ways
 
     @cached_property
     def labels(self) -> frozenset[str]:
@@ -568,23 +596,43 @@ class _Reader:
         self.faults.append(Fault(place, said, **more))
 
     def policy(self) -> GatewayPolicy:
-        names = [table.name for table in self.file.written]
-        for place, name in enumerate(names):
-            if name in names[:place]:
-                self._fault(("tables", place, "name"), f"two tables are called {name}; rename one")
-        tables = [
-            table
-            for place, entry in enumerate(self.file.written)
-            if (table := self._table(place, entry)) is not None
-        ]
+        entries: tuple[PolicyTable | PolicyFormula, ...]
+        entries = (*self.file.written, *self.file.formulas)
+        names = [entry.name for entry in entries]
+        tables = list[EventTable]()
+        for number, entry in enumerate(entries):
+            place = number - len(self.file.written)
+            at = ("formulas", place) if place >= 0 else ("tables", number)
+            if entry.name in names[:number]:
+                self._fault((*at, "name"), f"two tables are called {entry.name}; rename one")
+            if isinstance(entry, PolicyFormula):
+                table = self._monitor(place, entry)
+            else:
+                table = self._table(at, entry, self.raw["tables"][number])
+            tables += [] if table is None else [table]
         lines = [self._line(place, line) for place, line in enumerate(self.file.lines)]
         policy = GatewayPolicy(self.file, tuple(tables), tuple(lines))
         if not self.faults:
             self._check(policy)
         return policy
 
-    def _table(self, place: int, entry: PolicyTable) -> EventTable | None:
-        raw = dict(self.raw["tables"][place])
+    def _monitor(self, place: int, entry: PolicyFormula) -> EventTable | None:
+        """The table that enforces a formula."""
+        try:  # proofs are loaded only where there is a formula
+            rows = load("pxp_fsm.plugins.gateway.formulas:rows_of")(entry.formula)
+        except UsageError as error:
+            self._fault(("formulas", place, "formula"), f"{entry.name}: {error}")
+            return None
+        written = tuple(
+            EventRow(source=row["from"], to=row["to"], event=row["event"]) for row in rows
+        )
+        table = PolicyTable(name=entry.name, per=entry.per, rows=written)
+        raw = {"name": entry.name, "title": entry.formula, "rows": rows}
+        found = self._table(("formulas", place), table, raw)
+        return None if found is None else replace(found, formula=entry)
+
+    def _table(self, at: Place, entry: PolicyTable, given: Mapping[str, Any]) -> EventTable | None:
+        raw = dict(given)
         raw.pop("per", None)
         deciding: dict[str, dict[str, Any]] = {}
         for row in entry.rows:
@@ -600,7 +648,7 @@ class _Reader:
         raw.setdefault("final", [*deciding])
 
         def located(found: Iterable[Fault]) -> Iterator[Fault]:
-            return (replace(fault, path=("tables", place, *fault.path)) for fault in found)
+            return (replace(fault, path=(*at, *fault.path)) for fault in found)
 
         try:
             automaton = automaton_from(raw, located)
@@ -612,21 +660,19 @@ class _Reader:
         missing = sorted(needed - given.keys())
         if missing:
             said = f"the table counts with {missing[0]}; add it: [parameters], {missing[0]} = ..."
-            self._fault(("tables", place, "parameters", missing[0]), said)
+            self._fault((*at, "parameters", missing[0]), said)
             return None
         written = System((Member(entry.name, automaton),), free_names=True)
         try:
             system = written.by_rules(given)
         except UsageError as error:
-            self._fault(("tables", place), str(error))
+            self._fault(at, str(error))
             return None
         per = entry.per
         keys = (
             ()
             if per == ARGUMENTS
-            else tuple(
-                read for name in per if (read := self._field(("tables", place, "per"), name))
-            )
+            else tuple(read for name in per if (read := self._field((*at, "per"), name)))
         )
         return EventTable(entry.name, automaton, system, per == ARGUMENTS, keys)
 
@@ -666,12 +712,17 @@ class _Reader:
                     said = f"no table has the event {event}; there are: {there or 'none'}"
                     self._fault(("lines", read.place), said)
             self._check_approvals(policy, read)
-        for place, table in enumerate(policy.tables):
+        many = len(self.file.written)
+        for number, table in enumerate(policy.tables):
+            at = ("tables", number, "rows")
+            if table.formula is not None:
+                at = ("formulas", number - many, "formula")
+                self._check_formula(policy, table, table.formula, at)
             for label in sorted(table.labels - raised):
                 said = (
                     f"no line raises the event {label} of {table.name}; add one, or drop its rows"
                 )
-                self._fault(("tables", place, "rows"), said)
+                self._fault(at, said)
         unknown = [
             name
             for name in self.file.parameters
@@ -710,11 +761,31 @@ class _Reader:
                 said = "a client of A2A does not ask its person: give each of the people an event"
                 self._fault((*at, "approval"), said)
 
+    def _check_formula(
+        self, policy: GatewayPolicy, table: EventTable, formula: PolicyFormula, at: Place
+    ) -> None:
+        """What has happened cannot be refused: no formula may forbid it."""
+        happened = {
+            read.line.event
+            for read in policy.lines
+            if read.line.key in ("result_of", "answer_to") and read.line.event in table.labels
+        }
+        for event in sorted(filter(None, happened)):
+            for state, way in table.ways.items():
+                if (state, event) not in table.moves:
+                    before = f"after {', '.join(way)}" if way else "at first"
+                    said = (
+                        f"{formula.name} forbids {event} {before}, which is an answer, and has "
+                        f"happened when the gateway hears of it; say what calls may not do"
+                    )
+                    self._fault(at, said)
+                    break
+
     def _check_approvals(self, policy: GatewayPolicy, read: ReadLine) -> None:
         at = ("lines", read.place, "approval")
         for person, event in read.line.approvals.items():
             for table in policy.tables_of(event):
-                if not table.arguments:
+                if not table.arguments and table.formula is None:
                     said = (
                         f"an approval counts for these very arguments, and the table {table.name} "
                         f'has one copy for others too; write per = "arguments" in it'
