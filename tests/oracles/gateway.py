@@ -24,6 +24,7 @@ class Naive:
     def __init__(self, policy: Mapping[str, Any]) -> None:
         self.policy = policy
         self.copies: dict[tuple[str, str], tuple[str, dict[str, Any]]] = {}
+        self.added: dict[tuple[str, str], list[int]] = {}
         self.words: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> str:
@@ -34,7 +35,13 @@ class Naive:
                 return str(self.policy["otherwise"]["tools"])
             if "then" in line:
                 return str(line["then"])
+            for one in self._summed(line["event"]):
+                amount, before = self._field(one["of"], arguments), self._added(one, arguments)
+                if amount < 0 or sum(before) + amount > one["most"]:
+                    return "refuse"
             if self.happens(line["event"], tool, arguments):
+                for one in self._summed(line["event"]):
+                    self._added(one, arguments).append(self._field(one["of"], arguments))
                 return "pass"
             approval = line.get("approval")
             if isinstance(approval, str) and self._can(approval, tool, arguments):
@@ -95,6 +102,12 @@ class Naive:
             for formula in self.policy.get("formulas", ())
             if event in events_of(formula["formula"])
         ]
+
+    def _summed(self, event: str) -> list[Any]:
+        return [one for one in self.policy.get("sums", ()) if one["event"] == event]
+
+    def _added(self, one: Any, arguments: Mapping[str, Any]) -> list[int]:
+        return self.added.setdefault((one["name"], self._key(one, "", arguments)), [])
 
     def _tables(self, event: str) -> list[Any]:
         return [

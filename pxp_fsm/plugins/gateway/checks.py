@@ -28,11 +28,13 @@ from pxp_fsm.automata.actions import External
 from pxp_fsm.automata.arithmetic import Case, TooManyCases, cases, value_in
 from pxp_fsm.automata.system import Member, System
 from pxp_fsm.automata.table_files import Property
+from pxp_fsm.automata.tables import automaton_from
 from pxp_fsm.errors import Fault, FileError, UsageError
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.gateway.formulas import ghost_claim
 from pxp_fsm.plugins.gateway.policy import (
     DOUBT,
+    FITS,
     EventTable,
     GatewayPolicy,
     ReadLine,
@@ -125,6 +127,7 @@ def results(policy: GatewayPolicy, request: Request) -> Iterator[Answer]:
     if whole:
         formulas = [*_kept(policy), *(one for one in properties if one.formula)]
     yield from _claimed(policy, request, formulas)
+    yield from _sums(policy, request)
     if whole and policy.otherwise == "pass":
         yield f"{policy.protocol.calls}s that no line is about pass, and nothing is proved of them"
 
@@ -254,6 +257,43 @@ def _proved_of(table: EventTable, stated: Sequence[Property], request: Request) 
         found, certificate = prove_system(written, claims)
         for one, result in zip(claims, found, strict=True):
             yield _decided(table, one, result)
+        if certificate is not None and request.certificate is not None:
+            yield certificate
+
+
+def _sums(policy: GatewayPolicy, request: Request) -> Iterator[Answer]:
+    """That no sum is ever more than it may be, for all amounts and bounds."""
+    for read in policy.sums:
+        name = read.entry.name
+        if not request.wants(f"{name}-stays-within"):
+            continue
+        row = {"from": "OPEN", "to": "OPEN"}
+        raw = {
+            "format": 1,
+            "name": name,
+            "title": f"the sum of {read.entry.of} over all {read.entry.event}",
+            "initial": "OPEN",
+            "final": ["OPEN"],
+            "states": [{"name": "OPEN", "guards": ["FITS", "OVER"]}],
+            "parameters": {"most": {"min": 0}},
+            "registers": {"total": {"init": 0, "min": 0}},
+            "oracles": {"amount": {"type": "int"}},
+            "guards": {"FITS": {"when": FITS}, "OVER": {"when": "else"}},
+            "rows": [
+                {**row, "guard": "FITS", "event": "ADDED", "do": {"total": "total + amount"}},
+                {**row, "guard": "OVER", "event": "REFUSED"},
+            ],
+        }
+        table = automaton_from(raw, iter)
+        stated = Property(
+            name=f"{name}-stays-within",
+            never=f"{name}.total > most or {name}.total < 0",
+            about=f"the sum of {read.entry.of} is never more than {read.entry.most}",
+        )
+        [result], certificate = prove_system(
+            System((Member(name, table),), free_names=True), [stated]
+        )
+        yield replace(result, assumptions="by rules")
         if certificate is not None and request.certificate is not None:
             yield certificate
 
@@ -491,6 +531,10 @@ def _forbids(policy: GatewayPolicy) -> Verdict:
 
 
 def _possible(policy: GatewayPolicy) -> Verdict:
+    for read in policy.sums:
+        entry = read.entry
+        said = f"once the sum of {entry.of} is {entry.most}, no {entry.event} adds to it again"
+        return _verdict([said])
     for event in dict.fromkeys(read.line.event or "" for read in _calls(policy)):
         joint = _joint(policy, event)
         if joint is not None and joint.alike:

@@ -30,6 +30,7 @@ from pxp_fsm.plugins.gateway.policy import (
     EventTable,
     GatewayPolicy,
     ReadLine,
+    ReadSum,
     Unfit,
     canonical,
     exact,
@@ -172,6 +173,7 @@ class _Past:
     answers: dict[int, str] = field(default_factory=dict)
     told: set[int] = field(default_factory=set)
     under_way: dict[int, ToolCall] = field(default_factory=dict)
+    sums: dict[str, int] = field(default_factory=dict)
 
     @staticmethod
     def _call(said: Mapping[str, Any]) -> ToolCall:
@@ -188,6 +190,7 @@ class _Past:
             self.number = max(self.number, number)
             for heard in said.get("delivered", ()):
                 self.unheard.pop(heard, None)
+            self.sums |= said.get("sums", {})
             self.under_way.pop(number, None)
             if said.get("outcome") in UNDER_WAY:
                 self.under_way[number] = self._call(said)
@@ -241,6 +244,7 @@ class Gateway:
         self._number = 0
         self._own = 0
         self._delivered: list[int] = []
+        self._sums: dict[str, int] = {}
         self._initialized = False
         self._salt = ""
         self._is_broken = False
@@ -306,6 +310,7 @@ class Gateway:
         for event in calls.events:
             past.hear(event)
         self._number, waiting, unheard = past.number, past.waiting, past.unheard
+        self._sums = past.sums
         for number in self._delivered:  # it is stored with the next event
             unheard.pop(number, None)
         if calls.states["gateway"] == "RUNNING":
@@ -352,6 +357,7 @@ class Gateway:
     def _restore(self) -> None:
         """Bring everything to where it is stored to be."""
         self._copies.clear()
+        self._sums.clear()
         self.doubt.clear()
         for states in self._states.values():
             states.clear()
@@ -621,7 +627,8 @@ class Gateway:
         if verdict.event:
             with self._stored_together():
                 happened = self._happen(verdict.event, verdict.copies, method, params)
-                self._record("MESSAGE", method=method, event=verdict.event, at=happened)
+                added = self._add(verdict.event, params)
+                self._record("MESSAGE", method=method, event=verdict.event, at=happened, **added)
         return True
 
     def _verdict(self, key: str, name: str, message: object, *, passes: bool) -> _Verdict:
@@ -636,11 +643,40 @@ class Gateway:
                 said = read.line.about or f"the policy {file.name} never allows {name} like this."
                 return _Verdict("" if read.line.then == "pass" else said)
             copies = self._keyed(read.line.event, name, message)
+            exceeded = self._exceeded(read.line.event, name, message)
         except Unfit as unfit:
             return _Verdict(f"{name} was not carried out: {unfit}.")
+        if exceeded:
+            return _Verdict(f"{exceeded} {read.line.about}".rstrip())
         refusing = self._refusing(read.line.event, copies)
         problem = self._why(name, read, refusing) if refusing else self._too_many(copies)
         return _Verdict(problem, read.line.event, copies, read if refusing else None)
+
+    def _totals(self, event: str, message: object) -> Iterator[tuple[ReadSum, str, int]]:
+        """The sums that an event is added to, their keys, and what they are; raises `Unfit`."""
+        for read in self.policy.sums:
+            if read.entry.event == event:
+                key = f"{read.entry.name}/{self._digest(read.key(message))}"
+                yield read, key, self._sums.get(key, 0)
+
+    def _exceeded(self, event: str, name: str, message: object) -> str:
+        """Why an event would take a sum beyond what it may be; "" where it does not."""
+        for read, _, total in self._totals(event, message):
+            if read.after(total, message) is None:
+                entry = read.entry
+                return (
+                    f"{name} was not carried out: {entry.name} allows {entry.most - total} more "
+                    f"of {entry.of} ({total} of {entry.most} are used), and no negative ones."
+                )
+        return ""
+
+    def _add(self, event: str, message: object) -> dict[str, Any]:
+        """Add an event to its sums; what they are then, as it is stored."""
+        after = {
+            key: read.after(total, message) for read, key, total in self._totals(event, message)
+        }
+        self._sums |= {key: total for key, total in after.items() if total is not None}
+        return {"sums": after} if after else {}
 
     def _called(self, message: Any, frame: bytes, traffic: Traffic) -> None:
         identity, params = message["id"], message.get("params", {})
@@ -695,7 +731,7 @@ class Gateway:
             return
         with self._stored_together():
             happened = self._happen(event, copies, tool, arguments) if event else {}
-            self._record("CALL", call, event=event, at=happened)
+            self._record("CALL", call, event=event, at=happened, **self._add(event, arguments))
         self.wanted.pop(call.digest, None)
         self._recent.append(self._clock())
         method = message["method"]

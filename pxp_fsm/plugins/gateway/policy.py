@@ -137,6 +137,19 @@ class PolicyFormula:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SumEntry:
+    """What a field of the calls that are an event may come to, all of them together."""
+
+    name: LowerName = option("A short name: lower-case letters, digits and underscores.")
+    event: Symbol = option("The event of those calls.")
+    of: Symbol = option("The field that is added, a whole number; a negative one is refused.")
+    most: int = option("What the sum may be at most.", least=0, most=10**18)
+    per: tuple[Symbol, ...] = option(
+        "The fields of whose values each has a sum of its own.", (), default="there is one sum"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FieldEntry:
     """A named value of a JSON message."""
 
@@ -272,6 +285,7 @@ class PolicyFile:
     formulas: tuple[PolicyFormula, ...] = option(
         "What must be true of the events besides; each is enforced as a table is.", ()
     )
+    sums: tuple[SumEntry, ...] = option("What amounts may come to, all together.", ())
     fields: Mapping[str, FieldEntry] = option("By name: values of messages.", {})
     parameters: Mapping[str, int | bool | str] = option(
         "By name: the parameters with which the tables count.", {}
@@ -427,6 +441,33 @@ def ways_from(table: EventTable, ways: dict[str, tuple[str, ...]]) -> Iterator[s
                 left.append(row.target)
 
 
+FITS = "amount >= 0 and total + amount <= most"
+"""When a call may be added to a sum: what runs, and what is proved for all values."""
+
+_fits = compiled(
+    parse_expression(FITS, dict.fromkeys(("amount", "total", "most"), INT), ()),
+    ("amount", "total", "most"),
+)
+
+
+@dataclass(frozen=True)
+class ReadSum:
+    """A sum of a policy with the fields that it reads."""
+
+    entry: SumEntry
+    field: ReadField
+    keys: tuple[ReadField, ...]
+
+    def key(self, message: object) -> str:
+        """Which of its sums a message is added to; raises `Unfit`."""
+        return canonical([self.entry.name, *(read.of(message) for read in self.keys)])
+
+    def after(self, total: int, message: object) -> int | None:
+        """What the sum becomes with a message; None where it does not fit. Raises `Unfit`."""
+        amount = int(self.field.of(message))
+        return total + amount if _fits(amount, total, self.entry.most) else None
+
+
 @dataclass(frozen=True)
 class GatewayPolicy:
     """A policy that was read: its file, its tables, its lines by what they are about."""
@@ -434,6 +475,7 @@ class GatewayPolicy:
     file: PolicyFile
     tables: tuple[EventTable, ...]
     lines: tuple[ReadLine, ...]
+    sums: tuple[ReadSum, ...] = ()
 
     @cached_property
     def _by_name(self) -> Mapping[tuple[str, str], tuple[ReadLine, ...]]:
@@ -611,10 +653,29 @@ class _Reader:
                 table = self._table(at, entry, self.raw["tables"][number])
             tables += [] if table is None else [table]
         lines = [self._line(place, line) for place, line in enumerate(self.file.lines)]
-        policy = GatewayPolicy(self.file, tuple(tables), tuple(lines))
+        sums = (self._sum(place, entry) for place, entry in enumerate(self.file.sums))
+        known = tuple(read for read in sums if read is not None)
+        policy = GatewayPolicy(self.file, tuple(tables), tuple(lines), known)
         if not self.faults:
             self._check(policy)
         return policy
+
+    def _sum(self, place: int, entry: SumEntry) -> ReadSum | None:
+        at = ("sums", place)
+        if entry.name in [other.name for other in self.file.sums[:place]]:
+            self._fault((*at, "name"), f"two sums are called {entry.name}; rename one")
+        field = self._field((*at, "of"), entry.of)
+        if field is not None and field.type.name != "int":
+            self._fault((*at, "of"), f'{entry.of} is no number; give it type = "int"')
+        keys = [self._field((*at, "per"), name) for name in entry.per]
+        lines = [line for line in self.file.lines if entry.event in line.events]
+        if not lines:
+            self._fault((*at, "event"), f"no line raises the event {entry.event}; add one")
+        for line in lines:
+            if line.event != entry.event or line.key not in ("tool", "method"):
+                said = f"{entry.event} is raised by more than calls, and no other is refused"
+                self._fault((*at, "event"), said)
+        return None if field is None else ReadSum(entry, field, tuple(filter(None, keys)))
 
     def _monitor(self, place: int, entry: PolicyFormula) -> EventTable | None:
         """The table that enforces a formula."""
@@ -707,7 +768,8 @@ class _Reader:
         raised = {event for read in policy.lines for event in read.line.events}
         for read in policy.lines:
             for event in read.line.events:
-                if not policy.tables_of(event):
+                summed = any(read.entry.event == event for read in policy.sums)
+                if not policy.tables_of(event) and not summed:
                     there = ", ".join(sorted({label for t in policy.tables for label in t.labels}))
                     said = f"no table has the event {event}; there are: {there or 'none'}"
                     self._fault(("lines", read.place), said)
