@@ -241,25 +241,6 @@ def test_hostile_texts_stay_texts(browser: Any, tmp_path: Path) -> None:
                 assert page.evaluate("window.hurt") is None
 
 
-def test_axe_finds_nothing_and_nothing_is_too_wide(
-    browser: Any, buffered: str, packages: Path
-) -> None:
-    with opened(browser, f"{buffered}#t=0.1&f=G%20!ended") as page:
-        checked(page)
-        expect(page.locator(".parts")).to_be_visible()
-        page.locator(".graph summary").click()
-        expect(page.locator(".graph .current")).to_be_visible()
-        page.evaluate((packages / "axe-core" / "axe.min.js").read_text("utf-8"))
-        for theme, width in (("light", 1000), ("light", 1440), ("dark", 1440), ("dark", 390)):
-            page.emulate_media(color_scheme=theme)
-            page.set_viewport_size({"width": width, "height": 900})
-            wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-            assert wide <= 0, width
-            found = page.evaluate("axe.run()")["violations"] if width != 1000 else ()
-            told = [(one["id"], one["nodes"][0]["html"][:200]) for one in found]
-            assert told == [], (theme, width)
-
-
 def test_the_picture_of_all_states_shows_the_trace_and_leads_to_each(
     browser: Any, buffered: str, tmp_path: Path
 ) -> None:

@@ -110,7 +110,7 @@ const Message = memo(function Message({ message, from, to, down, ends, later, re
   const taken = ends.split(",").filter(Boolean).map(Number);
   const waits = gone === null && !lost;
   const kind = lost ? "lose" : refused ? "refused" : waits && !taken.length ? "waiting" : "";
-  const text = lost ? `${label} lost` : refused ? `${label} ✕ not received` : kind ? `${label} on its way` : label;
+  const text = lost ? `${label} lost` : refused ? `${label} not received` : kind ? `${label} on its way` : label;
   const direct = sent !== null && received[0] === sent;
   const press = () => {
     onSelect?.(selected ? null : number);

@@ -76,7 +76,7 @@ Error generating stack: `+a.message+`
     <line x1=${t} y1=${e} x2=${f} y2=${a} markerEnd=${c?"url(#tip)":void 0} />
     ${!c&&S`<text x=${f} y=${a+4} textAnchor="middle" className="cross">${u.includes("waiting")?"●":"✕"}</text>`}
     <text x=${t+(l-t)*i} y=${e+(a-e)*i-5} textAnchor="middle">${n}</text>
-  </g>`}var j2=(0,Bs.memo)(function({message:l,from:e,to:a,down:n,ends:u,later:i,refused:c,selected:f,onSelect:o,onStep:r}){let{number:d,label:s,sent:h,received:b,gone:E,lost:A}=l,y=u.split(",").filter(Boolean).map(Number),v=A?"lose":c?"refused":E===null&&!A&&!y.length?"waiting":"",p=A?`${s} lost`:c?`${s} ✕ not received`:v?`${s} on its way`:s,O=h!==null&&b[0]===h,D=()=>{o?.(f?null:d),O&&r(h+1)},N=e+(a-e)*(A?.5:.78);return S`<g id=${`message-${d}`} className=${"one"+(f?" selected":"")+(i?" later":"")} onClick=${D}>
+  </g>`}var j2=(0,Bs.memo)(function({message:l,from:e,to:a,down:n,ends:u,later:i,refused:c,selected:f,onSelect:o,onStep:r}){let{number:d,label:s,sent:h,received:b,gone:E,lost:A}=l,y=u.split(",").filter(Boolean).map(Number),v=A?"lose":c?"refused":E===null&&!A&&!y.length?"waiting":"",p=A?`${s} lost`:c?`${s} not received`:v?`${s} on its way`:s,O=h!==null&&b[0]===h,D=()=>{o?.(f?null:d),O&&r(h+1)},N=e+(a-e)*(A?.5:.78);return S`<g id=${`message-${d}`} className=${"one"+(f?" selected":"")+(i?" later":"")} onClick=${D}>
     <title>message #${d}: ${l.from} → ${l.to} ${s}</title>
     ${v&&!y.length?S`<${Ys} ...${{from:e,to:N,y1:n,y2:n+(A?0:pn*.5),label:p,kind:v,at:.5,tip:!1}} />`:y.map((g,_)=>S`<${Ys} key=${_} ...${{from:e,to:a,y1:n??g,y2:g,kind:v,label:_?`${s}, the copy`:p,at:g===n||n===null?.5:_?.7:.3}} />`)}
   </g>`}),X2=(0,Bs.memo)(function({move:l,step:e,width:a,down:n,later:u,onStep:i,from:c,to:f}){let{kind:o,label:r,guard:d}=l,s={choose:`${d} / ${r}`,decide:`${d} / ! ${r}`}[o],h=c??f,b={send:c,lose:c,deliver:f,duplicate:f}[o];return S`<g className=${u?"step later":"step"} onClick=${()=>i(e+1)}>
@@ -131,8 +131,8 @@ Error generating stack: `+a.message+`
       <${zu} className="verdicts" most=${12} what="verdict">${c.map(({result:f,name:o})=>S`<${yc} key=${o} ...${{result:f,name:o,onPlay:n}} />`)}<//></div>`)}
     ${a&&S`<p className="alert">${a}</p>`}
     ${!e&&S`<p className="muted">checking …</p>`}</section>`});function Yy({formula:t,answer:l,parts:e,position:a,onFormula:n,onPlay:u,onStep:i}){return S`<section aria-labelledby="formula-title"><h2 id="formula-title">Formula</h2>
-    <label htmlFor="formula">Checked as you type, for example <code>F ended</code></label>
-    <input id="formula" type="text" value=${t} autoComplete="off" spellCheck="false"
+    <label htmlFor="formula">Checked as you type</label>
+    <input id="formula" type="text" placeholder="for example F ended" value=${t} autoComplete="off" spellCheck="false"
       onChange=${c=>n(c.target.value)} />
     <div aria-live="polite">
       ${t&&!l&&S`<p className="muted">checking …</p>`}

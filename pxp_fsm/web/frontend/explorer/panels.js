@@ -133,8 +133,8 @@ export const Verdicts = memo(function Verdicts({ results, done, trouble, onPlay 
 
 export function Formula({ formula, answer, parts, position, onFormula, onPlay, onStep }) {
   return html`<section aria-labelledby="formula-title"><h2 id="formula-title">Formula</h2>
-    <label htmlFor="formula">Checked as you type, for example <code>F ended</code></label>
-    <input id="formula" type="text" value=${formula} autoComplete="off" spellCheck="false"
+    <label htmlFor="formula">Checked as you type</label>
+    <input id="formula" type="text" placeholder="for example F ended" value=${formula} autoComplete="off" spellCheck="false"
       onChange=${(event) => onFormula(event.target.value)} />
     <div aria-live="polite">
       ${formula && !answer && html`<p className="muted">checking …</p>`}
