@@ -13,7 +13,7 @@ from pxp_fsm.plugins.gateway.policy import POLICY, read_policy
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "examples" / "gateway"
-NAMES = ("confirm", "read_first", "budget", "two_people")
+NAMES = ("confirm", "read_first", "budget", "two_people", "spending")
 
 
 def example(name: str) -> GatewayPolicy:
