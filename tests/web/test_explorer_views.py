@@ -14,9 +14,11 @@ from typing import Any
 import pytest
 
 import pxp_fsm as library
+from backends.databases import SqlBlackboard
 from pxp_fsm.web.files import explorer_file
 from pxp_fsm.web.subjects import subject_of
 from tests.command_line import pxp
+from tests.plugins.gateway.test_gateway import Sides
 from tests.web.browsers import AXE, ROOT, expect, opened, served
 
 pytestmark = pytest.mark.deep
@@ -224,6 +226,20 @@ def test_a_file_of_20_000_states_is_small_and_goes_on(browser: Any, large: Path)
         page.get_by_label("To", exact=True).fill("worker5@BUSY")
         page.get_by_role("button", name="Go").click()
         page.get_by_text("to worker5@BUSY").wait_for()
+
+
+def test_calls_of_a_gateway_appear_as_they_happen(browser: Any, tmp_path: Path) -> None:
+    database = str(tmp_path / "gateway.sqlite")
+    with SqlBlackboard(database) as board:
+        sides = Sides.of("read_first", board)
+        arguments = ("read_first/calls", "--database", database, "--monitor", "F event.REFUSAL")
+        with served(*arguments) as address, opened(browser, address) as page:
+            page.get_by_text("After message 1 of 1.").wait_for()
+            expect(page.locator(".now")).to_have_text("RUNNING")
+            sides.call("write_file", path="a")
+            page.get_by_text("After message 2 of 2.").wait_for()
+            expect(page.locator(".chart .note")).to_contain_text(["event START", "event REFUSAL"])
+            expect(page.locator(".monitors .status")).to_have_text("true")
 
 
 def test_paper_has_all_of_it(browser: Any, buffered: str) -> None:

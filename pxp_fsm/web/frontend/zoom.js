@@ -5,7 +5,7 @@ import { flushSync } from "react-dom";
 import { html } from "./html.js";
 
 const STEP = 1.3, MOST = 40, PAN = 0.15, READABLE = 700, LARGE = 2400;
-const FLAT = 2.6, TALL = 0.5; // the shapes that a picture's place may have, as width to height
+const FLAT = 3.2, TALL = 0.5; // the shapes that a picture's place may have, as width to height
 
 const between = (least, value, most) => Math.max(least, Math.min(value, most));
 
