@@ -18,7 +18,7 @@ from backends.databases import SqlBlackboard
 from pxp_fsm.web.files import explorer_file
 from pxp_fsm.web.subjects import subject_of
 from tests.command_line import pxp
-from tests.plugins.gateway.test_gateway import Sides
+from tests.plugins.gateway.sides import Sides
 from tests.web.browsers import AXE, ROOT, expect, opened, served
 
 pytestmark = pytest.mark.deep
