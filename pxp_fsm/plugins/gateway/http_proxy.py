@@ -132,7 +132,9 @@ class HttpProxy:
             if errors:
                 return Response(errors[0], 400, media_type=_JSON)
             return Response(status_code=202 if status == 200 else status)
-        return self._streamed(identity, stream, status, headers)
+        # Some clients that have asked for a stream take nothing else from the gateway itself.
+        is_plain = bool(traffic.to_server) or not self._protocol.streams(message["method"])
+        return self._streamed(identity, stream, status, headers, is_plain=is_plain)
 
     def _streamed(
         self,
@@ -140,9 +142,11 @@ class HttpProxy:
         stream: asyncio.Queue[Item],
         status: int,
         headers: dict[str, str],
+        *,
+        is_plain: bool,
     ) -> Response:
         """One answer that is there as JSON, with the server's status; else events until it is."""
-        if stream.qsize() == 1 and identity not in self._gateway.waiting:
+        if is_plain and stream.qsize() == 1 and identity not in self._gateway.waiting:
             ready = stream.get_nowait()
             if ready is not None and _identity(ready[0]) == identity and _is_answer(ready[0]):
                 self._streams.pop(identity, None)
