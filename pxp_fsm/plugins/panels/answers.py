@@ -53,7 +53,8 @@ class PanelAnswers:
     an end has changed, `closed_apart` that all channels are closed with a RATIFY last from both
     ends and without agreement, `rejected_alike` an agreement although a channel was closed by
     REJECT, `unstable` a consensus that is none after one more message; `unstable_unless_fresh` the
-    same where it is not asked that the RATIFYs are fresh.
+    same where it is not asked that the RATIFYs are fresh. Of a reduced model ends, lengths, and
+    which `replies` there are can be told; the rest is not asked, and in runs names are exchanged.
     """
 
     model: PanelModel
@@ -102,7 +103,8 @@ def answers(model: PanelModel, most: int = MOST) -> PanelAnswers:
 
     space = explore(model, 10**9, followed=few)
     found = PanelAnswers(model, space.states, space.transitions, is_whole=looked <= most)
-    _of_states(found, space)
+    if not model.reduced:
+        _of_states(found, space)
     _of_steps(found, space)
     _of_cycles(found, space)
     found.seconds = process_time() - began
@@ -150,6 +152,7 @@ def _of_steps(found: PanelAnswers, space: Space[PanelBoard]) -> None:
             if answered and REPLIES[received] != action.tag and place not in found.replies:
                 found.replies[place] = (*_words(space.trace_to(state)), str(action))
             run = found.unstable is None or found.unstable_unless_fresh is None
+            run = run and not found.model.reduced
             for was, fresh in ((consensus, True), (stale, False)) if run else ():
                 if was and not _ratified(found.model, step.target, fresh=fresh):
                     words = (*_words(space.trace_to(state)), str(action))
@@ -316,8 +319,10 @@ def table(found: Sequence[PanelAnswers]) -> Iterator[str]:
         unknown = "" if one.is_whole else "none found that do not"
         replies = f"not to {broken}" if broken else (unknown or "yes")
         stale = f"in {len(one.stale)}" if one.stale else ("none found" if unknown else "no")
+        stale = "not asked" if one.model.reduced else stale
         states = f"{one.states:,}{'' if one.is_whole else ' (cut)'}"
+        schedule = f"{panel.schedule}{', reduced' if one.model.reduced else ''}"
         yield (
-            f"| {panel.schedule} | {', '.join(rules) or 'none'} | {ends} | {replies} | {stale} | "
+            f"| {schedule} | {', '.join(rules) or 'none'} | {ends} | {replies} | {stale} | "
             f"{states} | {one.transitions:,} | {one.seconds:.1f} |"
         )

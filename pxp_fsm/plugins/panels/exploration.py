@@ -12,6 +12,17 @@ Reductions, each of which keeps what comes next and what is said of a state:
   first in a queue.
 - What nothing depends on any more is forgotten: counters and pairs of closed channels, tags that
   their sender's next message replaces, changes since messages that are no RATIFY or REJECT.
+
+A model that is `reduced` keeps less, and is asked less: whether sessions end, within how many
+messages, and what answers what. Its schedule is free, and either end of a channel may begin, so
+that it stands for every choice of who does.
+
+- Closed channels are forgotten but for being closed: without `reopen` no message depends on more.
+- Agents are exchanged too. Of the boards that differ in who is who, the least stands for all. A
+  cycle of these is an endless run of the panel, since the panel has finitely many boards.
+- Of messages in different channels one order stands for all where neither changes what the other
+  is, or may be (`_first`). Each whole session is then another with its messages in another order,
+  as long, and with the same answers in each channel.
 """
 
 from __future__ import annotations
@@ -20,7 +31,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from enum import StrEnum
 from functools import lru_cache, partial
-from itertools import product
+from itertools import groupby, permutations, product
 from string import ascii_lowercase
 
 from proofs.core.explore import Step
@@ -53,6 +64,7 @@ class AssumedRelations(StrEnum):
 class _Known:
     """What the exploration of a model has found before."""
 
+    boards: dict[PanelBoard, PanelBoard] = field(default_factory=dict)
     talks: dict[Talk, Talk] = field(default_factory=dict)
     channels: dict[tuple[int, int, Talk], Talk] = field(default_factory=dict)
     names: dict[tuple[Hashable, ...], tuple[Hashable, ...]] = field(default_factory=dict)
@@ -65,7 +77,8 @@ class PanelModel:
 
     Predictions and explanations are out of `values` each. With `free_term` an agent of PXP may
     hang up at any message of a channel in which neither end has changed; else as the default policy
-    says. Fills `proofs.core.explore.Model`.
+    says. With `reduced` only so much is kept as ends, lengths and replies depend on (above), which
+    is for the free schedule without `commit` and `reopen`. Fills `proofs.core.explore.Model`.
 
     >>> from proofs.core.explore import explore
     >>> import pxp_fsm as pxp
@@ -80,12 +93,20 @@ class PanelModel:
     relations: AssumedRelations = AssumedRelations.EQUIVALENCE
     values: tuple[int, int] = (2, 2)
     free_term: bool = False
+    reduced: bool = False
     layout: PanelLayout = field(init=False)
     _known: _Known = field(init=False, default_factory=_Known, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not 2 <= self.agents <= len(ascii_lowercase):
             raise UsageError(f"a panel that is explored has 2 to 26 agents, not {self.agents}")
+        panel, equal = self.panel, self.relations is AssumedRelations.EQUIVALENCE
+        free = panel.schedule == Scheduling.FREE and panel.channels is None and equal
+        if self.reduced and (not free or panel.commit or panel.reopen):
+            raise UsageError(
+                "reduced is the free schedule between all agents with an equivalence, without "
+                "commit and reopen"
+            )
         object.__setattr__(self, "layout", PanelLayout(self.panel, ascii_lowercase[: self.agents]))
 
     @property
@@ -103,7 +124,7 @@ class PanelModel:
 
     def successors(self, state: PanelBoard) -> Iterable[Step[PanelBoard]]:
         found: dict[Hashable, Step[PanelBoard]] = {}
-        for owed in self.layout.due(state):
+        for owed in self._first(state) if self.reduced else self.layout.due(state):
             names = self.layout.names
             for tag, pair in self._replies(state, owed):
                 after = self._after(state, owed, tag, pair)
@@ -112,6 +133,42 @@ class PanelModel:
                 step = Step(action, self._kept(after), (changed,))
                 found.setdefault((step, changed), step)
         return found.values()
+
+    def _first(self, state: PanelBoard) -> Iterable[Owed]:
+        """Those who speak first in sessions that stand for all: where it can be, in one channel.
+
+        That channel's message has to stay as it is whatever others do first, and has to leave what
+        they may do as it was. With `call` that is so of an open channel: its ends have no other,
+        and so neither LEARN nor begin elsewhere before it is closed. With `limit=0` it is so of any
+        channel: an agent's one choice, its first pair, is the same wherever it says it first. With
+        `alone` the ends of an open channel change their pairs nowhere else; a message there depends
+        on others where its sender would LEARN if it were alone, and others depend on it where it
+        closes the channel of an end that has another. INITs are all kept: they open a channel.
+        """
+        due, panel = self.layout.owed(state), self.panel
+        if panel.limit == 0:
+            due = due[:1]
+        for owed in due if panel.call or panel.alone else ():
+            if state.talks[owed.channel].status is ChannelStatus.OPEN and (
+                panel.call or self._stands_alone(state, owed)
+            ):
+                return (owed,)
+        begin = [one for one in due if state.talks[one.channel].status is ChannelStatus.WAITS]
+        return (*due, *(Owed(one.partner, one.member, one.channel) for one in begin))
+
+    def _stands_alone(self, state: PanelBoard, owed: Owed) -> bool:
+        """Whether what is owed in an open channel is independent of other channels (`alone`)."""
+        mine, theirs = (
+            any(
+                state.talks[number].status is not ChannelStatus.CLOSED
+                for number in self.layout.own[place]
+                if number != owed.channel
+            )
+            for place in (owed.member, owed.partner)
+        )
+        tags = {tag for tag, _ in self._replies(state, owed)}
+        learns = bool(tags - {Tag.RATIFY, Tag.REJECT, Tag.TERM})
+        return not (mine and learns) and not (Tag.TERM in tags and (mine or theirs))
 
     def propositions(self, state: PanelBoard) -> frozenset[str]:
         return frozenset(map(str, self.verdicts(state)))
@@ -207,6 +264,70 @@ class PanelModel:
 
     def _kept(self, board: PanelBoard) -> PanelBoard:
         """The state as far as anything depends on it (the reductions of this module)."""
+        if not self.reduced:
+            return self._named(board)
+        closed = Talk(-1, ChannelStatus.CLOSED)
+        talks = (closed if t.status is ChannelStatus.CLOSED else t for t in board.talks)
+        kept = self._named(board._replace(talks=tuple(talks)))
+        found = self._known.boards.get(kept)
+        if found is None:
+            found = min(map(partial(self._exchanged, kept), self._orders(kept)), key=_ordered)
+            self._known.boards[kept] = found
+        return found
+
+    def _orders(self, board: PanelBoard) -> Iterator[Sequence[int]]:
+        """Orders of the agents, one of which is the same for all boards that differ in who is who.
+
+        Agents are put in order by what can be said of each without names; of those of whom the same
+        can be said, each order is tried.
+        """
+        told = {place: self._told(board, place) for place in range(self.agents)}
+        alike = groupby(sorted(told, key=told.__getitem__), told.__getitem__)
+        for parts in product(*(permutations(tuple(places)) for _, places in alike)):
+            yield [place for part in parts for place in part]
+
+    def _told(self, board: PanelBoard, place: int) -> tuple[object, ...]:
+        """What is said of an agent without the names of agents and of values."""
+        own = board.current[place]
+        channels = []
+        for number in self.layout.own[place]:
+            talk, end = board.talks[number], self.layout.links[number].index(place)
+            two = talk if end == 0 else _turned(talk)
+            none = tuple(pair is None for pair in two.pairs)
+            channels.append(
+                (talk.status, talk.speaker == place, two.said, two.moved, none, two.loops)
+            )
+        alike = 0
+        if own is not None:
+            shared = (
+                [a == b for a, b in zip(own, other, strict=True)]  # type: ignore[call-overload]
+                for other in board.current
+                if other is not None
+            )
+            alike = sum(64 * all(two) + 8 * two[0] + two[1] for two in shared)
+        return own is not None, board.changes[place], alike, tuple(sorted(channels))
+
+    def _exchanged(self, board: PanelBoard, order: Sequence[int]) -> PanelBoard:
+        """The board with agents in this order, and values named as they then stand."""
+        layout, new = self.layout, {place: number for number, place in enumerate(order)}
+        talks = []
+        for first, second in layout.links:
+            number = layout.channels[order[first], order[second]]
+            talk = board.talks[number]
+            if layout.links[number] != (order[first], order[second]):
+                talk = _turned(talk)
+            talks.append(
+                talk._replace(
+                    opener=first if talk.status is ChannelStatus.WAITS else -1,
+                    speaker=new.get(talk.speaker, -1),
+                )
+            )
+        changes = tuple(board.changes[place] for place in order)
+        current = tuple(board.current[place] for place in order)
+        return self._numbered(board._replace(current=current, changes=changes), talks)
+
+    def _named(self, board: PanelBoard) -> PanelBoard:
+        """The state without what nothing depends on, its values numbered."""
         queue = self.layout.queue(board)
         talks = []
         for number, talk in enumerate(board.talks):
@@ -217,6 +338,10 @@ class PanelModel:
                 kept = self._known.channels[place] = self._forgotten(kept, number)
             talks.append(kept)
         key = self.layout.board_key(board, talks)
+        return self._numbered(key, talks)
+
+    def _numbered(self, key: PanelBoard, talks: Sequence[Talk]) -> PanelBoard:
+        """A state with these channels, and its values numbered as they stand there."""
         if self.relations is not AssumedRelations.EQUIVALENCE:
             return key
         pairs = (*key.current, *(pair for talk in talks for pair in talk.pairs))
@@ -224,7 +349,7 @@ class PanelModel:
         if renamed is None:
             renamed = self._known.names[pairs] = _renamed(pairs)
         if renamed == pairs:
-            return key
+            return key._replace(talks=tuple(talks))
         many = self.agents
         found = []
         for number, talk in enumerate(talks):
@@ -353,6 +478,21 @@ def _renamed(pairs: Sequence[Hashable]) -> tuple[Hashable, ...]:
         )
         for pair in pairs
     )
+
+
+def _turned(talk: Talk) -> Talk:
+    """A channel with its two ends in the other order."""
+    one, other = talk.moved
+    return talk._replace(
+        said=talk.said[::-1], pairs=talk.pairs[::-1], moved=(other[::-1], one[::-1])
+    )
+
+
+def _ordered(board: PanelBoard) -> tuple[object, ...]:
+    """What orders boards: their parts, with a pair that is none before all others."""
+    pairs = (*board.current, *(pair for talk in board.talks for pair in talk.pairs))
+    talks = tuple((t.status, t.speaker, t.said, t.moved, t.loops) for t in board.talks)
+    return tuple((-1, -1) if pair is None else pair for pair in pairs), board.changes, talks
 
 
 def _only(rules: Rules, guard: str) -> dict[str, bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import factorial
 from typing import Any
 
@@ -11,6 +12,7 @@ import pxp_fsm as pxp
 from proofs.core.explore import Space, explore
 from proofs.core.properties import complete_words, longest_run, terminates
 from pxp_fsm.automata.actions import Exchange
+from pxp_fsm.errors import UsageError
 from pxp_fsm.plugins.panels.answers import REPLIES, answers
 from pxp_fsm.plugins.panels.board import PanelBoard
 from pxp_fsm.plugins.panels.exploration import AssumedRelations, ChannelModel, PanelModel
@@ -139,6 +141,66 @@ def test_interact_in_a_channel_among_any_number_says_what_two_say() -> None:
 def test_commit_does_not_keep_the_replies_of_two() -> None:
     space = explore(ChannelModel(pxp.Panel(pxp.Pxp(k=1), limit=1, commit=True)))
     assert replies_of(space) > set(REPLIES.items())
+
+
+@pytest.mark.parametrize(
+    ("agents", "k", "rule"),
+    [
+        *((2, k, {}) for k in (1, 2)),
+        (3, 1, {"limit": 0}),
+        pytest.param(3, 1, {"call": True}, marks=pytest.mark.deep),
+        pytest.param(3, 1, {"alone": True, "limit": 1}, marks=pytest.mark.deep),
+        pytest.param(3, 1, {"call": True, "limit": 1}, marks=pytest.mark.deep),
+    ],
+)
+def test_a_reduced_model_ends_and_answers_as_the_whole_one(
+    agents: int, k: int, rule: dict[str, Any]
+) -> None:
+    links = [("a", "b"), ("a", "c"), ("b", "c")]
+    round_about = [("a", "b"), ("b", "c"), ("c", "a")]  # who begins: the only other way among three
+    begins = [None] if agents == 2 else [links, round_about]
+    few = replace(model(k, "free", agents, **rule), reduced=True)
+    whole = [model(k, "free", agents, channels=channels, **rule) for channels in begins]
+    found, others = answers(few), list(map(answers, whole))
+    assert found.is_whole
+    assert found.longest == max(other.longest or 0 for other in others)
+    assert [other.ends for other in others] == [found.ends] * len(others)
+    assert sum(other.states for other in others) > found.states
+    assert _replied(few) == set().union(*map(_replied, whole))
+
+
+def _replied(of: PanelModel) -> set[tuple[str, str]]:
+    """All that is answered with what, whoever does."""
+    found = set[tuple[str, str]]()
+    for state, steps in explore(of).steps.items():
+        for step in steps:
+            action = step.action
+            assert isinstance(action, Exchange)
+            ends = tuple(map(of.layout.names.index, (action.sender, action.receiver)))
+            number = of.layout.channels[ends[0], ends[1]]
+            talk = state.talks[number]
+            found.add((talk.said[of.layout.links[number].index(ends[1])], action.tag))
+    return {(received, tag) for received, tag in found if received in REPLIES}
+
+
+@pytest.mark.deep
+def test_four_agents_with_one_channel_at_a_time_end_within_seven_messages_for_each() -> None:
+    found = answers(replace(model(agents=4, call=True), reduced=True))
+    assert (found.is_whole, found.longest, found.replies) == (True, 7 * 6, {})
+
+
+def test_a_model_that_cannot_be_reduced_is_refused() -> None:
+    for wrong in (model(schedule="fifo"), model(commit=True), model(reopen=True)):
+        with pytest.raises(UsageError, match="reduced is the free schedule"):
+            replace(wrong, reduced=True)
+
+
+@pytest.mark.deep
+def test_a_consensus_of_stale_ratifys_is_lost_with_the_twelfth_message() -> None:
+    found = answers(PanelModel(pxp.Panel(pxp.Pxp(k=1), "free"), values=(2, 1)), 15_000)
+    assert found.unstable is None
+    assert found.unstable_unless_fresh is not None
+    assert len(found.unstable_unless_fresh) == 12
 
 
 def replies_of(space: Space[PanelBoard]) -> set[tuple[str, str]]:

@@ -14,9 +14,13 @@ from sqlalchemy import text
 import pxp_fsm as pxp
 from backends.databases import SqlBlackboard
 from backends.databases.verify import verify
+from guards import ScriptedGuards
 from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol.messages import Answer, Message
+from pxp_fsm.protocol.rules import Ending
+from pxp_fsm.protocol.situation import Situation
 from tests.plugins.panels.random_panels import Related
+from tests.sessions.test_worked_examples import GUARDS, in_answer_to
 
 PAIRS = tuple((y, e) for y in ("y1", "y2", "y3") for e in ("e1", "e2"))
 
@@ -203,3 +207,60 @@ def test_nobody_goes_on_without_a_stranger() -> None:
         pxp.Session(panel, agents(1, "abc"), instance="x")
     with pytest.raises(UsageError, match="numbers of messages"):
         pxp.Panel(pxp.Interact(), skips=[-1])
+
+
+class ToEach:
+    """Guards of an agent by whom it answers."""
+
+    name = "to each"
+    follows_relations = False
+
+    def __init__(self, scripts: Mapping[str, ScriptedGuards]) -> None:
+        self.scripts = scripts
+
+    async def decide(self, situation: Situation) -> Mapping[str, bool]:
+        return await self.scripts[situation.received.sender].decide(situation)
+
+
+WORKED = [
+    ("INIT REFUTE TERM", pxp.Pxp(term=in_answer_to("REFUTE")), ""),
+    ("INIT REJECT TERM", pxp.Pxp(term=in_answer_to("REJECT")), ""),
+    ("INIT REFUTE REFUTE TERM", pxp.Pxp(k=1), ""),
+    ("INIT REFUTE REFUTE REFUTE REFUTE TERM", pxp.Pxp(k=3), ""),
+    ("INIT REVISE RATIFY TERM", pxp.Pxp(term=in_answer_to("RATIFY")), "both"),
+    ("INIT REFUTE REVISE RATIFY TERM", pxp.Pxp(term=in_answer_to("RATIFY")), "both"),
+]
+
+
+@pytest.mark.parametrize(("sequence", "rules", "classes"), WORKED, ids=[one[0] for one in WORKED])
+@pytest.mark.parametrize("schedule", ["free", "fifo", "round-robin"])
+def test_each_channel_of_three_agents_is_a_worked_example_of_the_two_party_paper(
+    schedule: str, sequence: str, rules: pxp.Pxp, classes: str
+) -> None:
+    said, names = sequence.split(), "mhx"
+    answers = {
+        (name, other): said[2::2] if names.index(name) < names.index(other) else said[1::2]
+        for name in names
+        for other in names
+    }
+
+    def sits(name: str) -> pxp.Agent:
+        scripts = {
+            other: ScriptedGuards([*(GUARDS[tag] for tag in tags if tag in GUARDS), "REF"])
+            for (one, other), tags in answers.items()
+            if one == name
+        }
+        same = Answer("same", "same")
+        return pxp.Agent(lambda _: same, match=pxp.exact, agree=pxp.exact, guards=ToEach(scripts))
+
+    panel = pxp.Panel(rules, schedule)
+    session = pxp.Session(panel, {name: sits(name) for name in names}, instance="x").run_sync()
+    assert session.ending is Ending.TERM
+    for link in panel.links(names):
+        channel = [one for one in session.history if {one.sender, one.receiver} == {*link}]
+        assert [str(one.tag) for one in channel] == said
+        assert [one.sender for one in channel] == [link[n % 2] for n in range(len(said))]
+    held = ["one_way" in found for found in pxp.panels.directions(session.history).values()]
+    assert held == [classes == "both"] * 6
+    strong = ["strong" in found for found in pxp.panels.agent_classes(session.history).values()]
+    assert strong == [classes == "both"] * 3
