@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from backends.databases import SqlBlackboard
 from pxp_fsm.diagrams.graphviz import Placement
 from pxp_fsm.protocol.messages import Answer, Question
 from tests.web.browsers import expect, opened
+from tests.web.browsers import served as explored
 from tests.web.experts import MINE, Expert, Served, Server, served
 from tests.web.test_experts_pages import PHONE, begin, go_on
 
@@ -138,3 +140,34 @@ def test_a_person_takes_part_in_a_panel_in_a_browser(
                 "document.body.innerText.includes('is over')"
             )
         expect(page.get_by_text("This session is over").first).to_be_visible()
+
+
+@pytest.mark.deep
+def test_the_explorer_shows_a_panel_as_it_happens(browser: Any, tmp_path: Path) -> None:
+    (tmp_path / "panel.toml").write_text(
+        f'format = 1\ntask = "labels"\ndata = "{LABELS}"\ninstances = 1\nn = 4\n'
+        '[agents]\nhuman = "browser"\n[panel]\nagents = 3\nstop = "consensus"\n'
+    )
+    database = str(tmp_path / "runs" / "blackboard.sqlite")
+    with (
+        Server(tmp_path, "panel.toml") as server,
+        opened(browser, server.links["expert"], wait=False) as page,
+    ):
+        page.locator(".queue a", has_text="waits for you").wait_for()
+        begin(page)
+        page.get_by_role("heading", name="Your answer to m1").wait_for()
+        with SqlBlackboard(database) as board:
+            (run,) = board.runs()
+        with (
+            explored(f"{run.run}/1/1", "--database", database) as address,
+            opened(browser, address) as explorer,
+        ):
+            explorer.get_by_text("not over, followed").wait_for()
+            before = explorer.locator(".step").count()
+            expect(explorer.locator(".automaton")).to_have_count(6)
+            go_on(page, "What do you say to m1?", "Take the answer of m1")
+            page.get_by_label("RATIFY").check()
+            go_on(page, "A last look before it is sent")
+            page.get_by_role("button", name="Send").click()
+            expect(explorer.locator(".step")).not_to_have_count(before)
+            expect(explorer.get_by_role("status").first).to_contain_text("has happened")
