@@ -2,7 +2,8 @@
 
 `python -m benchmarks.bench_gateway [CALLS]` sends CALLS calls of a tool, one after the other, over
 pipes to a server of the SDK: straight, through a proxy that is the SDK's server and client, and
-through the gateway with and without a table. It prints the CPU of the process between them.
+through the gateway without a table, with one, and with a formula or a sum beside it. It prints the
+CPU of the process between them.
 """
 
 from __future__ import annotations
@@ -53,16 +54,7 @@ async def main():
 asyncio.run(main())
 """
 
-_POLICIES = {
-    "gateway, passes": """
-format = 1
-name = "passes"
-otherwise = { tools = "pass", methods = "pass" }
-[[lines]]
-tool = "write"
-then = "refuse"
-""",
-    "gateway, a table": """
+_TABLE = """
 format = 1
 name = "counts"
 otherwise = { tools = "refuse", methods = "pass" }
@@ -72,12 +64,37 @@ event = "READ"
 [[lines]]
 result_of = "read"
 event = "DONE"
+[fields]
+many = { at = "many", type = "int" }
 [[tables]]
 name = "reads"
 rows = [
   { from = "IDLE", to = "BUSY", event = "READ" },
   { from = "BUSY", to = "IDLE", event = "DONE" },
 ]
+"""
+
+_POLICIES = {
+    "gateway, passes": """
+format = 1
+name = "passes"
+otherwise = { tools = "pass", methods = "pass" }
+[[lines]]
+tool = "write"
+then = "refuse"
+""",
+    "gateway, a table": _TABLE,
+    "gateway, and a formula": f"""{_TABLE}
+[[formulas]]
+name = "answered"
+formula = "G (event.READ -> Z (!event.READ S event.DONE) | Y H !event.READ)"
+""",
+    "gateway, and a sum": f"""{_TABLE}
+[[sums]]
+name = "budget"
+event = "READ"
+of = "many"
+most = 1000000
 """,
 }
 
@@ -111,10 +128,18 @@ def measure(command: list[str], calls: int, folder: Path) -> tuple[float, float]
         ask(0, "initialize", {**info, "protocolVersion": "2025-06-18"})
         send({"method": "notifications/initialized"})
         for number in range(1, 21):
-            ask(number, "tools/call", {"name": "read", "arguments": {"path": f"{number}"}})
+            ask(
+                number,
+                "tools/call",
+                {"name": "read", "arguments": {"path": f"{number}", "many": 1}},
+            )
         before, started = _own_seconds(process.pid), time.perf_counter()
         for number in range(21, calls + 21):
-            ask(number, "tools/call", {"name": "read", "arguments": {"path": f"{number}"}})
+            ask(
+                number,
+                "tools/call",
+                {"name": "read", "arguments": {"path": f"{number}", "many": 1}},
+            )
         cpu, clock = _own_seconds(process.pid) - before, time.perf_counter() - started
         written.close()
         heard.read()
@@ -134,7 +159,7 @@ def main() -> None:
             policy = folder / f"{way.rpartition(' ')[2]}.toml"
             policy.write_text(text)
             command = [sys.executable, "-m", "pxp_fsm.cli", "serve", str(policy)]
-            ways[way] = [*command, "--database", "g.db", "--", *server]
+            ways[way] = [*command, "--database", f"{policy.stem}.db", "--", *server]
         for way, command in ways.items():
             found = [measure(command, calls, folder) for _ in range(ROUNDS)]
             cpu, clock = (min(one[at] for one in found) for at in (0, 1))
