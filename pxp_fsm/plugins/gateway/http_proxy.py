@@ -121,6 +121,9 @@ class HttpProxy:
         stream: asyncio.Queue[Item] = asyncio.Queue()
         traffic = self._gateway.from_client(body)
         self._told(traffic)
+        malformed = [frame for frame in traffic.to_client if _is_of_nothing(frame)]
+        if malformed:
+            return Response(malformed[0], 400, media_type=_JSON)
         status, headers = 200, dict[str, str]()
         if identity is not None and identity not in self._streams:
             self._streams[identity] = stream
@@ -128,9 +131,6 @@ class HttpProxy:
         for frame in traffic.to_server:
             status, headers = await self._send(frame, request)
         if identity is None:
-            errors = [frame for frame in traffic.to_client if "error" in json.loads(frame)]
-            if errors:
-                return Response(errors[0], 400, media_type=_JSON)
             return Response(status_code=202 if status == 200 else status)
         # Some clients that have asked for a stream take nothing else from the gateway itself.
         is_plain = bool(traffic.to_server) or not self._protocol.streams(message["method"])
@@ -164,13 +164,8 @@ class HttpProxy:
                         + b"\n\n"
                     )
                     self._gateway.delivered(traffic)
-                    if (
-                        _identity(frame) == identity
-                        and _is_answer(frame)
-                        and identity not in self._gateway.waiting  # no more of them comes
-                        and stream.empty()
-                    ):
-                        break
+                    if identity not in self._gateway.waiting and stream.empty():
+                        break  # it was answered, and no more comes
             finally:
                 self._streams.pop(identity, None)
 
@@ -521,6 +516,12 @@ def _status(response: httpx2.Response) -> int:
 
 def _identity(frame: bytes) -> Any:
     return json.loads(frame).get("id")
+
+
+def _is_of_nothing(frame: bytes) -> bool:
+    """Whether it is an error about a frame that was no message."""
+    message = json.loads(frame)
+    return "error" in message and message.get("id") is None
 
 
 def _is_answer(frame: bytes) -> bool:

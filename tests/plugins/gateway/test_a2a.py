@@ -309,6 +309,8 @@ def test_an_agent_is_reached_where_its_card_says_with_the_credential_of_the_poli
             refused = client.post("/a2a", json={**stream, "id": 3, "params": _message("book")})
             assert refused.headers["content-type"].startswith("text/event-stream")
             assert b"TASK_STATE_REJECTED" in refused.content
+            listed = client.post("/a2a", json={**body, "method": ["SendMessage"]})
+            assert listed.status_code == 400
             bare = {key: body[key] for key in body if key != "id"}
             assert client.post("/a2a", json=bare).status_code == 400
             assert client.get("/a2a/.well-known/agent-card.json", headers={"host": "x"}).is_error

@@ -29,6 +29,7 @@ from pxp_fsm.plugins.gateway.http_proxy import CLIENT, gateway_site
 from pxp_fsm.web.pages import application
 from tests.command_line import pxp
 from tests.plugins.gateway.sides import EXAMPLES, example
+from tests.plugins.gateway.test_gateway import ATTACKS
 from tests.plugins.gateway.test_stdio import ENVIRONMENT, GATEWAY
 from tests.web.conformance import PASSED, node, printing, require_conformance
 
@@ -159,6 +160,11 @@ def test_who_has_the_token_and_comes_from_here_calls_what_is_allowed(tmp_path: P
             batch = client.post("/mcp", content=b"[%b]" % sent, headers=own)
             assert batch.status_code == 400
             assert "not in batches" in batch.json()["error"]["message"]
+            for name in ("a key twice", "a line within", "no id", "another version", "no JSON"):
+                odd = client.post("/mcp", content=ATTACKS[name], headers=own)
+                assert (odd.status_code, odd.json()["id"]) == (400, None)
+            unnamed = sent.replace(b'"tools/call"', b"[]")
+            assert client.post("/mcp", content=unnamed, headers=own).status_code == 400
             refused = client.post("/mcp", json=change, headers=own)
             assert refused.json()["result"]["isError"] is True
             assert received == []
