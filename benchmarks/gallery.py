@@ -103,6 +103,15 @@ PICTURES = (
         "s.svg",
     ),
     Picture(
+        "A session of a panel",
+        "A lifeline for each agent; an arrow says which message it answers, and has what is new.",
+        (
+            "pxp run drug --agents 3 --protocol pxp --k 1 --database panels.sqlite",
+            "pxp draw drug-1/1/11 --database panels.sqlite -o panel.svg",
+        ),
+        "panel.svg",
+    ),
+    Picture(
         "The way of an agent in a session",
         "Bold arrows, with how often each was taken.",
         ("pxp draw rad-1/1/2 --agent m --database runs.sqlite --no-title -o agent.svg",),
