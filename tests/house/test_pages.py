@@ -56,8 +56,11 @@ def test_a_page_for_beginners_needs_no_file_of_the_repository(name: str) -> None
 OTHERS = {
     "Authorization": "HTTP",
     "BatchSpanProcessor": "OpenTelemetry",
+    "CancelTask": "A2A",
+    "CreateTaskPushNotificationConfig": "A2A",
     "Next": "TLA+",
     "SameSite": "HTTP",
+    "SendMessage": "A2A",
     "Spec": "TLA+",
     "TaskNotCancelableError": "A2A",
     "TaskUpdater": "A2A",
