@@ -11,7 +11,7 @@ from proofs.claims.catalogue import Claim, name_of
 from proofs.claims.system_certificates import SystemCertificate
 from proofs.claims.theorems import THEOREMS, proofs_of
 from proofs.core.results import Bound, Result, Status, Verdict, table
-from proofs.requests import NamedProperty, Request
+from proofs.requests import ALONE, NamedProperty, Request
 from proofs.rules.certificates import RulesCertificate, name_of_claim
 from proofs.subjects import (
     NAMES,
@@ -163,10 +163,8 @@ def check(
     n: int = defaults.N,
     k: int = defaults.K,
     values: int | None = None,
-    running: bool = False,
     runs: str = "complete",
     fair: Iterable[str] = (),
-    termination: bool = False,
     channels: Iterable[str] = (),
     limit: int | None = None,
     memory: int | None = None,
@@ -182,8 +180,9 @@ def check(
     about their sessions. A machine of another library is checked as a table (pxp help machines).
     `wanted` are names of properties, those of the file too, and formulas (pxp help logic), on runs
     that are `fair`. One table is joined with itself. Sessions of a protocol are checked for any
-    data, under what `relations` say of MATCH and AGREE; with `running` it is checked instead that
-    two running agents do what the model says, in every state that it reaches. With `parameters` the
+    data, under what `relations` say of MATCH and AGREE; `running` asks instead whether two running
+    agents do what the model says, in every state that it reaches, and `termination` whether a
+    system can end, must end, must end under fairness. With `parameters` the
     rules of tables decide and count (`{"n": 4, "k": 2}`), as with the command's `--with`. The other
     options are those of the command: pxp help proofs, pxp help systems.
 
@@ -194,7 +193,7 @@ def check(
     >>> for result in pxp.check(pxp.Interact(n=4, k=2), "F ended"):
     ...     print(result.status, result.bound)
     HOLDS UP TO n = 4, k = 2
-    >>> [result] = pxp.check(pxp.Interact(n=4, k=2), running=True)
+    >>> [result] = pxp.check(pxp.Interact(n=4, k=2), "running")
     >>> print(result.status, result.reason)
     HOLDS UP TO 47 states, 99 messages
 
@@ -216,7 +215,7 @@ def check(
             raise UsageError(
                 f"a formula is a text, not {quoted(text)}; join tables with System.load"
             )
-    known = _names(checkables()) if wanted else frozenset()
+    known = _names(checkables()) | ALONE if wanted else frozenset()
     if not known >= {*wanted}:
         stated = map(name_of_claim, (*properties, *properties_of(subject)))
         known |= {*filter(None, stated)}
@@ -229,10 +228,8 @@ def check(
             n=n,
             k=k,
             values=values,
-            running=running,
             runs=runs,
             fair=(fair,) if isinstance(fair, str) else tuple(fair),
-            termination=termination,
             channels=(channels,) if isinstance(channels, str) else tuple(channels),
             limit=limit,
             memory=memory,
@@ -325,7 +322,7 @@ def _names(kinds: Iterable[Checkable]) -> frozenset[str]:
 
 def _check_names(names: Sequence[str]) -> None:
     if names:
-        allowed = _names(checkables())
+        allowed = _names(checkables()) | ALONE
         for name in names:
             if name not in allowed:
                 known = sorted(known_properties(), reverse=True)

@@ -67,6 +67,11 @@ def memory_option() -> Any:
     )
 
 
+TERMINATION, RUNNING = "termination", "running"
+ALONE = frozenset({TERMINATION, RUNNING})
+"""Names that are asked for alone: each stands for properties of its own."""
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """What to check; without `subjects` both built-in protocols.
@@ -77,18 +82,21 @@ class Request:
     under the fairness constraints `fair` (`weak:WHAT`, `strong:WHAT`); with `relations`, over the
     sessions of a protocol. `properties` are what a system must do beside its standard checks, as
     its file does. With `values`, INTERACT's sessions are explored over that many explicit values of
-    y and of e, for which MATCH and AGREE are equality. With `termination` only termination is
-    checked. A system has several tables, with names (NAME=TABLE), or one table that is joined with
-    itself; it is checked over each of `channels` and explored up to `limit` states and `memory` MB,
-    with the `reduction`. With `running` nothing is checked but that two running agents do what the
-    model of sessions says. With `certificates` claims are proved anew, where else the certificates
-    that come with the package are re-checked. With `certificate` what holds of a system has to be
-    certified. `given` are parameters by name, beside those that are written as texts.
+    y and of e, for which MATCH and AGREE are equality. A system has several tables, with names
+    (NAME=TABLE), or one table that is joined with itself; it is checked over each of `channels` and
+    explored up to `limit` states and `memory` MB, with the `reduction`. With a `certificate` what
+    holds of a system has to be certified; where that is a folder, claims are proved anew, where
+    else the certificates that come with the package are re-checked. Two names stand alone:
+    `termination`, which is what a system is asked about its ends, and `running`, whether two
+    running agents do what the model of sessions says. `given` are parameters by name, beside those
+    that are written as texts.
     """
 
     subjects: tuple[Any, ...] = option("", (), argument=True, metavar="[TABLE...]")
     names: tuple[str, ...] = option(
-        "Check only the property or claim NAME; repeatable.",
+        "Check only the property or claim NAME (pxp list claims); termination asks whether the "
+        "TABLEs can end, must end, must end under fairness, and running whether two running agents "
+        "do what the model of sessions says, whatever MATCH and AGREE answer; repeatable.",
         (),
         name="property",
         metavar="NAME",
@@ -111,11 +119,6 @@ class Request:
         metavar="V",
         least=1,
     )
-    running: bool = option(
-        "Check only that two running agents do what the model says: in every state of INTERACT and "
-        "PXP that can be reached at these n and k, whatever MATCH and AGREE answer there.",
-        False,
-    )
     formulas: tuple[str, ...] = option(
         "Check only this formula of temporal logic (pxp help logic) on the TABLEs or, with "
         "--relations, on sessions of interact or pxp; repeatable.",
@@ -134,10 +137,6 @@ class Request:
         (),
         metavar="weak:WHAT|strong:WHAT",
     )
-    termination: bool = option(
-        "Check only termination: whether the TABLEs can end, must end, must end under fairness.",
-        False,
-    )
     channels: tuple[str, ...] = option(
         "The channel between the TABLEs: sync, or with a capacity C fifo:C, lossy:C, "
         "duplicating:C, reordering:C, or several joined by + (pxp help systems); fifo alone "
@@ -155,21 +154,37 @@ class Request:
         name="reduce",
         choices=("symmetry", "partial-order"),
     )
-    certificates: Path | None = option(
-        "Write the certificates of the claims, proved anew for all n and k, into this folder.",
-        None,
-        metavar="DIR",
-        path="folder",
-    )
     certificate: Path | None = option(
         "Write a certificate of what holds of the TABLEs over one channel into this file; what "
         "holds and cannot be certified is then unknown. Of what is proved from rules FILE.smt2 or "
-        "FILE.v has the conditions on numbers, for an SMT solver or Coq.",
+        "FILE.v has the conditions on numbers, for an SMT solver or Coq. Of interact and pxp a "
+        "PATH without a suffix is a folder, for the certificates of the claims, proved anew.",
         None,
-        metavar="FILE",
+        metavar="PATH",
+        path="any",
     )
     given: Mapping[str, object] = field(default_factory=dict)
     properties: tuple[Property, ...] = ()
+
+    @property
+    def termination(self) -> bool:
+        """Whether a system is asked only about its ends."""
+        return TERMINATION in self.names
+
+    @property
+    def running(self) -> bool:
+        """Whether running agents are compared with the model of sessions."""
+        return RUNNING in self.names
+
+    @property
+    def proved_anew(self) -> bool:
+        """Whether claims are proved anew, and their certificates are for a folder."""
+        return self.certificate is not None and not self.certificate.suffix
+
+    @property
+    def certified(self) -> bool:
+        """Whether what holds of a system has to be certified, in a file."""
+        return self.certificate is not None and bool(self.certificate.suffix)
 
     def wants(self, name: str, subject: str = "") -> bool:
         """Whether the property `name` (or SUBJECT.NAME) is asked for; without names all are."""

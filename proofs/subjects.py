@@ -129,7 +129,7 @@ class SystemSubjects:
         if any(one.claim for one in properties) and not request.formulas:
             return _proved_from_rules(request)
         found = self.checked(request)
-        return found if request.certificate is None else _certified(request, found)
+        return _certified(request, found) if request.certified else found
 
     def checked(self, request: Request) -> Iterator[Result | str]:
         """What is checked of the tables: by their rules, or with free guards and notes why."""
@@ -180,7 +180,7 @@ def is_about_system(request: Request) -> bool:
         or request.reduction is not None
         or request.limit is not None
         or request.memory is not None
-        or request.certificate is not None
+        or request.certified
         or any(map(is_named, tables))
         or any(map(is_system_file, tables))
         or any(map(_stands_alone, tables))
@@ -241,11 +241,11 @@ def _proved_from_rules(request: Request) -> Iterator[Answer]:
     system, properties = _system(request)
     wanted = [one for one in properties if one.claim and request.wants(name_of_claim(one))]
     others = tuple(name for name in request.names if name not in map(name_of_claim, wanted))
-    if request.certificate is None and (others or not request.names):
+    if not request.certified and (others or not request.names):
         yield from SYSTEMS.checked(replace(request, names=others))
     results, certificate = prove_system(system, wanted)
     yield from results
-    if certificate is not None and request.certificate is not None:
+    if certificate is not None and request.certified:
         yield certificate
 
 
@@ -268,13 +268,13 @@ def _proved_of_table(table: Automaton, request: Request) -> Iterator[Answer]:
     wanted = tuple(one for one in table.properties if request.wants(name_of_claim(one)))
     results, certificate = prove_table(replace(table, properties=wanted))
     yield from results
-    if certificate is not None and request.certificate is not None:
+    if certificate is not None and request.certified:
         yield certificate
 
 
 def _decided(request: Request, systems: Sequence[System], *, bounded: bool = True) -> list[Decided]:
     """The systems as far as their rules decide; a certificate is of every decision."""
-    if request.certificate is not None:
+    if request.certified:
         return [*map(Decided, systems)]
     return [by_rules(one, _given(request), bounded=bounded) for one in systems]
 
@@ -349,7 +349,7 @@ def _bounded(
             raise UsageError(
                 f"{', '.join(endless)} has no end state, so that nothing ends; leave termination "
                 f"out, and {PROGRESS} and {EVENTUAL_RECEPTION} are checked",
-                "termination",
+                "names",
             )
         for system in over:
             found = check_termination(system, effort)
@@ -463,7 +463,7 @@ def _check_options(request: Request) -> None:
         )
     if request.termination and (
         request.formulas
-        or request.names
+        or len(request.names) > 1
         or request.reduction
         or request.fair
         or request.runs != "complete"
@@ -471,12 +471,15 @@ def _check_options(request: Request) -> None:
         raise UsageError(
             "termination has its own properties, each with its own fairness; it cannot be combined "
             "with formulas, properties, a reduction, fairness or a choice of runs",
-            "termination",
+            "names",
         )
     if (request.fair or request.runs != "complete") and not request.formulas:
         field = "fair" if request.fair else "runs"
         raise UsageError("the choice of runs has no effect without a formula; give one", field)
-    _check_names(request.names, NAMES, "a system", "")
+    if request.proved_anew:
+        raise UsageError("the certificate of a system is a file; write FILE.json", "certificate")
+    if not request.termination:
+        _check_names(request.names, NAMES, "a system", "")
 
 
 def _refuse_with_unbounded(request: Request) -> None:
@@ -592,9 +595,7 @@ def _of_table(table: str, request: Request, bounds: Bounds) -> Iterator[Answer]:
         proofs = list[Proof]()
         for protocol, rules in protocols:
             own = [claim for claim in claims if claim.protocol == protocol and claim.proved_by]
-            for found in (
-                _proved(protocol, rules, own, anew=bool(request.certificates)) if own else ()
-            ):
+            for found in _proved(protocol, rules, own, anew=request.proved_anew) if own else ():
                 if isinstance(found, Proof):
                     proofs.append(found)
                 else:
@@ -712,19 +713,19 @@ def _refuse_about_sessions(request: Request) -> None:
     """Refuse what is no subject of what is asked about sessions, and what does not go with it."""
     others = [subject for subject in request.subjects if not PROTOCOLS.accepts(subject)]
     if request.running:
-        if (request.names or request.formulas or request.values is not None) or is_about_system(
-            request
-        ):
+        if (
+            len(request.names) > 1 or request.formulas or request.values is not None
+        ) or is_about_system(request):
             raise UsageError(
                 "running agents are compared with the model of sessions, which is explored for "
                 "--n, --k and --relations; leave the other options out",
-                "running",
+                "names",
             )
         if others:
             raise UsageError(
                 f"sessions follow interact and pxp; {others[0]} is neither. What pxp check "
                 f"{others[0]} says of its machine is {MACHINE}",
-                "running",
+                "names",
             )
     elif request.formulas:
         if request.values is not None:
@@ -753,9 +754,8 @@ def _refuse_with_rules(request: Request) -> None:
         "limit": request.limit is not None,
         "memory": request.memory is not None,
         "reduction": request.reduction is not None,
-        "termination": request.termination,
-        "certificates": request.certificates is not None,
         "certificate": request.certificate is not None,
+        "termination": request.termination,
     }
     for field, is_set in others.items():
         if is_set:

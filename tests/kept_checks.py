@@ -43,8 +43,8 @@ interact --relations tolerance
 pxp --relations noisy
 interact --relations equivalence --property never-ultra --property no-deadlock
 interact --values 2 --n 4 --k 1
-interact --running --n 4 --k 2
-pxp --running --relations tolerance
+interact --property running --n 4 --k 2
+pxp --property running --relations tolerance
 interact --property ends-agreed
 --property terminates
 --property pxp(k).terminates
@@ -62,8 +62,8 @@ pxp --formula F(ended) --fair strong:1.TERM --fair weak:rows --channel sync --ch
 pxp --formula F(ended) --runs finite
 pxp --formula F(ended) --relations tolerance
 interact --formula F(ended) --relations noisy --n 4 --k 2
-pxp --termination
-pxp --termination --channel fifo:1 --channel sync
+pxp --property termination
+pxp --property termination --channel fifo:1 --channel sync
 pxp --reduce symmetry
 pxp --channel fifo:2 --reduce partial-order
 pxp --limit 5
@@ -90,7 +90,7 @@ interact --channel fifo --formula F(ended)
 interact --channel fifo --relations noisy
 interact --channel fifo --property no-deadlock
 interact --relations noisy --channel sync
-interact --termination --formula F(ended)
+interact --property termination --formula F(ended)
 interact --fair strong:rows
 interact --runs finite
 interact --formula F(ended) --property no-deadlock
@@ -98,13 +98,13 @@ interact --formula F(RATIFY)
 interact --formula F( --channel sync
 interact pxp --formula F(ended) --relations noisy
 interact --formula F(ended) --relations noisy --values 2
-interact --running --property no-deadlock
-interact --running --channel sync
-pxp_hang_up --running
+interact --property running --property no-deadlock
+interact --property running --channel sync
+pxp_hang_up --property running
 pxp_hang_up --n 5
 pxp_hang_up --relations noisy
 pxp_hang_up --property terminates
-interact --reduce symmetry --termination
+interact --reduce symmetry --property termination
 interact --certificate c.json --channel sync --channel fifo:1
 {_OWN}/deal.toml interact
 {_OWN}/deal.toml --values 2

@@ -68,9 +68,9 @@ def _written(
     """Write the certificates to where they are wanted; gives the files."""
     for certificate in certificates:
         if isinstance(certificate, RulesCertificate) and certificate.filename:
-            if request.certificates is not None:
-                request.certificates.mkdir(parents=True, exist_ok=True)
-                yield certificate.write(request.certificates)
+            if request.proved_anew and request.certificate is not None:
+                request.certificate.mkdir(parents=True, exist_ok=True)
+                yield certificate.write(request.certificate)
         elif request.certificate is not None:
             if isinstance(certificate, SystemCertificate) and request.certificate.suffix in FORMATS:
                 raise UsageError(

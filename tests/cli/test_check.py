@@ -39,7 +39,7 @@ def lines() -> tuple[Result, ...]:
     ("asked", "least"),
     [
         (("interact", "--property", "terminates", "--property", "ends-agreed"), 4),
-        pytest.param(("--certificates", "proved"), 100, marks=pytest.mark.deep),
+        pytest.param(("--certificate", "proved"), 100, marks=pytest.mark.deep),
     ],
 )
 def test_check_decides_all_as_expected_and_writes_what_was_asked_for(
@@ -52,7 +52,7 @@ def test_check_decides_all_as_expected_and_writes_what_was_asked_for(
     assert verdicts is not None
     assert int(verdicts[1]) >= least
     assert re.search(r"terminates +noisy +HOLDS +[0-9.]+  for all n and k", done.stdout)
-    if "--certificates" in asked:
+    if "--certificate" in asked:
         written = {path.name for path in (tmp_path / "proved").iterdir()}
         assert written == {path.name for path in (ROOT / "proofs/claims/certificates").iterdir()}
     traces = [json.loads(path.read_text()) for path in (tmp_path / "traces").iterdir()]
@@ -253,7 +253,16 @@ def test_what_holds_of_pxp_k_with_noisy_relations_holds_for_every_k() -> None:
 
 def test_running_agents_are_compared_with_the_model(tmp_path: Path) -> None:
     done = pxp(
-        "check", "--running", "--n", "4", "--k", "1", "--relations", "tolerance", cwd=tmp_path
+        "check",
+        "--property",
+        "running",
+        "--n",
+        "4",
+        "--k",
+        "1",
+        "--relations",
+        "tolerance",
+        cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
     rows = [line.split() for line in done.stdout.splitlines()[1:-1]]
@@ -279,6 +288,6 @@ def test_running_agents_are_compared_with_the_model(tmp_path: Path) -> None:
 def test_what_does_not_go_with_running_agents_is_refused(
     options: tuple[str, ...], remedy: str, tmp_path: Path
 ) -> None:
-    done = pxp("check", *options, "--running", cwd=tmp_path)
+    done = pxp("check", *options, "--property", "running", cwd=tmp_path)
     assert done.returncode == 2
     assert remedy in done.stderr

@@ -59,7 +59,16 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "asked", [(), ("--termination",), ("--formula", "F ended"), ("--formula", "AG EF ended")]
+    "asked",
+    [
+        (),
+        (
+            "--property",
+            "termination",
+        ),
+        ("--formula", "F ended"),
+        ("--formula", "AG EF ended"),
+    ],
 )
 def test_machines_that_get_stuck_pass_no_check(asked: tuple[str, ...], folder: Path) -> None:
     decides = LEFT.replace('name = "S" }', 'name = "S", guards = ["P", "Q"] }').replace(

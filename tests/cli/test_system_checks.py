@@ -127,11 +127,11 @@ def test_the_same_property_has_a_line_a_channel() -> None:
             "did you mean left?TASK",
         ),
         ((*SYSTEM, "--formula", "F ended", *FAIR, "--reduce", "symmetry"), 2, "cannot be used"),
-        ((*SYSTEM, "--termination"), 0, "7 verdicts, 0 not as expected"),
-        ((*SYSTEM, "--termination", "--channel", "lossy:1"), 1, "hub>left +TASK lost"),
-        ((*SYSTEM, "--termination", "--limit", "3"), 4, "more than 3 states"),
+        ((*SYSTEM, "--property", "termination"), 0, "7 verdicts, 0 not as expected"),
+        ((*SYSTEM, "--property", "termination", "--channel", "lossy:1"), 1, "hub>left +TASK lost"),
+        ((*SYSTEM, "--property", "termination", "--limit", "3"), 4, "more than 3 states"),
         (
-            (*SYSTEM, "--termination", "--limit", "3"),
+            (*SYSTEM, "--property", "termination", "--limit", "3"),
             4,
             "; try fewer members or a higher limit of states or memory",
         ),
@@ -140,8 +140,12 @@ def test_the_same_property_has_a_line_a_channel() -> None:
             0,
             "2 verdicts, 0 not as expected",
         ),
-        ((*SYSTEM, "--termination", "--reduce", "symmetry"), 2, "has its own properties"),
-        ((*SYSTEM, "--termination", "--channel", "fifo"), 2, "write fifo:C"),
+        (
+            (*SYSTEM, "--property", "termination", "--reduce", "symmetry"),
+            2,
+            "has its own properties",
+        ),
+        ((*SYSTEM, "--property", "termination", "--channel", "fifo"), 2, "write fifo:C"),
         ((*SYSTEM, "--reduce", "symmetry"), 2, "no two members are interchangeable"),
         ((*SYSTEM, "--reduce", "partial-order"), 2, "it needs buffers"),
         (("crowd.toml", "--reduce", "symmetry", "--channel", "fifo:1"), 1, "symmetry"),
@@ -213,7 +217,7 @@ def test_ctrl_c_leaves_the_claims_that_were_checked(
     done = checked(
         "interact",
         *("--property", "interact.never-stuck", "--property", "no-deadlock"),
-        *("--certificates", str(tmp_path)),
+        *("--certificate", str(tmp_path)),
     )
     _, *lines = done.output.splitlines()
     assert done.exit_code == 130
@@ -253,7 +257,11 @@ CERTIFY = (*SYSTEM, "--certificate", "proof.json")
     ("arguments", "code", "said"),
     [
         (CERTIFY, 0, "Certificate: proof.json"),
-        ((*CERTIFY, "--termination", "--channel", "fifo:2"), 0, "Certificate: proof.json"),
+        (
+            (*CERTIFY, "--property", "termination", "--channel", "fifo:2"),
+            0,
+            "Certificate: proof.json",
+        ),
         ((*CERTIFY, "--channel", "lossy:1"), 1, "Certificate: proof.json"),
         ((*CERTIFY, "--formula", "F ended"), 4, "not certified: a certificate is of formulas G p"),
         ((*CERTIFY, "--formula", "G !hub@ONE", "--limit", "5"), 1, "FAILS"),
@@ -262,7 +270,7 @@ CERTIFY = (*SYSTEM, "--certificate", "proof.json")
         ((*CERTIFY, "--channel", "fifo:1", "--channel", "fifo:2"), 2, "give one channel"),
         ((*CERTIFY, "--channel", "fifo:1", "--reduce", "partial-order"), 2, "no reduction"),
         ((*SYSTEM, "--certificate", "nowhere/proof.json"), 2, "there is no folder nowhere"),
-        ((*SYSTEM, "--certificate", "."), 2, "is a directory"),
+        ((*SYSTEM, "--certificate", "."), 2, "is a file; write FILE.json"),
     ],
 )
 def test_a_certificate_is_written_of_what_holds(

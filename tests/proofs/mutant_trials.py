@@ -279,7 +279,7 @@ TITLES = {
 
 
 def comparisons() -> Iterator[Judge]:
-    """The comparisons of `pxp check --running`, of small sessions."""
+    """The comparisons of `pxp check --property running`, of small sessions."""
     for name in ("interact", "pxp"):
         yield Judge(f"machine {name}", partial(_machine_differs, name))
     for of, under in SESSIONS:

@@ -129,7 +129,7 @@ def page(found: Iterable[tuple[Mutant, str]], every: Collection[Mutant], before:
         "",
         "Texts of errors, documentation, annotations and what a class or a module says outside its",
         "functions stay as they are. A change is noticed by the comparison of machine and table;",
-        "else by `pxp check --running`, on small sessions; else by a test that runs the line. An",
+        "else by `--property running`, on small sessions; else by a test that runs the line. An",
         "*error* is one after which a comparison cannot go on; *no end* is one that runs until it",
         "is stopped. Changes of tables and of their rules: [proofs](proofs.md).",
         "",

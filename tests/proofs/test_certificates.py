@@ -28,7 +28,7 @@ SHARED = frozenset({Assumption.DETERMINISTIC, Assumption.SHARED})
 
 @pytest.mark.parametrize("protocol", sampled(["pxp", "interact", "pxp(k)"], 3))
 def test_what_is_shipped_is_what_is_proved_now(protocol: str) -> None:
-    """Where a table is changed on purpose, `pxp check --certificates` writes them anew."""
+    """Where a table is changed on purpose, `pxp check --certificate` writes them anew."""
     found = certify(protocol)
     assert found.certificate is not None
     assert all(proof.proved for proof in found.proofs)

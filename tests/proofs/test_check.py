@@ -287,7 +287,7 @@ def test_what_the_package_proves_is_of_all_bounds() -> None:
 
 
 def test_running_agents_and_explicit_values_are_checked_alone() -> None:
-    running = pxp.check("interact", running=True, relations="equivalence", n=2, k=1)
+    running = pxp.check("interact", "running", relations="equivalence", n=2, k=1)
     assert [one.name for one in running] == ["sessions-agree-with-model"]
     explicit = pxp.check("interact", "never-ultra", "no-deadlock", values=1, n=2, k=1)
     assert [one.name for one in explicit] == ["never-ultra"]

@@ -69,7 +69,7 @@ def _rows(table: Automaton) -> list[dict[str, str]]:
 
 def test_termination_is_not_asked_of_what_never_ends() -> None:
     with pytest.raises(UsageError, match="client, server has no end state, so that nothing ends"):
-        list(pxp.check(System.load(CLIENT, SERVER), termination=True))
+        list(pxp.check(System.load(CLIENT, SERVER), "termination"))
 
 
 def test_a_client_that_has_ended_does_not_wait() -> None:

@@ -133,9 +133,9 @@ def test_two_that_both_begin_are_stuck_over_a_buffer() -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["--channel", "sync", "--termination"], 0, "ends-if-strong-rows"),
-        (["--channel", "fifo:1", "--termination"], 1, "+INIT"),
-        (["--channel", "fifo:1", "--termination", "--limit", "2"], 4, "UNKNOWN"),
+        (["--channel", "sync", "--property", "termination"], 0, "ends-if-strong-rows"),
+        (["--channel", "fifo:1", "--property", "termination"], 1, "+INIT"),
+        (["--channel", "fifo:1", "--property", "termination", "--limit", "2"], 4, "UNKNOWN"),
         (["--channel", "sync", "--formula", "F ended", "--fair", "strong:rows"], 0, "strong:rows"),
         (["--channel", "sync", "--formula", "F ended", "--fair", "weak:rows"], 1, "for ever"),
         (
@@ -143,7 +143,11 @@ def test_two_that_both_begin_are_stuck_over_a_buffer() -> None:
             2,
             "--fair: the choice of runs has no effect",
         ),
-        (["--reduce", "symmetry", "--termination"], 2, "termination has its own properties"),
+        (
+            ["--reduce", "symmetry", "--property", "termination"],
+            2,
+            "termination has its own properties",
+        ),
         (
             ["--reduce", "symmetry", "--formula", "F ended", "--fair", "weak:rows"],
             2,

@@ -134,7 +134,7 @@ def test_an_end_that_rules_never_let_a_member_reach_is_not_reachable() -> None:
     assert found["end-reachable-from-everywhere"].status is Status.FAILS
     assert found["end-reachable-from-everywhere"].assumptions == "by rules, sync"
     assert pxp.check(system, "G !sensor@FAILED")[0].status is Status.HOLDS
-    done = command("check", "never.toml", "base.toml", "--termination")
+    done = command("check", "never.toml", "base.toml", "--property", "termination")
     assert done.returncode == 1, done.stderr
 
 

@@ -104,18 +104,18 @@ def test_the_same_under_every_set_of_assumptions_that_a_claim_names(
 
 @pytest.mark.deep
 def test_the_library_gives_a_typed_result() -> None:
-    (result,) = pxp.check(pxp.Interact(n=3, k=1), relations="tolerance", running=True)
+    (result,) = pxp.check(pxp.Interact(n=3, k=1), "running", relations="tolerance")
     assert (result.subject, result.name) == ("interact", "sessions-agree-with-model")
     assert (result.status, result.bound and result.bound.parameters) == (
         Status.HOLDS_UP_TO,
         {"n": 3, "k": 1},
     )
-    (result,) = pxp.check(pxp.Pxp(), running=True)
+    (result,) = pxp.check(pxp.Pxp(), "running")
     assert (result.status, result.bound) == (Status.HOLDS, None)
-    by_name = pxp.check("pxp", running=True, relations="noisy", k=1)
+    by_name = pxp.check("pxp", "running", relations="noisy", k=1)
     assert [result.subject for result in by_name] == ["pxp", "pxp(k)"]
     with pytest.raises(pxp.PXPError, match="leave the other options out"):
-        list(pxp.check(pxp.Pxp(), "F ended", running=True))
+        list(pxp.check(pxp.Pxp(), "F ended", "running"))
 
 
 SMALL = Interact(5, 2)

@@ -25,7 +25,7 @@ def test_what_stops_a_check_makes_its_verdict_unknown(monkeypatch: pytest.Monkey
     results = [
         *pxp.check(rules, relations="without reflexive"),
         *pxp.check(rules, "F ended"),
-        *pxp.check(rules, running=True),
+        *pxp.check(rules, "running"),
     ]
     wanted = {"ends-agreed", "F ended", "sessions-agree-with-model"}
     stopped = [one for one in results if one.name in wanted]

@@ -99,9 +99,9 @@ def test_what_may_be_asked_is_every_state_and_tag_reachable_or_not() -> None:
         (["pxp", "--formula", "F ended", "--fair", "strong:F 1.TERM"], 2, "no temporal operator"),
         (["pxp", "--formula", "F ended", "--fair", "1.TERM"], 2, "weak:WHAT or strong:WHAT"),
         (["pxp", "--fair", "strong:rows"], 2, "--fair: the choice of runs has no effect"),
-        (["pxp", "--termination"], 0, "ends-if-strong-rows"),
-        (["pxp", "--termination", "--formula", "F ended"], 2, "its own properties"),
-        (["--termination"], 2, "no table is given; name one"),
+        (["pxp", "--property", "termination"], 0, "ends-if-strong-rows"),
+        (["pxp", "--property", "termination", "--formula", "F ended"], 2, "its own properties"),
+        (["--property", "termination"], 2, "no table is given; name one"),
     ],
 )
 def test_the_command(arguments: list[str], code: int, said: str) -> None:

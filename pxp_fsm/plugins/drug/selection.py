@@ -14,42 +14,50 @@ from pxp_fsm.tasks.own_data import Record
 
 @dataclass(frozen=True, kw_only=True)
 class MoleculeFilter:
-    """Options that keep rows by the weight and the rings of their molecules."""
+    """What keeps rows by the weight and the rings of their molecules."""
 
-    weight: str | None = option(
-        "Molecules: keep those of this weight in g/mol, such as 150:300.", None, metavar="LOW:HIGH"
-    )
-    rings: int | None = option(
-        "Molecules: keep those with at least N aromatic rings.", None, least=0
+    where: tuple[str, ...] = option(
+        "Molecules: keep those of this weight in g/mol, or with at least so many aromatic rings; "
+        "repeatable.",
+        (),
+        metavar="weight=LOW:HIGH|rings=N",
     )
 
     def keep(
         self, table: Path, rows: Sequence[Record], _seed: int, _say: Callable[[str], None]
     ) -> Sequence[Record]:
         """The rows whose molecule, in column x, is as wanted."""
-        if self.weight is None and self.rings is None:
+        if not self.where:
             return rows
-        lowest, highest = _range(self.weight)
+        lowest, highest, fewest = float("-inf"), float("inf"), 0
+        for condition in self.where:
+            name, _, value = condition.partition("=")
+            if name == "weight":
+                lowest, highest = _range(value)
+            elif name == "rings" and value.isascii() and value.isdigit() and len(value) < 10:
+                fewest = int(value)
+            else:
+                raise UsageError(
+                    f"{quoted(condition)} is neither weight=LOW:HIGH nor rings=N", "where"
+                )
         kept = []
         for line, row in rows:
             smiles = row.get("x", "")
             try:
                 heavy = lowest <= weight(smiles) <= highest
-                if heavy and aromatic_rings(smiles) >= (self.rings or 0):
+                if heavy and (not fewest or aromatic_rings(smiles) >= fewest):
                     kept.append((line, row))
             except DataError as error:
                 raise DataError.at(table, line, f"column x: {error}") from error
         return kept
 
 
-def _range(text: str | None) -> tuple[float, float]:
-    if text is None:
-        return float("-inf"), float("inf")
+def _range(text: str) -> tuple[float, float]:
     low, colon, high = text.partition(":")
     try:
         bounds = float(low), float(high)
     except ValueError:
         bounds = 1.0, 0.0
     if not colon or not bounds[0] <= bounds[1]:
-        raise UsageError(f"{quoted(text)} is no range such as 150:300", "weight")
+        raise UsageError(f"{quoted(text)} is no range such as 150:300", "where")
     return bounds

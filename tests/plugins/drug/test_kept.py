@@ -222,7 +222,7 @@ def test_an_earlier_certificate_is_refused_with_what_to_do_and_one_made_anew_is_
     ]
     assumed = ["deterministic", "reflexive", "shared", "symmetric"]
     assert coverage(Pxp(), assumed, [folder]) is None
-    pxp(capsys, "check", "pxp", "--property", "never-stuck", "--certificates", str(folder))
+    pxp(capsys, "check", "pxp", "--property", "never-stuck", "--certificate", str(folder))
     found = coverage(Pxp(3), assumed, [folder])
     assert found is not None
     assert found.path == folder / filename_of(builtin("pxp_k"))

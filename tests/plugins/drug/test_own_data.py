@@ -31,8 +31,8 @@ def test_the_bundled_molecules_in_this_form_are_the_same_data(tmp_path: Path, na
 def test_molecules_are_selected_by_weight_and_rings(tmp_path: Path) -> None:
     folder = written(tmp_path, [{"SMILES": one["x"], "Name": "a"} for one in as_rows(bundled())])
     out = tmp_path / "out.csv"
-    wanted = ["select", folder, "-o", out, "--column", "x=SMILES", "--weight", "160:220"]
-    said = run(*wanted, "--rings", 1)
+    wanted = ["select", folder, "-o", out, "--column", "x=SMILES", "--where", "weight=160:220"]
+    said = run(*wanted, "--where", "rings=1")
     assert said.exit_code == 0, said.output
     with out.open() as file:
         kept = [each["x"] for each in csv.DictReader(file)]
@@ -81,9 +81,12 @@ def test_all_faults_are_named_up_to_a_bound(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["-o", "out.csv", "--weight", "3:1"], "--weight: '3:1' is no range"),
-        (["-o", "out.csv", "--weight", "nan:1"], "--weight: 'nan:1' is no range"),
-        (["-o", "out.csv", "--rings", "1"], "data, line 2: column x: 'a b' is not a valid SMILES"),
+        (["-o", "out.csv", "--where", "weight=3:1"], "--where: '3:1' is no range"),
+        (["-o", "out.csv", "--where", "weight=nan:1"], "--where: 'nan:1' is no range"),
+        (
+            ["-o", "out.csv", "--where", "rings=1"],
+            "data, line 2: column x: 'a b' is not a valid SMILES",
+        ),
     ],
 )
 def test_what_cannot_be_selected_is_refused(

@@ -43,7 +43,7 @@ def test_the_odds_are_told_with_what_they_are_of() -> None:
 
 
 def test_json_has_every_outcome_exactly_and_as_a_float() -> None:
-    found = as_json(*BOTH, "--n", "12", "--k", "4", "--lengths", "--sensitivities")
+    found = as_json(*BOTH, "--n", "12", "--k", "4", "--also", "lengths", "--also", "sensitivities")
     pair = parameters.player([MACHINE[1]], "machine"), parameters.player([HUMAN[1]], "human")
     due = exact(pair, 12, 4)
     assert (found["n"], found["k"], found["exact"]) == (12, 4, True)
@@ -125,9 +125,15 @@ A, X = ["--machine", "A=1"], "--human"
         ([*BOTH, "--k", "0"], "k is the message after which"),
         ([*BOTH, "--n", "30000", "--exact"], "exact results require n up to 20,000"),
         ([*BOTH, "--n", "inf", "--k", "30000"], "exact results require k up to 20,000"),
-        ([*BOTH, "--n", "5000", "--lengths"], "with lengths n is at most 1,000; it was 5,000"),
-        ([*BOTH, "--n", "inf", "--lengths"], "--lengths: lengths require a bound n"),
-        ([*BOTH, "--n", "inf", "--k", "2000", "--sensitivities"], "sensitivities k is at most"),
+        (
+            [*BOTH, "--n", "5000", "--also", "lengths"],
+            "with lengths n is at most 1,000; it was 5,000",
+        ),
+        ([*BOTH, "--n", "inf", "--also", "lengths"], "--also: lengths require a bound n"),
+        (
+            [*BOTH, "--n", "inf", "--k", "2000", "--also", "sensitivities"],
+            "sensitivities k is at most",
+        ),
         ([*BOTH, "--target", "two-way=0.9"], "--target: a target requires a free parameter"),
         (
             [*BOTH, "--free", "human.A", "--target", "two-way"],

@@ -39,7 +39,9 @@ def test_four_rows_of_each_label_are_drawn(tmp_path: Path) -> None:
     rows = [row(f"{label}-{n}", label) for label in labels for n in range(9)]
     out = tmp_path / "out.jsonl"
     folder = written(tmp_path, rows)
-    assert run("select", folder, "-o", out, "--per-label", 4, "--normals", 2).exit_code == 0
+    assert (
+        run("select", folder, "-o", out, "--per-label", 4, "--per-label", "none=2").exit_code == 0
+    )
     kept = Counter(json.loads(line)["prediction"] for line in out.read_text().splitlines())
     assert kept == {"Pneumonia": 4, "Cardiomegaly": 4, "none": 2}
 
@@ -48,7 +50,9 @@ def test_where_a_label_has_fewer_rows_they_are_all_taken_and_it_says_so(tmp_path
     rows = [row(f"p-{n}", "Pneumonia") for n in range(2)]
     rows += [row(f"c-{n}", "Cardiomegaly") for n in range(6)]
     out = tmp_path / "out.jsonl"
-    said = run("select", written(tmp_path, rows), "-o", out, "--per-label", 4, "--normals", 1)
+    said = run(
+        "select", written(tmp_path, rows), "-o", out, "--per-label", 4, "--per-label", "none=1"
+    )
     assert said.exit_code == 0
     kept = Counter(json.loads(line)["prediction"] for line in out.read_text().splitlines())
     assert kept == {"Pneumonia": 2, "Cardiomegaly": 4}
@@ -87,7 +91,7 @@ def test_a_table_of_pictures_stays_in_its_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["-o", "out.csv", "--normals", "1"], "--normals: this requires --per-label"),
+        (["-o", "out.csv", "--per-label", "no=1"], "--per-label: 'no=1' is neither N nor none=N"),
     ],
 )
 def test_what_cannot_be_selected_is_refused(

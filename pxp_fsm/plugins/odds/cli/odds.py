@@ -99,8 +99,8 @@ def _answer(request: OddsOptions, n: Any) -> None:
         request.exactly,
         None if request.free is None else parameters.parameter(request.free),
         tuple(map(parameters.target, request.targets)),
-        request.sensitivities,
-        request.lengths,
+        "sensitivities" in request.also,
+        "lengths" in request.also,
     )
     answered = answer(question)
     if request.as_json:

@@ -61,8 +61,12 @@ class OddsOptions:
         name="target",
         metavar="OUTCOME=P",
     )
-    sensitivities: bool = option("Print how strongly each result depends on each parameter.", False)
-    lengths: bool = option("Print the probability of each length.", False)
+    also: tuple[str, ...] = option(
+        "Also print the probability of each length, or how strongly each result depends on each "
+        "parameter; repeatable.",
+        (),
+        choices=("lengths", "sensitivities"),
+    )
     seed: int = common.seed("The seed of the random samples.")
     output: Path | None = option(
         "Write the chain in the PRISM language, for Storm or PRISM.", None, short="-o"

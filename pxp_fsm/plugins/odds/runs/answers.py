@@ -123,7 +123,7 @@ def _ends(question: OddsQuestion, outcome: str) -> Ends:
 
 def _lengths(question: OddsQuestion) -> tuple[Fraction, ...]:
     if question.n is None:
-        raise UsageError("lengths require a bound n on messages", "lengths")
+        raise UsageError("lengths require a bound n on messages", "also")
     _check(question, "lengths")
     return lengths(question.players, question.n, question.k)
 
