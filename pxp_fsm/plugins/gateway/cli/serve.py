@@ -19,6 +19,10 @@ from pxp_fsm.plugins.gateway.policy import load_policy
 from pxp_fsm.plugins.gateway.stdio import StdioProxy
 from pxp_fsm.registry import load
 
+_NAMED = 20
+"""So many calls in doubt are named at a start: a client need not read what is said of them, and a
+pipe that is full would stop the gateway."""
+
 
 def serve(request: options.ServePolicy) -> int:
     """Pass messages between the client and the server until one of them is gone."""
@@ -42,12 +46,15 @@ def serve(request: options.ServePolicy) -> int:
         for number in dict.fromkeys(request.release):
             gateway.release(number)
             _note(f"call {number} may be made again, as far as the policy allows it")
-        for doubt in gateway.doubt.values():
+        for doubt in [*gateway.doubt.values()][:_NAMED]:
             call = doubt.call
             _note(
                 f"in doubt: call {call.number} of {call.tool}: {doubt}; it is not sent again "
                 f"before it is released (--release {call.number})"
             )
+        if len(gateway.doubt) > _NAMED:
+            more = len(gateway.doubt) - _NAMED
+            _note(f"in doubt: {more} calls more; they are IN_DOUBT in {gateway.run}/calls")
         if not request.command:
             return 0
         if is_http:
