@@ -265,11 +265,13 @@ def bounds() -> Iterator[str]:
     yield "| agents | k | call | alone | limit 0 | limit 1 |"
     yield "|--:|--:|--:|--:|--:|--:|"
     for agents, k in ((2, 1), (2, 2), (2, 3), (3, 1), (3, 2), (4, 1), (5, 1)):
-        cells = [
-            longest(agents, k, **rules)
-            for rules in ({"call": True}, {"alone": True}, {"limit": 0}, {"limit": 1})
-        ]
-        yield f"| {agents} | {k} | {' | '.join('cut' if c is None else str(c) for c in cells)} |"
+        cells = []
+        for rules in ({"call": True}, {"alone": True}, {"limit": 0}, {"limit": 1}):
+            if agents > 3 and not {"call": True, "limit": 0}.items() & rules.items():
+                cells.append("not tried")  # the first 20,000 states alone take minutes
+            else:
+                cells.append(str(longest(agents, k, **rules) or "cut"))
+        yield f"| {agents} | {k} | {' | '.join(cells)} |"
     yield ""
     yield (
         "With `call` that is (2k + 5) · N(N - 1)/2: channels are open one after the other for each "
