@@ -165,7 +165,11 @@ class Composition:
         at, buffers, _ = self.encoding.configuration(state)
         there = {"ended"} if self.ended(state) else set()
         for place, (member, where) in enumerate(zip(self.system.members, at, strict=True)):
-            there |= {f"{member.name}@{where}", f"{place + 1}@{where}"}
+            regions = member.automaton.regions
+            names = [name for name, states in regions.items() if where in states]
+            if where not in regions:
+                names.append(where)
+            there |= {f"{who}@{name}" for who in (member.name, place + 1) for name in names}
         for link, buffer in zip(self.encoding.links, buffers, strict=True):
             name = self.encoding.link_name(link)
             there |= {f"{name}@has.{tag}" for tag in buffer}

@@ -311,9 +311,10 @@ class Noting:
 def _of_states(composition: Composition) -> Iterator[tuple[str, OfState]]:
     yield "ended", AllEnded()
     for place, member in enumerate(composition.system.members):
-        for state in member.automaton.states:
+        own = {state.name: frozenset({state.name}) for state in member.automaton.states}
+        for name, states in (own | dict(member.automaton.regions)).items():
             for subject in (member.name, str(place + 1)):
-                yield f"{subject}@{state.name}", AtState(place, frozenset({state.name}))
+                yield f"{subject}@{name}", AtState(place, states)
     for link in composition.encoding.links:
         name = composition.encoding.link_name(link)
         yield from ((f"{name}@empty", Empty(link)), (f"{name}@full", Full(link)))

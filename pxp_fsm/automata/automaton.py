@@ -142,7 +142,9 @@ class Automaton:
     with both, its registers are kept beside the state (`registers_beside`).
     Without `final` states it goes on for ever. `properties` are what is claimed of it, whatever its
     peers do. `findings` are the faults of a table that can be
-    meant as it stands (see `pxp_fsm.automata.soundness`), each with its place and remedy.
+    meant as it stands (see `pxp_fsm.automata.soundness`), each with its place and remedy. `regions`
+    are names for sets of states, by which a formula speaks of them (`agent@REGION`); one that is
+    called like a state stands for the states of its set.
 
     >>> import pxp_fsm as pxp
     >>> interact = pxp.load_automaton("interact")
@@ -165,6 +167,9 @@ class Automaton:
     properties: tuple[Property, ...] = ()
     findings: tuple[Fault, ...] = field(default=(), compare=False)
     unfolding: Unfolding | None = None
+    regions: Mapping[str, frozenset[str]] = field(
+        default_factory=lambda: MappingProxyType({}), compare=False
+    )
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)  # equal tables mean the same

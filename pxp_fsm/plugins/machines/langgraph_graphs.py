@@ -83,6 +83,7 @@ class _Reading:
     names: dict[_Step, str] = field(default_factory=dict)
     alternatives: list[Alternative] = field(default_factory=list)
     states: dict[str, ForeignState] = field(default_factory=dict)
+    regions: dict[str, set[str]] = field(default_factory=dict)
 
     def machine(self) -> ForeignMachine:
         """The whole graph as a machine."""
@@ -110,6 +111,9 @@ class _Reading:
             word="node",
             cycles="only the recursion limit bounds it",
             notes=tuple(self._notes()),
+            regions={
+                name: frozenset(some) for name, some in self.regions.items() if some != {name}
+            },
         )
 
     def _explore(self, first: _Step) -> None:
@@ -145,6 +149,8 @@ class _Reading:
                 f"the edge from {', '.join(starts)} to {end} still waits" for starts, end in joins
             )
         self.states.setdefault(label, ForeignState(label, final, place, about))
+        for node in step.active:
+            self.regions.setdefault(_plain(node), set()).add(label)
         return label
 
     def _follow(self, step: _Step) -> Iterator[_Step]:
@@ -176,6 +182,10 @@ class _Reading:
             way.append(f"interrupt_after_{'_and_'.join(after)}_to_{target}")
         if before:
             way.append(f"interrupt_before_{target}")
+        for node in after:
+            self.regions.setdefault(f"interrupt_after_{node}", set()).add(way[1])
+        for node in before:
+            self.regions.setdefault(f"interrupt_before_{node}", set()).add(way[-1])
         way.append(target)
         for place, (here, there) in enumerate(pairwise(way)):
             self.states.setdefault(there, ForeignState(there))
@@ -271,7 +281,10 @@ class _Reading:
             )
         several = [name for name in self.states if "_and_" in name]
         if several:
-            yield f"nodes that run at once are one state each: {', '.join(several[:5])}"
+            yield (
+                f"nodes that run at once are one state each: {', '.join(several[:5])}; in formulas "
+                f"{self.name}@NODE is true wherever NODE runs"
+            )
 
 
 def _plain(node: str) -> str:

@@ -8,7 +8,7 @@ condition of theirs is called: where a condition chooses, the choice is free.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cached_property
 from itertools import product
 from typing import NamedTuple
@@ -97,7 +97,7 @@ class Shadowed(NamedTuple):
 class ForeignMachine:
     """A machine of `library`: its states in their order, and what its triggers do.
 
-    `word` is what the library calls a state. `cycles` says what bounds its cycles, `notes` what was
+    `word` is what the library calls a state. `regions` are names for sets of states. `cycles` says what bounds its cycles, `notes` what was
     left out or taken in a certain way.
     """
 
@@ -113,6 +113,7 @@ class ForeignMachine:
     notes: tuple[str, ...] = ()
     place: SourcePlace | None = None
     places: dict[str, SourcePlace] = field(default_factory=dict)
+    regions: dict[str, frozenset[str]] = field(default_factory=dict)
 
     @cached_property
     def ends(self) -> frozenset[str]:
@@ -132,7 +133,7 @@ class ForeignMachine:
         """
         states, events, guards = ForeignNames("S_"), ForeignNames("E_"), _GuardNames()
         rows = []
-        for name in (state.name for state in self.states):
+        for name in (*(state.name for state in self.states), *self.regions):
             states.of(name)
         for one in self.alternatives:
             row = {
@@ -153,8 +154,10 @@ class ForeignMachine:
             guards=guards.meanings,
             title=title,
         )
-        object.__setattr__(table, "findings", tuple(self.findings()))
-        return table
+        regions = {
+            states.of(name): frozenset(map(states.of, some)) for name, some in self.regions.items()
+        }
+        return replace(table, findings=tuple(self.findings()), regions=regions)
 
     def findings(self) -> Iterator[Fault]:
         """What is probably a mistake, in the words of the library, with its place in the code."""

@@ -74,6 +74,26 @@ def test_parallel_calls_are_joined() -> None:
         "START", "joke_and_story_and_poem", "combine", "END",
     ]  # fmt: skip
     assert found(built) == []
+    assert status(built, "A(!graph@combine W graph@story)") == "HOLDS"
+    assert status(built, "A G(graph@joke <-> graph@poem)") == "HOLDS"
+
+
+def test_a_node_is_where_it_runs_also_beside_others() -> None:
+    built = graph("ask", "approve", "log", "pay")
+    built.add_edge(START, "ask")
+    built.add_conditional_edges("ask", node, {"ask": "approve", "cheap": "log"})
+    built.add_edge("approve", "pay")
+    built.add_edge("log", END)
+    built.add_edge("pay", END)
+    assert status(built, "A(!graph@pay W graph@approve)") == "HOLDS"
+    built.add_conditional_edges("ask", lambda _state: "now", {"now": "pay", "later": END})
+    # It runs alone after approve, and beside log without it: the latter is no exception.
+    assert status(built, "EF graph@log_and_pay") == "HOLDS"
+    [result] = pxp.check(built, "A(!graph@pay W graph@approve)")
+    assert str(result.status) == "FAILS"
+    assert status(built, "EG !graph@pay") == "HOLDS"
+    compiled = built.compile(interrupt_before=["pay"])
+    assert status(compiled, "A(!graph@pay W graph@interrupt_before_pay)") == "HOLDS"
 
 
 def test_an_orchestrator_sends_to_workers() -> None:
