@@ -97,8 +97,8 @@ class Shadowed(NamedTuple):
 class ForeignMachine:
     """A machine of `library`: its states in their order, and what its triggers do.
 
-    `word` is what the library calls a state. `regions` are names for sets of states. `cycles` says what bounds its cycles, `notes` what was
-    left out or taken in a certain way.
+    `word` is what the library calls a state. `regions` are names for sets of states. `cycles` says
+    what bounds its cycles, `notes` what was left out or taken in a certain way.
     """
 
     library: str
