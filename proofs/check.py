@@ -27,6 +27,7 @@ from proofs.subjects import (
 from proofs.systems import Interrupted
 from pxp_fsm import defaults, registry
 from pxp_fsm.automata.table_files import Property
+from pxp_fsm.automata.tables import foreign_automaton
 from pxp_fsm.errors import UsageError, quoted, unknown_name
 
 
@@ -197,14 +198,17 @@ def check(
     >>> print(result.status, result.reason)
     HOLDS UP TO 47 states, 99 messages
 
-    Raises `UsageError` for a subject that is none. Reading the results raises it for a formula that
-    cannot be read and for what does not go together, and `TableError` for a table.
+    Raises `UsageError` for a subject that is none, and for a machine that cannot be read. Reading
+    the results raises it for a formula that cannot be read and for what does not go together, and
+    `TableError` for a table.
     """
     if not (SYSTEMS.accepts(subject) or any(kind.accepts(subject) for kind in checkables())):
         raise UsageError(
             f"check takes a System, an automaton, its name or file, a machine of another library, "
             f"or Interact(...) or Pxp(...), not {quoted(subject)}; join tables with System.load"
         )
+    if not isinstance(subject, str):
+        foreign_automaton(subject)  # refuses here, not when results are read, what cannot be read
     if not isinstance(parameters, Mapping):
         raise UsageError(
             f'parameters are a mapping, as in parameters={{"n": 4}}, not {quoted(parameters)}'

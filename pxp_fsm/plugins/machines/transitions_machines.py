@@ -34,10 +34,9 @@ def read(machine: Any, name: str = "", file: str | None = None) -> ForeignMachin
     `UsageError` for nested and parallel states, and for a machine without an initial state.
     """
     name = name or _name(machine)
-    nested = [state.name for state in machine.states.values() if getattr(state, "states", None)]
-    if nested:
+    for what, named in _with_states_inside(machine):
         raise UsageError(
-            f"{name}, of {LIBRARY}, has nested states ({', '.join(nested)}), which are not read; "
+            f"{name}, of {LIBRARY}, has {what} states ({', '.join(named)}), which are not read; "
             f"check the machine of the states inside as one of its own"
         )
     if machine.initial is None or machine.initial not in machine.states:
@@ -76,6 +75,25 @@ def read(machine: Any, name: str = "", file: str | None = None) -> ForeignMachin
         notes=tuple(_notes(machine, own)),
         places=places,
     )
+
+
+def _with_states_inside(machine: Any) -> Iterator[tuple[str, list[str]]]:
+    """The states that have others inside, wherever they are: parallel ones, then nested ones.
+
+    In a parallel state several states are initial.
+    """
+    outer = list[tuple[str, Any]]()
+    left = [(state.name, state) for state in machine.states.values()]
+    while left:
+        path, state = left.pop(0)
+        inside = getattr(state, "states", None) or {}
+        if inside:
+            outer.append((path, state))
+        left += [(f"{path}{state.separator}{key}", child) for key, child in inside.items()]
+    for what, is_parallel in (("parallel", True), ("nested", False)):
+        named = [path for path, state in outer if isinstance(state.initial, list) is is_parallel]
+        if named:
+            yield what, named
 
 
 def _name(machine: Any) -> str:
