@@ -9,6 +9,7 @@ AALpy (extra `conformance`) is loaded when something is learned.
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -36,8 +37,12 @@ possible there, or at the beginning."""
 LONGEST = 30
 """So many actions of a trace are looked at for what never came after them: few traces are alike."""
 
-EXPECTED = 8
-"""What should have come so often by chance, and never came, was not possible there."""
+ERROR = 0.05
+"""How probable it may be that a row of a right table is a guess because of what never came: of all
+states and actions of the table together."""
+
+PARTS = tuple(2.0**-power for power in (1, 3, 5, 7, 9))
+"""Which part of the ways into a state may lead elsewhere: from a half to one of 512."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,8 +256,14 @@ def _words(actions: tuple[str, ...], ended: bool) -> tuple[str, ...]:
 def _absent(
     table: Automaton, steps: _Steps, traces: Sequence[RecordedTrace]
 ) -> dict[int, set[str]]:
-    """By row, what never came after one of the ways that end with it, although it came so often
-    after the others that it should have come `EXPECTED` times.
+    """By row, what some of the ways that end with it never showed, too often to be chance.
+
+    A way is what a trace did before. All ways into a state should be followed alike: if an action
+    has the share p there, it is absent after n visits by one way with probability (1 - p)^n. Beside
+    this stands that a part of the ways, chosen by lot, leads where it cannot come. The ratio of the
+    two likelihoods is multiplied over all ways into the state, and averaged over several parts. Way
+    by way its expectation is 1 if the state is one, so by Markov's inequality it exceeds 1 / x with
+    probability x at most. There is one such test for each state and action.
     """
     after = defaultdict[tuple[str, ...], Counter[str]](Counter)
     for trace, times in Counter((one.actions, one.ended) for one in traces).items():
@@ -265,16 +276,57 @@ def _absent(
         if way:
             ends[way] = steps[ends[way[:-1]][1], way[-1]]
         total[ends[way][1]].update(after[way])
-    sums = {state: came.total() for state, came in total.items()}
-    absent = defaultdict[int, set[str]](set)
+    # By what may be impossible, and by row: how many ways had so many visits, and whether it came.
+    ways = defaultdict[_Absence, dict[int, Counter[tuple[int, bool]]]](lambda: defaultdict(Counter))
     for way, came in after.items():
         row, state = ends[way]
-        often = came.total() / sums[state]
-        if way and sums[state] * often >= EXPECTED:
-            for word, count in total[state].items():
-                if word not in came and count * often >= EXPECTED:
-                    absent[row].add(word)
+        visits, letters = came.total(), total[state]
+        for word in letters:
+            ways[state, word, True][row][visits, word in came] += 1
+            if len(letters) > 2:  # of two, the others are the other one
+                ways[state, word, False][row][visits, came[word] < visits] += 1
+    absent = defaultdict[int, set[str]](set)
+    bound = math.log(len(ways) / ERROR) if ways else 0.0
+    for (state, word, itself), rows in ways.items():
+        share = total[state][word] / total[state].total()
+        if share == 1:
+            continue
+        share = share if itself else 1 - share
+        by_row = {row: _log_ratios(seen, share) for row, seen in rows.items()}
+        if _log_mean([*map(sum, zip(*by_row.values(), strict=True))]) < bound:
+            continue
+        blamed = [row for row, ratios in by_row.items() if row >= 0 and max(ratios) > 0]
+        for row in blamed or by_row:
+            absent[row] |= {word} if itself else total[state].keys() - {word}
     return absent
+
+
+_Absence = tuple[str, str, bool]
+"""A state, and an action that may be impossible after some ways into it; or, where this is False,
+all actions but this one."""
+
+
+def _log_ratios(ways: Counter[tuple[int, bool]], share: float) -> list[float]:
+    """By part of the ways that leads elsewhere: how much likelier it makes what came after them."""
+    ratios = []
+    for part in PARTS:
+        ratio = 0.0
+        for (visits, came), count in ways.items():
+            log_part = math.log(part) - (0 if came else visits * math.log1p(-share))
+            rest = math.log1p(-part)
+            ratio += count * (rest if came else _log_sum((rest, log_part)))
+        ratios.append(ratio)
+    return ratios
+
+
+def _log_sum(logs: Sequence[float]) -> float:
+    """The logarithm of a sum, of the logarithms of what is added: the sum itself may overflow."""
+    most = max(logs)
+    return most + math.log(math.fsum(math.exp(log - most) for log in logs))
+
+
+def _log_mean(logs: Sequence[float]) -> float:
+    return _log_sum(logs) - math.log(len(logs))
 
 
 def _ways(table: Automaton, state: str, depth: int) -> Iterator[tuple[str, ...]]:
