@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from proofs.claims.catalogue import CLAIMS, NAMED, Claim, assumptions_of
 from proofs.claims.certificates import certify, shipped_proofs
@@ -85,6 +85,15 @@ class Checkable(Protocol):
 
         Raises `UsageError` or `TableError`; `Interrupted` after what was found before.
         """
+        ...
+
+
+@runtime_checkable
+class OfTables(Checkable, Protocol):
+    """A kind whose subjects are several tables: what happens is allowed by each that has it."""
+
+    def tables(self, given: Any) -> Mapping[str, Automaton]:
+        """The tables of a subject, as they run, by their names."""
         ...
 
 

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from typing import Any, Literal
 
 from pxp_fsm.automata.automaton import Automaton
+from pxp_fsm.automata.system import System
 from pxp_fsm.automata.tables import load_automaton
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.plugins.conformance import views
@@ -98,6 +99,10 @@ def tested_agent(
     or "suite", which is complete for `extra_states`; a program that decides by itself always has
     the suite. Raises `UsageError` for what is no agent, and `TableError`.
     """
+    if isinstance(table, System):
+        raise UsageError(
+            f"an agent is tested against one table, not against {table}; give its member's table"
+        )
     automaton = load_automaton(table)
     find = _find(by)
     request = ConformanceRequest(_shown(agent), automaton.name, extra_states, timeout)

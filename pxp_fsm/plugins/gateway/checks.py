@@ -26,6 +26,7 @@ from proofs.systems.propositions import named
 from proofs.systems.results import MACHINE, TITLES, machine_result
 from pxp_fsm.automata.actions import External
 from pxp_fsm.automata.arithmetic import Case, TooManyCases, cases, value_in
+from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.system import Member, System
 from pxp_fsm.automata.table_files import Property
 from pxp_fsm.automata.tables import automaton_from
@@ -79,6 +80,11 @@ class Policies:
     def accepts(self, given: Any) -> bool:
         """The path of a policy file, or a policy."""
         return isinstance(given, GatewayPolicy) or is_policy(given)
+
+    def tables(self, given: Any) -> Mapping[str, Automaton]:
+        """The tables of a policy as they run, each for calls about the same values."""
+        policy = given if isinstance(given, GatewayPolicy) else load_policy(given)
+        return {table.name: table.member for table in policy.tables}
 
     def properties(self) -> Iterator[NamedProperty]:
         """The checks of every policy."""

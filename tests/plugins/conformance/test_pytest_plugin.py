@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import random
 import re
 import subprocess
 import sys
@@ -12,8 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from transitions import Machine
 
 import pxp_fsm as pxp
+from proofs.systems.product import Composition
+from pxp_fsm.automata.actions import Choose
 from pxp_fsm.automata.serialization import to_toml
 from pxp_fsm.errors import TableError, UsageError
 from pxp_fsm.plugins.conformance import assert_allowed, assert_conforms, checks_in
@@ -167,6 +171,53 @@ def test_a_recorded_trace_is_allowed_or_not() -> None:
         assert_allowed([], "nowhere.toml")
 
 
+def test_a_trace_of_a_system_is_allowed_or_not() -> None:
+    system = pxp.System.load("pxp", channel="fifo:1")
+    assert_allowed(["pxp1>pxp2 +INIT", "pxp1>pxp2 -INIT"], system)
+    with pytest.raises(AssertionError, match=r"^action 2, pxp2>pxp1 -INIT, is not allowed by pxp1"):
+        assert_allowed(["pxp1>pxp2 +INIT", "pxp2>pxp1 -INIT"], system)
+    with pytest.raises(AssertionError, match="which is no end"):
+        assert_allowed(["pxp1>pxp2 +INIT"], system, ended=True)
+    with pytest.raises(UsageError, match="action 1 of the trace is 3"):
+        assert_allowed([3], system)  # type: ignore[list-item]
+
+
+def test_what_the_model_of_a_system_does_is_allowed_by_it() -> None:
+    """Also where a guard that was settled ahead is not recorded."""
+    for channel in ("sync", "fifo:1"):
+        system = pxp.System.load("interact", channel=channel)
+        model, rng = Composition(system), random.Random(1)
+        for _ in range(20):
+            [state], trace = [*model.initial()], list[str]()
+            while len(trace) < 12 and (steps := [*model.successors(state)]):
+                step = rng.choice(steps)
+                state = step.target
+                trace += [] if isinstance(step.action, Choose) else [str(step.action)]
+            assert_allowed(trace, system)
+
+
+def test_each_table_of_a_policy_allows_its_own_events() -> None:
+    policy = "examples/gateway/confirm.toml"
+    assert_allowed(["!APPROVE", "!CHANGE", "!APPROVE"], policy)
+    with pytest.raises(AssertionError, match="action 3, !CHANGE, is not allowed by change in NEW"):
+        assert_allowed(["!APPROVE", "!CHANGE", "!CHANGE"], policy)
+    with pytest.raises(UsageError, match="'!PAY', is of no table; they have: !APPROVE, !CHANGE"):
+        assert_allowed(["!PAY"], policy)
+
+
+def test_a_machine_of_another_library_is_a_table() -> None:
+    machine = Machine(
+        states=["CART", "PAID"], transitions=[["pay", "CART", "PAID"]], initial="CART"
+    )
+    assert_allowed(["!pay"], machine)
+    with pytest.raises(AssertionError, match="action 2, !pay, is not allowed"):
+        assert_allowed(["!pay", "!pay"], machine)
+    with pytest.raises(UsageError, match="a table is"):
+        assert_allowed([], pxp.Pxp(2))
+    with pytest.raises(UsageError, match="one table"):
+        assert_conforms(lambda _: {}, pxp.System.load("pxp"))
+
+
 PROJECT = """
 [tool.pxp]
 check = ["door.toml", {what = "pxp", formulas = ["EF ended", "F ended"]}, "mine.toml"]
@@ -174,6 +225,7 @@ check = ["door.toml", {what = "pxp", formulas = ["EF ended", "F ended"]}, "mine.
 
 TESTS = """
 import pytest
+from transitions import Machine
 
 @pytest.mark.conforms("door.toml")
 def test_marked(door):
