@@ -18,8 +18,9 @@ from backends.databases import SqlBlackboard
 from pxp_fsm.web.files import explorer_file
 from pxp_fsm.web.subjects import subject_of
 from tests.command_line import pxp
-from tests.plugins.gateway.sides import Sides
 from tests.web.browsers import AXE, ROOT, expect, opened, served
+
+sides = pytest.importorskip("tests.plugins.gateway.sides", reason="the gateway is a plug-in")
 
 pytestmark = pytest.mark.deep
 
@@ -231,12 +232,12 @@ def test_a_file_of_20_000_states_is_small_and_goes_on(browser: Any, large: Path)
 def test_calls_of_a_gateway_appear_as_they_happen(browser: Any, tmp_path: Path) -> None:
     database = str(tmp_path / "gateway.sqlite")
     with SqlBlackboard(database) as board:
-        sides = Sides.of("read_first", board)
+        client = sides.Sides.of("read_first", board)
         arguments = ("read_first/calls", "--database", database, "--monitor", "F event.REFUSAL")
         with served(*arguments) as address, opened(browser, address) as page:
             page.get_by_text("After message 1 of 1.").wait_for()
             expect(page.locator(".now")).to_have_text("RUNNING")
-            sides.call("write_file", path="a")
+            client.call("write_file", path="a")
             page.get_by_text("After message 2 of 2.").wait_for()
             expect(page.locator(".chart .note")).to_contain_text(["event START", "event REFUSAL"])
             expect(page.locator(".monitors .status")).to_have_text("true")
