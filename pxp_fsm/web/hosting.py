@@ -83,9 +83,14 @@ class HostedRun:
         return _subject(self.run)
 
     @property
+    def halted(self) -> bool:
+        """Whether it is not over, and does not go on by itself."""
+        return self.state in (RunState.PAUSED, RunState.STOPPED)
+
+    @property
     def note(self) -> dict[str, str]:
         """What an assistant is told of a run that does not go on."""
-        if self.state not in (RunState.PAUSED, RunState.STOPPED):
+        if not self.halted:
             return {}
         return {"note": f"the run is {self.state}; whoever carries it on knows why"}
 
@@ -297,7 +302,7 @@ class Host:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _go_on(self, hosted: HostedRun) -> None:
-        if hosted.state in (RunState.PAUSED, RunState.STOPPED):
+        if hosted.halted:
             hosted.state, hosted.trouble = RunState.RUNNING, ""
             self._begun.difference_update(place.session for place in hosted.places)
             before, hosted.task = hosted.task, None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from pxp_fsm.diagrams.graphviz import Placement
 from pxp_fsm.errors import PXPError
 from pxp_fsm.experiments import outcomes
 from pxp_fsm.protocol.messages import Answer
+from pxp_fsm.web.experts.views import CaseStanding, standing_of
+from pxp_fsm.web.hosting import RunState
 from tests.tasks.animals import PROBLEM
 from tests.web.experts import BASE, MINE, THEIRS, Expert, Served, served
 
@@ -48,6 +51,19 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 def stored(path: Path, session: str) -> list[tuple[str, str, Answer]]:
     with SqlBlackboard(str(path), create=False) as board:
         return [(m.sender, m.tag, m.answer) for m in board.session(session).history]
+
+
+def test_a_record_read_just_before_its_run_ended_is_of_no_paused_run(place: Path) -> None:
+    with served(place, "ann") as found:
+        found.expert("ann").waiting()
+        (hosted,) = found.host.hosted.values()
+        record = found.host.board.session("run-ann/1/1").record
+        for state, standing in (
+            (RunState.OVER, CaseStanding.PARTNER),
+            (RunState.PAUSED, CaseStanding.PAUSED),
+            (RunState.STOPPED, CaseStanding.PAUSED),
+        ):
+            assert standing_of(replace(hosted, state=state), record, None) is standing
 
 
 def test_a_person_answers_names_the_tag_looks_and_sends(place: Path) -> None:

@@ -32,7 +32,7 @@ from pxp_fsm.protocol.messages import Instance, Message, Overview, Tag
 from pxp_fsm.protocol.rules import Ending
 from pxp_fsm.sessions.events import Event
 from pxp_fsm.tasks.task import HUMAN
-from pxp_fsm.web.hosting import Host, HostedRun, RunState, SeatPlace
+from pxp_fsm.web.hosting import Host, HostedRun, SeatPlace
 from pxp_fsm.web.views import MemberView, member_view
 
 SVG = "image/svg+xml"
@@ -226,10 +226,14 @@ def standing_of(
     record: SessionRecord | None,
     waiting: WaitingQuestion[SeatQuestion, Given] | None,
 ) -> CaseStanding:
-    """Whom a session waits for; `record` is None where it has not begun."""
+    """Whom a session waits for; `record` is None where it has not begun.
+
+    A record may be older than its run's state: one that was read just before the run ended is not
+    of a run that is paused.
+    """
     if record is not None and record.ending is not None:
         return CaseStanding.OVER
-    if hosted.state is not RunState.RUNNING:
+    if hosted.halted:
         return CaseStanding.PAUSED
     if record is None:
         return CaseStanding.LATER
