@@ -177,14 +177,20 @@ class Request:
         return RUNNING in self.names
 
     @property
-    def proved_anew(self) -> bool:
-        """Whether claims are proved anew, and their certificates are for a folder."""
-        return self.certificate is not None and not self.certificate.suffix
+    def certificate_folder(self) -> Path | None:
+        """Where the certificates of claims, which are proved anew, are wanted: no suffix."""
+        return self.certificate if self.certificate and not self.certificate.suffix else None
 
     @property
-    def certified(self) -> bool:
-        """Whether what holds of a system has to be certified, in a file."""
-        return self.certificate is not None and bool(self.certificate.suffix)
+    def certificate_file(self) -> Path | None:
+        """Where a certificate of what holds of tables is wanted."""
+        return self.certificate if self.certificate and self.certificate.suffix else None
+
+    def refuse_folder(self) -> None:
+        """Raise `UsageError` where a folder is given for what has one certificate."""
+        if self.certificate_folder is not None:
+            said = "only the claims about interact and pxp fill a folder; write FILE.json"
+            raise UsageError(said, "certificate")
 
     def wants(self, name: str, subject: str = "") -> bool:
         """Whether the property `name` (or SUBJECT.NAME) is asked for; without names all are."""

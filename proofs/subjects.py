@@ -138,7 +138,7 @@ class SystemSubjects:
         if any(one.claim for one in properties) and not request.formulas:
             return _proved_from_rules(request)
         found = self.checked(request)
-        return _certified(request, found) if request.certified else found
+        return found if request.certificate_file is None else _certified(request, found)
 
     def checked(self, request: Request) -> Iterator[Result | str]:
         """What is checked of the tables: by their rules, or with free guards and notes why."""
@@ -189,7 +189,7 @@ def is_about_system(request: Request) -> bool:
         or request.reduction is not None
         or request.limit is not None
         or request.memory is not None
-        or request.certified
+        or request.certificate_file is not None
         or any(map(is_named, tables))
         or any(map(is_system_file, tables))
         or any(map(_stands_alone, tables))
@@ -250,11 +250,11 @@ def _proved_from_rules(request: Request) -> Iterator[Answer]:
     system, properties = _system(request)
     wanted = [one for one in properties if one.claim and request.wants(name_of_claim(one))]
     others = tuple(name for name in request.names if name not in map(name_of_claim, wanted))
-    if not request.certified and (others or not request.names):
+    if request.certificate_file is None and (others or not request.names):
         yield from SYSTEMS.checked(replace(request, names=others))
     results, certificate = prove_system(system, wanted)
     yield from results
-    if certificate is not None and request.certified:
+    if certificate is not None and request.certificate_file is not None:
         yield certificate
 
 
@@ -277,13 +277,13 @@ def _proved_of_table(table: Automaton, request: Request) -> Iterator[Answer]:
     wanted = tuple(one for one in table.properties if request.wants(name_of_claim(one)))
     results, certificate = prove_table(replace(table, properties=wanted))
     yield from results
-    if certificate is not None and request.certified:
+    if certificate is not None and request.certificate_file is not None:
         yield certificate
 
 
 def _decided(request: Request, systems: Sequence[System], *, bounded: bool = True) -> list[Decided]:
     """The systems as far as their rules decide; a certificate is of every decision."""
-    if request.certified:
+    if request.certificate_file is not None:
         return [*map(Decided, systems)]
     return [by_rules(one, _given(request), bounded=bounded) for one in systems]
 
@@ -485,8 +485,7 @@ def _check_options(request: Request) -> None:
     if (request.fair or request.runs != "complete") and not request.formulas:
         field = "fair" if request.fair else "runs"
         raise UsageError("the choice of runs has no effect without a formula; give one", field)
-    if request.proved_anew:
-        raise UsageError("the certificate of a system is a file; write FILE.json", "certificate")
+    request.refuse_folder()
     if not request.termination:
         _check_names(request.names, NAMES, "a system", "")
 
@@ -601,10 +600,10 @@ def _of_table(table: str, request: Request, bounds: Bounds) -> Iterator[Answer]:
         if names:
             yield from standard([system], names, _effort(request))
         claims = _claims(PROVED_OF[table], request)
-        proofs = list[Proof]()
+        proofs, anew = list[Proof](), request.certificate_folder is not None
         for protocol, rules in protocols:
             own = [claim for claim in claims if claim.protocol == protocol and claim.proved_by]
-            for found in _proved(protocol, rules, own, anew=request.proved_anew) if own else ():
+            for found in _proved(protocol, rules, own, anew=anew) if own else ():
                 if isinstance(found, Proof):
                     proofs.append(found)
                 else:

@@ -66,16 +66,17 @@ def _written(
     request: options.CheckTables,
 ) -> Iterator[Path]:
     """Write the certificates to where they are wanted; gives the files."""
+    folder, file = request.certificate_folder, request.certificate_file
     for certificate in certificates:
         if isinstance(certificate, RulesCertificate) and certificate.filename:
-            if request.proved_anew and request.certificate is not None:
-                request.certificate.mkdir(parents=True, exist_ok=True)
-                yield certificate.write(request.certificate)
-        elif request.certificate is not None:
-            if isinstance(certificate, SystemCertificate) and request.certificate.suffix in FORMATS:
+            if folder is not None:
+                folder.mkdir(parents=True, exist_ok=True)
+                yield certificate.write(folder)
+        elif file is not None:
+            if isinstance(certificate, SystemCertificate) and file.suffix in FORMATS:
                 raise UsageError(
                     "only a proof for all parameters has conditions on numbers; write the "
                     "certificate of what was explored to a file .json",
                     "certificate",
                 )
-            yield certificate.write(request.certificate)
+            yield certificate.write(file)

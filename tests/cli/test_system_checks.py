@@ -270,7 +270,7 @@ CERTIFY = (*SYSTEM, "--certificate", "proof.json")
         ((*CERTIFY, "--channel", "fifo:1", "--channel", "fifo:2"), 2, "give one channel"),
         ((*CERTIFY, "--channel", "fifo:1", "--reduce", "partial-order"), 2, "no reduction"),
         ((*SYSTEM, "--certificate", "nowhere/proof.json"), 2, "there is no folder nowhere"),
-        ((*SYSTEM, "--certificate", "."), 2, "is a file; write FILE.json"),
+        ((*SYSTEM, "--certificate", "."), 2, "fill a folder; write FILE.json"),
     ],
 )
 def test_a_certificate_is_written_of_what_holds(

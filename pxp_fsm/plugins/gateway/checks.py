@@ -93,8 +93,10 @@ class Policies:
     def results(self, request: Request) -> Iterator[Answer]:
         """The checks of each policy, then what its file claims; certificates come last.
 
-        Raises `FileError` for a file that cannot be read, and where a formula is of no table.
+        Raises `FileError` for a file that cannot be read, and where a formula is of no table, and
+        `UsageError` where certificates are wanted in a folder.
         """
+        request.refuse_folder()
         for subject in request.subjects:
             policy = subject if isinstance(subject, GatewayPolicy) else load_policy(subject)
             yield from results(policy, request)
@@ -263,7 +265,7 @@ def _proved_of(table: EventTable, stated: Sequence[Property], request: Request) 
         found, certificate = prove_system(written, claims)
         for one, result in zip(claims, found, strict=True):
             yield _decided(table, one, result)
-        if certificate is not None and request.certificate is not None:
+        if certificate is not None and request.certificate_file is not None:
             yield certificate
 
 
@@ -300,7 +302,7 @@ def _sums(policy: GatewayPolicy, request: Request) -> Iterator[Answer]:
             System((Member(name, table),), free_names=True), [stated]
         )
         yield replace(result, assumptions="by rules")
-        if certificate is not None and request.certificate is not None:
+        if certificate is not None and request.certificate_file is not None:
             yield certificate
 
 
@@ -537,8 +539,8 @@ def _forbids(policy: GatewayPolicy) -> Verdict:
 
 
 def _possible(policy: GatewayPolicy) -> Verdict:
-    for read in policy.sums:
-        entry = read.entry
+    if policy.sums:
+        entry = policy.sums[0].entry
         said = f"once the sum of {entry.of} is {entry.most}, no {entry.event} adds to it again"
         return _verdict([said])
     for event in dict.fromkeys(read.line.event or "" for read in _calls(policy)):

@@ -169,7 +169,7 @@ def test_a_formula_of_no_table_is_a_fault_with_its_place() -> None:
 
 def test_the_certificate_is_accepted_by_the_checker_that_stands_alone(tmp_path: Path) -> None:
     policy = example("two_people")
-    request = Request(subjects=(policy,), certificate=tmp_path)
+    request = Request(subjects=(policy,), certificate=tmp_path / "certificate.json")
     (certificate,) = (one for one in POLICIES.results(request) if isinstance(one, RulesCertificate))
     assert certificate.claims == ("no-TRANSFER-without-ADA", "no-TRANSFER-without-GRACE")
     table = tmp_path / "transfer.json"
@@ -264,6 +264,8 @@ def test_a_claim_that_only_so_much_can_happen(
 
 def test_the_command_checks_a_policy_and_serves_none_without_a_server(tmp_path: Path) -> None:
     policy = str(EXAMPLES / "budget.toml")
+    refused = command("check", policy, "--certificate", "folder", cwd=tmp_path)
+    assert "--certificate: only the claims about interact and pxp fill a folder" in refused.stderr
     checked = command("check", policy, "--certificate", "budget.json", cwd=tmp_path)
     assert checked.returncode == 0
     assert "Certificate: budget.json" in checked.stdout
