@@ -30,6 +30,10 @@ class MoleculeFilter:
         if not self.where:
             return rows
         lowest, highest, fewest = float("-inf"), float("inf"), 0
+        names = [condition.partition("=")[0] for condition in self.where]
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise UsageError(f"{quoted(twice[0])} is given twice", "where")
         for condition in self.where:
             name, _, value = condition.partition("=")
             if name == "weight":

@@ -31,6 +31,8 @@ class LabelFilter:
         if not self.per_label:
             return rows
         wanted = dict(map(_wanted, self.per_label))
+        if len(wanted) < len(self.per_label):
+            raise UsageError(f"N and {NONE}=N are each given once", "per_label")
         by_label: dict[str, list[Record]] = {}
         for record in rows:
             by_label.setdefault(_prediction(record), []).append(record)

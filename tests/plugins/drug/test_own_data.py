@@ -81,6 +81,7 @@ def test_all_faults_are_named_up_to_a_bound(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
+        (["-o", "out.csv", "--where", "rings=1", "--where", "rings=2"], "'rings' is given twice"),
         (["-o", "out.csv", "--where", "weight=3:1"], "--where: '3:1' is no range"),
         (["-o", "out.csv", "--where", "weight=nan:1"], "--where: 'nan:1' is no range"),
         (

@@ -91,6 +91,10 @@ def test_a_table_of_pictures_stays_in_its_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
+        (
+            ["-o", "out.csv", "--per-label", "4", "--per-label", "5"],
+            "N and none=N are each given once",
+        ),
         (["-o", "out.csv", "--per-label", "no=1"], "--per-label: 'no=1' is neither N nor none=N"),
     ],
 )
