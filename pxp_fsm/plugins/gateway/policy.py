@@ -353,7 +353,7 @@ class ReadField:
         if not is_fine.get(self.type.name, isinstance(value, str) and value in self.type.members):
             wanted = {"int": "a whole number", "bool": "true or false"}
             said = wanted.get(self.type.name, f"one of {', '.join(self.type.members)}")
-            raise Unfit(f"{'.'.join(self.path)} is {said}, not {quoted(value)}")
+            raise Unfit(f"{'.'.join(self.path)} is {said}, not {quoted(canonical(value))}")
         return exact(value) if self.type.name == "id" else value
 
 
