@@ -375,17 +375,18 @@ class HttpProxy:
             card = _message(await self._body(response))
         except httpx2.HTTPError as error:
             raise UsageError(f"the agent's card at {at} cannot be read: {error}") from error
-        addresses = [urljoin(at, interface["url"]) for interface in interfaces(card)]
-        if not response.is_success or not addresses:
+        named = [interface["url"] for interface in interfaces(card)]
+        if not response.is_success or not named:
             status = f"its status is {response.status_code}"
             said = status if not response.is_success else "it names no address for JSON-RPC"
             raise UsageError(f"the agent's card at {at} cannot be used: {said}")
-        if _origin(addresses[0]) != _origin(at):
+        address = _joined(at, named[0])
+        if _origin(address) != _origin(at):
             raise UsageError(
-                f"the agent's card at {at} leads to {quoted(addresses[0])}, elsewhere, where the "
+                f"the agent's card at {at} leads to {quoted(address)}, elsewhere, where the "
                 f"gateway does not follow"
             )
-        self._endpoint = addresses[0]
+        self._endpoint = address
         return card
 
     def _passed(self, request: Request | httpx2.Request) -> dict[str, str]:
@@ -481,6 +482,16 @@ def _credentials(headers: Mapping[str, str], environment: Mapping[str, str]) -> 
         return text
 
     return {name: VARIABLE.sub(value, text) for name, text in headers.items()}
+
+
+def _joined(at: str, address: str) -> str:
+    """The address that stands on the page `at`; raises `UsageError` where it is none."""
+    joined = ""
+    with suppress(ValueError):
+        joined = urljoin(at, address)
+    if not joined.isascii() or not joined.isprintable() or not joined:
+        raise UsageError(f"{quoted(address)} is no address")
+    return joined
 
 
 def _origin(address: str) -> tuple[str, str | None, int | None]:

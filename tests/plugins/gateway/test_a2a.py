@@ -294,7 +294,10 @@ def test_an_agent_is_reached_where_its_card_says_with_the_credential_of_the_poli
             lost = client.post("/a2a", json=body).json()
             assert "elsewhere" in lost["error"]["message"]
             assert client.get("/a2a/.well-known/agent-card.json").status_code == 502
-            assert [method for method, _, _ in asked] == ["GET"] * 2  # nothing went there
+            for rpc[0] in ("http://[", "http://agent:99999/rpc", "/\N{SNOWMAN}", "/a\x07b"):
+                described = client.get("/a2a/.well-known/agent-card.json")
+                assert (described.status_code, described.text[-14:]) == (502, " is no address")
+            assert {method for method, _, _ in asked} == {"GET"}  # nothing went there
             rpc[0] = "/rpc"
             card = client.get("/a2a/.well-known/agent-card.json").json()
             assert card["supportedInterfaces"][0]["url"] == "http://127.0.0.1:80/a2a"
