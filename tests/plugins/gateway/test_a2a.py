@@ -329,13 +329,13 @@ def test_the_client_and_the_agent_of_the_sdk_talk_through_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("a2a")
+    httpx = pytest.importorskip("httpx")  # it comes with the SDK, whose clients it is
     from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
     from a2a.helpers import new_text_message
     from a2a.types import CancelTaskRequest, Role, SendMessageRequest, TaskState
-    from httpx import AsyncClient
 
     async def talk(address: str, headers: dict[str, str]) -> None:
-        async with AsyncClient(headers=headers, timeout=60) as http:
+        async with httpx.AsyncClient(headers=headers, timeout=60) as http:
             card = await A2ACardResolver(http, address).get_agent_card()
             assert not card.capabilities.push_notifications
 
