@@ -136,7 +136,7 @@ def _arguments(line: str, table: Table) -> list[str]:
     if "--sample" in words:
         sizes = {"sample": 2}
     if "--per-label" in words:
-        sizes = {"per-label": 1}
+        words[words.index("--per-label") + 1] = "1"
     if words[0] in ("run", "test", "report", "judge") or words[-2:-1] == ["--machine"]:
         sizes["models"] = "servers.toml"
     if words[0] == "export":
