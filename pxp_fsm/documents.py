@@ -11,10 +11,11 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pxp_fsm.errors import DataError, Fault, FileError, Place, format_path, quoted
+from pxp_fsm.errors import DataError, Fault, FileError, Place, did_you_mean, format_path, quoted
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -152,6 +153,19 @@ def _keys(node: Node) -> Location:
     return (text,)
 
 
+_MOST_FILES = 10_000
+
+
+def nearest_file(path: Path) -> str:
+    """`; did you mean …?` of files beside `path` with names like its own; empty where none is."""
+    try:
+        names = [file.name for file in islice(path.parent.iterdir(), _MOST_FILES)]
+    except (OSError, ValueError):
+        return ""
+    folder = "" if path.parent == Path() else f"{path.parent}{os.sep}"
+    return did_you_mean(path.name, names, folder)
+
+
 MOST_BYTES = 1_000_000
 """How many bytes a file that people write may have, unless its reader says another number."""
 
@@ -175,7 +189,9 @@ def text_of(
             size = os.fstat(file.fileno()).st_size
     except (OSError, ValueError) as reason:  # a name with a null character is a `ValueError`
         why = getattr(reason, "strerror", None) or reason
-        said = f"{path}: cannot be read ({why}); give the path of {what}{otherwise}"
+        near = nearest_file(path) if isinstance(reason, FileNotFoundError) else ""
+        give = f"{near} Give" if near else "; give"
+        said = f"{path}: cannot be read ({why}){give} the path of {what}{otherwise}"
         raise _refused(error, Fault((), said)) from reason
     if len(data) > most:
         bytes_there = f"{size:,}" if size > most else f"more than {most:,}"

@@ -156,6 +156,12 @@ def unknown_name(
     return UsageError(f"{said}{' There' if near else '; there'} are: {', '.join(meanings)}", field)
 
 
+def did_you_mean(name: str, known: Iterable[str], folder: str = "") -> str:
+    """`; did you mean …?` of the names in `folder` like `name`; empty where none is like it."""
+    near = get_close_matches(name, [*known], n=2, cutoff=0.7)
+    return f"; did you mean {' or '.join(folder + one for one in near)}?" if near else ""
+
+
 def _with_meaning(name: str, meanings: Mapping[str, str]) -> str:
     return f"{name} ({meanings[name]})" if meanings[name] else name
 

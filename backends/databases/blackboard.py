@@ -40,7 +40,7 @@ from backends.databases.records import (
 from backends.databases.rows import Head, Row, Steps
 from pxp_fsm import __version__
 from pxp_fsm.defaults import OWN
-from pxp_fsm.errors import BlackboardError, NoAnswer, NotThere, UsageError, quoted
+from pxp_fsm.errors import BlackboardError, NoAnswer, NotThere, UsageError, did_you_mean, quoted
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.prompting.model import Reply, Spending
 from pxp_fsm.protocol.messages import Answer, Question, text_problem
@@ -564,7 +564,10 @@ class SqlBlackboard:
         known = {record.run: record for record in self.runs()}
         if name not in known:
             there = ", ".join(known) or "none"
-            raise NotThere(f"{self.shown} has no run {quoted(name)}; there are: {there}")
+            near = did_you_mean(name, known)
+            raise NotThere(
+                f"{self.shown} has no run {quoted(name)}{near or '; there are: ' + there}"
+            )
         return known[name]
 
     def summaries(self) -> tuple[RunSummary, ...]:

@@ -16,6 +16,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from backends.databases import versions
 from backends.databases.faults import translated_errors
+from pxp_fsm.documents import nearest_file
 from pxp_fsm.errors import BlackboardError, NotThere, UsageError, require_extra
 
 _POSTGRESQL = ("postgresql", "postgres")
@@ -46,7 +47,8 @@ def open_engine(name: str, *, create: bool, current: bool = True, reading: bool 
     path = file_of(url)
     if path is not None:
         if not create and not path.is_file():
-            raise NotThere(f"there is no database {path}; a run creates one")
+            near = nearest_file(path)
+            raise NotThere(f"there is no database {path}{near or '; a run creates one'}")
         if not path.parent.is_dir():
             raise NotThere(f"there is no folder {path.parent} for the database")
     looks = current or reading or not (path and _may_write(path))
@@ -112,12 +114,12 @@ def _engine(url: URL, shown: str, read: Path | None = None) -> Engine:
     waits = _synchronous(url)
     if url.drivername.startswith(_POSTGRESQL):
         require_extra("postgresql", f"the database {shown}", {"psycopg": "psycopg"})
+    if url.get_backend_name() not in ("sqlite", "postgresql"):
+        raise BlackboardError(f"{shown}: SQLite and PostgreSQL are supported; {_EXAMPLES}")
     try:
         engine = create_engine(url.difference_update_query(["synchronous"]), **options)
     except (NoSuchModuleError, ModuleNotFoundError) as error:
         raise BlackboardError(f"{shown}: the driver is not installed ({error})") from error
-    if engine.dialect.name not in ("sqlite", "postgresql"):
-        raise BlackboardError(f"{shown}: a blackboard is on SQLite or PostgreSQL; {_EXAMPLES}")
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", partial(_prepare_sqlite, waits))
         event.listen(engine, "begin", _begin_sqlite)

@@ -23,7 +23,7 @@ from backends.databases.schema import SCHEMA_VERSION, SHAPES
 from backends.databases.verify import Mark, erased_texts, strays, verify_run
 from pxp_fsm.artifacts import atomic_path
 from pxp_fsm.defaults import RESEARCH_ONLY
-from pxp_fsm.errors import BlackboardError, DataError, NotThere, quoted, require_extra
+from pxp_fsm.errors import BlackboardError, DataError, NotThere, did_you_mean, quoted, require_extra
 
 FORMAT = "pxp-fsm blackboard"
 _BATCH = 500
@@ -48,7 +48,8 @@ def export_rows(engine: Engine, run: str) -> Rows:
         r = schema.runs.c
         known = connection.scalars(select(r.run).order_by(r.ordinal)).all()
         if run not in known:
-            raise NotThere(f"{shown} has no run {run!r}; there are: {', '.join(known) or 'none'}")
+            there = did_you_mean(run, known) or f"; there are: {', '.join(known) or 'none'}"
+            raise NotThere(f"{shown} has no run {run!r}{there}")
         for name, query in _queries(run):
             columns = SHAPES[name].columns
             options = {"yield_per": _BATCH}

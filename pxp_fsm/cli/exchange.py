@@ -18,6 +18,7 @@ from pxp_fsm.cli import configuration
 from pxp_fsm.cli.options import storage as options
 from pxp_fsm.cli.options.storage import ARCHIVE, OF_RUNS
 from pxp_fsm.cli.presentation.text import printable
+from pxp_fsm.documents import nearest_file
 from pxp_fsm.errors import BlackboardError, UsageError
 from pxp_fsm.experiments import archives
 from pxp_fsm.experiments.drawings import chosen_runs
@@ -125,7 +126,8 @@ def import_(request: options.ImportOptions) -> None:
         raise UsageError("one run, table or system is imported at a time; --traces takes several")
     path = request.paths[0]
     if not path.exists():
-        raise UsageError(f"{path} does not exist; give what pxp export wrote, or a table")
+        give = f"{near} Give" if (near := nearest_file(path)) else "; give"
+        raise UsageError(f"{path} does not exist{give} what pxp export wrote, or a table")
     if path.is_file() and is_system_file(path):
         for file in exports.import_system(path, output):
             click.echo(f"Imported: {file}")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pxp_fsm import defaults
 from pxp_fsm.automata.tables import format_of
-from pxp_fsm.documents import read, text_of
+from pxp_fsm.documents import nearest_file, read, text_of
 from pxp_fsm.errors import FileError, UsageError
 from pxp_fsm.registry import Entry, SubjectKind, contributions, listed, load
 
@@ -175,7 +175,7 @@ def kind_of(what: str, database: str | None = None, verb: str = "") -> SubjectKi
         if kind.endings and named.endswith(kind.endings):
             return kind  # which is not there: some commands begin one
     if path.suffix[1:].isalpha():
-        raise UsageError(f"there is no file {named}")
+        raise UsageError(f"there is no file {named}{nearest_file(path)}")
     # Databases take long to import, and most arguments are none of what is in one.
     is_session = load("pxp_fsm.cli.stored:find_session")
     return _OWN[SESSION if is_session(what, database or defaults.STORED) else RUN]

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from backends.databases import Origin, SqlBlackboard
+from pxp_fsm.automata.tables import built_in_names
 from pxp_fsm.defaults import DATABASE, OUTPUT
-from pxp_fsm.errors import NotThere, UsageError, quoted
+from pxp_fsm.errors import NotThere, UsageError, did_you_mean, quoted
 from pxp_fsm.experiments.plan_data import WITHOUT_PLAN
 from pxp_fsm.tasks.task import task_meanings
 
@@ -25,9 +26,11 @@ def find_session(name: str, database: str) -> bool:
             board.session(name)
             return True
     except NotThere as error:
-        tasks = ", ".join(f"{task} ({about})" for task, about in task_meanings().items())
-        shown = f"no name that pxp list shows; tasks are: {tasks or 'none'}"
-        said = f"{quoted(name)} is no file and {shown}; and {error}"
+        meanings = task_meanings()
+        tasks = ", ".join(f"{task} ({about})" for task, about in meanings.items())
+        near = did_you_mean(name, [*meanings, *built_in_names()])
+        shown = f"no name that pxp list shows{near or '; tasks are: ' + (tasks or 'none')}"
+        said = f"{quoted(name)} is no file and {shown}{' And' if near else '; and'} {error}"
         raise NotThere(said) from error
 
 

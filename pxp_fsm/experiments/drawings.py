@@ -8,7 +8,7 @@ import pxp_fsm.diagrams
 from backends.databases import FAULTS, RunRecord, SessionRecord, SqlBlackboard, StoredSession
 from backends.databases.recordings import RecordedSession
 from pxp_fsm.automata.tables import BUILTIN, builtin
-from pxp_fsm.errors import NotThere, UsageError, quoted
+from pxp_fsm.errors import NotThere, UsageError, did_you_mean, quoted
 from pxp_fsm.protocol.decisions import concluded
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 from pxp_fsm.sessions.agent import Members
@@ -26,7 +26,9 @@ def chosen_runs(
     unknown = [name for name in names if name not in known]
     if unknown or not known:
         which = ", ".join(map(quoted, unknown)) or purpose
-        raise NotThere(f"{board.shown} has no run {which}; there are: {', '.join(known) or 'none'}")
+        near = did_you_mean(unknown[0], known) if unknown else ""
+        there = near or f"; there are: {', '.join(known) or 'none'}"
+        raise NotThere(f"{board.shown} has no run {which}{there}")
     return tuple(known[name] for name in dict.fromkeys(names or known))
 
 

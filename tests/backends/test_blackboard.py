@@ -226,8 +226,8 @@ def test_somebody_elses_database_is_left_alone(tmp_path: Path) -> None:
     [
         ("{}/missing.sqlite", "there is no database"),
         ("{}/no/such/folder.sqlite", "there is no database"),
-        ("oracle://x:secret@y/z", "driver is not installed"),
-        ("nonsense://", "driver is not installed"),
+        ("oracle://x:secret@y/z", "SQLite and PostgreSQL are supported"),
+        ("nonsense://", "SQLite and PostgreSQL are supported"),
     ],
 )
 def test_what_cannot_be_opened_is_said_without_passwords(

@@ -125,7 +125,7 @@ def test_everything_can_be_drawn_in_every_format(ran: Path, tmp_path: Path, suff
             "there is no folder /no/such/folder",
         ),
         ("run animals --database postgres://x:hunter2@localhost:1/d", 3, "is the server running"),
-        ("run animals --database oracle://x:hunter2@h/d", 3, "driver is not installed"),
+        ("run animals --database oracle://x:hunter2@h/d", 3, "SQLite and PostgreSQL are supported"),
         ("show", 2, "there is no database runs/blackboard.sqlite"),
         ("draw nothing.toml", 2, "there is no file nothing.toml"),
         (

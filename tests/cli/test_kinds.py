@@ -55,7 +55,7 @@ def test_what_a_database_holds_is_known(folder: Path) -> None:
     assert kind_of(database).about == "a database"
     assert kind_of("animals-1", database).about == "a run"
     assert kind_of("animals-1/1/1", database).about == "a session"
-    with pytest.raises(NotThere, match=r"'animals-9' is no file .*there are: animals-1"):
+    with pytest.raises(NotThere, match=r"'animals-9' is no file .*did you mean animals-1"):
         kind_of("animals-9", database)
     with pytest.raises(NotThere, match=r"there is no database nowhere\.sqlite"):
         kind_of("animals-1", "nowhere.sqlite")
