@@ -22,9 +22,9 @@ from pxp_fsm.tasks.task import DataRow, DataSet, Task
 class Player:
     """Says one of a few things, by a hash of its name, the question and what it has learned."""
 
-    def __init__(self, name: str, learns: bool) -> None:
+    def __init__(self, name: str, learns: bool, learned: str = "") -> None:
         self.name = name
-        self.learned = ""
+        self.learned = learned
         if learns:
             self.learn = self._learn
 
@@ -44,11 +44,11 @@ def task(
     at_once: int = 1,
     human: Callable[[], Respondent] | None = None,
 ) -> Task:
-    def agents(_data: DataSet, memo: bool) -> tuple[Agent, Agent]:
+    def agents(drawn: DataSet, memo: bool) -> tuple[Agent, Agent]:
         same = Exact()
         person = human() if human else Player("h", False)
         return (
-            Agent(Player("m", learns), match=same, agree=same, memo=memo),
+            Agent(Player("m", learns, drawn.draw), match=same, agree=same, memo=memo),
             Agent(person, match=same, agree=same, memo=memo),
         )
 
@@ -78,4 +78,5 @@ def transcript(board: SqlBlackboard, run: str = "s-1") -> list[object]:
         for entry in board.events(record.session):
             judged = [(j.relation, j.left, j.right, j.outcome, j.asked) for j in entry.judgements]
             found.append((entry.carried, entry.addition, judged))
+    found += board.directions(run)
     return found

@@ -41,9 +41,10 @@ def _load(_folder: Path | None) -> DataSet:
     return DataSet("made up", rows[:20], validation=rows[20:])
 
 
-def _agents(_data: DataSet, memo: bool) -> tuple[Agent, Agent]:
+def _agents(data: DataSet, memo: bool) -> tuple[Agent, Agent]:
     same = Exact()
-    machine, human = (Agent(Player(name), match=same, agree=same, memo=memo) for name in ("m", "h"))
+    players = Player("m", data.draw), Player("h")
+    machine, human = (Agent(player, match=same, agree=same, memo=memo) for player in players)
     return machine, human
 
 

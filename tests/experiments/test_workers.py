@@ -171,11 +171,18 @@ def opened_sessions(board: SqlBlackboard) -> tuple[int, int]:
 
 @pytest.mark.deep
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("carry_on", [True, False])
+@pytest.mark.parametrize(
+    "plan",
+    [
+        replace(PLAN, carry=True),
+        replace(PLAN, carry=False),
+        replace(PLAN, carry=False, agents=3, repetitions=2, instances="9", n=6),
+    ],
+    ids=["carries", "two", "panel"],
+)
 def test_a_worker_that_is_killed_loses_nothing_and_another_ends_its_session_once(
-    database: str, plugin: dict[str, str], tmp_path: Path, carry_on: bool
+    database: str, plugin: dict[str, str], tmp_path: Path, plan: Plan
 ) -> None:
-    plan = replace(PLAN, carry=carry_on)
     failed: list[BaseException] = []
     slowly = {**plugin, "PXP_SLOW": "0.02"}
     with SqlBlackboard(database) as board, dask(slowly, tmp_path, 2) as (name, workers):
@@ -201,7 +208,7 @@ def test_a_worker_that_is_killed_loses_nothing_and_another_ends_its_session_once
         assert open_at_death[0] >= 1
         expected = alone(plan)
         assert transcript(board, run.name) == expected
-        assert len(expected) == 80 + opened_sessions(board)[1]
+        assert len(expected) == run.total + opened_sessions(board)[1]
         assert opened_sessions(board)[0] == 0
         assert verify(database).problems == ()
 

@@ -17,7 +17,9 @@ from backends.databases.verify import verify
 from pxp_fsm.defaults import AT_ONCE
 from pxp_fsm.experiments import runs
 from pxp_fsm.experiments.executors import spread
+from tests.backends.killed_runs import kill
 from tests.backends.postgresql_servers import fresh_schema, running
+from tests.backends.test_kills import KILLS
 from tests.experiments.test_workers import ROOT, dask, transcript
 
 if TYPE_CHECKING:
@@ -67,6 +69,27 @@ def test_workers_carry_a_panel_as_one_process_does(
         assert there == pxp.panels.verdicts_of(panel, names, events)
         assert set(map(str, there)) == {"agreement", "consensus"}
     assert verify(database).problems == ()
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(
+    ("dialect", "plan"),
+    [
+        ("sqlite", {"protocol": "pxp", "n": None, "k": 2, "added": "call"}),
+        ("postgresql", {"schedule": "free", "stop": "consensus"}),
+    ],
+)
+def test_a_panel_that_is_killed_again_and_again_is_as_if_it_had_not_been(
+    dialect: str,
+    plan: dict[str, object],
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+) -> None:
+    if dialect == "sqlite":
+        database = str(tmp_path / "blackboard.sqlite")
+    else:
+        database = fresh_schema(request.getfixturevalue("server"))
+    assert kill(database, KILLS, 1, 4, {"agents": 3, **plan}) >= 1
 
 
 @pytest.mark.deep
