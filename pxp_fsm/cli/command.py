@@ -219,9 +219,7 @@ class GeneralCommand(_FromDataclasses):
     """A command whose first argument decides, by its kind, what is done and which options count.
 
     `face` is the dataclass of its help and arguments, whose field `what` has all of them; without
-    one, the kind is that which `face.without` names, unless an option is given that stands for the
-    first (`face.stands_for` has functions of its value and of the others). Help shows the groups
-    `face.groups` first.
+    one, the kind is that which `face.without` names. Help shows the groups `face.groups` first.
     """
 
     def __init__(self, name: str, face: type[Any]) -> None:
@@ -262,12 +260,6 @@ class GeneralCommand(_FromDataclasses):
 
     def invoke(self, ctx: click.Context) -> None:
         what: tuple[str, ...] = ctx.params.pop("what")
-        for name, find in getattr(self.face, "stands_for", {}).items():
-            value = ctx.params.get(name)
-            if value is not None and what:
-                raise UsageError(f"--{name} takes the place of {what[0]}; leave one of them out")
-            if value is not None:
-                what = (load(find)(value, ctx.params),)
         if what:
             kind = load(f"{_KINDS}:kind_of")(what[0], ctx.params.get("database"), self.verb)
             if self.verb not in kind.verbs:
@@ -405,14 +397,21 @@ def _common_settings(kind: type[Any]) -> Iterator[Setting]:
 
 
 def _places(kinds: Iterable[type[Any]]) -> Mapping[str, str]:
-    """Where a file sets what is no option, by the option that somebody might look for."""
-    return {
+    """What takes the place of an option that somebody might look for, and that is none.
+
+    A file sets it, or `instead` of the dataclass of a command's options says what does.
+    """
+    kinds = tuple(kinds)
+    places = {
         f"--{setting.option.name or setting.field.replace('_', '-')}": (
             setting.option.only_in.format(key=setting.key)
         )
         for kind in kinds
         for setting in _in_files(kind)
     }
+    for kind in kinds:
+        places |= getattr(kind, "instead", {})
+    return places
 
 
 def _in_files(kind: type[Any]) -> Iterator[Setting]:

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -18,6 +19,7 @@ from pxp_fsm.experiments import files, summaries
 from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.experiments.plan_data import load
 from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.schemas import read_assignments
 from pxp_fsm.tasks import own_data
 from pxp_fsm.tasks.own_data import Record
 from pxp_fsm.tasks.task import DataSet, find_task
@@ -88,7 +90,10 @@ def _warn(said: str) -> None:
 def split(request: options.DataSplitOptions) -> None:
     """Draw rows into sets, and write them."""
     rows = _rows(request.table, request.output)
-    sizes = {name: getattr(request, name) for name in own_data.EVERY_SET}
+    given = read_assignments(options.SetSizes, request.sizes, "sizes")
+    if "sessions" not in given:
+        raise UsageError("a task needs rows for its sessions; write sessions=N, too", "sizes")
+    sizes = asdict(options.SetSizes(**given))
     found = own_data.split(rows, sizes, request.seed)
     own_data.write_records(request.output, found)
     said = ", ".join(f"{size} {name}" for name, size in sizes.items() if size)

@@ -124,7 +124,12 @@ _OWN = {
                 "what happened, and what could have", "explore:session", "serve:ServeSession"
             ),
         },
-        others=("monitor", "erase"),
+        others=("monitor", "erase", "run SESSION@MESSAGE"),
+    ),
+    "message": SubjectKind(
+        "a message of a session",
+        {"run": _entry("another continuation", "run:run", "sessions:RunTask")},
+        pattern=r"[^/]+/.+@[^/@]*",
     ),
 }
 """Core's kinds. A system file and a table differ by what stands at their top."""

@@ -19,6 +19,7 @@ from backends.databases import Origin, SqlBlackboard
 from backends.models.paper_settings import find_preset
 from backends.people import has_terminal
 from proofs.export.traces import actions_of
+from proofs.systems.standard_checks import NO_DEADLOCK
 from pxp_fsm.analysis.monitoring import LiveMonitors, Monitors, foregone, monitored
 from pxp_fsm.automata.actions import SystemAction
 from pxp_fsm.automata.system import System, running_system
@@ -26,6 +27,7 @@ from pxp_fsm.automata.system_files import MCP, TERMINAL, SystemFile, is_system_f
 from pxp_fsm.cli.options import sessions as options
 from pxp_fsm.cli.presentation import runs as printed
 from pxp_fsm.cli.presentation.text import console, printable, program
+from pxp_fsm.cli.stored import task_of
 from pxp_fsm.defaults import DATABASE
 from pxp_fsm.documents import text_of
 from pxp_fsm.errors import Halted, UsageError, counted
@@ -101,11 +103,14 @@ def run(request: options.RunTask) -> int:
     the run. The exit code says whether a fault ended a session.
     """
     of_system = is_system_file(request.plan["task"])
-    source = RunOrigin.read(request.fork or request.source)
+    source = RunOrigin.read(request.source)
+    if not of_system and "/" in request.plan["task"]:
+        request, source = _of_message(request)
     if source.origin is None or of_system:
         for name in ("without", "skip", "answer_file"):
             if getattr(request, name):
-                raise UsageError("this is of a fork of a task's session: give --fork", name)
+                told = "this is of a fork of a task's session: give SESSION@MESSAGE"
+                raise UsageError(told, name)
     if not of_system:
         request = replace(request, plan=with_assignments(request.plan, request.assignments))
         if request.save_plan is not None:
@@ -113,6 +118,16 @@ def run(request: options.RunTask) -> int:
             return 0
     begun, screen = _system(request, source) if of_system else _task(request, source)
     return _carry_all(request, begun, screen, new=source.run is None and source.origin is None)
+
+
+def _of_message(request: options.RunTask) -> tuple[options.RunTask, RunOrigin]:
+    """What SESSION@MESSAGE alone means: the run's task, and that message."""
+    text = request.plan["task"]
+    if request.source is not None:
+        raise UsageError(f"{text} says what is carried on; leave out {request.source}")
+    origin = Origin.read(text)
+    task = task_of(origin, request.database or str(request.output / DATABASE))
+    return replace(request, plan={**request.plan, "task": task}), RunOrigin(origin=origin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +162,7 @@ def with_assignments(plan: Mapping[str, Any], assignments: Sequence[str]) -> dic
 
 def _save_plan(request: options.RunTask, path: Path) -> None:
     """Write the plan as an experiment's file, once it is seen that it can be run."""
-    for name in ("source", "fork", "both", "monitors", "respondents", "anyway"):
+    for name in ("source", "both", "monitors", "respondents"):
         if getattr(request, name):
             raise UsageError("an experiment's file is one new run; leave out this", name)
     values = _values(request)
@@ -274,9 +289,8 @@ def _task(request: options.RunTask, source: RunOrigin) -> tuple[Begun, TaskScree
     """The runs of a task: new ones of a plan, or the one that is resumed or forked."""
     if source.trace is not None:
         raise UsageError("a trace is that of a system; a task has none", "source")
-    for name in ("respondents", "anyway"):
-        if getattr(request, name):
-            raise UsageError("this applies to a system file, not to a task", name)
+    if request.respondents:
+        raise UsageError("this applies to a system file, not to a task", "respondents")
     monitors = Monitors(request.monitors)
     _where(request)
     task, resume = request.plan["task"], source.run
@@ -568,7 +582,7 @@ def _system(request: options.RunTask, source: RunOrigin) -> tuple[Begun, SystemS
             "a person at the terminal requires a terminal as input and output; run the command in "
             "a terminal, without a pipe"
         )
-    say_proved(system, file, request.output, anyway=request.anyway, err=request.as_json)
+    say_proved(system, file, request.output, err=request.as_json)
     opening = SystemOpening(
         file,
         given,
@@ -588,20 +602,19 @@ def _system(request: options.RunTask, source: RunOrigin) -> tuple[Begun, SystemS
     return begun, SystemScreen(request, monitors)
 
 
-def say_proved(
-    system: System, file: SystemFile, output: Path, *, anyway: bool, err: bool = False
-) -> None:
+def say_proved(system: System, file: SystemFile, output: Path, *, err: bool = False) -> None:
     """Say what is proved of `system`, with the results in `output`.
 
-    Raises `UsageError` where it has a deadlock, or is not as its file expects, unless `anyway`.
+    Raises `UsageError` where it is not as its file expects, such as where it has a deadlock.
     """
     output.mkdir(parents=True, exist_ok=True)
     found = proved.proved(system, file, output / f"{file.name}-proved.json")
     click.echo(printable(found.line), err=err)
-    if found.objections and not anyway:
+    if found.objections:
         raise UsageError(
-            f"{file.title} is not run: {'; '.join(found.objections)}. Mend the tables, or run it "
-            f"with --anyway"
+            f"{file.title} is not run: {'; '.join(found.objections)}. Mend the tables, or let "
+            f'{file.path} expect it, as [[properties]] with check = "{NO_DEADLOCK}" and expected = '
+            f'"FAILS"'
         )
 
 
@@ -668,9 +681,8 @@ class SystemScreen:
     def resumed_by(self, run: Run[SystemOpening]) -> Sequence[str]:
         request = self._request
         given = [word for text in request.respondents for word in ("--respondent", text)]
-        anyway = ["--anyway"] if request.anyway else []
         spread = [] if request.executor is None else ["--executor", request.executor]
-        return (request.plan["task"], *given, *anyway, *spread)
+        return (request.plan["task"], *given, *spread)
 
     def finish(self, setting: str, run: Run[SystemOpening], board: SqlBlackboard) -> None:
         self._finished = run

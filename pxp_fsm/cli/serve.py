@@ -56,7 +56,7 @@ def system(request: options.ServeSystem) -> None:
     if request.mcp or request.stdio is not None:
         _assistants(request)
         return
-    for name in ("respondents", "assignments", "anyway", "url"):
+    for name in ("respondents", "assignments", "url"):
         if getattr(request, name):
             raise UsageError("this has no effect without --mcp", name)
     explore.tables(request)
@@ -89,7 +89,7 @@ def _assistants(request: options.ServeSystem) -> None:
     over_stdio = request.stdio is not None
     is_url = "://" in request.database
     folder = Path(defaults.OUTPUT) if is_url else Path(request.database).parent
-    say_proved(opening.system, file, folder, anyway=request.anyway, err=over_stdio)
+    say_proved(opening.system, file, folder, err=over_stdio)
     with SqlBlackboard(with_folder(request.database)) as board:
         if others:
             run = runs.resume(others[0], board, request.models.settings, opening)
@@ -97,7 +97,7 @@ def _assistants(request: options.ServeSystem) -> None:
             run = runs.start(opening, board)
         again = [word for text in request.respondents for word in ("--respondent", text)]
         again += ["--mcp"] if request.stdio is None else []
-        _serve(request, board, [run], (target, *again, *(["--anyway"] if request.anyway else [])))
+        _serve(request, board, [run], (target, *again))
 
 
 def _serve(

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
-
 from backends.databases import Origin, SqlBlackboard
 from pxp_fsm.automata.tables import built_in_names
-from pxp_fsm.defaults import DATABASE, OUTPUT
 from pxp_fsm.errors import NotThere, UsageError, did_you_mean, quoted
 from pxp_fsm.experiments.plan_data import WITHOUT_PLAN
 from pxp_fsm.tasks.task import task_meanings
@@ -34,17 +29,16 @@ def find_session(name: str, database: str) -> bool:
         raise NotThere(said) from error
 
 
-def task_of_fork(text: str, given: Mapping[str, Any]) -> str:
-    """The task of the run whose session is carried on from SESSION@MESSAGE.
+def task_of(origin: Origin, database: str) -> str:
+    """The task of the run whose session is carried on.
 
-    Raises `UsageError` where the text is none, or the run of no task, and `NotThere`.
+    Raises `UsageError` where the run is of no task, and `NotThere`.
     """
-    origin = Origin.read(text)
-    database = given.get("database") or str(Path(given.get("output") or OUTPUT) / DATABASE)
     with SqlBlackboard(database, create=False) as board:
         record = board.run(board.session(origin.session).record.run)
     if record.task in WITHOUT_PLAN:
-        raise UsageError(f"run {record.run} {WITHOUT_PLAN[record.task]}; it is of no task")
+        told = f"run {record.run} {WITHOUT_PLAN[record.task]}; it is of no task"
+        raise UsageError(f"{told}; write the file of its system before {origin}")
     return record.task
 
 

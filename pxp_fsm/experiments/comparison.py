@@ -94,7 +94,7 @@ def carried_on(board: SqlBlackboard, run: str) -> list[RunRecord]:
     if not found:
         raise UsageError(
             f"no run carries sessions of {run} on; name another run, or fork a session of it with "
-            f"pxp run --fork SESSION@MESSAGE"
+            f"pxp run SESSION@MESSAGE"
         )
     return found
 

@@ -55,11 +55,24 @@ def test_a_stored_result_that_is_none_is_not_believed(tmp_path: Path) -> None:
     assert "Proved (checked now" in run(tmp_path, path)[1]
 
 
-def test_a_system_with_a_deadlock_runs_only_anyway(tmp_path: Path) -> None:
-    code, said = run(tmp_path, COMMIT)
+def test_a_system_with_a_deadlock_runs_where_its_file_expects_that(tmp_path: Path) -> None:
+    unexpected = tmp_path / "unexpected"
+    shutil.copytree(COMMIT.parent, unexpected)
+    path = unexpected / COMMIT.name
+    expectation = 'check = "no-deadlock"\nexpected = "FAILS"\n'
+    stated = path.read_text("utf-8")
+    assert expectation in stated
+    path.write_text(stated.replace(expectation, expectation.replace("FAILS", "HOLDS")), "utf-8")
+    code, said = run(tmp_path, path)
     assert code == 2 and "it has a deadlock: left waits in READY for COMMIT" in said
-    assert "--anyway" in said and not (tmp_path / "runs/blackboard.sqlite").exists()
-    code, said = run(tmp_path, COMMIT, "--anyway", "--repetitions", 30)
+    assert f'let {path} expect it, as [[properties]] with check = "no-deadlock"' in said
+    assert not (tmp_path / "runs/blackboard.sqlite").exists()
+    path.write_text(stated, "utf-8")
+    assert run(tmp_path, path)[0] == 0  # by the stored result: what is expected may change
+    written(tmp_path, SYSTEM + f"\n[[properties]]\n{expectation}")
+    code, said = run(tmp_path, tmp_path / "asking.toml")
+    assert code == 2 and "is not run: deadlock-free" in said
+    code, said = run(tmp_path, COMMIT, "--repetitions", 30)
     assert code == 0
     counts = dict(re.findall(r"(deadlock|finished): (\d+)", said))
     assert sum(map(int, counts.values())) == 30 and len(counts) == 2
@@ -67,14 +80,14 @@ def test_a_system_with_a_deadlock_runs_only_anyway(tmp_path: Path) -> None:
 
 def test_a_formula_is_watched_in_every_session(tmp_path: Path) -> None:
     never = "G !event.CRASH"
-    code, said = run(tmp_path, COMMIT, "--anyway", "--repetitions", 10, "--monitor", never)
+    code, said = run(tmp_path, COMMIT, "--repetitions", 10, "--monitor", never)
     assert code == 0
     at_once = set(
         re.findall(r"Monitor G !event.CRASH: false in (\S+) at action \d+ \(! CRASH\)", said)
     )
     (crashed,) = re.findall(r"^Monitor .*, false in (\d+)", said, re.M)
     assert len(at_once) == int(crashed) > 0
-    code, said = run(tmp_path, COMMIT, "--anyway", "--monitor", "G !event.FIRE")
+    code, said = run(tmp_path, COMMIT, "--monitor", "G !event.FIRE")
     assert code == 2 and "event.FIRE" in said
 
 
@@ -86,7 +99,7 @@ def test_a_property_that_is_not_as_expected_stops_it_too(tmp_path: Path) -> None
 
 def test_the_same_seed_gives_the_same_session_and_all_is_verified(tmp_path: Path) -> None:
     told = [
-        re.findall(r"^ +\d+  .*$", run(tmp_path, COMMIT, "--anyway", "--seed", seed)[1], re.M)
+        re.findall(r"^ +\d+  .*$", run(tmp_path, COMMIT, "--seed", seed)[1], re.M)
         for seed in (1, 1, 2, 3, 4)
     ]
     assert told[0] == told[1] and len({tuple(one) for one in told}) > 1
@@ -99,7 +112,7 @@ def test_a_counterexample_is_run_with_live_members(tmp_path: Path) -> None:
         commands, ["check", str(COMMIT), "--property", "no-deadlock", "-o", str(traces)]
     )
     (trace,) = traces.iterdir()
-    code, said = run(tmp_path, COMMIT, "--anyway", trace)
+    code, said = run(tmp_path, COMMIT, trace)
     assert code == 0 and "  5  ! CRASH\n" in said
     assert "is over: deadlock" in said
 
@@ -190,7 +203,7 @@ def test_a_member_without_a_respondent_is_told_with_its_line(tmp_path: Path) -> 
 
 def test_a_task_refuses_what_is_of_systems(tmp_path: Path) -> None:
     code, said = run(tmp_path, "animals", "--anyway")
-    assert code == 2 and "--anyway: this applies to a system file" in said
+    assert code == 2 and "--anyway is no option: say in the system's file what is expected" in said
 
 
 def test_check_and_draw_take_the_file(tmp_path: Path) -> None:
@@ -242,7 +255,7 @@ def test_a_stored_session_is_drawn_with_all_members(tmp_path: Path) -> None:
 
 
 def test_commands_take_runs_of_systems_where_they_have_a_meaning(tmp_path: Path) -> None:
-    run(tmp_path, COMMIT, "--anyway", "--repetitions", 3)
+    run(tmp_path, COMMIT, "--repetitions", 3)
     database = str(tmp_path / "runs/blackboard.sqlite")
 
     def pxp(*words: str) -> tuple[int, str]:

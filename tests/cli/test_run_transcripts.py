@@ -14,15 +14,14 @@ COMMIT = Path(__file__).parents[2] / "examples/two_phase_commit/two_phase.toml"
 Commands = Mapping[str, tuple[str, ...]]
 
 SYSTEM: Commands = {
-    "system-refused": ("SYSTEM", "--repetitions", "3", "--seed", "5"),
-    "system-new": ("SYSTEM", "--repetitions", "3", "--seed", "5", "--anyway"),
-    "system-one": ("SYSTEM", "--seed", "5", "--anyway"),
-    "system-over": ("SYSTEM", "two_phase-1", "--anyway"),
-    "system-forked": ("SYSTEM", "two_phase-2/1/1@2", "--seed", "9", "--anyway"),
-    "system-many": ("SYSTEM", "--repetitions", "25", "--seed", "1", "--anyway"),
-    "system-monitored": ("SYSTEM", "--anyway", "--monitor", "G !event.CRASH"),
+    "system-new": ("SYSTEM", "--repetitions", "3", "--seed", "5"),
+    "system-one": ("SYSTEM", "--seed", "5"),
+    "system-over": ("SYSTEM", "two_phase-1"),
+    "system-forked": ("SYSTEM", "two_phase-2/1/1@2", "--seed", "9"),
+    "system-many": ("SYSTEM", "--repetitions", "25", "--seed", "1"),
+    "system-monitored": ("SYSTEM", "--monitor", "G !event.CRASH"),
     "system-wrong": ("SYSTEM", "--set", "learning.keep=never"),
-    "system-unknown": ("SYSTEM", "two_phase-9", "--anyway"),
+    "system-unknown": ("SYSTEM", "two_phase-9"),
 }
 
 

@@ -187,14 +187,14 @@ def kill(seed: int, tmp_path: Path) -> int:
     for path in source.glob("*.toml"):
         text = path.read_text("utf-8").replace('channel = "sync"', 'channel = "lossy:2"')
         (folder / path.name).write_text(text, encoding="utf-8")
-    size = ["--repetitions", "20", "--seed", str(seed), "--anyway"]
+    size = ["--repetitions", "20", "--seed", str(seed)]
     assert run(tmp_path, folder / COMMIT.name, *size)[0] == 0
-    command = [sys.executable, "-m", "pxp_fsm.cli", "run", str(folder / COMMIT.name), "--anyway"]
+    command = [sys.executable, "-m", "pxp_fsm.cli", "run", str(folder / COMMIT.name)]
     command += ["--output", str(tmp_path / "killed")]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     draw, kills, begun, code = random.Random(seed), 0, False, -9
     while code == -9:
-        again = ["two_phase-1"] if begun else size[:-1]
+        again = ["two_phase-1"] if begun else size
         with subprocess.Popen(
             [*command, *again], env=environment, stdout=subprocess.PIPE, text=True
         ) as process:

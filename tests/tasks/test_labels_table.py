@@ -272,6 +272,27 @@ def test_rows_are_selected_and_split_by_the_names_of_ones_own_columns(tmp_path: 
     drawn, dealt = tmp_path / "drawn.csv", tmp_path / "dealt.csv"
     assert "4 of 12 rows" in done("select", tmp_path, "-o", drawn, "--per-label", 2)
     assert Counter(row.answer.prediction for row in load_labels(drawn).sessions) <= Counter("aabb")
-    done("split", tmp_path, "-o", dealt, "--sessions", 6, "--examples", 4, "--test", 2)
+    done("split", tmp_path, "-o", dealt, "sessions=6", "examples=4", "test=2")
     data = load_labels(dealt)
     assert (len(data.sessions), len(data.examples), len(data.test)) == (6, 4, 2)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (("test=2",), "a task needs rows for its sessions; write sessions=N, too"),
+        (("sessions=0",), "sessions: 0 is too small; it is at least 1"),
+        (("session=3",), "there is no key 'session'"),
+        (("sessions=1", "sessions=2"), "sessions is set twice"),
+        (("sessions=9",), "9 rows are wanted, and there are 2"),
+        (("--sessions", "2"), "--sessions is no option: write sessions=N"),
+    ],
+)
+def test_sizes_of_sets_that_cannot_be_are_refused(
+    tmp_path: Path, given: tuple[str, ...], told: str
+) -> None:
+    loaded(tmp_path, table(("m1", "text", "a", "x"), ("m2", "more", "b", "y")))
+    command = ["data", "split", str(tmp_path), "-o", str(tmp_path / "out.csv"), *given]
+    said = CliRunner().invoke(commands, command)
+    assert said.exit_code == 2 and told in said.stderr
+    assert not (tmp_path / "out.csv").exists()

@@ -209,7 +209,6 @@ def test_the_command_says_what_is_missing(tmp_path: Path) -> None:
     told = CliRunner().invoke(commands, ["run", str(PEX), "--output", str(tmp_path)])
     assert "which pxp serve --mcp serves" in " ".join(told.output.split())
     assert "requires a terminal" in error(str(PEX), "--mcp", "--respondent", "human=terminal")
-    assert "--anyway: this has no effect without --mcp" in error(str(PEX), "--anyway")
     assert "--channel: this has no effect with --mcp" in error(
         str(PEX), "--mcp", "--channel", "sync"
     )

@@ -10,7 +10,7 @@ from backends.models.settings import Settings
 from pxp_fsm import defaults
 from pxp_fsm.cli import configuration
 from pxp_fsm.lazy_dataclasses import dataclass
-from pxp_fsm.options import DATA, LIMITS, OUTPUT, PROTOCOL, SERVER, WHO, given, option
+from pxp_fsm.options import DATA, LIMITS, OUTPUT, SERVER, WHO, given, option
 from pxp_fsm.registry import load
 
 
@@ -139,15 +139,6 @@ def assignments() -> Any:
         name="set",
         metavar="KEY=VALUE",
         group=DATA,
-    )
-
-
-def anyway() -> Any:
-    """Whether a system is run whatever is proved of it."""
-    return option(
-        "Run a system although it has a deadlock, or a property is not as expected.",
-        False,
-        group=PROTOCOL,
     )
 
 

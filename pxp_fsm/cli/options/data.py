@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pxp_fsm.cli.command import extended
 from pxp_fsm.cli.options import common
@@ -41,18 +42,29 @@ class DataSelectOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataSplitOptions:
-    """Draw the rows of TABLE into sets, and write a table.
+class SetSizes:
+    """How many rows are drawn into each set; without rows for sessions no task runs."""
 
-    Rows of no set are left out.
-    """
-
-    table: Path = _table()
-    output: Path = _output()
     sessions: int = option("The number of rows for sessions.", least=1)
     validation: int = option("The number of rows for validation.", 0, least=0)
     test: int = option("The number of rows for test.", 0, least=0)
     examples: int = option("The number of rows for examples.", 0, least=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataSplitOptions:
+    """Draw the rows of TABLE into sets of the sizes N, and write a table.
+
+    SET is sessions, validation, test or examples, such as sessions=20 test=5. Rows of no set are
+    left out.
+    """
+
+    instead: ClassVar[Mapping[str, str]] = {
+        f"--{name}": f"write {name}=N" for name in ("sessions", "validation", "test", "examples")
+    }
+    table: Path = _table()
+    sizes: tuple[str, ...] = option(argument=True, metavar="SET=N...")
+    output: Path = _output()
     seed: int = common.seed("The seed of the drawing.")
 
 

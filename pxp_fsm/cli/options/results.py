@@ -66,7 +66,7 @@ class CompareRuns:
     """Compare two runs, or two experiments by their files, session by session.
 
     Several further runs count as one: such as those that carry sessions of the first on. Where only
-    one is named it is compared with all runs that carry its sessions on (pxp run --fork).
+    one is named it is compared with all runs that carry its sessions on (pxp run SESSION@MESSAGE).
     """
 
     first: str = option(argument=True)

@@ -100,7 +100,6 @@ class ServeSystem(ServeTables):
     stdio: str | None = _stdio()
     respondents: tuple[str, ...] = common.respondents()
     assignments: tuple[str, ...] = common.assignments()
-    anyway: bool = common.anyway()
     url: str | None = common.server_url()
     days: float = common.days(14.0)
     database: str = common.database(_MADE)

@@ -21,14 +21,13 @@ class RunOptions:
     file is a new experiment (pxp help experiments).
 
     FROM is a stopped RUN, which goes on at its next message; SESSION@MESSAGE, such as drug-1/1/3@2,
-    which a new run carries on from that message; or, of a system, a trace (.json, of pxp check
-    -o DIR), whose actions happen first. INPUT is a text.
+    which a new run carries on from that message, and which alone names its task, too; or, of a
+    system, a trace (.json, of pxp check -o DIR), whose actions happen first. INPUT is a text.
 
     Exit code 5: a fault of a member, which is told, ended a session.
     """
 
     without: ClassVar[str] = "task"
-    stands_for: ClassVar[Mapping[str, str]] = {"fork": "pxp_fsm.cli.stored:task_of_fork"}
     groups: ClassVar[tuple[str, ...]] = (PROTOCOL, WHO, DATA, FORK, LIMITS, OUTPUT)
     what: tuple[str, ...] = option("", (), argument=True, metavar="X [FROM|INPUT]", listed="tasks")
 
@@ -41,14 +40,13 @@ def _verbose() -> Any:
 class RunTask:
     """Run sessions of a task or of a system."""
 
+    instead: ClassVar[Mapping[str, str]] = {
+        "--fork": "write SESSION@MESSAGE alone, as in pxp run drug-1/1/3@2",
+        "--anyway": "say in the system's file what is expected: [[properties]] with a check or "
+        'formula, and expected = "FAILS"',
+    }
     plan: dict[str, Any] = given(Plan)
     source: str | None = option("", None, argument=True, metavar="[FROM]", listed="runs")
-    fork: str | None = option(
-        "Carry SESSION on after MESSAGE as a new run; it takes the place of X and FROM.",
-        None,
-        metavar="SESSION@MESSAGE",
-        group=FORK,
-    )
     without: str | None = option(
         "Of a panel: close the channels of AGENT from MESSAGE on, which is made anew.",
         None,
@@ -73,7 +71,6 @@ class RunTask:
         metavar="FORMULA",
         group=PROTOCOL,
     )
-    anyway: bool = common.anyway()
     respondents: tuple[str, ...] = common.respondents()
     assignments: tuple[str, ...] = common.assignments()
     both: bool = option(

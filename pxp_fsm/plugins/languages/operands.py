@@ -42,10 +42,8 @@ _CLASS = re.compile(r"[a-z_-]+:[a-z]+|two[-_]way")
 
 @dataclass(frozen=True)
 class LanguageSettings:
-    """What a protocol's language is of where its name does not say: n, k, the assumptions' name."""
+    """What a name does not say: a protocol's assumptions, and which run of a database."""
 
-    n: str | None = None
-    k: int | None = None
     relations: str | None = None
     run: str | None = None
 
@@ -80,7 +78,7 @@ def operand(
     protocol = _PROTOCOL.fullmatch(text)
     if protocol is not None:
         name, bounds, relations = protocol.groups()
-        n, k = _bounds(name, bounds, given)
+        n, k = _bounds(name, bounds)
         chosen = assumptions_of(relations or given.relations or "noisy")
         return _of(ProtocolReading(_rules(name, n, k), chosen, bounded=n != ANY))
     published = _PUBLISHED.fullmatch(text)
@@ -158,12 +156,10 @@ def _of(reading: ProtocolReading) -> Operand:
     return Operand(sequences(reading), reading)
 
 
-def _bounds(
-    name: str, written: str | None, given: LanguageSettings
-) -> tuple[str | None, int | None]:
-    """n (a number or `any`) and k, from what stands in parentheses or else from the options."""
+def _bounds(name: str, written: str | None) -> tuple[str | None, int | None]:
+    """n (a number or `any`) and k, as they stand in parentheses; None where nothing stands."""
     if written is None:
-        return given.n, given.k
+        return None, None
     parts = [part.strip() for part in written.split(",")]
     if len(parts) != (2 if name == "interact" else 1):
         raise UsageError(
@@ -174,8 +170,6 @@ def _bounds(
 
 def _rules(name: str, n: str | None, k: int | None) -> Rules:
     if name == "pxp":
-        if n is not None:
-            raise UsageError("PXP has no n, which is INTERACT's bound on messages", "n")
         return Pxp(k)
     wanted = defaults.N if n in (None, ANY) else _number(str(n), "n")
     return Interact(wanted, defaults.K if k is None else k)

@@ -23,7 +23,7 @@ TASK: Commands = {
         "--monitor",
         "G !m.INIT",
     ),
-    "task-wrong": ("drug", "--anyway"),
+    "task-wrong": ("drug", "trace.json"),
     "task-unknown": ("drug", "drug-9"),
 }
 

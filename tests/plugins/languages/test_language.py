@@ -36,7 +36,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_counts_stand_side_by_side_for_the_three_named_relations() -> None:
-    lines = language("interact", "--n", "4", "--k", "2").output.splitlines()
+    lines = language("interact(4,2)").output.splitlines()
     assert lines[0] == "(1) interact(n = 4, k = 2), equivalence"
     assert lines[4].split() == ["sequences", "8", "10", "36"]
     assert lines[-1].split() == ["of", "4", "messages", "6", "8", "32"]
@@ -44,29 +44,27 @@ def test_counts_stand_side_by_side_for_the_three_named_relations() -> None:
 
 @pytest.mark.deep
 def test_json_holds_exact_numbers_as_text() -> None:
-    (found,) = json.loads(
-        language("interact", "--n", "100", "--relations", "noisy", "--json").output
-    )
+    found = json.loads(language("interact(100,3)", "--json").output)[-1]
     assert found["count"] == "30430279415683380213572994656898362447495163"
     assert found["states"] == 198
     assert sum(map(int, found["lengths"])) == int(found["count"])
 
 
 def test_one_is_compared_with_another_by_shortest_witnesses() -> None:
-    told = language("interact", "--relations", "tolerance", "--compare", "equivalence").output
+    told = language("interact/tolerance", "equivalence").output
     assert "The first and the second: includes it.\n" in told
     assert "the shortest (sent by the real machines):\n  m:INIT h:REFUTE m:REFUTE h:RATIFY" in told
-    found = json.loads(language("pxp/equivalence", "--compare", "pxp/tolerance", "--json").output)
+    found = json.loads(language("pxp/equivalence", "pxp/tolerance", "--json").output)
     assert (found["verdict"], found["only_left"]["witness"]) == ("equal", None)
-    both = language("interact/noisy", "--compare", "pxp(2)/noisy").output
+    both = language("interact/noisy", "pxp(2)/noisy").output
     assert "neither includes the other" in both
-    cut = language("interact(3,1)/noisy", "--compare", "interact(4,1)/noisy").output
+    cut = language("interact(3,1)/noisy", "interact(4,1)/noisy").output
     assert "Only in the first: 8; the shortest" in cut
 
 
 def test_recorded_sessions_are_a_language_too(recorded: str) -> None:
     same, similar, noisy = (
-        json.loads(language(recorded, "--compare", f"interact/{name}", "--json").output)
+        json.loads(language(recorded, f"interact/{name}", "--json").output)
         for name in ("equivalence", "tolerance", "noisy")
     )
     assert same["only_left"] == {
@@ -94,7 +92,7 @@ def test_a_file_of_the_published_code_is_a_recording_too(tmp_path: Path) -> None
     assert (counts["count"], counts["lengths"]) == ("2", ["0", "0", "0", "1", "0", "1"])
     left = language(str(file), "--minus", "published/tolerance", "--limit", "9").output
     assert left == "m:INIT h:REFUTE m:REFUTE h:RATIFY m:RATIFY\n"
-    assert "includes it" in language("published/noisy", "--compare", str(file)).output
+    assert "includes it" in language("published/noisy", str(file)).output
     assert "has no runs" in language(str(file), "--run", "x", code=2).output
 
 
@@ -102,15 +100,15 @@ def test_the_published_code_is_a_protocol_to_compare_with() -> None:
     lines = language("published").output.splitlines()
     assert lines[0] == "(1) published code (5 rounds, k = 3), equivalence"
     assert lines[4].split() == ["sequences", "7,125", "7,125", "81,315"]
-    told = language("published(2)/noisy", "--compare", "interact(5,3)/noisy").output
+    told = language("published(2)/noisy", "interact(5,3)/noisy").output
     assert "The first and the second: equal." in told
-    assert "any number of rounds" in language("published(any)/tolerance", "--json",
-                                              "--compare", "interact").output  # fmt: skip
+    assert (
+        "any number of rounds" in language("published(any)/tolerance", "interact", "--json").output
+    )
 
 
 def test_classes_and_other_languages_cut_one_down(recorded: str) -> None:
-    once = language("interact", "--n", "any", "--relations", "tolerance", "--and",
-                    "strong:human", "--limit", "5").output  # fmt: skip
+    once = language("interact(any,3)/tolerance", "--and", "strong:human", "--limit", "5").output
     assert once == "m:INIT h:RATIFY m:RATIFY\n"
     left = language(recorded, "--minus", "interact/tolerance", "--and", "two_way", "--limit", "5")
     assert left.output == ""
@@ -120,9 +118,9 @@ def test_classes_and_other_languages_cut_one_down(recorded: str) -> None:
 
 def test_the_automaton_is_drawn(tmp_path: Path) -> None:
     file = tmp_path / "any.svg"
-    language("interact", "--n", "any", "--relations", "tolerance", "-o", str(file))
+    language("interact(any,3)/tolerance", "-o", str(file))
     assert "infinitely many tag sequences" in file.read_text("utf-8")
-    refused = language("interact", "--n", "100", "-o", str(file), code=2)
+    refused = language("interact(100,3)", "-o", str(file), code=2)
     assert "cannot be read" in refused.output
 
 
@@ -130,18 +128,20 @@ def test_the_automaton_is_drawn(tmp_path: Path) -> None:
     ("arguments", "told"),
     [
         (("nosuch.sqlite",), "there is no database nosuch.sqlite"),
-        (("interact", "--n", "0"), "n is a whole number from 1 to 1,000, or 'any'; it was '0'"),
-        (("interact", "--n", "٣"), "n is a whole number"),
-        (("pxp", "--n", "4"), "PXP has no n"),
+        (("interact(0,3)",), "n is a whole number from 1 to 1,000, or 'any'; it was '0'"),
+        (("interact(٣,3)",), "n is a whole number"),
+        (("pxp(4,2)",), "or pxp(k)"),
+        (("interact", "--n", "4"), "--n is no option: write 'interact(N,K)'"),
+        (("interact", "--compare", "pxp"), "--compare is no option: write the other language"),
         (("strong:x",), "there is no class 'strong:x'"),
         (("tolerance",), "names relations without a protocol; write interact/tolerance"),
         (("interact/like",), "there are no assumptions 'like'"),
         (("interact(4)",), "write interact(n,k)"),
         (("published(x)",), "the number of rounds is a whole number"),
         (("published/without shared",), "is known for equivalence, tolerance and noisy"),
-        (("interact", "--compare", "two_ways"), "there is no database two_ways"),
+        (("interact", "two_ways"), "there is no database two_ways"),
         (("intract",), "nor is a language called that; languages are: interact (sessions of"),
-        (("interact", "--compare", "pxp", "--limit", "3"), "`--minus pxp --limit 3` lists"),
+        (("interact", "pxp", "--limit", "3"), "`--minus pxp --limit 3` lists"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(arguments: tuple[str, ...], told: str) -> None:

@@ -195,7 +195,7 @@ def test_a_language_is_of_sessions_of_two(ran: tuple[Path, str]) -> None:
 @pytest.mark.deep
 def test_a_later_session_is_forked_without_an_agent_and_shown(tmp_path: Path) -> None:
     command_line.pxp(*LABELS, "--agents", "3", cwd=tmp_path)
-    fork = command_line.pxp("run", "--fork", f"{PANEL}/1/2@4", "--without", "m2", cwd=tmp_path)
+    fork = command_line.pxp("run", f"{PANEL}/1/2@4", "--without", "m2", cwd=tmp_path)
     assert fork.returncode == 0, fork.stderr
     look = fork.stdout.splitlines()[-1].partition("pxp show ")[2].split()
     shown = command_line.pxp("show", *look, cwd=tmp_path)
@@ -212,15 +212,17 @@ def test_a_panel_is_not_monitored(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (("--fork", f"{PANEL}/1/1@3", "labels"), "--fork takes the place of labels"),
-        (("labels", "--without", "m2"), "give --fork"),
-        (("--fork", f"{PANEL}/1/1", "--skip"), "is no message of a session"),
-        (("--fork", f"{PAIR}/1/1@1", "--skip"), "is one of two agents"),
-        (("--fork", f"{PANEL}/1/1@3", "--without", "m9"), "no agent 'm9'; there are: m1"),
-        (("--fork", f"{PANEL}/1/1@3", "--without", "m2", "--skip"), "of without and skip only one"),
-        (("--fork", f"{PANEL}/1/1@99", "--skip"), "no message 99"),
-        (("--fork", f"{PANEL}/1/1@0", "--skip"), "no message 0 to be made anew"),
-        (("--fork", "nothing/1/1@1", "--skip"), "nothing/1/1"),
+        ((f"{PANEL}/1/1@3", "labels"), "leave out labels"),
+        (("labels", "--without", "m2"), "give SESSION@MESSAGE"),
+        ((f"{PANEL}/1/1", "--skip"), "pxp run SESSION@MESSAGE"),
+        ((f"{PANEL}/1/1@x", "--skip"), "is no message of a session"),
+        (("--fork", f"{PANEL}/1/1@3"), "--fork is no option: write SESSION@MESSAGE alone"),
+        ((f"{PAIR}/1/1@1", "--skip"), "is one of two agents"),
+        ((f"{PANEL}/1/1@3", "--without", "m9"), "no agent 'm9'; there are: m1"),
+        ((f"{PANEL}/1/1@3", "--without", "m2", "--skip"), "of without and skip only one"),
+        ((f"{PANEL}/1/1@99", "--skip"), "no message 99"),
+        ((f"{PANEL}/1/1@0", "--skip"), "no message 0 to be made anew"),
+        (("nothing/1/1@1", "--skip"), "nothing/1/1"),
     ],
 )
 def test_what_is_no_other_continuation_is_refused(
@@ -240,7 +242,7 @@ def test_a_message_is_replaced_and_what_comes_after_it_is_made_anew(
 ) -> None:
     folder, _ = ran
     (tmp_path / "answer.json").write_text('{"prediction": "payment", "explanation": "Money."}')
-    given = ("--fork", f"{PANEL}/1/1@4", "--answer", str(tmp_path / "answer.json"))
+    given = (f"{PANEL}/1/1@4", "--answer", str(tmp_path / "answer.json"))
     done = command_line.pxp("run", *given, cwd=folder)
     assert done.returncode == 0, done.stderr
     look = done.stdout.splitlines()[-1].partition("pxp show ")[2].split()
@@ -265,7 +267,7 @@ def test_a_run_is_compared_with_the_runs_that_carry_its_sessions_on(tmp_path: Pa
     assert f"no run carries sessions of {PANEL} on" in alone.stderr
     (tmp_path / "answer.json").write_text('{"prediction": "product", "explanation": "Broken."}')
     for number, how in enumerate((("--without", "m3"), ("--answer", "answer.json")), 1):
-        given = ("run", "--fork", f"{PANEL}/1/{number}@4", *how)
+        given = ("run", f"{PANEL}/1/{number}@4", *how)
         assert command_line.pxp(*given, cwd=tmp_path).returncode == 0
     done = command_line.pxp("compare", PANEL, "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -82,10 +82,10 @@ def test_a_table_of_pictures_stays_in_its_folder(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(b"")
     (tmp_path / "elsewhere").mkdir()
     folder = written(tmp_path, [row("a.png")])
-    said = run("split", folder, "-o", tmp_path / "elsewhere" / "o.csv", "--sessions", 1)
+    said = run("split", folder, "-o", tmp_path / "elsewhere" / "o.csv", "sessions=1")
     assert said.exit_code == 2
     assert "pictures are found from the folder of the table" in said.stderr
-    assert run("split", folder, "-o", tmp_path / "o.csv", "--sessions", 1).exit_code == 0
+    assert run("split", folder, "-o", tmp_path / "o.csv", "sessions=1").exit_code == 0
 
 
 @pytest.mark.parametrize(

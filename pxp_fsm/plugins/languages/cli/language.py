@@ -16,26 +16,25 @@ from pxp_fsm.plugins.languages.operands import LanguageSettings, operand
 
 def language(request: LanguageOptions) -> None:
     """Count, list, compare or draw a language."""
-    what, compare, limit = request.what, request.compare, request.limit
-    relations, draw = request.relations, request.output
-    if compare is not None and limit is not None:
+    what, limit, draw = request.what, request.limit, request.output
+    if request.other is not None and limit is not None:
         raise UsageError(
-            f"--limit takes one language; `--minus {compare} --limit {limit}` lists what only the "
-            f"first has"
+            f"--limit takes one language; `--minus {request.other} --limit {limit}` lists what "
+            f"only the first has"
         )
-    given = LanguageSettings(request.n, request.k, relations, request.run)
+    given = LanguageSettings(run=request.run)
     both = request.within
     lines: list[str] = []
     one = languages.chosen(what, given, both, request.minus)
-    if compare is not None:
-        other = operand(compare, given, beside=one.reading)
+    if request.other is not None:
+        other = operand(request.other, given, beside=one.reading)
         comparison = languages.compared(one, other)
         lines += languages.comparison_lines(comparison)
         record: object = comparison.record()
     elif limit is not None:
         lines += languages.listed(one.language, limit)
         record = lines
-    elif relations is None and draw is None:
+    elif draw is None:
         counts = languages.by_relations(what, given, both, request.minus)
         lines += languages.count_lines(counts)
         record = [each.record() for each in counts]
