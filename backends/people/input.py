@@ -1,10 +1,12 @@
 """Input on a terminal: lines that are validated as they are entered, and multi-line texts.
 
-Ctrl-C and Ctrl-D leave: both are `KeyboardInterrupt` to whoever asked.
+Ctrl-C and Ctrl-D leave: both are `KeyboardInterrupt` to whoever asked. Between two lines, Ctrl-C
+cancels what runs, so that the next line is cancelled: `LEFT` is either, with what was typed.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import sys
@@ -28,6 +30,17 @@ class UserLeft(KeyboardInterrupt):
     def __init__(self, typed: str) -> None:
         super().__init__()
         self.typed = typed
+
+
+class LineCancelled(asyncio.CancelledError):
+    """A line was cancelled from outside; `typed` is what stood in it."""
+
+    def __init__(self, typed: str) -> None:
+        super().__init__()
+        self.typed = typed
+
+
+LEFT = (UserLeft, LineCancelled)
 
 
 @dataclass
@@ -88,8 +101,8 @@ async def ask_line(
                 complete_while_typing=False,
                 key_bindings=_leaving(),
             )
-        except UserLeft as left:
-            raise UserLeft(left.typed or refused) from None
+        except LEFT as left:
+            raise type(left)(left.typed or refused) from None
         try:
             accept(text)
         except PXPError as error:
@@ -166,6 +179,8 @@ async def _ask(
         return await session.prompt_async(question, **options)  # type: ignore[arg-type] # passed on
     except (KeyboardInterrupt, EOFError):
         raise UserLeft(session.default_buffer.text) from None
+    except asyncio.CancelledError:
+        raise LineCancelled(session.default_buffer.text) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ from typing import Any
 
 from backends.people.choices import MINE, WhyNot, choices_of, offers_of, words_of
 from backends.people.input import (
+    LEFT,
     Drafts,
     UnsentAnswer,
-    UserLeft,
     ask_line,
     ask_lines,
     one_of,
@@ -185,7 +185,7 @@ class TerminalPerson:
         """Write the draft down if the person leaves now; the line they left is its `part`."""
         try:
             yield
-        except UserLeft as left:
+        except LEFT as left:
             if part is not None:
                 self._draft = replace(self._draft, **{part: left.typed})
             if self._draft != UnsentAnswer():

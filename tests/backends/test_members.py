@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from io import StringIO
@@ -223,6 +223,31 @@ def test_a_person_who_leaves_finds_what_they_had_typed(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         answered("mammal\rit gives\rmil\x03")
     assert answered("\r\r\r") == pxp.Answer("mammal", "it gives\nmil")
+
+
+@pytest.mark.parametrize("refuses", [True, False])
+def test_a_person_who_leaves_between_two_lines_finds_the_line_they_had_entered(
+    refuses: bool, tmp_path: Path
+) -> None:
+    """While a line is looked at nobody reads keys; Ctrl-C then cancels the task."""
+    question = pxp.Question("Which class is it of?", pxp.Instance("a whale", "flippers, milk"))
+
+    def left(text: str) -> str:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        if refuses:
+            raise DataError("no class")
+        return text
+
+    def person(from_text: Callable[[str], str]) -> TerminalPerson:
+        problem = replace(PROBLEM, from_text=from_text)
+        return TerminalPerson(problem, lambda _instance: None, tmp_path)
+
+    with typed("fsh\r"), pytest.raises(asyncio.CancelledError):
+        asyncio.run(person(left).answer(question))
+    with typed("\r\r"):
+        assert asyncio.run(person(str).answer(question)) == pxp.Answer("fsh", "")
 
 
 REPLIES = """

@@ -16,10 +16,10 @@ from pathlib import Path
 from types import MappingProxyType
 
 from backends.people.input import (
+    LEFT,
     Drafts,
     Keys,
     UnsentAnswer,
-    UserLeft,
     ask_line,
     ask_lines,
     one_of,
@@ -175,7 +175,7 @@ class TerminalReviewer:
         """Do something else, and keep what was typed here if they leave from there."""
         try:
             await done()
-        except UserLeft:
+        except LEFT:
             self._keep(shown, version, hint)
             raise
         self._show(shown)
@@ -196,7 +196,7 @@ class TerminalReviewer:
             words.remove("back")
         try:
             return await self._line(f"{', '.join(words)}? ", words)
-        except UserLeft:
+        except LEFT:
             self._keep(shown, version, hint)
             raise
 
@@ -226,7 +226,7 @@ class TerminalReviewer:
                     say("   ", problem, "; it is kept as you left it, edit it again")
             else:
                 version = await self._set(word, shown, version)
-        except UserLeft as left:
+        except LEFT as left:
             part = left.typed if word in ("hint", "edit") else part
             self._keep(
                 shown,
