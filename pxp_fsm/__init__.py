@@ -4,14 +4,18 @@
 is each of the rooms behind it (`pxp.guards`, `pxp.models`, ...), which have further names.
 """
 
+from __future__ import annotations
+
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from pxp_fsm.lazy import attach
 
 __version__ = "0.1.0"
 
+TYPE_CHECKING = False  # `typing` takes longer to load than all else here
 if TYPE_CHECKING:
+    from typing import Any
+
     import guards as guards
     import proofs as proofs
     from backends import databases as databases

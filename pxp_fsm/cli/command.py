@@ -18,7 +18,7 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from pxp_fsm.cli import configuration
+from pxp_fsm.cli import configuration, interrupts
 from pxp_fsm.errors import UsageError, unknown_name
 from pxp_fsm.options import Setting, given_options, settings
 from pxp_fsm.registry import Entry, SubjectKind, load, plugins
@@ -170,7 +170,9 @@ class _FromDataclasses(click.Command):
                 before = self._option(name, ctx) or f"--{name.removeprefix('as_')}"
                 raise UsageError(f"{before} has no effect here; leave it out")
         try:
-            code = load(body)(_built(kind, ctx))
+            call, options = load(body), _built(kind, ctx)
+            interrupts.interrupt()
+            code = call(options)
         except UsageError as error:
             option = self._option(error.field, ctx)
             if option is None:

@@ -216,11 +216,12 @@ sys.meta_path.insert(0, Interrupt())
 sys.argv = ["pxp", "check", "interact"]
 runpy.run_module("pxp_fsm.cli", run_name="__main__")
 """
-LOADED = ("pxp_fsm.cli.main", "click", "pxp_fsm.cli.presentation.text", "pxp_fsm.shadowing",
-          "pxp_fsm.cli.kinds", "proofs.check", "proofs.core.results")  # fmt: skip
+LOADED = ("typing", "pxp_fsm.cli.main", "click", "pxp_fsm.cli.presentation.text",
+          "pxp_fsm.shadowing", "pxp_fsm.cli.kinds", "proofs.check",
+          "proofs.core.results")  # fmt: skip
 
 
-@pytest.mark.parametrize("module", LOADED[:2])
+@pytest.mark.parametrize("module", LOADED[:3])
 def test_ctrl_c_while_the_command_loads_ends_with_a_sentence(module: str, tmp_path: Path) -> None:
     script = INTERRUPTED_AT.format(module=module)
     done = subprocess.run(
@@ -231,6 +232,104 @@ def test_ctrl_c_while_the_command_loads_ends_with_a_sentence(module: str, tmp_pa
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("module", LOADED[2:])
+@pytest.mark.parametrize("module", LOADED[3:])
 def test_ctrl_c_while_a_command_imports_ends_with_a_sentence(module: str, tmp_path: Path) -> None:
     test_ctrl_c_while_the_command_loads_ends_with_a_sentence(module, tmp_path)
+
+
+AFTER_ALL = {
+    "threads are waited for": """
+def strike():
+    while threading.main_thread().is_alive():
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(600)
+threading.Thread(target=strike).start()
+""",
+    "what was registered for the exit is called": """
+atexit.register(os.kill, os.getpid(), signal.SIGINT)
+""",
+}
+
+
+@pytest.mark.parametrize("script", AFTER_ALL.values(), ids=AFTER_ALL)
+def test_ctrl_c_after_the_work_is_done_changes_nothing(script: str, tmp_path: Path) -> None:
+    text = f"""
+import atexit, os, runpy, signal, sys, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+{script}
+sys.argv = ["pxp", "--version"]
+runpy.run_module("pxp_fsm.cli", run_name="__main__")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", text], capture_output=True, text=True, check=False, cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": PLACES}, timeout=300,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("pxp, version")
+
+
+FIRST_LINES = """
+import sys
+before = {*sys.modules}
+import pxp_fsm.cli.__main__
+print(*sorted({*sys.modules} - before))
+"""
+
+
+def test_ctrl_c_is_handled_before_anything_large_is_loaded(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_LINES], capture_output=True, text=True, check=True,
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": PLACES},
+    )  # fmt: skip
+    ours = {"pxp_fsm", "pxp_fsm.lazy", "pxp_fsm.cli"}
+    ours |= {"pxp_fsm.cli.interrupts", "pxp_fsm.cli.__main__"}
+    small = {"__future__", "_warnings", "atexit", "warnings", "importlib"}
+    loaded = {name for name in done.stdout.split() if not name.startswith("importlib._bootstrap")}
+    assert ours <= loaded <= ours | small
+
+
+STARTED = """
+import os, sys
+from pxp_fsm.cli.__main__ import main
+
+class Begins:
+    def find_spec(self, name, path=None, target=None):
+        if name == "pxp_fsm.cli.main":
+            os.write(1, b"begins\\n")
+
+sys.meta_path.insert(0, Begins())
+main(sys.argv[1:], "pxp")
+"""
+COMMANDS = {
+    "check": ("check", "pxp"),
+    "run": ("run", "animals", "--repetitions", "500", "--output", "runs"),
+    "list": ("list",),
+    "serve": ("serve", "pxp", "--no-browser", "--port", "0"),
+}
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", COMMANDS)
+def test_ctrl_c_in_the_first_half_second_ends_with_a_sentence(name: str, tmp_path: Path) -> None:
+    stopped = 0
+    for moment in range(12):
+        process = subprocess.Popen(
+            [sys.executable, "-c", STARTED, *COMMANDS[name]],
+            cwd=tmp_path, env={**os.environ, "PYTHONPATH": PLACES}, text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            preexec_fn=take_sigint,  # noqa: PLW1509 - no threads here
+        )  # fmt: skip
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begins\n"
+        time.sleep(moment / 24)
+        is_over = process.poll() is not None
+        _, error = interrupted(process)
+        assert "Traceback" not in error, (moment, error)
+        if name == "list" and (is_over or process.returncode == 0):
+            assert (process.returncode, error) == (0, "")  # it was done before
+            continue
+        assert process.returncode == 130, (moment, error)
+        assert error.startswith("Stopped.") or "\nStopped." in error, (moment, error)
+        stopped += 1
+    assert stopped >= 3

@@ -134,15 +134,18 @@ def test_what_is_loaded_is_what_a_type_checker_reads(name: str) -> None:
 
 
 def typed_imports(package: Module) -> dict[str, tuple[str, str]]:
-    """The names that a package imports for type checkers alone: module and name there, or ""."""
+    """The names that a package gives to type checkers alone: module and name there, or "".
+
+    These it imports under a name (`X as X`); others it needs for itself.
+    """
     found: dict[str, tuple[str, str]] = {}
     for block in package.tree.body:
         for node in block.body if isinstance(block, ast.If) else ():
             if isinstance(node, ast.Import):
-                found |= {alias.asname or alias.name: (alias.name, "") for alias in node.names}
+                found |= {name.asname: (name.name, "") for name in node.names if name.asname}
             elif isinstance(node, ast.ImportFrom):
                 module = str(node.module)
-                found |= {alias.asname or alias.name: (module, alias.name) for alias in node.names}
+                found |= {name.asname: (module, name.name) for name in node.names if name.asname}
     return found
 
 
