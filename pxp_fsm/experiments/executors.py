@@ -10,6 +10,8 @@ beginning, and the same part of the limits and of what is left of the caps.
 from __future__ import annotations
 
 import os
+import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +19,8 @@ from concurrent.futures import FIRST_COMPLETED, Executor, ProcessPoolExecutor, w
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import field
+from multiprocessing import active_children
+from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any
 
 from backends.databases import SqlBlackboard
@@ -109,15 +113,65 @@ def open_executor(name: str) -> Iterator[Executor]:
             f"no Dask scheduler answers at {quoted(rest)}; start one with: dask scheduler"
         ) from error
     with client, client.get_executor(retries=_ATTEMPTS) as executor:
-        yield executor
+        try:
+            yield executor
+        except BaseException:
+            executor.shutdown(wait=False)  # it cancels what is left
+            raise
 
 
-def _processes(number: int) -> ProcessPoolExecutor:
-    from multiprocessing import get_context
+@contextmanager
+def _processes(number: int) -> Iterator[Executor]:
+    """So many local processes, which end at once when this process is interrupted."""
+    pool = ProcessPoolExecutor(number, mp_context=_Context(), initializer=_end_with_the_parent)
+    try:
+        yield pool
+    except KeyboardInterrupt:  # what they carry goes on at its next message, as after a kill
+        for process in active_children():
+            if isinstance(process, _Worker):
+                process.terminate()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
 
-    return ProcessPoolExecutor(
-        number, mp_context=get_context("spawn"), initializer=_end_with_the_parent
-    )
+
+class _Worker(SpawnProcess):
+    """A process that Ctrl-C, which a terminal sends to all of them, does not reach.
+
+    It would interrupt each worker while it imports, which prints a traceback.
+    """
+
+    def start(self) -> None:
+        with _interrupts_wait():
+            super().start()
+
+
+class _Context(SpawnContext):
+    Process = _Worker
+
+
+@contextmanager
+def _interrupts_wait() -> Iterator[None]:
+    """A block after which Ctrl-C is handled here, and never by a process that is started in it.
+
+    A process inherits the mask of the thread that starts it, which blocks the signal (Windows has
+    no masks). Another thread may still take it, for which Python calls the handler in the main one:
+    that notes it, or a process could be left half started.
+    """
+    came, before = list[int](), None
+    if threading.current_thread() is threading.main_thread():
+        before = signal.signal(signal.SIGINT, lambda number, _frame: came.append(number))
+    if sys.platform != "win32":
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        if sys.platform != "win32":
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if before is not None:
+            signal.signal(signal.SIGINT, before)
+        for number in came:
+            signal.raise_signal(number)
 
 
 def _end_with_the_parent() -> None:
@@ -196,21 +250,15 @@ def _deal_out(
     else:
         parts = [Assignment(*about, (unit,), run.opening.sent()) for unit in units]
     with open_executor(name) as executor:
-        given = [executor.submit(carry, part) for part in parts if part.units]
-        try:
-            going = set(given)
-            while going:
-                over, going = wait(going, TICK, FIRST_COMPLETED)
-                for future in over:
-                    done = _result(future.result, name)
-                    for unit in done.units:
-                        left.pop(unit.name)
-                    on_done(done)
-                on_tick()
-        except BaseException:
-            for future in given:
-                future.cancel()
-            raise
+        going = {executor.submit(carry, part) for part in parts if part.units}
+        while going:
+            over, going = wait(going, TICK, FIRST_COMPLETED)
+            for future in over:
+                done = _result(future.result, name)
+                for unit in done.units:
+                    left.pop(unit.name)
+                on_done(done)
+            on_tick()
 
 
 def _result(result: Callable[[], Done], name: str) -> Done:

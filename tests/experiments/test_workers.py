@@ -25,6 +25,7 @@ from pxp_fsm.experiments import executors, runs
 from pxp_fsm.experiments.executors import Assignment, carry, spread
 from pxp_fsm.experiments.openings import Unit, units
 from pxp_fsm.experiments.plans import Plan
+from tests.command_line import take_sigint
 from tests.experiments.slow_task import install
 
 ROOT = Path(__file__).parents[2]
@@ -276,3 +277,73 @@ def test_workers_end_when_the_process_that_started_them_is_killed(tmp_path: Path
             return
         time.sleep(0.05)
     pytest.fail("a worker goes on without its parent")
+
+
+INTERRUPTED = """
+import time
+from pxp_fsm.experiments.executors import open_executor
+if __name__ == "__main__":
+    for _ in range(12):
+        print("begins", flush=True)
+        try:
+            with open_executor("processes://2") as pool:
+                for _ in range(9):
+                    pool.submit(time.sleep, 60)
+                time.sleep(60)
+        except KeyboardInterrupt:
+            print("stopped", flush=True)
+"""
+
+
+@pytest.mark.deep
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT to a group of processes")
+def test_ctrl_c_ends_workers_without_a_word_at_every_moment_of_their_start(tmp_path: Path) -> None:
+    (tmp_path / "parent.py").write_text(INTERRUPTED)
+    with subprocess.Popen(
+        [sys.executable, str(tmp_path / "parent.py")],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, preexec_fn=take_sigint,  # noqa: PLW1509
+    ) as parent:  # fmt: skip
+        assert parent.stdout is not None and parent.stderr is not None
+        for moment in range(12):
+            assert parent.stdout.readline() == "begins\n", parent.stderr.read()
+            time.sleep(0.02 + 0.1 * moment)
+            os.killpg(parent.pid, signal.SIGINT)  # as a terminal does
+            sent = time.monotonic()
+            assert parent.stdout.readline() == "stopped\n", parent.stderr.read()
+            assert time.monotonic() - sent < 30
+        assert parent.communicate(timeout=60) == ("", "")
+    for _ in range(600):
+        try:
+            os.killpg(parent.pid, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.05)
+    pytest.fail("a worker goes on")
+
+
+@pytest.mark.deep
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT to a group of processes")
+def test_a_run_on_workers_that_is_interrupted_goes_on_at_its_next_messages(
+    database: str, plugin: dict[str, str], tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "pxp_fsm.cli", "run", "slow", "--repetitions", "4"]
+    places = ["--seed", "3", "--database", database, "--output", "out"]
+    with SqlBlackboard(database) as board:
+        with subprocess.Popen(
+            [*command, *places, "--executor", "processes://2"], cwd=tmp_path, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+            env={**plugin, "PXP_SLOW": "0.02"}, preexec_fn=take_sigint,  # noqa: PLW1509
+        ) as process:  # fmt: skip
+            while opened_sessions(board)[1] < 40:
+                time.sleep(0.01)
+                assert process.poll() is None
+            os.killpg(process.pid, signal.SIGINT)
+            _, error = process.communicate(timeout=300)
+        assert (process.returncode, "Traceback" in error) == (130, False), error
+        assert "Stopped" in error
+        sent = opened_sessions(board)[1]
+        runs.resume("slow-1", board).execute()
+        assert transcript(board, "slow-1") == alone(PLAN)
+        assert 40 <= sent < opened_sessions(board)[1]
+        assert verify(database).problems == ()
