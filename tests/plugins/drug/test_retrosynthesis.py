@@ -17,9 +17,15 @@ from hypothesis import strategies as st
 from rdkit import Chem
 
 from pxp_fsm.errors import DataError, NoAnswer
-from pxp_fsm.plugins.drug.retrosynthesis import Candidate, Retrosynthesis, precedents_of
+from pxp_fsm.plugins.drug.retrosynthesis import (
+    Candidate,
+    Retrosynthesis,
+    precedents,
+    precedents_of,
+)
 from pxp_fsm.plugins.drug.retrosynthesis.disconnections import (
     canonical_set,
+    deriving,
     disconnections,
     product_of,
 )
@@ -35,7 +41,7 @@ from pxp_fsm.plugins.drug.retrosynthesis.templates import (
 )
 from pxp_fsm.protocol.interfaces import Learner
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question, Tag
-from tests.sampling import sampled
+from tests.sampling import first_and_rest, sampled
 
 TEMPLATES = builtin().templates
 ANILIDE = "CC(C)CC(=O)Nc1ccc(C)cc1"
@@ -137,6 +143,21 @@ def test_what_it_cannot_answer_it_says(smiles: str, why: str) -> None:
         asyncio.run(agent.answer(Question("", Instance("x", smiles))))
     agent.learn(Instance("x", smiles), message(Tag.REFUTE, "CCO", "Suzuki coupling"))
     assert not agent.lessons
+
+
+@pytest.mark.parametrize("numbers", first_and_rest(8, 300))
+def test_templates_that_derive_reactants_are_those_of_all_disconnections(numbers: range) -> None:
+    """Of precedents, of some sets that are derived from their products, and of their products."""
+    known = precedents.builtin()
+    for number in numbers:
+        precedent = known[number * 131]
+        product, itself = product_of(precedent.product), canonical_set(precedent.product)
+        steps = disconnections(product, builtin())
+        derived = sorted({step.reactants for step in steps})[:: len(steps) // 4 + 1]
+        for reactants in (canonical_set(precedent.reactants), itself, ("C", "N"), *derived):
+            assert reactants is not None
+            naive = {step.template.id for step in steps if step.reactants == reactants}
+            assert deriving(product, reactants, builtin()) == naive
 
 
 def test_its_answer_is_its_best_candidate_in_words_with_precedents() -> None:

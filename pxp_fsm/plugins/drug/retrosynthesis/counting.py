@@ -18,7 +18,7 @@ from pxp_fsm.errors import NoAnswer
 from pxp_fsm.plugins.drug.retrosynthesis import precedents
 from pxp_fsm.plugins.drug.retrosynthesis.disconnections import (
     canonical_set,
-    disconnections,
+    deriving,
     product_of,
 )
 from pxp_fsm.plugins.drug.retrosynthesis.learning import Lesson, likeness
@@ -121,12 +121,8 @@ def _example(number: int) -> Lesson | None:
     except NoAnswer:
         return None
     reactants = canonical_set(precedent.reactants)
-    steps = {
-        step.template.id
-        for step in disconnections(product, builtin())
-        if step.reactants == reactants
-    }
+    steps = deriving(product, reactants, builtin()) if reactants else None
     if not steps or reactants is None:
         return None
     written = str(Chem.MolToSmiles(product))
-    return Lesson(written, ".".join(reactants), frozenset(steps), precedent.patent)
+    return Lesson(written, ".".join(reactants), steps, precedent.patent)

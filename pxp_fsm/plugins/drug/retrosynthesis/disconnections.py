@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from pxp_fsm.errors import NoAnswer
 from pxp_fsm.lazy_dataclasses import dataclass
@@ -109,19 +111,77 @@ def disconnections(product: Any, library: Library) -> tuple[Disconnection, ...]:
     return tuple(found[key] for key in sorted(found))
 
 
-def _applied(template: Template, product: Any) -> Iterator[tuple[str, tuple[Fragment, ...]]]:
-    """Leaving group and reactants of every place where `template` can have made `product`."""
-    reactions = _compiled(template)
+def deriving(product: Any, reactants: tuple[str, ...], library: Library) -> frozenset[str]:
+    """The ids of the templates by which `product` (an RDKit molecule) is made of `reactants`.
+
+    These are canonical SMILES, sorted. The answer is that of all `disconnections`; places whose
+    atoms cannot be those of the reactants are not finished, which takes most of their time.
+    """
+    from rdkit import Chem, rdBase
+
+    if Chem.MolToSmiles(product) in reactants:
+        return frozenset()
+    wanted = _Wanted.of(reactants)
+    with rdBase.BlockLogs():
+        return frozenset(
+            template.id
+            for template in library.templates
+            if any(
+                reactants == tuple(part.smiles for part in parts)
+                for _, parts in _applied(template, product, wanted)
+            )
+        )
+
+
+class _Wanted(NamedTuple):
+    """The atoms of reactants: the elements of each, sorted, and how many there are of each."""
+
+    parts: list[list[int]]
+    elements: Counter[int]
+
+    @classmethod
+    def of(cls, reactants: Iterable[str]) -> _Wanted:
+        parts = sorted(_elements(_read(smiles)) for smiles in reactants)
+        return cls(parts, Counter(itertools.chain.from_iterable(parts)))
+
+    def are(self, parts: Sequence[Any]) -> bool:
+        """Whether molecules that were cut out have these atoms."""
+        sizes = sorted(part.GetNumAtoms() for part in parts)
+        return sizes == sorted(map(len, self.parts)) and self.parts == sorted(
+            map(_elements, parts)
+        )
+
+
+def _elements(molecule: Any) -> list[int]:
+    """The atomic numbers of a molecule's atoms, sorted."""
+    atoms = map(molecule.GetAtomWithIdx, range(molecule.GetNumAtoms()))
+    return sorted(atom.GetAtomicNum() for atom in atoms)
+
+
+def _applied(
+    template: Template, product: Any, wanted: _Wanted | None = None
+) -> Iterator[tuple[str, tuple[Fragment, ...]]]:
+    """Leaving group and reactants of every place where `template` can have made `product`.
+
+    With `wanted`, of places alone whose reactants have these atoms.
+    """
     # RDKit finds the places in the same order whatever leaving group is put there.
     places: list[int] | None = None
-    for leaving, reaction in reactions:
+    for leaving, reaction, sizes, added in _compiled(template):
+        if wanted is not None and not (
+            len(sizes) == len(wanted.parts)
+            and product.GetNumAtoms() - template.lost + added.total() == wanted.elements.total()
+            and added <= wanted.elements
+        ):
+            continue
         if not reaction.IsMoleculeReactant(product):
             return
         outcomes = reaction.RunReactants((product,), maxProducts=_MAX_PLACES)
         if places is None:
             places = list(_sound_places(template, outcomes, product.GetNumAtoms()))
-        sizes = [part.GetNumAtoms() for part in reaction.GetProducts()]
         for place in places:
+            if wanted is not None and not wanted.are(outcomes[place]):
+                continue
             cut = zip(outcomes[place], sizes, strict=True)
             parts = [_finished(part, size, template.inverts) for part, size in cut]
             if None not in parts:
@@ -241,10 +301,17 @@ def _read(smiles: str) -> Any:
 
 
 @cache
-def _compiled(template: Template) -> Sequence[tuple[str, Any]]:
+def _compiled(template: Template) -> Sequence[tuple[str, Any, list[int], Counter[int]]]:
+    """Each leaving group: the reaction, how many atoms its reactants have, what elements it adds."""
     from rdkit.Chem.rdChemReactions import ReactionFromSmarts
 
-    reactions = [(name, ReactionFromSmarts(smarts)) for name, smarts in template.retros.items()]
-    for _, reaction in reactions:
+    reactions = []
+    for name, smarts in template.retros.items():
+        reaction = ReactionFromSmarts(smarts)
         reaction.Initialize()
+        sizes = [part.GetNumAtoms() for part in reaction.GetProducts()]
+        mapped = {atom.GetAtomMapNum() for atom in reaction.GetReactantTemplate(0).GetAtoms()} - {0}
+        written = [atom for part in reaction.GetProducts() for atom in part.GetAtoms()]
+        added = Counter(a.GetAtomicNum() for a in written if a.GetAtomMapNum() not in mapped)
+        reactions.append((name, reaction, sizes, added))
     return reactions

@@ -12,7 +12,7 @@ import re
 import zipfile
 from collections.abc import Sequence
 from dataclasses import field
-from functools import cache
+from functools import cache, cached_property
 from hashlib import sha256
 from importlib import resources
 from itertools import pairwise
@@ -60,14 +60,14 @@ class Precedent:
         return self.among.patents[int(self.among.patent[self.number])]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Precedents:
     """All published reactions, by number; a library is equal only to itself.
 
     `templates` are reaction SMARTS (product >> reactants), the most frequent first; `frequency`
     counts the reactions of each. By the number of the reaction, `template` has the number of its
     template, `patent` that of its patent within `patents`, and `products` and `reactants` have its
-    SMILES.
+    SMILES. What searches need is computed by the first of them.
     """
 
     templates: tuple[str, ...]
@@ -77,10 +77,24 @@ class Precedents:
     patents: tuple[str, ...]
     products: Texts
     reactants: Texts
-    _bits: Bits = field(repr=False)
-    _counts: Integers = field(repr=False)
-    _order: Integers = field(repr=False)
-    _compositions: Integers = field(repr=False)
+
+    @cached_property
+    def _bits(self) -> Bits:
+        return _bits(self.products.codes, self.products.ends, self.products.tokens)
+
+    @cached_property
+    def _counts(self) -> Integers:
+        return set_bits(self._bits)
+
+    @cached_property
+    def _order(self) -> Integers:
+        import numpy as np
+
+        return np.argsort(self.template, kind="stable")
+
+    @cached_property
+    def _compositions(self) -> Integers:
+        return composition(self.products.codes, self.products.tokens)
 
     def __len__(self) -> int:
         return len(self.template)
@@ -159,7 +173,6 @@ def unpacked(content: bytes) -> Precedents:
     texts = {
         name: Texts(array, np.flatnonzero(array == 0), tokens) for name, array in codes.items()
     }
-    bits = _bits(codes["products"], texts["products"].ends, tokens)
     frequency = np.bincount(template, minlength=len(meta["templates"]))
     return Precedents(
         tuple(meta["templates"]),
@@ -169,10 +182,6 @@ def unpacked(content: bytes) -> Precedents:
         tuple(meta["patents"]),
         texts["products"],
         texts["reactants"],
-        bits,
-        set_bits(bits),
-        np.argsort(template, kind="stable"),
-        composition(codes["products"], tokens),
     )
 
 
