@@ -10,11 +10,12 @@ session by itself.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from backends.databases import SqlBlackboard
 from backends.models.catalogue import catalogue
@@ -37,8 +38,8 @@ from pxp_fsm.experiments.reports.tallies import CurvePoint, over_repetitions
 from pxp_fsm.experiments.runs import together
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.prompting.model import LanguageModel
-from pxp_fsm.protocol.interfaces import Learner
-from pxp_fsm.protocol.messages import Episode, Question
+from pxp_fsm.protocol.interfaces import CopyableLearner, Learner
+from pxp_fsm.protocol.messages import Answer, Episode, Instance, Message, Question
 from pxp_fsm.sessions.agent import Agent
 from pxp_fsm.sessions.events import Event
 from pxp_fsm.sessions.session import Session
@@ -211,39 +212,103 @@ class Examination:
             wanted = self.data.test[place].answer.prediction
             self.right[cut, place] = self._normal(answer.prediction) == self._normal(wanted)
 
-        for cut in self.cuts:
-            left = [
-                (place, row) for place, row in enumerate(rows) if (cut, place) not in self.right
-            ]
-            if not left:
-                continue
-            machine, earlier, name = self._brought_to(cut)
-            for place, row in left:
-                question = Question(
-                    machine.query, row.instance, earlier=earlier, session=name, purpose="test"
-                )
-                yield asked(machine, question, cut, place)
+        for number in self.repetitions:
+            for cuts in self._reached_together(number):
+                left = {
+                    cut: open_rows
+                    for cut in cuts
+                    if (
+                        open_rows := [
+                            (place, row)
+                            for place, row in enumerate(rows)
+                            if (cut, place) not in self.right
+                        ]
+                    )
+                }
+                for cut, machine, earlier, name in self._brought_to(tuple(left)):
+                    for place, row in left[cut]:
+                        question = Question(
+                            machine.query,
+                            row.instance,
+                            earlier=earlier,
+                            session=name,
+                            purpose="test",
+                        )
+                        yield asked(machine, question, cut, place)
 
-    def _brought_to(self, cut: Cut) -> tuple[Agent, tuple[Episode, ...], str]:
-        """The machine at `cut`, what its context holds, and the session if it is of one alone.
+    def _reached_together(self, number: int) -> Iterable[Iterable[Cut]]:
+        """The cuts of a repetition, in groups of those that hear the same sessions."""
+        groups = dict[object, dict[Cut, None]]()
+        for j in self.lengths:
+            for cut in self.cuts_of(number, j):
+                sessions = self.carries or tuple(map(bool, cut[1]))
+                groups.setdefault(sessions, {})[cut] = None
+        return groups.values()
 
-        By the very code that resumes a run.
+    def _brought_to(
+        self, cuts: Sequence[Cut]
+    ) -> Iterator[tuple[Cut, Agent, tuple[Episode, ...], str]]:
+        """The machine at each of `cuts`, its context, and the session if it is of one alone.
+
+        `cuts` are of one repetition. Each session is replayed once, by the very code that resumes
+        a run, before the machines of all cuts, of which each hears as much as it is to.
         """
-        number, heard = cut
+        if not cuts:
+            return
+        number, gate = cuts[0][0], gate_of(self.plan, self.data)
+        machines = {cut: self.machine(number) for cut in cuts}
+        earlier = {cut: list[Episode]() for cut in cuts}
         members = self._sit.agents(number)
-        machine = replace(members[MACHINE], gate=gate_of(self.plan, self.data))
-        members = {**members, MACHINE: machine}
-        earlier: tuple[Episode, ...] = ()
+        machine = members[MACHINE]
+        audience = _Audience(machine.respondent)
+        if isinstance(machine.respondent, Learner):
+            machine = replace(machine, respondent=audience)
+        members = {**members, MACHINE: replace(machine, gate=gate)}
         names = []
-        for (row, name, entries), many in zip(self.repetitions[number], heard, strict=True):
-            if many:
-                before = {MACHINE: earlier} if self.carries else {}
-                rules, about = self.plan.rules(), row.instance
-                session = Session(rules, members, instance=about, name=name, earlier=before)
-                session.replay(entries[:many])
-                earlier = (*earlier, session.episodes()[MACHINE])
-                names.append(name)
-        return machine, earlier, names[0] if len(names) == 1 else ""
+        for place, (row, name, entries) in enumerate(self.repetitions[number]):
+            heard = {cut: cut[1][place] for cut in cuts}
+            if not any(heard.values()):
+                continue
+            # What it is carried on from matters to who is asked, and a replay asks nobody.
+            session = Session(self.plan.rules(), members, instance=row.instance, name=name)
+            for many, entry in enumerate(entries[: max(heard.values())], start=1):
+                listening = (machines[cut].respondent for cut in cuts if heard[cut] >= many)
+                audience.listening = [each for each in listening if isinstance(each, Learner)]
+                session.replay([entry])
+                for cut in cuts:
+                    if heard[cut] == many:
+                        earlier[cut].append(session.episodes()[MACHINE])
+            names.append(name)
+        for cut in cuts:
+            alone = names[0] if len(names) == 1 and any(cut[1]) else ""
+            yield cut, machines[cut], tuple(earlier[cut]), alone
+
+
+class _Audience:
+    """Machines that hear one session, of which some listen; whatever else, it is the `first`.
+
+    Fills what a gate may demand (`CopyableLearner`, `Likelihood`), which a replay does not use.
+    """
+
+    def __init__(self, first: Any) -> None:
+        self._first = first
+        self.name: str = first.name
+        self.listening: Sequence[Learner] = ()
+
+    def learn(self, instance: Instance, message: Message) -> None:
+        for machine in self.listening:
+            machine.learn(instance, message)
+
+    async def answer(self, question: Question) -> Answer:
+        answer: Answer = await self._first.answer(question)
+        return answer
+
+    async def log_likelihood(self, question: Question, prediction: str) -> float:
+        return float(await self._first.log_likelihood(question, prediction))
+
+    def copy(self) -> CopyableLearner:
+        copied: CopyableLearner = self._first.copy()
+        return copied
 
 
 def of_run(board: SqlBlackboard, run: str, settings: Settings, opened: Opened) -> Examination:

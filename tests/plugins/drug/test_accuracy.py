@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -16,13 +17,16 @@ from backends.models.settings import Settings
 from pxp_fsm.cli.main import commands
 from pxp_fsm.errors import Halted, NoAnswer
 from pxp_fsm.experiments import accuracy, costs, runs
-from pxp_fsm.experiments.accuracy import Examination
-from pxp_fsm.experiments.plan_data import read_plan
+from pxp_fsm.experiments.accuracy import Cut, Examination
+from pxp_fsm.experiments.plan_data import gate_of, read_plan
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.reports import contents
 from pxp_fsm.plugins.drug.relations import canonical_reactants
 from pxp_fsm.plugins.drug.retrosynthesis import Retrosynthesis
 from pxp_fsm.plugins.drug.task import FEW
+from pxp_fsm.protocol.messages import Episode
+from pxp_fsm.sessions.session import Session
+from pxp_fsm.tasks.task import MACHINE
 from tests.experiments.scripted_server import Body, Table, agrees_when_convinced, frames, judging
 
 DATA = read_plan(Plan("drug", instances="2"))[1]
@@ -149,6 +153,47 @@ def _right(machine: Retrosynthesis, x: str, y: str) -> bool:
     except (NoAnswer, StopIteration):
         return False
     return canonical_reactants(first.reactants) == canonical_reactants(y)
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        Plan("drug", instances="3", repetitions=2, n=5),
+        Plan("drug", instances="3", n=6, carry=False),
+        Plan("drug", instances="2", n=4, learn="likelihood", gate="context"),
+    ],
+    ids=["carries", "alone", "gated"],
+)
+def test_one_replay_brings_the_machine_to_every_cut(plan: Plan) -> None:
+    """As a replay of its own for each cut does: what was learned, the context, the session."""
+    with SqlBlackboard(":memory:") as board:
+        run = runs.run(plan, board).name
+        examination = accuracy.from_record(board, run, plan, *read_plan(plan), 6)
+    reached = dict[Cut, object]()
+    for number in examination.repetitions:
+        for cuts in examination._reached_together(number):
+            for cut, machine, earlier, name in examination._brought_to(tuple(cuts)):
+                assert isinstance(machine.respondent, Retrosynthesis)
+                reached[cut] = machine.respondent.lessons, earlier, name
+    assert reached == {cut: replayed_alone(examination, cut) for cut in examination.cuts}
+
+
+def replayed_alone(examination: Examination, cut: Cut) -> object:
+    """What the machine has learned at `cut`, its context, and the session if it is of one."""
+    number, heard = cut
+    members = examination._sit.agents(number)
+    gate = gate_of(examination.plan, examination.data)
+    members = {**members, MACHINE: replace(members[MACHINE], gate=gate)}
+    earlier, names = list[Episode](), []
+    for (row, name, entries), many in zip(examination.repetitions[number], heard, strict=True):
+        if many:
+            session = Session(examination.plan.rules(), members, instance=row.instance, name=name)
+            session.replay(entries[:many])
+            earlier.append(session.episodes()[MACHINE])
+            names.append(name)
+    machine = members[MACHINE].respondent
+    assert isinstance(machine, Retrosynthesis)
+    return machine.lessons, tuple(earlier), names[0] if len(names) == 1 else ""
 
 
 def test_the_command_asks_and_prints(table: Table, tmp_path: Path) -> None:

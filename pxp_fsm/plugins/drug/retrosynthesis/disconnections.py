@@ -147,9 +147,7 @@ class _Wanted(NamedTuple):
     def are(self, parts: Sequence[Any]) -> bool:
         """Whether molecules that were cut out have these atoms."""
         sizes = sorted(part.GetNumAtoms() for part in parts)
-        return sizes == sorted(map(len, self.parts)) and self.parts == sorted(
-            map(_elements, parts)
-        )
+        return sizes == sorted(map(len, self.parts)) and self.parts == sorted(map(_elements, parts))
 
 
 def _elements(molecule: Any) -> list[int]:
@@ -302,7 +300,7 @@ def _read(smiles: str) -> Any:
 
 @cache
 def _compiled(template: Template) -> Sequence[tuple[str, Any, list[int], Counter[int]]]:
-    """Each leaving group: the reaction, how many atoms its reactants have, what elements it adds."""
+    """Each leaving group: the reaction, the atoms of its reactants, the elements that it adds."""
     from rdkit.Chem.rdChemReactions import ReactionFromSmarts
 
     reactions = []
