@@ -21,6 +21,7 @@ from proofs.claims import catalogue
 from proofs.claims.catalogue import source_of
 from proofs.claims.theorems import THEOREMS
 from proofs.core.results import Status
+from proofs.subjects import NAMES, explain_check
 from pxp_fsm.analysis.recordings.conversations import MAPPING
 from pxp_fsm.automata.system_files import SYSTEM
 from pxp_fsm.automata.table_files import TABLE
@@ -93,6 +94,7 @@ def write_reference(_: Sphinx) -> None:
     _write("reference/commands", "Commands", commands())
     _write("reference/schemas", "Files", schemas())
     _write("reference/claims", "Claims", claims())
+    _write("reference/checks", "Checks", checks())
     for path in sorted((ROOT / "examples").glob("*/README.md")):
         _write(f"workbooks/{path.parent.name}", "", [path.read_text("utf-8")])
         for picture in path.parent.glob("*.svg"):
@@ -202,6 +204,19 @@ def _resolved(root: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
 
 def _plain(text: str) -> str:
     return re.sub(r"([*_<>|\[\]\\])", r"\\\1", text)
+
+
+def checks() -> Iterator[str]:
+    """What every table and system is asked: the docstring of each check, its example as code."""
+    yield (
+        "`pxp check` asks these of any table or system, those about termination with `--property`; "
+        "`pxp help NAME` prints one.\n"
+    )
+    for name, title in NAMES.items():
+        yield f"## {name}\n\n{_plain(title[0].upper() + title[1:])}.\n"
+        for text in explain_check(name).split("\n\n"):
+            is_code = text.lstrip().startswith(">>>")
+            yield f"```python\n{text}\n```\n" if is_code else f"{_plain(text)}\n"
 
 
 def claims() -> Iterator[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -26,7 +27,14 @@ from proofs.logic.fairness import demand
 from proofs.logic.formulas import atoms
 from proofs.logic.sessions import check as check_sessions
 from proofs.logic.sessions import is_of_sessions
-from proofs.logic.termination import TERMINATION
+from proofs.logic.termination import (
+    ALWAYS_ENDS,
+    FAIR_ENDS,
+    NO_TRAP,
+    TERMINATION,
+    fair_runs_end,
+    no_trap,
+)
 from proofs.requests import NamedProperty, Request, parameters_in
 from proofs.rules.certificates import RulesCertificate, name_of_claim, prove_system, prove_table
 from proofs.sessions.explicit import check_explicit
@@ -38,7 +46,6 @@ from proofs.systems import (
     Reduction,
     System,
     check_formulas,
-    check_machines,
     check_standard,
     check_termination,
     check_unbounded,
@@ -47,8 +54,15 @@ from proofs.systems import (
     symmetry,
 )
 from proofs.systems.intervals import Decided, by_rules
-from proofs.systems.results import FINDING, MACHINE, TITLES, check_findings, titles_for
-from proofs.systems.standard_checks import EVENTUAL_RECEPTION, PROGRESS
+from proofs.systems.results import (
+    FINDING,
+    MACHINE,
+    TITLES,
+    check_findings,
+    check_machines,
+    titles_for,
+)
+from proofs.systems.standard_checks import EVENTUAL_RECEPTION, PROGRESS, STANDARD
 from pxp_fsm import defaults, registry
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.system import is_named
@@ -106,7 +120,27 @@ UNBOUNDED = "fifo"
 NAMES = {**TITLES, **{name: title for name, title in TERMINATION.items() if name not in TITLES}}
 """What can be asked of every system by name, with its title."""
 
-_ANY = "any table"
+ANY_TABLE = "any table"
+
+_EXPLAINED: Mapping[str, Callable[..., object]] = {
+    **dict.fromkeys((*FAIR_ENDS, ALWAYS_ENDS), fair_runs_end),
+    NO_TRAP: no_trap,
+    FINDING: check_findings,
+    MACHINE: check_machines,
+    **{name: standard_check.decide for name, standard_check in STANDARD.items()},
+}
+"""By check, the function that decides it, whose docstring explains it."""
+
+
+def explain_check(name: str) -> str:
+    """What the check `name` says, why it matters, what to do, and an example that fails.
+
+    "" where it is no check of `NAMES`.
+
+    >>> print(explain_check("no-deadlock").splitlines()[0])
+    Every state in which nothing can happen is one in which every member has ended.
+    """
+    return inspect.getdoc(_EXPLAINED[name]) or "" if name in _EXPLAINED else ""
 
 
 # Systems of tables -------------------------------------------------------------------------------
@@ -124,7 +158,7 @@ class SystemSubjects:
 
     def properties(self) -> Iterator[NamedProperty]:
         """The standard checks, and the questions about termination."""
-        return (NamedProperty(name, _ANY, title) for name, title in NAMES.items())
+        return (NamedProperty(name, ANY_TABLE, title) for name, title in NAMES.items())
 
     def results(self, request: Request) -> Iterator[Answer]:
         """One result per property and channel, those of a property together.

@@ -69,22 +69,18 @@ def questions(
     """
     ended = frozenset(state for state in space.steps if ENDED in model.propositions(state))
 
-    def ends(name: str) -> Verdict:
+    answers: dict[str, Callable[[], Verdict]] = {
+        END_REACHABLE: lambda: _can_always_end(space, ended),
+        NO_TRAP: lambda: no_trap(space, ended),
+    }
+    for name, title in TERMINATION.items():
+        expected = Status.HOLDS if name in _DEMANDED else None
         fairness = Fairness[S]()
         if name in FAIR_ENDS:
             strength, whose = FAIR_ENDS[name]
             fairness = Fairness(tuple(each(strength, rows if whose == "row" else agents, space)))
-        vocabulary = frozenset({ENDED})
-        checker = FormulaChecker(graph_of(model, space, fairness, vocabulary))
-        return checker.check(eventually(Atom(ENDED)))
-
-    answers: dict[str, Callable[[], Verdict]] = {
-        END_REACHABLE: lambda: _can_always_end(space, ended),
-        NO_TRAP: lambda: _no_trap(space, ended),
-    }
-    for name, title in TERMINATION.items():
-        expected = Status.HOLDS if name in _DEMANDED else None
-        yield TerminationQuestion(name, title, expected, answers.get(name, partial(ends, name)))
+        ends = partial(fair_runs_end, model, space, fairness)
+        yield TerminationQuestion(name, title, expected, answers.get(name, ends))
 
 
 def _can_always_end(space: Space[S], ended: frozenset[S]) -> Verdict:
@@ -102,8 +98,74 @@ def _can_always_end(space: Space[S], ended: frozenset[S]) -> Verdict:
     return always(space, lambda state: state in can)
 
 
-def _no_trap(space: Space[S], ended: frozenset[S]) -> Verdict:
-    """No component without an end that nothing leads out of; the nearest one else."""
+def fair_runs_end(model: Model[S], space: Space[S], fairness: Fairness[S]) -> Verdict:
+    """Every run ends that is fair; with no fairness, every run at all.
+
+    Why it matters: that an end can be reached does not say that it will be. What a run owes is an
+    assumption: weakly fair takes what stays possible, strongly fair takes what is possible again
+    and again; each row of the tables, or each agent by some row. The fewer assumptions a protocol
+    needs to end, the better.
+
+    What to do: the trace ends in steps that repeat for ever. Count something in a register and stop
+    at a bound, or state which fairness the runtime guarantees.
+
+    >>> import pxp_fsm as pxp
+    >>> a = pxp.build_automaton(
+    ...     "a",
+    ...     [
+    ...         {"from": "IDLE", "to": "IDLE", "send": "MORE"},
+    ...         {"from": "IDLE", "to": "END", "send": "DONE"},
+    ...     ],
+    ...     final=["END"],
+    ... )
+    >>> b = pxp.build_automaton(
+    ...     "b",
+    ...     [
+    ...         {"from": "IDLE", "to": "IDLE", "receive": "MORE"},
+    ...         {"from": "IDLE", "to": "END", "receive": "DONE"},
+    ...     ],
+    ...     final=["END"],
+    ... )
+    >>> [result] = pxp.check(pxp.System(a=a, b=b), "always-ends")
+    >>> print(result.status, result.verdict.explanation)
+    FAILS a>b MORE (the last 1 for ever)
+    """
+    vocabulary = frozenset({ENDED})
+    checker = FormulaChecker(graph_of(model, space, fairness, vocabulary))
+    return checker.check(eventually(Atom(ENDED)))
+
+
+def no_trap(space: Space[S], ended: frozenset[S]) -> Verdict:
+    """No component without an end that nothing leads out of; the nearest one else.
+
+    Why it matters: a trap is a set of states that a run enters and never leaves, and in which
+    nobody ends. A run that enters it goes round for ever, even if every choice is made fairly.
+
+    What to do: give one of its states a way to an end. The last steps of the trace go once round
+    the trap.
+
+    >>> import pxp_fsm as pxp
+    >>> a = pxp.build_automaton(
+    ...     "a",
+    ...     [
+    ...         {"from": "IDLE", "to": "END", "send": "ONE"},
+    ...         {"from": "IDLE", "to": "LOST", "send": "BAD"},
+    ...         {"from": "LOST", "to": "LOST", "send": "BAD"},
+    ...     ],
+    ...     final=["END"],
+    ... )
+    >>> b = pxp.build_automaton(
+    ...     "b",
+    ...     [
+    ...         {"from": "IDLE", "to": "END", "receive": "ONE"},
+    ...         {"from": "IDLE", "to": "IDLE", "receive": "BAD"},
+    ...     ],
+    ...     final=["END"],
+    ... )
+    >>> [result] = pxp.check(pxp.System(a=a, b=b), "no-trap")
+    >>> print(result.status, result.verdict.explanation)
+    FAILS 1 state without an end, never left: a>b BAD, a>b BAD (the last 1 for ever)
+    """
     import networkx as nx
 
     graph: nx.DiGraph[S] = nx.DiGraph()

@@ -372,7 +372,35 @@ def check_standard(
 
 
 def check_findings(system: System) -> Iterator[Result]:
-    """What is probably a mistake in the tables of `system`: one result per finding, or HOLDS."""
+    """What is probably a mistake in the tables of `system`: one result per finding, or HOLDS.
+
+    Why it matters: a table may be valid and still not say what was meant: a state that no row leads
+    to, a message that no peer receives, a guard that no row uses. Each finding has its file and
+    line.
+
+    What to do: the finding says it, as `add a row that leads to it, or drop it`.
+
+    >>> import pxp_fsm as pxp
+    >>> a = pxp.build_automaton(
+    ...     "a",
+    ...     [
+    ...         {"from": "IDLE", "to": "END", "send": "YES"},
+    ...         {"from": "LOST", "to": "END", "send": "NO"},
+    ...     ],
+    ...     final=["END"],
+    ... )
+    >>> b = pxp.build_automaton(
+    ...     "b",
+    ...     [
+    ...         {"from": "IDLE", "to": "END", "receive": "YES"},
+    ...         {"from": "IDLE", "to": "END", "receive": "NO"},
+    ...     ],
+    ...     final=["END"],
+    ... )
+    >>> [result] = pxp.check(pxp.System(a=a, b=b), "no-finding")
+    >>> print(result.status, result.verdict.explanation)  # doctest: +NORMALIZE_WHITESPACE
+    FAILS a, states[2]: state LOST is unreachable from IDLE; add a row that leads to it, or drop it
+    """
     for fault in system.findings or (None,):
         verdict = Verdict(Status.HOLDS)
         if fault is not None:
@@ -382,7 +410,21 @@ def check_findings(system: System) -> Iterator[Result]:
 
 
 def check_machines(system: System) -> Iterator[Result]:
-    """Whether the machine of each table does what the table says: one result per table."""
+    """Whether the machine of each table does what the table says: one result per table.
+
+    Why it matters: a proof about a table says something of a session only if the machine that runs
+    is that table. Every state is tried with every event and every valuation of the guards, those
+    that must be refused too.
+
+    What to do: a failure is a fault of this package, or of a machine that was changed; the case is
+    named. Report it.
+
+    >>> import pxp_fsm as pxp
+    >>> a = pxp.build_automaton("a", [{"from": "IDLE", "to": "END", "send": "YES"}], final=["END"])
+    >>> [result] = pxp.check(a, "machine-agrees-with-table")
+    >>> print(result.status, result.verdict.explanation)
+    HOLDS 28 cases
+    """
     tables = {
         member.automaton.without_rules().fingerprint: member.automaton for member in system.members
     }

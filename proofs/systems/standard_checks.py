@@ -37,7 +37,24 @@ class StandardChecks:
         self._receptions = Receptions(reached.composition)
 
     def no_deadlock(self) -> Verdict:
-        """Every state in which nothing can happen is one in which every member has ended."""
+        """Every state in which nothing can happen is one in which every member has ended.
+
+        Why it matters: in a deadlock all members wait, each for a message that nobody will send. A
+        session that runs ends there as stuck.
+
+        What to do: the trace leads to the state, and says what each member waits for. Give one of
+        them a row that sends, or let another send what it waits for.
+
+        >>> import pxp_fsm as pxp
+        >>> row = {"from": "WAIT", "to": "END", "receive": "GO"}
+        >>> a = pxp.build_automaton("a", [row], final=["END"])
+        >>> row = {"from": "WAIT", "to": "END", "receive": "GO"}
+        >>> b = pxp.build_automaton("b", [row], final=["END"])
+        >>> [result] = pxp.check(pxp.System(a=a, b=b), "no-deadlock")
+        >>> print(result.status, result.verdict.explanation)  # doctest: +NORMALIZE_WHITESPACE
+        FAILS a waits in WAIT for GO: nobody sends GO; b waits in WAIT for GO: nobody sends GO:
+        (at once, before any step)
+        """
         states, ended = self._reached.states, self._composition.ended
         dead = (int(n) for n in self._reached.ends if not ended(int(states[n])))
         verdict = self._never(number := next(dead, None))
@@ -47,7 +64,23 @@ class StandardChecks:
         return replace(verdict, waiting=stopped.waiting if stopped else ())
 
     def no_unspecified_reception(self) -> Verdict:
-        """Whatever can be sent is received, there and then or after waiting."""
+        """Whatever can be sent is received, there and then or after waiting.
+
+        Why it matters: the sender has decided, and the receiver has no row for the message. It is
+        the most frequent fault of a protocol: two tables that name a message differently, or a
+        reply that was forgotten.
+
+        What to do: add a row to the receiver's state, or remove the row that sends.
+
+        >>> import pxp_fsm as pxp
+        >>> row = {"from": "IDLE", "to": "END", "send": "HELLO"}
+        >>> a = pxp.build_automaton("a", [row], final=["END"])
+        >>> row = {"from": "IDLE", "to": "END", "receive": "HALLO"}
+        >>> b = pxp.build_automaton("b", [row], final=["END"])
+        >>> [result] = pxp.check(pxp.System(a=a, b=b), "no-unspecified-reception")
+        >>> print(result.status, result.verdict.explanation)
+        FAILS a sends HELLO; b in IDLE does not receive it: (at once, before any step)
+        """
         found = self._first(self._receptions.unspecified())
         if not self._reached.cut:
             waiting = self._waits_for_ever()
@@ -55,15 +88,92 @@ class StandardChecks:
         return self._never(found)
 
     def no_orphan_message(self) -> Verdict:
-        """Nothing is left, or can be sent, for a member that has ended."""
+        """Nothing is left, or can be sent, for a member that has ended.
+
+        Why it matters: a message to a member that is gone is lost, and whoever sent it believes
+        that it was read.
+
+        What to do: let the receiver end later, or the sender end with it.
+
+        >>> import pxp_fsm as pxp
+        >>> a = pxp.build_automaton(
+        ...     "a",
+        ...     [
+        ...         {"from": "IDLE", "to": "MORE", "send": "ONE"},
+        ...         {"from": "MORE", "to": "END", "send": "TWO"},
+        ...     ],
+        ...     final=["END"],
+        ... )
+        >>> row = {"from": "IDLE", "to": "END", "receive": "ONE"}
+        >>> b = pxp.build_automaton("b", [row], final=["END"])
+        >>> [result] = pxp.check(pxp.System(a=a, b=b), "no-orphan-message")
+        >>> print(result.status, result.verdict.explanation)
+        FAILS a sends TWO; b in END does not receive it: a>b ONE
+        """
         return self._never(self._first(self._receptions.orphans()), ended=True)
 
     def nothing_sent_after_the_end(self) -> Verdict:
-        """A member in an end state has no row that sends."""
+        """A member in an end state has no row that sends.
+
+        Why it matters: an end that is left again is none. Members that count on it, and sessions
+        that are closed there, miss what follows.
+
+        What to do: take the state from `final`, or the row from the table.
+
+        >>> import pxp_fsm as pxp
+        >>> a = pxp.build_automaton(
+        ...     "a",
+        ...     [
+        ...         {"from": "IDLE", "to": "END", "send": "ONE"},
+        ...         {"from": "END", "to": "END", "send": "MORE"},
+        ...     ],
+        ...     final=["END"],
+        ... )
+        >>> b = pxp.build_automaton(
+        ...     "b",
+        ...     [
+        ...         {"from": "IDLE", "to": "END", "receive": "ONE"},
+        ...         {"from": "END", "to": "END", "receive": "MORE"},
+        ...     ],
+        ...     final=["END"],
+        ... )
+        >>> [result] = pxp.check(pxp.System(a=a, b=b), "nothing-sent-after-the-end")
+        >>> print(result.status, result.verdict.explanation)
+        FAILS a>b ONE
+        """
         return self._never(self._first(self._talking_on()), told=False)
 
     def can_always_end(self) -> Verdict:
-        """From every reachable state some run leads to where every member has ended."""
+        """From every reachable state some run leads to where every member has ended.
+
+        Why it matters: the protocol can get to where it moves, and will never end, whatever anybody
+        does. No deadlock shows it, because something still happens.
+
+        What to do: the trace leads to the first such state. Give it a way out: a row that leads
+        back, or to an end.
+
+        >>> import pxp_fsm as pxp
+        >>> a = pxp.build_automaton(
+        ...     "a",
+        ...     [
+        ...         {"from": "IDLE", "to": "END", "send": "ONE"},
+        ...         {"from": "IDLE", "to": "LOST", "send": "BAD"},
+        ...         {"from": "LOST", "to": "LOST", "send": "BAD"},
+        ...     ],
+        ...     final=["END"],
+        ... )
+        >>> b = pxp.build_automaton(
+        ...     "b",
+        ...     [
+        ...         {"from": "IDLE", "to": "END", "receive": "ONE"},
+        ...         {"from": "IDLE", "to": "IDLE", "receive": "BAD"},
+        ...     ],
+        ...     final=["END"],
+        ... )
+        >>> [result] = pxp.check(pxp.System(a=a, b=b), "end-reachable-from-everywhere")
+        >>> print(result.status, result.verdict.explanation)
+        FAILS a>b BAD
+        """
         if self._reached.cut:
             return Verdict(Status.UNKNOWN, self._reached.cut)
         ended = self._reached.all_marks(
@@ -76,7 +186,28 @@ class StandardChecks:
         return replace(verdict, impossible=verdict.status is Status.FAILS)
 
     def no_dead_row(self) -> Verdict:
-        """Every row of every member is taken in some run."""
+        """Every row of every member is taken in some run.
+
+        Why it matters: a row that no run takes was written for a case that cannot occur, or that
+        another fault hides.
+
+        What to do: remove the row, or add what is to send its message.
+
+        >>> import pxp_fsm as pxp
+        >>> row = {"from": "IDLE", "to": "END", "send": "YES"}
+        >>> a = pxp.build_automaton("a", [row], final=["END"])
+        >>> b = pxp.build_automaton(
+        ...     "b",
+        ...     [
+        ...         {"from": "IDLE", "to": "END", "receive": "YES"},
+        ...         {"from": "IDLE", "to": "END", "receive": "NO"},
+        ...     ],
+        ...     final=["END"],
+        ... )
+        >>> [result] = pxp.check(pxp.System(a=a, b=b), "no-dead-row")
+        >>> print(result.status, result.verdict.explanation)
+        FAILS never taken: row 2 of b (IDLE -NO)
+        """
         rows = [
             (place, row)
             for place, member in enumerate(self._system.members)
@@ -154,7 +285,32 @@ class StandardChecks:
         return min((number for number in first if number >= 0), default=None)
 
     def progress(self) -> Verdict:
-        """A member that waits to receive can receive in some run."""
+        """A member that waits to receive can receive in some run.
+
+        Why it matters: asked of systems without an end, in which others may go on for ever while
+        one member starves.
+
+        What to do: let somebody send what the member waits for, or let it receive what is sent.
+
+        >>> import pxp_fsm as pxp
+        >>> a = pxp.build_automaton(
+        ...     "a",
+        ...     [
+        ...         {"from": "IDLE", "to": "BUSY", "send": "STOP"},
+        ...         {"from": "BUSY", "to": "BUSY", "send": "PING"},
+        ...     ],
+        ... )
+        >>> b = pxp.build_automaton(
+        ...     "b",
+        ...     [
+        ...         {"from": "IDLE", "to": "WAIT", "receive": "STOP"},
+        ...         {"from": "WAIT", "to": "WAIT", "receive": "GO"},
+        ...     ],
+        ... )
+        >>> [result] = pxp.check(pxp.System(a=a, b=b), "progress")
+        >>> print(result.status, result.verdict.explanation)
+        FAILS a sends PING; b in WAIT does not receive it: a>b STOP
+        """
         waits: Due = {
             (place,): (field.bits, partial(self._receptions.waits, place))
             for place, field in enumerate(self._composition.encoding.fields)
@@ -162,7 +318,32 @@ class StandardChecks:
         return self._comes_about(waits, lambda move, part: _receives(move, *part))
 
     def eventual_reception(self) -> Verdict:
-        """What is on its way can be received in some run."""
+        """What is on its way can be received in some run.
+
+        Why it matters: asked of systems without an end. A message that stays in a buffer blocks
+        those behind it.
+
+        What to do: let the receiver have a row for it in the states that it can come to.
+
+        >>> import pxp_fsm as pxp
+        >>> a = pxp.build_automaton(
+        ...     "a",
+        ...     [
+        ...         {"from": "IDLE", "to": "BUSY", "send": "STOP"},
+        ...         {"from": "BUSY", "to": "BUSY", "send": "PING"},
+        ...     ],
+        ... )
+        >>> b = pxp.build_automaton(
+        ...     "b",
+        ...     [
+        ...         {"from": "IDLE", "to": "WAIT", "receive": "STOP"},
+        ...         {"from": "WAIT", "to": "WAIT", "receive": "GO"},
+        ...     ],
+        ... )
+        >>> [result] = pxp.check(pxp.System(a=a, b=b), "eventual-reception", channels=["fifo:1"])
+        >>> print(result.status, result.verdict.explanation)
+        FAILS a>b +STOP, a>b -STOP, a>b +PING
+        """
         encoding = self._composition.encoding
         filled: Due = {
             link: (buffer.bits, lambda state, buffer=buffer: buffer.of(state) > 0)  # type: ignore[misc] # mypy sees no default in a lambda

@@ -10,9 +10,10 @@ import click
 
 from proofs.check import answer
 from proofs.claims.system_certificates import SystemCertificate
-from proofs.core.results import Result
+from proofs.core.results import Result, Status
 from proofs.rules.certificates import RulesCertificate
 from proofs.rules.conditions import FORMATS
+from proofs.subjects import explain_check
 from pxp_fsm.cli.options import check as options
 from pxp_fsm.cli.presentation import results
 from pxp_fsm.cli.presentation.text import printable
@@ -39,6 +40,13 @@ def tables(request: options.CheckTables) -> int:
             click.echo(printable(f"Certificate: {path}"))
         for note in checked.notes:
             click.echo(printable(f"Note: {note}"))
+        fails = [
+            line.name for line in found if line.status is Status.FAILS and not line.as_expected
+        ]
+        wrong = [name for name in fails if explain_check(name)]
+        if wrong:
+            pages = (f"pxp help {name}" for name in dict.fromkeys(wrong))
+            click.echo(f"Explained by: {', '.join(pages)}")
     for raised in {one.verdict.reason: one.verdict.error for one in found}.values():
         if raised is not None:
             for line in "".join(traceback.format_exception(raised)).splitlines():

@@ -11,7 +11,7 @@ import click
 from pxp_fsm.cli.main import commands
 from pxp_fsm.cli.options import about as options
 from pxp_fsm.errors import unknown_name
-from pxp_fsm.registry import contributions
+from pxp_fsm.registry import contributions, load
 
 _PACKAGE = Path(__file__).parents[1]
 
@@ -38,6 +38,8 @@ def help_(request: options.HelpOptions) -> None:
     elif command is not None and context.parent is not None:
         inner = click.Context(command, info_name=request.topic, parent=context.parent)
         click.echo(command.get_help(inner))
+    elif explanation := load("proofs.subjects:explain_check")(request.topic):
+        click.echo(explanation)
     else:
         known = {one: title(at) for one, at in found.items()}
         raise unknown_name("page or command", request.topic, known | _shorts())

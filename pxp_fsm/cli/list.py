@@ -11,6 +11,7 @@ import click
 
 import proofs
 from backends import databases
+from proofs.subjects import ANY_TABLE, NAMES
 from pxp_fsm.cli import costs
 from pxp_fsm.cli.options import about as options
 from pxp_fsm.cli.presentation.text import aligned, printable
@@ -63,7 +64,12 @@ def _tasks(_database: str) -> tuple[Row, list[Row]]:
 
 
 def _claims(_database: str) -> tuple[Row, list[Row]]:
-    return ("name", "of", "meaning"), [*proofs.known_properties()]
+    claims = [claim for claim in proofs.known_properties() if claim.subject != ANY_TABLE]
+    return ("name", "of", "meaning"), [*claims]
+
+
+def _checks(_database: str) -> tuple[Row, list[Row]]:
+    return _named(NAMES)
 
 
 def _runs(database: str) -> tuple[Row, list[Row]]:
@@ -119,6 +125,7 @@ def _in_file(path: Path) -> Row | None:
 _KINDS: Mapping[str, Callable[[str], tuple[Row, list[Row]]]] = {
     "tasks": _tasks,
     "claims": _claims,
+    "checks": _checks,
     "runs": _runs,
     "models": _models,
     "systems": _systems,

@@ -158,13 +158,13 @@ def test_ctrl_c_leaves_what_was_found_over_channels_without_a_bound(
 
     monkeypatch.setattr(compatibility, "within", pressed)
     done = pxp("check", "client.toml", "server.toml", "--channel", "fifo")
-    _, reception, progress, summary, stopped = done.output.splitlines()
+    _, reception, progress, summary, explained, stopped = done.output.splitlines()
     assert done.exit_code == 130
     assert "UNKNOWN" in reception
     assert "interrupted: " in reception
     assert "FAILS" in progress
     assert summary.startswith("2 verdicts, 2 not as expected")
-    assert stopped == "Stopped."
+    assert (explained, stopped) == ("Explained by: pxp help progress", "Stopped.")
 
 
 def test_too_much_over_channels_without_a_bound_is_unknown() -> None:

@@ -109,7 +109,7 @@ def test_a_run_of_other_data_or_another_version_is_not_resumed(tmp_path: Path) -
         board.start_run(replace(board.runs()[0], run="animals-2", version="0.0.1"))
         with pytest.raises(UsageError, match=r"begun by version 0\.0\.1"):
             runs.resume("animals-2", board)
-        with pytest.raises(NotThere, match="there are: animals-1, animals-2"):
+        with pytest.raises(NotThere, match="did you mean animals-2 or animals-1"):
             runs.resume("animals-9", board)
 
 

@@ -9,7 +9,8 @@ from pxp_fsm.registry import contributions
 
 KINDS = {
     "tasks": "what sessions are about: pxp run TASK",
-    "claims": "properties and claims: pxp check --property CLAIM",
+    "checks": "what is checked of any table or system: pxp help CHECK",
+    "claims": "what is claimed of one protocol: pxp check --property CLAIM",
     "runs": "the runs of a database: pxp report DATABASE RUN",
     "costs": "what models cost in each run: pxp list costs RUN",
     "models": "models with their prices: pxp run --machine MODEL",
@@ -39,7 +40,10 @@ class ListOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class HelpOptions:
-    """Print the page TOPIC, or the options of the command TOPIC; without TOPIC list the pages."""
+    """Print the page TOPIC, the options of the command TOPIC, or what the check TOPIC says.
+
+    Without TOPIC list the pages.
+    """
 
     topic: str | None = option("", None, argument=True)
 

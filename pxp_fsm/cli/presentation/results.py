@@ -113,7 +113,7 @@ def as_sarif(results: Sequence[Result], file: str = "") -> str:
                             "name": "pxp check",
                             "version": __version__,
                             "rules": [
-                                {"id": name, "shortDescription": {"text": title}}
+                                {"id": name, "shortDescription": {"text": title}, **_help(name)}
                                 for name, title in rules.items()
                             ],
                         }
@@ -124,6 +124,12 @@ def as_sarif(results: Sequence[Result], file: str = "") -> str:
         },
         indent=1,
     )
+
+
+def _help(name: str) -> dict[str, Any]:
+    """What explains a check, where a service shows it beside the result."""
+    text = load("proofs.subjects:explain_check")(name)
+    return {"help": {"text": text}} if text else {}
 
 
 def _location(line: Result, file: str) -> dict[str, Any]:

@@ -1,0 +1,42 @@
+"""Every check of any table is explained, with an example that fails as it says."""
+
+from __future__ import annotations
+
+import doctest
+import json
+from pathlib import Path
+
+import pytest
+
+from proofs.subjects import NAMES, explain_check
+from tests.command_line import pxp
+
+EXAMPLE_HOLDS = {"machine-agrees-with-table"}
+"""A failure would be a fault of the package."""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_check_says_why_what_to_do_and_shows_an_example(name: str) -> None:
+    text = explain_check(name)
+    assert "\nWhy it matters: " in text
+    assert "\nWhat to do: " in text
+    [example] = [doctest.DocTestParser().get_doctest(text, {}, name, None, None)]
+    assert ("\nHOLDS" if name in EXAMPLE_HOLDS else "\nFAILS") in text
+    assert doctest.DocTestRunner().run(example).failed == 0
+
+
+def test_what_fails_names_the_page_that_explains_it(tmp_path: Path) -> None:
+    rows = '[{ from = "WAIT", to = "END", receive = "GO" }]'
+    table = (
+        f'format = 1\nname = "x"\ntitle = "x"\ninitial = "WAIT"\nfinal = ["END"]\nrows = {rows}\n'
+    )
+    (tmp_path / "x.toml").write_text(table + 'states = [{ name = "WAIT" }, { name = "END" }]\n')
+    done = pxp("check", "x.toml", "--property", "no-deadlock", "-o", "x.sarif", cwd=tmp_path)
+    assert done.stdout.splitlines()[-1] == "Explained by: pxp help no-deadlock"
+    page = pxp("help", "no-deadlock", cwd=tmp_path).stdout
+    assert page == explain_check("no-deadlock") + "\n"
+    [rule] = json.loads((tmp_path / "x.sarif").read_text())["runs"][0]["tool"]["driver"]["rules"]
+    assert rule["help"]["text"] == explain_check("no-deadlock")
+    listed = pxp("list", "checks", cwd=tmp_path).stdout.splitlines()[1:]
+    assert [line.split()[0] for line in listed] == [*NAMES]
+    assert explain_check("strong-once") == ""
