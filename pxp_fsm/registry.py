@@ -119,7 +119,8 @@ class Plugin:
     a value of another library that return the `Automaton` that it is (None where it is none),
     `pictures` draw texts of a kind, such as molecules. `pages` are pages of `pxp serve`: the path
     below which they stand, and a function of the `web.SystemSubject` that returns a `web.PageSet`.
-    `options` are further options of a general command: the command's name, and their dataclass.
+    `options` are further options of a general command: the command's name, and their dataclass
+    (of `run`, which is of a task, an `experiments.run_kinds.ForkChange`).
     `kinds` are further kinds of what the general commands take (`SubjectKind`). `lists` are
     further kinds of `pxp list`
     (entries whose body is a function that returns each name with its meaning), `purposes` what

@@ -469,8 +469,8 @@ def broken() -> Iterator[str]:
                 given = {"prediction": told.prediction, "explanation": told.explanation}
                 origin = Origin(one.record.session, start)
                 for how, changes in (
-                    ("skip", {"skip": True}),
-                    ("without", {"without": first.sender}),
+                    ("skip", {"changes": [pxp.panels.TurnChange(skip=True)]}),
+                    ("without", {"changes": [pxp.panels.TurnChange(without=first.sender)]}),
                     ("gives in", {"given": {"answer": json.dumps(given)}}),
                 ):
                     fork = runs.fork(origin, board, **changes)

@@ -107,10 +107,10 @@ def run(request: options.RunTask) -> int:
     if not of_system and "/" in request.plan["task"]:
         request, source = _of_message(request)
     if source.origin is None or of_system:
-        for name in ("without", "skip", "answer_file"):
-            if getattr(request, name):
-                told = "this is of a fork of a task's session: give SESSION@MESSAGE"
-                raise UsageError(told, name)
+        of_fork = [name for change in request.changes for name in change.chosen]
+        for name in [*of_fork, *(["answer_file"] if request.answer_file else [])]:
+            told = "this is of a fork of a task's session: give SESSION@MESSAGE"
+            raise UsageError(told, name)
     if not of_system:
         request = replace(request, plan=with_assignments(request.plan, request.assignments))
         if request.save_plan is not None:
@@ -334,10 +334,9 @@ def _fork(origin: Origin, request: options.RunTask) -> Begun:
     if request.answer_file is not None:
         given["answer"] = text_of(request.answer_file, "an answer").strip()
         plans.answer_in(given["answer"])
-    changes: dict[str, Any] = {"without": request.without, "skip": request.skip}
 
     def begun(board: SqlBlackboard) -> Iterator[tuple[str, Run[Any]]]:
-        forked = runs.fork(origin, board, given, request.models.settings, **changes)
+        forked = runs.fork(origin, board, given, request.models.settings, changes=request.changes)
         _see_the_person(forked.opening.plan)
         yield "", forked
 

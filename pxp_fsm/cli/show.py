@@ -37,7 +37,7 @@ from pxp_fsm.cli.options import show as options
 from pxp_fsm.cli.presentation.text import console, printable
 from pxp_fsm.errors import NotThere, counted
 from pxp_fsm.experiments.drawings import check_table
-from pxp_fsm.experiments.plan_data import agents_of, stored_plan
+from pxp_fsm.experiments.plan_data import stored_plan
 from pxp_fsm.experiments.run_kinds import kind_of
 from pxp_fsm.experiments.sheets import as_rich, board_sheet, directions
 from pxp_fsm.protocol.decisions import category
@@ -125,7 +125,7 @@ def _list(board: SqlBlackboard, name: str | None, request: _Listing) -> None:
 
 
 def _is_of_a_panel(board: SqlBlackboard, run: str) -> bool:
-    if agents_of(board.run(run)) is not None:
+    if kind_of(board.run(run)) is not None:
         return True
     return any(
         len(record.agents) > 2 and not record.channel for record in board.sessions(run, limit=1)

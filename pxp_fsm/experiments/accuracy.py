@@ -27,7 +27,6 @@ from pxp_fsm.errors import DataError, NoAnswer, UsageError, quoted
 from pxp_fsm.experiments import members
 from pxp_fsm.experiments.members import Opened, Roles
 from pxp_fsm.experiments.plan_data import (
-    check_no_panel,
     data_fingerprint,
     gate_of,
     read_plan,
@@ -35,6 +34,7 @@ from pxp_fsm.experiments.plan_data import (
 )
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.reports.tallies import CurvePoint, over_repetitions
+from pxp_fsm.experiments.run_kinds import check_of_two
 from pxp_fsm.experiments.runs import together
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.prompting.model import LanguageModel
@@ -319,7 +319,7 @@ def of_run(board: SqlBlackboard, run: str, settings: Settings, opened: Opened) -
     the run is of a panel.
     """
     record = board.run(run)
-    check_no_panel(record, "the accuracy on test data")
+    check_of_two(record, "the accuracy on test data")
     plan = stored_plan(record)
     task, data = read_plan(plan)
     if data_fingerprint(plan, data) != record.data_fingerprint:

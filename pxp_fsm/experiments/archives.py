@@ -35,12 +35,12 @@ from pxp_fsm.experiments.drawings import chosen_runs
 from pxp_fsm.experiments.members import prompts_text_of_plan
 from pxp_fsm.experiments.outcomes import estimates, outcomes_of
 from pxp_fsm.experiments.plan_data import (
-    agents_of,
     data_fingerprint,
     read_plan,
     stored_plan,
 )
 from pxp_fsm.experiments.reports import write as reports
+from pxp_fsm.experiments.run_kinds import kind_of
 from pxp_fsm.experiments.sheets import contents
 from pxp_fsm.experiments.statistics import statistics_of
 from pxp_fsm.lazy_dataclasses import dataclass
@@ -213,7 +213,7 @@ def _report(
 
 def table1(board: SqlBlackboard, run: str) -> bytes:
     """Table 1 of a run, counted from its sessions; of a panel intelligibility by direction."""
-    if agents_of(board.run(run)) is not None:
+    if kind_of(board.run(run)) is not None:
         return sheets.directions_csv(sheets.directions(board, run)).encode()
     found = estimates(outcomes_of(board, run))
     return summary.as_csv(statistics_of(board, run), (), found).encode()

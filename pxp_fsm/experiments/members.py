@@ -409,8 +409,8 @@ def notes(plan: Plan, selection: Selection, task: Task) -> Sequence[str]:
     machine = selection.machine or plan.machine
     taken = {"human": plan.human, "judge": selection.judge, "machine": machine}
     for role, taker in taken.items():
-        if role == "human" and plan.agents is not None and taker is None:
-            continue  # a panel of machines alone
+        if role == "human" and HUMAN not in agent_names(plan):
+            continue  # machines alone
         if taker is None:
             kept += task.role_notes.get(role, ())
     for role in plan.assistants:
@@ -445,16 +445,6 @@ def agent_names(plan: Plan) -> tuple[str, ...]:
         return MACHINE, HUMAN
     human = () if plan.human is None else (HUMAN,)
     return (*(f"{MACHINE}{number + 1}" for number in range(plan.agents - len(human))), *human)
-
-
-def alike(plan: Plan, task: Task) -> bool:
-    """Whether the machines of the plan's panel know the same before their first session."""
-    if plan.agents is None or not plan.goes_without_model:
-        return False
-    own = (
-        task.has_precedents and plan.materials is None and plan.precedents not in ("others", "all")
-    )
-    return not own
 
 
 def scope_of(plan: Plan) -> Scope:

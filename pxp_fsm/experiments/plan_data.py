@@ -186,39 +186,6 @@ WITHOUT_PLAN = {
 """What is said of a run that followed no plan, by its task."""
 
 
-def agents_of(record: StoredRun) -> int | None:
-    """How many agents the plan of a run's panel names; None where it is of no panel, or no plan."""
-    try:
-        raw = json.loads(record.plan)
-    except (ValueError, RecursionError):
-        return None
-    number = raw.get("agents") if isinstance(raw, dict) else None
-    return number if type(number) is int else None
-
-
-def panel_problem(record: StoredRun, what: str) -> str | None:
-    """Why `what` cannot be had of a run among several agents; None where it is of two, or no plan.
-
-    Raises `UsageError` where the stored plan is none.
-    """
-    if record.task in WITHOUT_PLAN:
-        return None
-    agents = stored_plan(record).agents
-    if agents is None:
-        return None
-    return (
-        f"run {record.run} is of a panel of {agents} agents, and {what} is of a machine and a "
-        f"human; pxp show {record.run} shows its sessions, and intelligibility by direction"
-    )
-
-
-def check_no_panel(record: StoredRun, what: str) -> None:
-    """Raise `UsageError` where `what` is wanted of a run among several agents."""
-    problem = panel_problem(record, what)
-    if problem is not None:
-        raise UsageError(problem)
-
-
 def with_stored_caps(settings: Settings | None, record: StoredRun) -> Settings:
     """`settings`, with the caps that a stored run began with where they set none.
 

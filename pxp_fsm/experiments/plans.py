@@ -513,11 +513,6 @@ class Plan:
         return None if self.machine in ASSISTANTS else self.machine
 
     @property
-    def machine_models(self) -> tuple[str, ...]:
-        """The models of a panel's machines, m1 first; one stands for all, and () for no model."""
-        return models_named(self.machine_model, self.agents)
-
-    @property
     def assistants(self) -> Mapping[str, str]:
         """The ways of the assistants, by the roles that they have."""
         roles = (("machine", self.machine), ("human", self.human))
@@ -674,18 +669,6 @@ def check_plan(plan: Plan) -> None:
         )
     if plan.assistants and plan.person is not None and not plan.in_browser:
         raise UsageError("a person beside an assistant is asked on a page: browser", "human")
-    many = 1 if plan.agents is None else plan.agents - (plan.human is not None)
-    if len(plan.machine_models) not in (0, 1, many):
-        raise UsageError(
-            f"a panel of {plan.agents} agents has {many} machines here; name one model for all of "
-            f"them, or one for each: {quoted(plan.machine)}",
-            "machine",
-        )
-    if plan.agents is not None and plan.assistants:
-        raise UsageError(
-            "assistants are in sessions of two; a panel has machines, models and a person",
-            next(iter(plan.assistants)),
-        )
     if plan.preset is not None and plan.machine in ASSISTANTS:
         raise UsageError("the machine of a preset is a model, never an assistant", "machine")
     if plan.subject is not None and plan.person is None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pxp_fsm import registry
+from pxp_fsm.errors import UsageError
 from pxp_fsm.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:  # the types of an interface; a command that only asks for a kind loads none
@@ -25,6 +26,7 @@ if TYPE_CHECKING:  # the types of an interface; a command that only asks for a k
     from pxp_fsm.protocol.messages import Overview
     from pxp_fsm.sessions.events import Event
     from pxp_fsm.sessions.policy import Conversing
+    from pxp_fsm.tasks.task import Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,23 +69,37 @@ class ReportedRun(Protocol):
     def as_data(self) -> dict[str, Any]: ...
 
 
+class ForkChange(Protocol):
+    """Options by which a plug-in lets a fork change the message that it makes anew."""
+
+    @property
+    def chosen(self) -> Sequence[str]:
+        """The fields that are set; none where nothing is changed."""
+
+    def applied(self, plan: Plan, names: Sequence[str], number: int) -> Plan:
+        """The plan of a fork, by what is changed after message `number` of a stored session.
+
+        `plan` is that of the stored session, `names` those of its agents. Raises `UsageError`, with
+        the field, where such a session cannot be changed so.
+        """
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunKind:
-    """What a plug-in knows of runs of a kind.
+    """What a plug-in knows of runs of a kind, which is `about` ("a panel").
 
-    `subject` is what the sessions of a plan follow, in place of the protocol of two. `forked` is
-    the plan of a fork in which an agent is left out after a message or a turn passed there: of the
-    stored plan, the names of the agents, the message's number, the agent's name or None, and
-    whether the turn is passed. `outcomes` are what a run is compared by, `report` what is reported
-    of it. `overview` is what everybody may see of a session: of the plan, the session's name and
+    `subject` is what the sessions of a plan follow, in place of the protocol of two. `outcomes` are
+    what a run is compared by, `report` what is reported of it, `remarks` what is said where one
+    begins. `overview` is what everybody may see of a session: of the plan, the session's name and
     its events. `policy` is that of a session of a plan, with the system that is explored, `audited`
     what the audit follows a stored session by. Each raises `UsageError` for what cannot be.
     """
 
+    about: str
     subject: Callable[[Plan], Any]
-    forked: Callable[[Plan, Sequence[str], int, str | None, bool], Plan]
     outcomes: Callable[[SqlBlackboard, RunRecord], Outcomes]
     report: Callable[[SqlBlackboard, RunRecord], ReportedRun]
+    remarks: Callable[[Plan, Task], Iterable[str]]
     overview: Callable[[Plan, str, Sequence[Event]], Overview]
     policy: Callable[[Plan], Conversing]
     audited: Callable[[Plan, SessionRecord], AuditSubject]
@@ -96,6 +112,19 @@ def kind_of(record: StoredRun) -> RunKind | None:
     except (ValueError, RecursionError):
         return None
     return _kind(plan.get) if isinstance(plan, dict) else None
+
+
+def check_of_two(record: StoredRun, what: str) -> None:
+    """Raise `UsageError` where `what`, which is of a machine and a human, is wanted of other runs.
+
+    Runs without a plan pass.
+    """
+    kind = kind_of(record)
+    if kind is not None:
+        raise UsageError(
+            f"run {record.run} is of {kind.about}, and {what} is of a machine and a human; pxp "
+            f"show {record.run} shows its sessions, and intelligibility by direction"
+        )
 
 
 def kind_of_plan(plan: Plan) -> RunKind | None:

@@ -54,7 +54,7 @@ from pxp_fsm.experiments.plan_data import (
     read_plan,
 )
 from pxp_fsm.experiments.plans import Plan
-from pxp_fsm.experiments.run_kinds import kind_of
+from pxp_fsm.experiments.run_kinds import ForkChange
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.prompting.model import LanguageModel
 from pxp_fsm.protocol.messages import printable
@@ -558,21 +558,20 @@ def fork(
     settings: Settings | None = None,
     task: Task | None = None,
     *,
-    without: str | None = None,
-    skip: bool = False,
+    changes: Sequence[ForkChange] = (),
 ) -> Run[TaskOpening]:
     """A new run of one session, which carries on a stored one of a task from `origin`.
 
-    Where something of that message is changed, by an answer that is `given`, `without` an agent or
-    with a turn passed (`skip`), the messages before it are kept, and it is made anew.
+    Where something of that message is changed, by an answer that is `given` or by `changes` that
+    plug-ins know, the messages before it are kept, and it is made anew.
 
     The run is recorded, and nothing is run yet. Its plan is that of the stored run, but for what is
-    `given` by the names of a plan's fields. A panel goes on `without` an agent, whose channels are
-    closed there, or with a turn passed to who would be next. Raises what `resume` and
+    `given` by the names of a plan's fields, and for the changes. Raises what `resume` and
     `forks.forkable` raise.
     """
-    ways = {"without": without is not None, "skip": skip, "answer": "answer" in given}
-    asked = [name for name, there in ways.items() if there]
+    changes = [change for change in changes if change.chosen]
+    asked = [name for change in changes for name in change.chosen]
+    asked += ["answer"] if "answer" in given else []
     if len(asked) > 1:
         raise UsageError(f"of {' and '.join(asked)} only one can change a turn; leave the rest out")
     if asked:
@@ -595,15 +594,8 @@ def fork(
                 "a fork keeps this of the run that it carries on; leave it out", field_name
             )
     plan = replace(plan, **given)
-    if without is not None or skip:
-        kind, names = kind_of(record), [name for name, _ in forked.agents]
-        if kind is None:
-            raise UsageError(
-                f"session {origin.session} is one of two agents; in a panel an agent is left out, "
-                f"or its turn passed",
-                "without" if without is not None else "skip",
-            )
-        plan = kind.forked(plan, names, origin.number, without, skip)
+    for change in changes:
+        plan = change.applied(plan, [name for name, _ in forked.agents], origin.number)
     two = plan.agents is None and origin.number
     ending = plan.rules().ending(stored.history[: origin.number]) if two else None
     if ending is not None:

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from pxp_fsm.cli.command import extended
 from pxp_fsm.cli.options import common
 from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.experiments.run_kinds import ForkChange
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.options import DATA, FORK, LIMITS, OUTPUT, PROTOCOL, WHO, given, option
 
@@ -47,15 +49,7 @@ class RunTask:
     }
     plan: dict[str, Any] = given(Plan)
     source: str | None = option("", None, argument=True, metavar="[FROM]", listed="runs")
-    without: str | None = option(
-        "Of a panel: close the channels of AGENT from MESSAGE on, which is made anew.",
-        None,
-        metavar="AGENT",
-        group=FORK,
-    )
-    skip: bool = option(
-        "Of a panel: pass the turn of MESSAGE to the agent that would be next.", False, group=FORK
-    )
+    changes: tuple[ForkChange, ...] = extended("run")
     answer_file: Path | None = option(
         "Let MESSAGE, which is made anew, carry the answer in FILE: a JSON object with a "
         "prediction and an explanation.",

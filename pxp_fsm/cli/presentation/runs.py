@@ -27,6 +27,7 @@ from pxp_fsm.experiments import (
 from pxp_fsm.experiments.openings import TaskOpening
 from pxp_fsm.experiments.outcomes import Outcomes, estimates
 from pxp_fsm.experiments.plans import CRITERIA
+from pxp_fsm.experiments.run_kinds import kind_of_plan
 from pxp_fsm.experiments.runs import Run
 from pxp_fsm.experiments.statistics import Published, Statistics
 from pxp_fsm.lazy_dataclasses import dataclass
@@ -337,10 +338,9 @@ def _coverage(run: Run[TaskOpening], folder: Path, verbose: bool) -> Iterator[st
     Only if `verbose` they name each claim and what it assumes.
     """
     opening = run.opening
-    if opening.plan.agents is not None:
-        if members.alike(opening.plan, opening.task):
-            yield "The machines begin alike; they differ by what they are told"
-        yield "Proved is what two agents do; pxp help panels says what of it holds of several"
+    kind = kind_of_plan(opening.plan)
+    if kind is not None:
+        yield from kind.remarks(opening.plan, opening.task)
         return
     rules = opening.plan.rules()
     roles = members.Roles(

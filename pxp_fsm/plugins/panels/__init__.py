@@ -7,6 +7,7 @@ from pxp_fsm.lazy import attach
 if TYPE_CHECKING:
     from pxp_fsm.plugins.panels.board import PanelBoard as PanelBoard
     from pxp_fsm.plugins.panels.board import PanelLayout as PanelLayout
+    from pxp_fsm.plugins.panels.forks import TurnChange as TurnChange
     from pxp_fsm.plugins.panels.panel import Panel as Panel
     from pxp_fsm.plugins.panels.policy import PanelPolicy as PanelPolicy
     from pxp_fsm.plugins.panels.sql import stored_verdicts as stored_verdicts
@@ -22,6 +23,7 @@ __getattr__, __dir__ = attach(
     globals(),
     {
         "pxp_fsm.plugins.panels.board": "PanelBoard PanelLayout",
+        "pxp_fsm.plugins.panels.forks": "TurnChange",
         "pxp_fsm.plugins.panels.panel": "Panel",
         "pxp_fsm.plugins.panels.policy": "PanelPolicy",
         "pxp_fsm.plugins.panels.sql": "stored_verdicts",

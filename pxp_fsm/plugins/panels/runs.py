@@ -1,15 +1,14 @@
-"""Runs of panels: what a plan says of one, a fork that leaves an agent or a turn out."""
+"""Runs of panels: what a plan says of one, and who sits in its sessions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from backends.databases import SessionRecord
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.experiments.members import agent_names
-from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.experiments.plans import Plan, models_named
 from pxp_fsm.experiments.run_kinds import RunKind
 from pxp_fsm.plugins.panels.audit import PanelRules
 from pxp_fsm.plugins.panels.panel import Panel
@@ -19,10 +18,27 @@ from pxp_fsm.plugins.panels.results import panel_outcomes
 from pxp_fsm.plugins.panels.verdicts import overview_of
 from pxp_fsm.protocol.messages import Overview
 from pxp_fsm.sessions.events import Event
+from pxp_fsm.tasks.task import HUMAN, Task
 
 
 def panel_of(plan: Plan) -> Panel:
-    """The panel that a plan's sessions follow; raises `UsageError` where its rules are none."""
+    """The panel that a plan's sessions follow.
+
+    Raises `UsageError` where its rules are none, or not everybody can sit in a panel.
+    """
+    names = agent_names(plan)
+    machines = [name for name in names if name != HUMAN]
+    if len(models_named(plan.machine_model, plan.agents)) not in (0, 1, len(machines)):
+        raise UsageError(
+            f"a panel of {len(names)} agents has {len(machines)} machines here; name one model for "
+            f"all of them, or one for each: {quoted(plan.machine)}",
+            "machine",
+        )
+    if plan.assistants:
+        raise UsageError(
+            "assistants are in sessions of two; a panel has machines, models and a person",
+            next(iter(plan.assistants)),
+        )
     rules: dict[str, Any] = {}
     for rule in filter(None, (plan.added or "").split(",")):
         name, _, most = rule.strip().partition(":")
@@ -48,17 +64,6 @@ def panel_of(plan: Plan) -> Panel:
     return Panel(plan.rules(), plan.schedule or "fifo", plan.stop or "", seed=plan.seed, **rules)
 
 
-def forked(plan: Plan, names: Sequence[str], number: int, without: str | None, skip: bool) -> Plan:
-    """`plan` without an agent after message `number`, or with the turn after it passed."""
-    if without is not None and without not in names:
-        raise UsageError(
-            f"the panel has no agent {quoted(without)}; there are: {', '.join(names)}", "without"
-        )
-    changes = [f"without:{without}@{number}"] if without is not None else []
-    changes += [f"skip:{number}"] if skip else []
-    return replace(plan, added=",".join([*filter(None, [plan.added]), *changes]))
-
-
 def panel_overview(plan: Plan, session: str, events: Sequence[Event]) -> Overview:
     """What everybody may see of a session of a plan after `events`."""
     return overview_of(plan.talks(), agent_names(plan), events, session)
@@ -74,11 +79,20 @@ def panel_rules(plan: Plan, record: SessionRecord) -> PanelRules:
     return PanelRules(plan.talks(), record)
 
 
+def panel_remarks(plan: Plan, task: Task) -> Iterator[str]:
+    """What is said where a run begins: whether its machines differ, and what is proved of it."""
+    draws = task.has_precedents and plan.materials is None
+    if plan.goes_without_model and (not draws or plan.precedents in ("others", "all")):
+        yield "The machines begin alike; they differ by what they are told"
+    yield "Proved is what two agents do; pxp help panels says what of it holds of several"
+
+
 PANELS = RunKind(
+    about="a panel",
     subject=panel_of,
-    forked=forked,
     outcomes=panel_outcomes,
     report=gather_panel,
+    remarks=panel_remarks,
     overview=panel_overview,
     policy=panel_policy,
     audited=panel_rules,

@@ -15,8 +15,9 @@ from starlette.requests import Request
 from backends.databases import SqlBlackboard
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments import comparison, outcomes, sheets, summary
-from pxp_fsm.experiments.plan_data import agents_of, run_title
+from pxp_fsm.experiments.plan_data import run_title
 from pxp_fsm.experiments.reports.tallies import KINDS, RunTally, observed
+from pxp_fsm.experiments.run_kinds import kind_of
 from pxp_fsm.experiments.statistics import statistics_of
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.web.experts.views import CaseStanding, QueueLine, queue_of
@@ -177,7 +178,7 @@ def _view(host: Host, number: int, hosted: HostedRun) -> RunView:
 
 def results_of(board: SqlBlackboard, runs: Sequence[str]) -> SessionResults:
     """What the sessions of `runs` have come to, all together: of panels, by direction."""
-    if any(agents_of(board.run(run)) is not None for run in runs):
+    if any(kind_of(board.run(run)) is not None for run in runs):
         tables = [sheets.directions(board, run) for run in runs]
         rows = tuple(row for sheet in tables for row in sheet.rows)
         over = sum(one.ending is not None for run in runs for one in board.sessions(run))

@@ -40,7 +40,7 @@ def test_three_machines_read_the_authors_films(
     messages = json.loads(shown.stdout)["messages"]
     assert {message["sender"] for message in messages} == {"m1", "m2", "m3"}
     assert {message["prediction"] for message in messages} <= labels
-    fork = ("run", "--fork", "rad-1/1/1@2", "--without", "m3")
+    fork = ("run", "rad-1/1/1@2", "--without", "m3")
     for command in (fork, ("compare", "rad-1"), ("report", "-o", "rad.html"), ("audit",)):
         done = command_line.pxp(*command, cwd=tmp_path)
         assert done.returncode == 0, done.stderr

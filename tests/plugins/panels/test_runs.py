@@ -45,13 +45,15 @@ def test_a_fork_makes_the_message_anew_that_it_changes() -> None:
         before = board.session(stored.session).history
         origin = Origin(stored.session, 4)
         answer = {"answer": '{"prediction": "payment", "explanation": "Money."}'}
-        for changes in ({"given": answer}, {"skip": True}, {"without": before[3].sender}):
-            fork = runs.fork(origin, board, **changes)
+        skipped = pxp.panels.TurnChange(skip=True)
+        without = pxp.panels.TurnChange(without=before[3].sender)
+        for given, changes in ((answer, ()), ({}, [skipped]), ({}, [without])):
+            fork = runs.fork(origin, board, given, changes=changes)
             fork.execute()
             (forked,) = board.sessions(fork.name)
             history = board.session(forked.session).history
             assert [m.answer for m in history[:3]] == [m.answer for m in before[:3]]
-            if "given" in changes:
+            if given:
                 assert history[3].answer == pxp.Answer("payment", "Money.")
                 assert history[3].sender == before[3].sender
             else:
@@ -59,7 +61,7 @@ def test_a_fork_makes_the_message_anew_that_it_changes() -> None:
                 assert ends != (before[3].sender, before[3].receiver)
         for number in (0, len(before) + 2):
             with pytest.raises(UsageError, match="to be made anew"):
-                runs.fork(Origin(stored.session, number), board, skip=True)
+                runs.fork(Origin(stored.session, number), board, changes=[skipped])
 
 
 @pytest.mark.parametrize(
