@@ -17,6 +17,7 @@ import click
 
 from backends.databases import Origin, SqlBlackboard
 from backends.models.paper_settings import find_preset
+from backends.models.settings import Settings
 from backends.people import has_terminal
 from proofs.export.traces import actions_of
 from proofs.systems.standard_checks import NO_DEADLOCK
@@ -30,7 +31,7 @@ from pxp_fsm.cli.presentation.text import console, printable, program
 from pxp_fsm.cli.stored import task_of
 from pxp_fsm.defaults import DATABASE
 from pxp_fsm.documents import text_of
-from pxp_fsm.errors import Halted, UsageError, counted
+from pxp_fsm.errors import Halted, UsageError, counted, unknown_name
 from pxp_fsm.experiments import (
     executors,
     files,
@@ -162,7 +163,7 @@ def with_assignments(plan: Mapping[str, Any], assignments: Sequence[str]) -> dic
 
 def _save_plan(request: options.RunTask, path: Path) -> None:
     """Write the plan as an experiment's file, once it is seen that it can be run."""
-    for name in ("source", "both", "monitors", "respondents"):
+    for name in ("source", "both", "monitors"):
         if getattr(request, name):
             raise UsageError("an experiment's file is one new run; leave out this", name)
     values = _values(request)
@@ -289,8 +290,6 @@ def _task(request: options.RunTask, source: RunOrigin) -> tuple[Begun, TaskScree
     """The runs of a task: new ones of a plan, or the one that is resumed or forked."""
     if source.trace is not None:
         raise UsageError("a trace is that of a system; a task has none", "source")
-    if request.respondents:
-        raise UsageError("this applies to a system file, not to a task", "respondents")
     monitors = Monitors(request.monitors)
     _where(request)
     task, resume = request.plan["task"], source.run
@@ -561,20 +560,19 @@ def _with_a_bar(run: Run[TaskOpening], live: LiveMonitors) -> None:
 
 def _system(request: options.RunTask, source: RunOrigin) -> tuple[Begun, SystemScreen]:
     """The run of a system's file, new, resumed or forked, after what is proved of it."""
-    _refuse(request, source)
     _where(request)
     file = read_system(request.plan["task"])
+    settings = SystemSettings.read(file, request.assignments)
+    _refuse(request, settings, source)
     follow = () if source.trace is None else _trace(source.trace)
     system, monitors = running_system(file), Monitors(request.monitors)
     monitors.of(system)
-    given = members.respondents(
-        file, request.respondents, some=bool(follow), settings=request.models.settings
-    )
+    given = settings.members(file, request.models.settings, some=bool(follow))
     for member, who in given.items():
         if who == MCP:
             raise UsageError(
                 f"member {member} is an assistant, which pxp serve --mcp serves; give the "
-                f"system to that, or name another: --respondent {member}=WHO"
+                f"system to that, or name another: --set {member}.respondent=WHO"
             )
     if TERMINAL in given.values() and not has_terminal():
         raise UsageError(
@@ -585,8 +583,8 @@ def _system(request: options.RunTask, source: RunOrigin) -> tuple[Begun, SystemS
     opening = SystemOpening(
         file,
         given,
-        sessions=request.plan.get("repetitions", 1),
-        seed=int(request.plan.get("seed", 0)),
+        sessions=request.plan.get("repetitions", settings.repetitions),
+        seed=int(request.plan.get("seed", settings.seed)),
         follow=follow,
         origin=source.origin,
         settings=request.models.settings,
@@ -621,10 +619,54 @@ def _trace(path: Path) -> tuple[SystemAction, ...]:
     return actions_of(text_of(path, "a trace in ITF"), str(path))
 
 
-def _refuse(request: options.RunTask, source: RunOrigin) -> None:
+@dataclass(frozen=True, slots=True)
+class SystemSettings:
+    """What --set KEY=VALUE sets of a system: `given` names each key that is set."""
+
+    respondents: Mapping[str, str]
+    seed: int = 0
+    repetitions: int = 1
+    given: tuple[str, ...] = ()
+
+    @staticmethod
+    def read(file: SystemFile, assignments: Sequence[str]) -> SystemSettings:
+        """What the texts set; raises `UsageError` for a key that is none of a system."""
+        respondents, plan = dict[str, str](), list[str]()
+        for text in assignments:
+            key, _, who = text.partition("=")
+            name, dot, field = key.rpartition(".")
+            if key in SEEDED:
+                plan.append(text)
+            elif not dot or field != "respondent":
+                keys = dict.fromkeys(("NAME.respondent", *SEEDED), "")
+                raise unknown_name("key", key, keys, "assignments")
+            elif name in respondents:
+                raise UsageError(f"{key} is set twice; leave one of them out", "assignments")
+            else:
+                respondents[name] = who
+        seeded = read_assignments(plans.Plan, plan, "assignments")
+        return SystemSettings(respondents, **seeded, given=(*seeded,))
+
+    def members(self, file: SystemFile, models: Settings, *, some: bool = False) -> dict[str, str]:
+        """Who answers for each member of the system."""
+        try:
+            return members.respondents(file, self.respondents, some=some, settings=models)
+        except UsageError as error:
+            raise UsageError(str(error), "assignments") from error
+
+    @property
+    def words(self) -> list[str]:
+        """The respondents, as a command names them again."""
+        chosen = self.respondents.items()
+        return [word for name, who in chosen for word in ("--set", f"{name}.respondent={who}")]
+
+
+def _refuse(request: options.RunTask, settings: SystemSettings, source: RunOrigin) -> None:
     """Refuse what applies to tasks alone, or does not go together."""
+    for name in settings.given:
+        raise UsageError(f"{name} has an option; give --{name}", "assignments")
     others = [f"--{name}" for name in request.plan if name not in ("task", *SEEDED)]
-    named = (("set", request.assignments), ("save-plan", request.save_plan), ("both", request.both))
+    named = (("save-plan", request.save_plan), ("both", request.both))
     others += [f"--{name}" for name, given in named if given]
     if others:
         raise UsageError(
@@ -679,7 +721,7 @@ class SystemScreen:
 
     def resumed_by(self, run: Run[SystemOpening]) -> Sequence[str]:
         request = self._request
-        given = [word for text in request.respondents for word in ("--respondent", text)]
+        given = [word for text in request.assignments for word in ("--set", text)]
         spread = [] if request.executor is None else ["--executor", request.executor]
         return (request.plan["task"], *given, *spread)
 

@@ -20,9 +20,9 @@ from pxp_fsm.cli.help import findings
 from pxp_fsm.cli.options import serve as options
 from pxp_fsm.cli.pages import port_of, require_mcp, require_server, show_links, with_folder
 from pxp_fsm.cli.presentation.text import printable, program
-from pxp_fsm.cli.run import SEEDED, of_preset, say_proved
+from pxp_fsm.cli.run import SystemSettings, of_preset, say_proved
 from pxp_fsm.errors import UsageError, counted, quoted
-from pxp_fsm.experiments import files, members, plans, runs
+from pxp_fsm.experiments import files, plans, runs
 from pxp_fsm.experiments.openings import SystemOpening, TaskOpening
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.runs import Run
@@ -56,7 +56,7 @@ def system(request: options.ServeSystem) -> None:
     if request.mcp or request.stdio is not None:
         _assistants(request)
         return
-    for name in ("respondents", "assignments", "url"):
+    for name in ("assignments", "url"):
         if getattr(request, name):
             raise UsageError("this has no effect without --mcp", name)
     explore.tables(request)
@@ -71,19 +71,18 @@ def _assistants(request: options.ServeSystem) -> None:
     target, *others = request.tables
     if len(others) > 1:
         raise UsageError(f"after {target} stands at most one RUN, which goes on")
-    seeded = read_assignments(Plan, request.assignments, "assignments")
-    unknown = [name for name in seeded if name not in SEEDED]
-    if unknown or (others and seeded):
-        of_run = "a stored run keeps its own" if others else f"a system has {' and '.join(SEEDED)}"
-        raise UsageError(f"{', '.join(unknown or seeded)} cannot be set: {of_run}", "assignments")
     file = read_system(target)
-    who = members.respondents(file, request.respondents, settings=request.models.settings)
+    given = SystemSettings.read(file, request.assignments)
+    if others and given.given:
+        told = f"{', '.join(given.given)} cannot be set: a stored run keeps its own"
+        raise UsageError(told, "assignments")
+    who = given.members(file, request.models.settings)
     _check_members(request, file, who)
     opening = SystemOpening(
         file,
         who,
-        sessions=seeded.get("repetitions", 1),
-        seed=seeded.get("seed", 0),
+        sessions=given.repetitions,
+        seed=given.seed,
         settings=request.models.settings,
     )
     over_stdio = request.stdio is not None
@@ -95,7 +94,7 @@ def _assistants(request: options.ServeSystem) -> None:
             run = runs.resume(others[0], board, request.models.settings, opening)
         else:
             run = runs.start(opening, board)
-        again = [word for text in request.respondents for word in ("--respondent", text)]
+        again = given.words
         again += ["--mcp"] if request.stdio is None else []
         _serve(request, board, [run], (target, *again))
 
@@ -219,7 +218,7 @@ def _check_members(request: options.ServeSystem, file: SystemFile, who: Mapping[
         name = next(iter(who))
         raise UsageError(
             f'nobody is an assistant; write respondent = "mcp" in {request.tables[0]}, or give '
-            f"--respondent {name}=mcp"
+            f"--set {name}.respondent=mcp"
         )
     _check_stdio(request.stdio, [name for name, one in who.items() if one == MCP])
     if TERMINAL in who.values():

@@ -43,7 +43,7 @@ from pxp_fsm.automata.system_files import (
     SystemFile,
     respondent_problem,
 )
-from pxp_fsm.errors import Fault, FileError, PXPError, UsageError, quoted
+from pxp_fsm.errors import Fault, FileError, PXPError, UsageError, quoted, unknown_name
 from pxp_fsm.experiments.plan_data import draw_of
 from pxp_fsm.experiments.plans import RELATIONS, Plan, models_named
 from pxp_fsm.lazy_dataclasses import dataclass
@@ -577,9 +577,13 @@ _PROGRAM = "program:"
 
 
 def respondents(
-    file: SystemFile, given: Sequence[str], *, some: bool = False, settings: Settings | None = None
+    file: SystemFile,
+    given: Mapping[str, str],
+    *,
+    some: bool = False,
+    settings: Settings | None = None,
 ) -> dict[str, str]:
-    """Who answers for each member: whom the file names, or NAME=WHO of `given` in its place.
+    """Who answers for each member: whom the file names, or whom `given` names in its place.
 
     With `some`, members may be left without, and those that the file calls random are. Raises
     `UsageError` for a name that is none, and `FileError`, with the line of each member, where one
@@ -589,14 +593,9 @@ def respondents(
         member.name: "" if some and member.respondent == RANDOM else member.respondent
         for member in file.members
     }
-    for text in given:
-        name, equals, who = text.partition("=")
-        if name not in found or not equals:
-            raise UsageError(
-                f"{quoted(text)} names no member; write NAME=WHO, where NAME is one of "
-                f"{', '.join(found)} and WHO is {RESPONDENTS}",
-                "respondents",
-            )
+    for name, who in given.items():
+        if name not in found:
+            raise unknown_name("member", name, dict.fromkeys(found, ""), "respondents")
         problem = respondent_problem(who)
         if problem is not None:
             raise UsageError(f"member {name}: {problem}", "respondents")
@@ -608,13 +607,12 @@ def respondents(
             problems.append(Fault(("members", place), problem))
     if problems:
         raise FileError(file.located(problems))
-    replaced = {text.partition("=")[0] for text in given}
     for place, line in enumerate(file.members):
         try:
             _check(line, found[line.name], settings or Settings())
         except PXPError as error:
             said = f"member {line.name}: {error}"
-            if line.name in replaced:
+            if line.name in given:
                 raise UsageError(said, "respondents") from error
             raise FileError(
                 file.located([Fault(("members", place, "respondent"), said)])
@@ -644,12 +642,12 @@ def _missing(name: str, who: str, some: bool) -> str | None:
         return (
             f"member {name} is answered by a function, which a command cannot find; run the "
             f"system in Python (pxp.Session(system, {{{quoted(name)}: function, ...}})), or name "
-            f"another: --respondent {name}=WHO, where WHO is {RESPONDENTS}"
+            f"another: --set {name}.respondent=WHO, where WHO is {RESPONDENTS}"
         )
     if not who and not some:
         return (
-            f'nobody answers for member {name}; write respondent = "WHO", or give --respondent '
-            f"{name}=WHO, where WHO is {RESPONDENTS}"
+            f'nobody answers for member {name}; write respondent = "WHO", or give --set '
+            f"{name}.respondent=WHO, where WHO is {RESPONDENTS}"
         )
     return None
 
@@ -699,7 +697,7 @@ def _at_desk(line: MemberLine, desk: Desk | None) -> MemberFunction:
     if desk is None:
         raise UsageError(
             f"member {line.name} is an assistant, which pxp serve --mcp serves; carry the run with "
-            f"it, or name another: --respondent {line.name}=WHO"
+            f"it, or name another: --set {line.name}.respondent=WHO"
         )
 
     async def asked(turn: Turn) -> Intent | None:

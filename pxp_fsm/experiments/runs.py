@@ -459,8 +459,7 @@ def run(
             if value is not None:
                 raise UsageError("this applies to a task, not to a system", option)
         file = read_system(subject)
-        chosen = [f"{member}={who}" for member, who in respondents.items()]
-        given = members.respondents(file, chosen, settings=settings)
+        given = members.respondents(file, respondents, settings=settings)
         system = SystemOpening(file, given, sessions=sessions, seed=seed, settings=settings)
         if name is not None and known:
             begun = resume(name, board, settings, system)

@@ -86,7 +86,7 @@ def test_an_experiment_that_is_over_is_told_again(folder: Path) -> None:
 
 
 def test_a_run_of_a_system_is_told_by_its_endings(folder: Path) -> None:
-    who = "--respondent buyer=random --respondent seller=random"
+    who = "--set buyer.respondent=random --set seller.respondent=random"
     command = f"run examples/own_protocol/bargain.toml {who} --repetitions 3 --output system"
     (told,) = document(folder, f"{command} --monitor F(ended)")
     assert (told["run"], told["system"], told["sessions"]) == ("bargain-1", "bargain", 3)

@@ -126,17 +126,17 @@ def test_a_stopped_run_is_resumed_and_as_another_one_refused(tmp_path: Path) -> 
         "    reply = {'do': told['options'][0]['do'], 'to': '', 'payload': 7}\n"
         "    print(json.dumps(reply), flush=True)\n"
     )
-    who = f"server=program:{sys.executable} {program}"
+    who = f"server.respondent=program:{sys.executable} {program}"
     program.write_text(waiting, "utf-8")
-    code, said = run(tmp_path, path, "--respondent", who)
+    code, said = run(tmp_path, path, "--set", who)
     assert code == 5 and "is over: no answer: server: the program has ended" in said
     assert "A fault ended 1 session:\n  asking-1/1/1, no answer: server: the program" in said
     program.write_text(replying, "utf-8")
-    code, said = run(tmp_path, path, "--respondent", who)
+    code, said = run(tmp_path, path, "--set", who)
     assert code == 0 and "server>client +REPLY 7" in said and "finished: 1" in said
     code, said = run(tmp_path, path, "asking-2")
     assert code == 2 and "its respondents was" in said
-    code, said = run(tmp_path, path, "asking-2", "--respondent", who)
+    code, said = run(tmp_path, path, "asking-2", "--set", who)
     assert code == 0 and "finished: 1" in said and "server>client" not in said
 
 
@@ -146,18 +146,34 @@ def test_a_payload_that_breaks_its_schema_ends_the_session_as_that(tmp_path: Pat
     script.write_text(
         f'format = 1\n[[line]]\npurpose = "member"\nreply = {reply}\n', encoding="utf-8"
     )
-    code, said = run(tmp_path, path, "--respondent", f"server=script:{script}")
+    code, said = run(tmp_path, path, "--set", f"server.respondent=script:{script}")
     assert code == 5 and "the payload of REPLY does not fit: $: 'many' is not of type" in said
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--respondent", "servant=random"), "names no member; write NAME=WHO"),
-        (("--respondent", "server=os:system"), "member server: 'os:system' looks like a Python"),
-        (("--respondent", "server=python"), "is answered by a function, which a command cannot"),
-        (("--respondent", "server=terminal"), "requires a terminal as input and output"),
-        (("--respondent", "server=openai:gpt-9"), "member server: "),
+        (
+            ("--set", "servant.respondent=random"),
+            "there is no member 'servant'; there are: client, server",
+        ),
+        (("--set", "server.respondents=random"), "there is no key 'server.respondents'"),
+        (("--set", "seed=3"), "seed has an option; give --seed"),
+        (
+            ("--set", "server.respondent=random", "--set", "server.respondent=terminal"),
+            "server.respondent is set twice",
+        ),
+        (("--respondent", "server=random"), "--respondent is no option: give --set NAME"),
+        (
+            ("--set", "server.respondent=os:system"),
+            "member server: 'os:system' looks like a Python",
+        ),
+        (
+            ("--set", "server.respondent=python"),
+            "is answered by a function, which a command cannot",
+        ),
+        (("--set", "server.respondent=terminal"), "requires a terminal as input and output"),
+        (("--set", "server.respondent=openai:gpt-9"), "member server: "),
         (("--n", "3"), "--n applies to the sessions of a task"),
         (("lab",), "has no run 'lab'"),
         (("nowhere.json",), "nowhere.json: cannot be read"),
@@ -198,7 +214,7 @@ def test_a_member_without_a_respondent_is_told_with_its_line(tmp_path: Path) -> 
     path = written(tmp_path, SYSTEM.replace('respondent = "random"\n', "", 1))
     code, said = run(tmp_path, path)
     assert code == 2 and "asking.toml, line 5: nobody answers for member client" in said
-    assert run(tmp_path, path, "--respondent", "client=random")[0] == 0
+    assert run(tmp_path, path, "--set", "client.respondent=random")[0] == 0
 
 
 def test_a_task_refuses_what_is_of_systems(tmp_path: Path) -> None:
@@ -233,7 +249,7 @@ def test_people_at_one_terminal_are_asked_one_after_the_other(
 
     monkeypatch.setattr("backends.people.terminal.one_of", chosen)
     monkeypatch.setattr("pxp_fsm.cli.run.has_terminal", lambda: True)
-    people = [f"--respondent={name}=terminal" for name in ("left", "right", "coordinator")]
+    people = [f"--set={name}.respondent=terminal" for name in ("left", "right", "coordinator")]
 
     async def nothing(*_asked: object, **_more: object) -> str:
         return ""

@@ -247,7 +247,9 @@ def test_the_command_carries_on_tasks_and_systems(tmp_path: Path) -> None:
     assert "carries on  animals-1/1/2, from message 2" in ran("show", "animals-2/1/2")
     assert "animals-2 carries on animals-1/1/2@2" in ran("show")
     who = [
-        word for name in ("pro", "con", "judge") for word in ("--respondent", f"{name}={RANDOM}")
+        word
+        for name in ("pro", "con", "judge")
+        for word in ("--set", f"{name}.respondent={RANDOM}")
     ]
     ran("run", DEBATE, *who)
     ran("run", DEBATE, *who, "debate-3/1/1@2", "--repetitions", "3")

@@ -115,7 +115,7 @@ def test_a_system_keeps_its_cap_over_resumes(
         encoding="utf-8",
     )
     path = written(tmp_path)
-    who = ("--respondent", f"server={model}", "--models", tmp_path / "own.toml")
+    who = ("--set", f"server.respondent={model}", "--models", tmp_path / "own.toml")
     begun = (path, "--repetitions", 9, *who, "--max-calls", 3)
     code, said = run(tmp_path, *begun)
     assert (code, len(asked)) == (2, 3) and "the cap of 3 calls" in said

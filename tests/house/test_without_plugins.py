@@ -60,7 +60,7 @@ def python(core: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_system_file_is_checked_run_drawn_reported_and_verified(core: Path) -> None:
     system = "examples/own_protocol/bargain.toml"
-    who = "--respondent buyer=random --respondent seller=random"
+    who = "--set buyer.respondent=random --set seller.respondent=random"
     done = pxp_apart(
         f"check {system}",
         f"run {system} {who} --repetitions 2 --output out",

@@ -50,9 +50,10 @@ def test_commands_say_what_is_missing(tmp_path: Path) -> None:
     assert "never an assistant" in error(
         "animals", *sets("agents.preset=C-drug", "agents.machine=mcp")
     )
-    assert "--respondent has no effect: animals is a task" in error(
+    assert "--respondent is no option: give --set NAME.respondent=WHO" in error(
         "animals", "--respondent", "m=mcp"
     )
+    assert "there is no key 'm.respondent'" in error("animals", *sets("m.respondent=mcp"))
     (tmp_path / "e.toml").write_text('format = 1\ntask = "animals"\n', "utf-8")
     assert 'human or machine = "mcp" for an assistant' in error(str(tmp_path / "e.toml"))
     assert "says who takes part; leave this out" in error(str(tmp_path / "e.toml"), "--mcp")

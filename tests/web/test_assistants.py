@@ -201,18 +201,18 @@ def test_the_command_says_what_is_missing(tmp_path: Path) -> None:
         assert done.exit_code == 2, done.output
         return done.output
 
-    both = ("--respondent", "machine=random", "--respondent", "human=random")
+    both = ("--set", "machine.respondent=random", "--set", "human.respondent=random")
     assert "nobody is an assistant" in error(str(PEX), "--mcp", *both)
     assert "'nobody' is no assistant; there are: machine, human" in error(
         str(PEX), "--stdio", "nobody"
     )
     told = CliRunner().invoke(commands, ["run", str(PEX), "--output", str(tmp_path)])
     assert "which pxp serve --mcp serves" in " ".join(told.output.split())
-    assert "requires a terminal" in error(str(PEX), "--mcp", "--respondent", "human=terminal")
+    assert "requires a terminal" in error(str(PEX), "--mcp", "--set", "human.respondent=terminal")
     assert "--channel: this has no effect with --mcp" in error(
         str(PEX), "--mcp", "--channel", "sync"
     )
-    assert "votes cannot be set: a system has seed and repetitions" in error(
+    assert "there is no key 'agents.votes'; there are: NAME.respondent, seed, repetitions" in error(
         str(PEX), "--mcp", "--set", "agents.votes=3"
     )
     assert "seed cannot be set: a stored run keeps its own" in error(
@@ -278,7 +278,7 @@ def test_a_token_is_who_asks_and_a_killed_server_goes_on(tmp_path: Path) -> None
 def test_a_client_that_starts_the_command_is_a_member(tmp_path: Path) -> None:
     command = ["-m", "pxp_fsm.cli", "serve", str(PEX)]
     command += ["--database", str(tmp_path / "b.sqlite")]
-    command += ["--stdio", "machine", "--respondent", "human=random", "--port", "0"]
+    command += ["--stdio", "machine", "--set", "human.respondent=random", "--port", "0"]
     started = StdioServerParameters(
         command=sys.executable, args=command, env={**os.environ, "PYTHONPATH": PLACES}
     )
@@ -307,8 +307,8 @@ class Terminal:
     def __init__(self, folder: Path, *arguments: str) -> None:
         command = ["-m", "pxp_fsm.cli", "serve", str(PEX), *arguments, "--mcp", "--port", "0"]
         command += [
-            "--respondent",
-            "human=terminal",
+            "--set",
+            "human.respondent=terminal",
             "--database",
             str(folder / "blackboard.sqlite"),
         ]

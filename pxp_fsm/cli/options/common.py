@@ -10,7 +10,7 @@ from backends.models.settings import Settings
 from pxp_fsm import defaults
 from pxp_fsm.cli import configuration
 from pxp_fsm.lazy_dataclasses import dataclass
-from pxp_fsm.options import DATA, LIMITS, OUTPUT, SERVER, WHO, given, option
+from pxp_fsm.options import DATA, LIMITS, OUTPUT, SERVER, given, option
 from pxp_fsm.registry import load
 
 
@@ -117,24 +117,12 @@ def run_output() -> Any:
     return output(group=OUTPUT)
 
 
-def respondents() -> Any:
-    """Who answers for the members of a system."""
-    return option(
-        "Who answers for the member NAME of a system: a model (script:FILE is one), terminal, "
-        "program:COMMAND, random or, with pxp serve --mcp, mcp; repeatable.",
-        (),
-        name="respondent",
-        metavar="NAME=WHO",
-        default="as the file says",
-        group=WHO,
-    )
-
-
 def assignments() -> Any:
     """What is set of the fields of a file."""
     return option(
-        "Set what an experiment's file sets: agents.votes=3, learning.keep=better (pxp help "
-        "experiments); repeatable.",
+        "Set what the file of an experiment or a system sets: agents.votes=3, learning.keep=better "
+        "(pxp help experiments); NAME.respondent=WHO, who answers for a member (pxp help "
+        "running_systems); repeatable.",
         (),
         name="set",
         metavar="KEY=VALUE",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -96,9 +97,9 @@ def _stdio() -> Any:
 class ServeSystem(ServeTables):
     """Explore a system step by step, or let assistants be members of it."""
 
+    instead: ClassVar[Mapping[str, str]] = {"--respondent": "give --set NAME.respondent=WHO"}
     mcp: bool = _mcp()
     stdio: str | None = _stdio()
-    respondents: tuple[str, ...] = common.respondents()
     assignments: tuple[str, ...] = common.assignments()
     url: str | None = common.server_url()
     days: float = common.days(14.0)

@@ -44,6 +44,7 @@ class RunTask:
 
     instead: ClassVar[Mapping[str, str]] = {
         "--fork": "write SESSION@MESSAGE alone, as in pxp run drug-1/1/3@2",
+        "--respondent": "give --set NAME.respondent=WHO",
         "--anyway": "say in the system's file what is expected: [[properties]] with a check or "
         'formula, and expected = "FAILS"',
     }
@@ -65,7 +66,6 @@ class RunTask:
         metavar="FORMULA",
         group=PROTOCOL,
     )
-    respondents: tuple[str, ...] = common.respondents()
     assignments: tuple[str, ...] = common.assignments()
     both: bool = option(
         "Make two runs, controlled (learning.keep=better) and uncontrolled, and print them side by "
