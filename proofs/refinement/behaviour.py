@@ -26,6 +26,7 @@ from proofs.systems.replay import shown
 from pxp_fsm.automata.actions import Choose
 from pxp_fsm.automata.automaton import Automaton, one_hot
 from pxp_fsm.automata.system import System
+from pxp_fsm.automata.unfolding import as_written
 from pxp_fsm.errors import PXPError, UsageError, quoted
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.sessions.machine import Machine
@@ -114,7 +115,8 @@ def _of_system(composition: Composition, effort: Effort) -> ActionGraph:
     actions, internal = dict[str, int](), set[int]()
 
     def numbered(moves: Sequence[Move]) -> list[int]:
-        found = [actions.setdefault(str(move.action), len(actions)) for move in moves]
+        labels = (str(as_written(move.action)) for move in moves)
+        found = [actions.setdefault(label, len(actions)) for label in labels]
         for number, move in zip(found, moves, strict=True):
             if isinstance(move.action, Choose):
                 internal.add(number)

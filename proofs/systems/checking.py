@@ -32,7 +32,7 @@ from proofs.logic.formulas import (
 )
 from proofs.logic.graph import WORD, EdgeClass, Graph, edge_classes, graph_of, label_edges_to
 from proofs.systems import partial_order, symmetry
-from proofs.systems.fairness import acting, agents_of, asked, taking
+from proofs.systems.fairness import acting, agents_of, asked, row_of, taking
 from proofs.systems.partial_order import PartialOrder, is_branching
 from proofs.systems.product import Action, Composition, Move
 from proofs.systems.propositions import (
@@ -156,7 +156,8 @@ def _keys(composition: Composition, demand: Demand) -> Iterator[Hashable]:
     """The classes of steps to which a demand is fair."""
     if demand.of == ROWS:
         for place, member in enumerate(composition.system.members):
-            yield from ((place, row) for row in member.automaton.transitions)
+            rows = (row_of(place, row) for row in member.automaton.transitions)
+            yield from dict.fromkeys(rows)
     elif demand.of == AGENTS:
         yield from (member.name for member in composition.system.members)
     else:
@@ -167,7 +168,9 @@ def _keys_of(composition: Composition, demand: Demand, move: Move) -> Iterable[H
     """The classes to which a move belongs by its rows, or by whose it is."""
     if not isinstance(demand.of, str):
         return ()
-    return move.rows if demand.of == ROWS else agents_of(composition, move)
+    if demand.of == ROWS:
+        return (row_of(*taken) for taken in move.rows)
+    return agents_of(composition, move)
 
 
 class Reduction(StrEnum):

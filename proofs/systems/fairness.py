@@ -14,6 +14,8 @@ from proofs.systems.product import Composition, Move
 from proofs.systems.propositions import NotedState, Noting
 from proofs.systems.replay import shown
 from pxp_fsm.automata.actions import Choose, Decide, Deliver, Exchange, Send
+from pxp_fsm.automata.automaton import Transition
+from pxp_fsm.automata.unfolding import written
 
 
 def acting(composition: Composition) -> Keys[NotedState]:
@@ -68,9 +70,17 @@ def taking(composition: Composition) -> Keys[NotedState]:
     """Which rows a step takes or chooses, each with its member."""
 
     def rows(state: NotedState, step: Step[NotedState]) -> Iterable[Hashable]:
-        return {taken for move in moves_of(composition, state, step) for taken in move.rows}
+        moves = moves_of(composition, state, step)
+        return {row_of(*taken) for move in moves for taken in move.rows}
 
     return rows
+
+
+def row_of(place: int, row: Transition) -> Hashable:
+    """A member's row, whatever its message carries: who is fair to it need not send each value."""
+    if written(row.label) == row.label:
+        return place, row
+    return place, row.row, row.source, written(row.guard or ""), written(row.label), row.partner
 
 
 def moves_of(composition: Composition, state: NotedState, step: Step[NotedState]) -> Iterator[Move]:

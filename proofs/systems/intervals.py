@@ -8,7 +8,7 @@ over this channel and with these peers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from proofs.core.limits import Effort
@@ -16,8 +16,9 @@ from proofs.systems.product import Composition
 from proofs.systems.reachability import Reached, reach
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.expressions import INT
+from pxp_fsm.automata.message_values import MessageValues, UnknownValues, tags_read
 from pxp_fsm.automata.system import System, settable
-from pxp_fsm.automata.unfolding import TooManyStates, unfolded
+from pxp_fsm.automata.unfolding import TooManyStates, unfolded, with_messages
 from pxp_fsm.errors import UsageError
 from pxp_fsm.lazy_dataclasses import dataclass
 
@@ -49,68 +50,113 @@ def by_rules(system: System, given: Mapping[str, object], *, bounded: bool = Tru
     Raises `UsageError` as `System.with_parameters` does where something is `given`.
     """
     system.check_given(given)
-    members = [replace(member, automaton=member.automaton.written) for member in system.members]
-    left_out = dict[str, None]()
-    growing = dict[int, TooManyStates]()
-    for place, member in enumerate(members):
-        table = member.automaton
-        needed = [parameter.name for parameter in table.rules.parameters]
-        missing = [name for name in needed if name not in given]
+    tables = [member.automaton for member in system.members]
+    written = _with_tables(system, {n: table.written for n, table in enumerate(tables)})
+    beside = (table.unfolding for table in tables if table.registers_beside)
+    held = {name: value for made in beside if made for name, value in made.parameters} | {**given}
+    left_out = dict[int, str]()
+    for place, member in enumerate(written.members):
+        needed = [parameter.name for parameter in member.automaton.rules.parameters]
+        missing = [name for name in needed if name not in held]
         if missing and not given:
-            left_out[f"{table.name}: {', '.join(missing)} has no value"] = None
-        elif given or table.counts:
-            try:
-                members[place] = replace(member, automaton=unfolded(table, settable(table, given)))
-            except TooManyStates as error:
-                growing[place] = error
-            except UsageError as error:
-                if given:
-                    raise
-                left_out[str(error)] = None
-    known = replace(system, members=tuple(members))
+            left_out[place] = f"{member.automaton.name}: {', '.join(missing)} has no value"
+    while True:
+        try:
+            found = _followed(written, held, left_out, bounded=bounded)
+        except _NotFollowed as error:
+            if given:
+                raise error.reason from None
+            left_out |= dict.fromkeys(error.places, str(error.reason))
+        else:
+            return Decided(found, tuple(dict.fromkeys(left_out.values())))
+
+
+class _NotFollowed(Exception):
+    """The rules of members with these numbers cannot be followed, for this reason."""
+
+    def __init__(self, places: Iterable[int], reason: UsageError) -> None:
+        super().__init__(str(reason))
+        self.places, self.reason = tuple(places), reason
+
+
+def _followed(
+    system: System, given: Mapping[str, object], left_out: Container[int], *, bounded: bool
+) -> System:
+    """The system as all rules decide, but for those of members that are left out."""
+    written = [member.automaton for member in system.members]
+    ruled = [
+        place
+        for place, table in enumerate(written)
+        if place not in left_out and (given or table.counts)
+    ]
+    try:
+        messages = system.messages(given, ruled, bounded=bounded)
+    except UnknownValues as error:
+        readers = (place for place in ruled if error.tag in tags_read(written[place]))
+        raise _NotFollowed(readers, error) from None
+    tables = {place: with_messages(table, messages) for place, table in enumerate(written)}
+    growing = dict[int, TooManyStates]()
+    for place in ruled:
+        table = written[place]
+        try:
+            tables[place] = unfolded(table, settable(table, given), messages=messages)
+        except TooManyStates as error:
+            growing[place] = error
+        except UsageError as error:
+            raise _NotFollowed([place], error) from None
+    known = _with_tables(system, tables)
     if not growing:
-        return Decided(known, tuple(left_out))
-    found = _within(known, given, growing) if bounded else next(iter(growing.values()))
-    if isinstance(found, System):
-        return Decided(found, tuple(left_out))
-    if given:
-        raise found
-    return Decided(known, (*left_out, str(found)))
+        return known
+    if not bounded:
+        raise _NotFollowed(growing, next(iter(growing.values())))
+    return _within(system, known, given, growing, messages)
+
+
+def _with_tables(system: System, tables: Mapping[int, Automaton]) -> System:
+    members = (
+        replace(member, automaton=tables.get(place, member.automaton))
+        for place, member in enumerate(system.members)
+    )
+    return replace(system, members=tuple(members))
 
 
 def _within(
-    system: System, given: Mapping[str, object], growing: Mapping[int, TooManyStates]
-) -> System | TooManyStates:
-    """The system whose `growing` members count within intervals that they never leave, or why none
-    are found.
+    written: System,
+    known: System,
+    given: Mapping[str, object],
+    growing: Mapping[int, TooManyStates],
+    messages: MessageValues,
+) -> System:
+    """The `known` system whose `growing` members count within intervals that they never leave.
 
     What is explored is all that can happen until a register leaves its interval: there its member
     stops. Where none does, nothing was stopped, so nothing is missing.
     """
-    intervals = {place: _first(system.members[place].automaton) for place in growing}
+    tables = {place: written.members[place].automaton for place in growing}
+    intervals = {place: _first(table) for place, table in tables.items()}
     while True:
-        members = list(system.members)
         try:
-            for place, within in intervals.items():
-                table = members[place].automaton
-                followed = unfolded(table, settable(table, given), within)
-                members[place] = replace(members[place], automaton=followed)
+            followed = {
+                place: unfolded(table, settable(table, given), intervals[place], messages)
+                for place, table in tables.items()
+            }
         except TooManyStates as error:
-            return error
-        tried = replace(system, members=tuple(members))
+            raise _NotFollowed(growing, error) from None
+        tried = _with_tables(known, followed)
         composition = Composition(tried)
         reached = reach(composition, MOST)
         if reached.cut:
-            return next(iter(growing.values()))
+            raise _NotFollowed(growing, next(iter(growing.values())))
         outside = [*_outside(composition, reached, intervals)]
         for place, name, held in outside:
             low, high = intervals[place][name]
-            first = _first(system.members[place].automaton)[name][0]
+            first = _first(tables[place])[name][0]
             if abs(held - first) > WIDEST:
-                return TooManyStates(
-                    f"{system.members[place].automaton.name}: {name} goes beyond {WIDEST:,}, and "
-                    f"nothing bounds it; let a when or an urgent event bound what it counts"
+                said = (
+                    f"{tables[place].name}: {name} goes beyond {WIDEST:,}, and nothing bounds it; "
+                    f"let a when or an urgent event bound what it counts"
                 )
+                raise _NotFollowed(growing, TooManyStates(said))
             twice = 2 * held - first
             intervals[place][name] = min(low, twice), max(high, twice)
         if not outside:

@@ -24,6 +24,7 @@ from pxp_fsm.automata.actions import Choose, Decide, Deliver, Exchange, External
 from pxp_fsm.automata.automaton import Kind, Transition
 from pxp_fsm.automata.channels import Channel
 from pxp_fsm.automata.system import System
+from pxp_fsm.automata.unfolding import written
 from pxp_fsm.lazy_dataclasses import dataclass
 
 Action = Exchange | Send | Deliver | Choose | Decide | External
@@ -172,7 +173,7 @@ class Composition:
             there |= {f"{who}@{name}" for who in (member.name, place + 1) for name in names}
         for link, buffer in zip(self.encoding.links, buffers, strict=True):
             name = self.encoding.link_name(link)
-            there |= {f"{name}@has.{tag}" for tag in buffer}
+            there |= {f"{name}@has.{written(tag)}" for tag in buffer}
             if not buffer:
                 there.add(f"{name}@empty")
             if len(buffer) == self.system.channel_of(link).capacity:

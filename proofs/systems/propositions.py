@@ -61,10 +61,10 @@ class Full:
 
 @dataclass(frozen=True, slots=True)
 class Has:
-    """A tag is on its way on a link."""
+    """A tag is on its way on a link, whatever it carries: one of these labels."""
 
     link: tuple[int, int]
-    tag: str
+    labels: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +162,8 @@ def describe(known: Mapping[str, Proposition], composition: Composition, name: s
             words = f"nothing is on the way{link(*ends)}"
         case Full(ends):
             words = f"there is no room on the way{link(*ends)}"
-        case Has(ends, tag):
-            words = f"{tag} is on the way{link(*ends)}"
+        case Has(ends):
+            words = f"{name.partition('@has.')[2]} is on the way{link(*ends)}"
         case SentTag(sender, receiver, tag):
             words = f"{names[sender]} has just sent {tag}{link(None, receiver)}"
         case ReceivedTag(sender, receiver, tag):
@@ -217,8 +217,8 @@ def test_of(composition: Composition, proposition: OfState) -> Holds:
         case Full():
             capacity = composition.system.channel_of(proposition.link).capacity
             return lambda state: len(contents.known[field.of(state)]) == capacity
-        case Has(_, tag):
-            return lambda state: tag in contents.known[field.of(state)]
+        case Has(_, labels):
+            return lambda state: not labels.isdisjoint(contents.known[field.of(state)])
 
 
 def _is_at(composition: Composition, place: int, number: int, names: Set[str]) -> bool:
@@ -235,7 +235,7 @@ def bits_of(composition: Composition, proposition: OfState) -> int:
             return sum(field.bits for field in composition.encoding.fields)
         case AtState(place):
             return composition.encoding.fields[place].bits
-        case Empty(link) | Full(link) | Has(link, _):
+        case Empty(link) | Full(link) | Has(link):
             return composition.encoding.buffers[composition.encoding.links.index(link)].bits
 
 
@@ -255,7 +255,8 @@ def told_by(composition: Composition, action: Action, guard: str = "") -> frozen
         case External(label) | Decide(_, label):
             found.add(Happened(label))
         case Exchange() | Send() | Deliver():
-            sender, receiver, tag = places[action.sender], places[action.receiver], action.tag
+            sender, receiver = places[action.sender], places[action.receiver]
+            tag = written(action.tag)
             if not isinstance(action, Deliver):
                 found |= {SentTag(sender, None, tag), SentTag(sender, receiver, tag)}
                 found |= {GuardTaken(sender, guard)} if guard else set()
@@ -318,8 +319,11 @@ def _of_states(composition: Composition) -> Iterator[tuple[str, OfState]]:
     for link in composition.encoding.links:
         name = composition.encoding.link_name(link)
         yield from ((f"{name}@empty", Empty(link)), (f"{name}@full", Full(link)))
+        by_tag = defaultdict[str, set[str]](set)
+        for label in composition.encoding.tags(link):
+            by_tag[written(label)].add(label)
         yield from (
-            (f"{name}@has.{tag}", Has(link, tag)) for tag in composition.encoding.tags(link)
+            (f"{name}@has.{tag}", Has(link, frozenset(labels))) for tag, labels in by_tag.items()
         )
 
 
@@ -401,19 +405,20 @@ def _of_steps(composition: Composition) -> Iterator[tuple[str, OfStep]]:
     yield "lost", Lost()
     for place, member in enumerate(composition.system.members):
         for row in member.automaton.transitions:
+            label = written(row.label)
             for subject in (member.name, str(place + 1)):
                 if row.kind is Kind.EVENT:
-                    yield f"event.{row.label}", Happened(row.label)
+                    yield f"event.{label}", Happened(label)
                 elif row.kind is Kind.RECEIVE:
-                    yield f"{subject}?{row.label}", ReceivedTag(None, place, row.label)
+                    yield f"{subject}?{label}", ReceivedTag(None, place, label)
                 else:
-                    yield f"{subject}.{row.label}", SentTag(place, None, row.label)
+                    yield f"{subject}.{label}", SentTag(place, None, label)
                     if row.guard is not None:
                         guard = written(row.guard)
                         yield f"{subject}:{guard}", GuardTaken(place, guard)
     for sender, receiver in composition.system.links:
         name = composition.encoding.link_name((sender, receiver))
-        for tag in composition.encoding.tags((sender, receiver)):
+        for tag in dict.fromkeys(map(written, composition.encoding.tags((sender, receiver)))):
             yield f"{name}.{tag}", SentTag(sender, receiver, tag)
             yield f"{name}?{tag}", ReceivedTag(sender, receiver, tag)
 

@@ -10,18 +10,28 @@ can do nothing but receive, and each link that it listens to offers only what it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property, partial
 
 from proofs.systems.product import Composition
 from pxp_fsm.automata.actions import Unreceived
 from pxp_fsm.automata.automaton import Kind, Transition
+from pxp_fsm.automata.unfolding import written
 
 Part = tuple[int, Callable[[int], bool]]
 """A mask of some of a state's bits, and whether something is wrong with those bits."""
 
 Parts = tuple[Part, ...]
 """Parts of a state: something is wrong with it where it is with all of them."""
+
+
+def _alike(found: Iterable[Unreceived]) -> tuple[Unreceived, ...]:
+    """Each once; of a tag that is not received whatever it carries, the tag."""
+    by_tag = dict[Unreceived, dict[Unreceived, None]]()
+    for one in found:
+        by_tag.setdefault(replace(one, tag=written(one.tag)), {})[one] = None
+    return tuple(plain if len(some) > 1 else next(iter(some)) for plain, some in by_tag.items())
 
 
 class Receptions:
@@ -69,7 +79,7 @@ class Receptions:
             found = [one for number in links for one in self._left_on(number, state)]
         else:
             found = [one for place in places for one in self._refused_by(place, state)]
-        return tuple(dict.fromkeys([*found, *(() if ended else self.waiting(state))]))
+        return _alike([*found, *(() if ended else self.waiting(state))])
 
     def waiting(self, state: int) -> Iterator[Unreceived]:
         """What members have chosen to send and nobody takes now."""

@@ -18,6 +18,7 @@ from proofs.systems.symmetry import Symmetry
 from pxp_fsm.automata.actions import Deliver
 from pxp_fsm.automata.automaton import Kind, Transition
 from pxp_fsm.automata.system import System
+from pxp_fsm.automata.unfolding import written
 from pxp_fsm.lazy_dataclasses import dataclass
 
 Part = tuple[int, ...]
@@ -248,7 +249,7 @@ class StandardChecks:
         """What a row shares with those that are it by another name, where symmetry is used."""
         partner = self._alike[self._system.places[row.partner]] if row.partner else ""
         source, target = (self._written[place].get(at, at) for at in (row.source, row.target))
-        return (self._alike[place], source, row.kind, row.label, target, partner)
+        return (self._alike[place], source, row.kind, written(row.label), target, partner)
 
     @cached_property
     def _written(self) -> tuple[dict[str, str], ...]:
@@ -462,7 +463,8 @@ class StandardChecks:
 
     def _row_in_words(self, place: int, row: Transition) -> str:
         source = self._written[place].get(row.source, row.source)
-        return f"row {row.row} of {self._system.members[place].name} ({source} {row.action})"
+        action = replace(row, label=written(row.label)).action
+        return f"row {row.row} of {self._system.members[place].name} ({source} {action})"
 
 
 def _receives(move: Move, place: int) -> bool:

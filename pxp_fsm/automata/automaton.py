@@ -125,10 +125,14 @@ class Transition:
 
 @dataclass(frozen=True, slots=True)
 class Unfolding:
-    """What an automaton is unfolded from: a table with rules, and the values of its parameters."""
+    """What an automaton is made from: a table, with the values of its parameters.
+
+    `beside` says whether its registers are kept beside its states as it runs, or are in them.
+    """
 
     table: Automaton
-    parameters: tuple[tuple[str, Value], ...]
+    parameters: tuple[tuple[str, Value], ...] = ()
+    beside: bool = False
 
 
 @dataclass(frozen=True, repr=False)
@@ -138,8 +142,7 @@ class Automaton:
     `peer` names the automaton at the other end of a channel (by default this very one);
     `note` is shown wherever the automaton is shown. `payloads` gives the JSON Schema of what a tag
     carries, in a system whose messages are no `Answer`s. `rules` are what it decides and counts by;
-    where its registers are in its states it has none, and `unfolding` is what it was made from;
-    with both, its registers are kept beside the state (`registers_beside`).
+    where its registers are in its states it has none, and `unfolding` is what it was made from.
     Without `final` states it goes on for ever. `properties` are what is claimed of it, whatever its
     peers do. `findings` are the faults of a table that can be
     meant as it stands (see `pxp_fsm.automata.soundness`), each with its place and remedy. `regions`
@@ -339,7 +342,7 @@ class Automaton:
     @property
     def registers_beside(self) -> bool:
         """Whether registers are kept beside the state as it runs (`unfolding.running`)."""
-        return self.unfolding is not None and bool(self.rules)
+        return self.unfolding is not None and self.unfolding.beside
 
     @property
     def written(self) -> Automaton:

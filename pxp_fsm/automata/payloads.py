@@ -32,6 +32,14 @@ def payload_problem(automaton: Automaton, tag: str, text: str) -> str | None:
     return None
 
 
+def value_fits(schema: Mapping[str, Any], path: str, value: Any) -> bool:
+    """Whether `value` fits what a schema says of a property, or of all for the path ""."""
+    if not path:
+        return bool(_validator(json.dumps(schema)).is_valid(value))
+    found = _validator(json.dumps(schema)).iter_errors({path: value})
+    return not any(path in error.absolute_path for error in found)  # of it, not of what is left out
+
+
 def schema_problems(payloads: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Each tag whose schema is none, or has an example that does not fit it, with the reason."""
     if not payloads:

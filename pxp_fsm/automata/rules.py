@@ -131,14 +131,19 @@ class MessageField:
         else:
             raise UsageError(f"{self.name}: the message carries no {self.path}: {quoted(payload)}")
         if self.type == ID:
-            text = json.dumps(found, sort_keys=True, separators=(",", ":"))
-            if len(text) <= LONGEST_ID:
-                return text
-            return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"  # no JSON: equal to none
+            return id_of(found)
         problem = value_problem(found, self.type, self.minimum)
         if problem is not None:
             raise UsageError(f"{self.name} {problem}")
         return int(found)
+
+
+def id_of(value: object) -> str:
+    """What stands for a JSON value where ids are compared: its canonical text, or its digest."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    if len(text) <= LONGEST_ID:
+        return text
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"  # no JSON: equal to none
 
 
 Declared = Parameter | Register | Oracle
@@ -336,8 +341,11 @@ class Rules:
 
         Raises `UsageError` where the payload does not have what the row reads.
         """
-        _, update, fields = self._rows(row)
-        found: Values = update(*values, *(one.value(payload) for one in fields))
+        return self.after(row, values, [one.value(payload) for one in self._rows(row)[2]])
+
+    def after(self, row: RuledRow, values: Values, carried: Sequence[Value] = ()) -> Values:
+        """The registers after a row whose message has these values of what it `reads`."""
+        found: Values = self._rows(row)[1](*values, *carried)
         return found
 
     def reads(self, row: RuledRow) -> tuple[MessageField, ...]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, groupby, pairwise
 from pathlib import Path
 from types import MappingProxyType
@@ -17,6 +17,7 @@ from pxp_fsm import registry
 from pxp_fsm.automata.automaton import Automaton, Kind, Transition
 from pxp_fsm.automata.channels import SYNCHRONOUS, Channel, parse_channel
 from pxp_fsm.automata.expressions import INT
+from pxp_fsm.automata.message_values import MessageValues, message_values
 from pxp_fsm.automata.rules import Parameter, value_problem
 from pxp_fsm.automata.soundness import UNRECEIVED, check_peers
 from pxp_fsm.automata.system_files import SystemFile, in_table, is_system_file, read_system
@@ -139,18 +140,37 @@ class System:
     def with_parameters(self, given: Mapping[str, object]) -> System:
         """The system whose members decide and count by their rules, with these parameters.
 
-        The registers are in the states (`unfolding.unfolded`). Without parameters rules are not
-        looked at: whoever decides, all that can happen is more than what the rules allow. An oracle
-        whose numbers are stored has an interval: `{"right": range(10)}`.
+        The registers are in the states (`unfolding.unfolded`), and messages have the values that
+        rules read (`messages`). An oracle whose numbers are stored has an interval: `{"right":
+        range(10)}`.
 
         >>> import pxp_fsm as pxp
         >>> system = pxp.System.load("m=interact", "h=interact")
         >>> [len(one.automaton.states) for one in system.with_parameters({"n": 2, "k": 1}).members]
         [20, 20]
 
-        Raises `UsageError` for a parameter that no table has, and as `unfolded` does.
+        Raises `UsageError` for a parameter that no table has, as `unfolded` does, and for messages
+        whose values are not known, or too many.
         """
-        return self._counting(given, unfolded)
+        messages = self.messages(given, range(len(self.members)))
+        return self._counting(given, partial(unfolded, messages=messages))
+
+    def messages(
+        self, given: Mapping[str, object], ruled: Collection[int], *, bounded: bool = True
+    ) -> MessageValues:
+        """What messages can carry, as far as the rules of the members with these numbers read it.
+
+        Not `bounded` is a channel without a capacity. Raises `UnknownValues` where the values are
+        not known, or too many.
+        """
+        routes = dict[str, list[tuple[int, int]]]()
+        for place, member in enumerate(self.members):
+            for row in member.automaton.transitions:
+                for other in self.partners(place, row) if row.kind is Kind.SEND else ():
+                    routes.setdefault(row.label, []).append((place, other))
+        room = {link: self.channel_of(link).capacity for link in self.links} if bounded else None
+        tables = [member.automaton for member in self.members]
+        return message_values(tables, ruled, routes, room, given)
 
     def _counting(
         self,

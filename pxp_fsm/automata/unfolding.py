@@ -13,9 +13,11 @@ from functools import cached_property, lru_cache
 from itertools import count, product
 from types import MappingProxyType
 
+from pxp_fsm.automata.actions import Choose, Deliver, Exchange, Send, SystemAction
 from pxp_fsm.automata.automaton import Automaton, Kind, State, Transition, Unfolding
 from pxp_fsm.automata.expressions import BOOL, ID, INT, Value, names_in
-from pxp_fsm.automata.rules import Oracle, Rules, Values
+from pxp_fsm.automata.message_values import NO_VALUES, MessageValues, reads_ids
+from pxp_fsm.automata.rules import MessageField, Oracle, Rules, Values
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.lazy_dataclasses import dataclass
 
@@ -40,7 +42,10 @@ Within = Mapping[str, tuple[int, int]]
 
 
 def unfolded(
-    automaton: Automaton, parameters: Mapping[str, object], within: Within = MappingProxyType({})
+    automaton: Automaton,
+    parameters: Mapping[str, object],
+    within: Within = MappingProxyType({}),
+    messages: MessageValues = NO_VALUES,
 ) -> Automaton:
     """`automaton` with `parameters`, its registers in the states: `WAIT[tries=1]`.
 
@@ -52,6 +57,10 @@ def unfolded(
     are compared for equality alone, so those of a state are called `#1`, `#2` in the order of its
     registers, whatever they are.
 
+    A row whose message is one of `messages` is a row for each of its values: `ADD[size=3]`, and
+    `LARGE[size=3]` where a guard decides. Ids that messages carry keep the names that they have
+    there, for other members hold the same.
+
     From a state in which a register is not `within` its numbers no row leads on.
 
     >>> import pxp_fsm as pxp
@@ -61,13 +70,14 @@ def unfolded(
 
     Raises `UsageError` for parameters that do not fit, where more than `MOST_STATES` states can be
     reached (`TooManyStates`), where a register becomes a number without an interval, and where one
-    becomes what a message carries.
+    becomes what a message carries that is none of `messages`.
     """
-    for name in _read_of_messages(automaton):
-        raise UsageError(
-            f"{automaton.name}: what a message carries ({name}) is any value, and is not "
-            f"explored; a claim is proved for all of them (pxp help proofs)"
-        )
+    for tag, field in _read_of_messages(automaton):
+        if tag not in messages.of:
+            raise UsageError(
+                f"{automaton.name}: what {tag} carries ({field.name}) depends on its sender, too; "
+                f"it is explored in a system of both, and proved for all values (pxp help proofs)"
+            )
     asked = {oracle.name: oracle for oracle in automaton.rules.oracles if oracle.type == INT}
     intervals = {name: value for name, value in parameters.items() if name in asked}
     for name, interval in intervals.items():
@@ -75,7 +85,42 @@ def unfolded(
     rest = {name: value for name, value in parameters.items() if name not in intervals}
     held = tuple(sorted(intervals.items()))
     return _unfolded(
-        automaton, automaton.rules.arguments(rest), held, tuple(sorted(within.items()))
+        automaton, automaton.rules.arguments(rest), held, tuple(sorted(within.items())), messages
+    )
+
+
+def with_messages(automaton: Automaton, messages: MessageValues) -> Automaton:
+    """A table whose rules are not looked at, with the `messages` of which others read something.
+
+    Its rows are split as in `unfolded`, and its states stay.
+    """
+    if not any(row.label in messages.of for row in automaton.transitions):
+        return automaton
+    rows, decided = list[Transition](), dict[tuple[str, str], dict[str, None]]()
+    for row in automaton.transitions:
+        for tag in messages.by(row):
+            guard = None if row.guard is None else _guard(row.guard, tag.told)
+            rows.append(replace(row, label=tag.label, guard=guard))
+            if row.guard is not None and guard is not None:
+                decided.setdefault((row.source, row.guard), {})[guard] = None
+    about = {
+        new: automaton.guards.get(old, "") for (_, old), some in decided.items() for new in some
+    }
+    return replace(
+        automaton,
+        states=tuple(
+            replace(
+                state,
+                guards=tuple(
+                    new for old in state.guards for new in decided.get((state.name, old), (old,))
+                ),
+                base=state.name,
+            )
+            for state in automaton.states
+        ),
+        guards=MappingProxyType({**automaton.guards, **about}),
+        transitions=tuple(rows),
+        unfolding=automaton.unfolding or Unfolding(automaton),
     )
 
 
@@ -93,7 +138,7 @@ def running(automaton: Automaton, given: Mapping[str, object]) -> Automaton:
         for name in given:
             raise UsageError(f"{automaton.name} has its parameters; {name} belongs to its table")
         return automaton
-    if not any(_read_of_messages(automaton)):
+    if not any(True for _ in _read_of_messages(automaton)):
         return unfolded(automaton, given)
     values, own = automaton.rules.arguments(given), dict[str, dict[str, None]]()
     for row in automaton.transitions:
@@ -113,7 +158,7 @@ def running(automaton: Automaton, given: Mapping[str, object]) -> Automaton:
         transitions=tuple(
             replace(row, guard=row.label) if _is_own(row) else row for row in automaton.transitions
         ),
-        unfolding=Unfolding(automaton, tuple(held)),
+        unfolding=Unfolding(automaton, tuple(held), beside=True),
     )
 
 
@@ -162,9 +207,10 @@ class Registers:
         return _name(self._rules, (state, registers))
 
 
-def _read_of_messages(automaton: Automaton) -> Iterator[str]:
-    """What updates read of what messages carry."""
-    return (field.name for row in automaton.transitions for field in automaton.rules.reads(row))
+def _read_of_messages(automaton: Automaton) -> Iterator[tuple[str, MessageField]]:
+    """What updates read of what messages carry, each with the tag."""
+    for row in automaton.transitions:
+        yield from ((row.label, field) for field in automaton.rules.reads(row))
 
 
 class TooManyStates(UsageError):
@@ -205,9 +251,10 @@ def _unfolded(
     given: Values,
     intervals: tuple[tuple[str, range], ...],
     within: tuple[tuple[str, tuple[int, int]], ...],
+    messages: MessageValues,
 ) -> Automaton:
     """The same for values that were checked: each has the type that its parameter declares."""
-    rules, table = automaton.rules, _Table(automaton, given, dict(intervals))
+    rules, table = automaton.rules, _Table(automaton, given, dict(intervals), messages)
     start = (automaton.initial, rules.initial)
     names, rows, left = {start: _name(rules, start)}, list[Transition](), [start]
     places = [register.name for register in rules.registers]
@@ -215,7 +262,7 @@ def _unfolded(
     guards = {row.label: BY_ITSELF for row in automaton.transitions if _is_own(row)}
     guards |= automaton.guards
     for place in left:
-        for row, guard, registers in table.rows(place):
+        for row, guard, label, registers in table.rows(place):
             target = (row.target, registers)
             if target not in names:
                 names[target] = _name(rules, target)
@@ -225,7 +272,7 @@ def _unfolded(
             if guard is not None and row.guard is not None:
                 guards.setdefault(guard, guards.get(row.guard, ""))
             source, new = names[place], names[target]
-            rows.append(Transition(row.row, source, new, guard, row.kind, row.label, row.partner))
+            rows.append(Transition(row.row, source, new, guard, row.kind, label, row.partner))
     decided = dict[str, dict[str, None]]()
     for row in rows:
         if row.guard is not None:
@@ -266,23 +313,40 @@ def stored_answers(automaton: Automaton) -> Mapping[str, frozenset[str]]:
 
 
 def written(name: str) -> str:
-    """A guard or a state as the table is written: without what registers hold."""
+    """A guard, a state or a tag as the table is written: without values."""
     return name.partition("[")[0]
+
+
+def as_written(action: SystemAction) -> SystemAction:
+    """An action of unfolded tables as it is written, without what guards and messages tell."""
+    match action:
+        case Exchange(_, _, tag) | Send(_, _, tag) | Deliver(_, _, tag):
+            return replace(action, tag=written(tag))
+        case Choose(member, guard, tag):
+            return Choose(member, written(guard), written(tag))
+        case _:
+            return action
 
 
 @dataclass(frozen=True)
 class _Table:
-    """A table with the values of its parameters, and intervals of what its oracles say."""
+    """A table with its parameters, intervals of what its oracles say, and what messages carry."""
 
     automaton: Automaton
     given: Values
     intervals: Mapping[str, range]
+    messages: MessageValues = NO_VALUES
 
     @cached_property
     def _stored(self) -> dict[int, dict[str, frozenset[str]]]:
         """By the id of each row, the registers to which it gives what oracles say."""
         table = self.automaton
         return {id(row): _stored_by(table.rules, row) for row in table.transitions}
+
+    @cached_property
+    def _read(self) -> dict[int, tuple[MessageField, ...]]:
+        """By the id of each row, what it reads of its message."""
+        return {id(row): self.automaton.rules.reads(row) for row in self.automaton.transitions}
 
     @cached_property
     def _depends(self) -> dict[str, frozenset[str]]:
@@ -313,24 +377,30 @@ class _Table:
         rows = [row for row in self.automaton.leaving(state) if rules.when(row, values)]
         return [row for row in rows if row.urgent] or rows
 
-    def rows(self, place: _Place) -> Iterator[tuple[Transition, str | None, Values]]:
-        """The rows that may be taken in a place, each with its guard and the registers after it."""
+    def rows(self, place: _Place) -> Iterator[tuple[Transition, str | None, str, Values]]:
+        """The rows that may be taken in a place, each with its guard, its label with what the
+        message carries, and the registers after it.
+        """
         rules, (state, registers) = self.automaton.rules, place
         values, rows = (*self.given, *registers), self._open(place)
         ways = [*self._ways(state, values, rows)] if any(row.guard for row in rows) else []
         for row in rows:
-            if row.guard is None:
-                guard = row.label if _is_own(row) else None
-                yield row, guard, self._renamed(rules.step(row, values))
-                continue
-            found = dict[tuple[str, Values], None]()
-            stored = self._stored[id(row)]
-            for answers, guards in ways:
-                if row.guard in guards:
-                    said = (answers.get(oracle.name, False) for oracle in rules.oracles)
-                    after = self._renamed(rules.step(row, (*values, *said)))
-                    found[self._guard(row.guard, stored, after), after] = None
-            yield from ((row, guard, after) for guard, after in found)
+            for tag in self.messages.by(row):
+                carried = tag.read(self._read[id(row)])
+                if row.guard is None:
+                    guard = row.label if _is_own(row) else None
+                    after = self._renamed(rules.after(row, values, carried))
+                    yield row, guard, tag.label, after
+                    continue
+                found = dict[tuple[str, Values], None]()
+                stored = self._stored[id(row)]
+                for answers, guards in ways:
+                    if row.guard in guards:
+                        said = (answers.get(oracle.name, False) for oracle in rules.oracles)
+                        after = self._renamed(rules.after(row, (*values, *said), carried))
+                        told = (*self._told(stored, after), tag.told)
+                        found[_guard(row.guard, *told), after] = None
+                yield from ((row, guard, tag.label, after) for guard, after in found)
 
     def _ways(
         self, state: str, values: Values, rows: Sequence[Transition]
@@ -382,7 +452,8 @@ class _Table:
         if oracle.type == ID:
             types = self.automaton.rules.types
             ids = ["", *(str(known[name]) for name in known if types[name] == ID)]
-            return [*dict.fromkeys([*ids, *(f"new {number}" for number in range(asked))])]
+            new = (f"new {number}" for number in range(asked))
+            return [*dict.fromkeys([*ids, *(self.messages.ids if self._shares_ids else new)])]
         if oracle.name not in self.intervals:
             stored = stored_answers(self.automaton).items()
             register = next(name for name, said in stored if oracle.name in said)
@@ -392,10 +463,15 @@ class _Table:
             )
         return self.intervals[oracle.name]
 
+    @cached_property
+    def _shares_ids(self) -> bool:
+        """Whether its ids are those of messages, which others may hold, too."""
+        return reads_ids(self.automaton)
+
     def _renamed(self, registers: Values) -> Values:
         """The registers, their ids called after their order: nothing but that tells them apart."""
         types = [register.type for register in self.automaton.rules.registers]
-        if ID not in types:
+        if ID not in types or self._shares_ids:
             return registers
         declared = zip(self.automaton.rules.parameters, self.given, strict=True)
         called: dict[Value, Value] = {"": ""}
@@ -408,15 +484,17 @@ class _Table:
             found.append(called[value] if type_ == ID else value)
         return tuple(found)
 
-    def _guard(self, guard: str, stored: Collection[str], after: Values) -> str:
-        """The guard with what is stored; with all ids, which may be called otherwise after it."""
-        registers = zip(self.automaton.rules.registers, after, strict=True)
-        told = [
-            f"{register.name}={_shown(value)}"
-            for register, value in registers
-            if stored and (register.name in stored or register.type == ID)
-        ]
-        return f"{guard}[{', '.join(told)}]" if told else guard
+    def _told(self, stored: Collection[str], after: Values) -> Iterator[str]:
+        """What is stored; with all ids, which may be called otherwise after it."""
+        for register, value in zip(self.automaton.rules.registers, after, strict=True):
+            if stored and (register.name in stored or register.type == ID):
+                yield f"{register.name}={_shown(value)}"
+
+
+def _guard(guard: str, *told: str) -> str:
+    """A guard with the values under which its row is taken."""
+    values = ", ".join(filter(None, told))
+    return f"{guard}[{values}]" if values else guard
 
 
 def _stored_by(rules: Rules, row: Transition) -> dict[str, frozenset[str]]:
@@ -445,7 +523,14 @@ def _shown(value: Value) -> str:
 
 def _check_size(automaton: Automaton, names: Mapping[_Place, str]) -> None:
     if len(names) > MOST_STATES:
+        held = zip(*(registers for _, registers in names), strict=True)
+        sizes = {
+            register.name: len({*values})
+            for register, values in zip(automaton.rules.registers, held, strict=True)
+        }
+        most = sorted(sizes, key=lambda name: -sizes[name])[:3]
+        told = ", ".join(f"{name} {sizes[name]:,}" for name in most if sizes[name] > 1)
         raise TooManyStates(
-            f"{automaton.name}: its registers take more than {MOST_STATES:,} states; let a when or "
-            f"an urgent event bound what they count"
+            f"{automaton.name}: its registers take more than {MOST_STATES:,} states (values met: "
+            f"{told}); let a when or an urgent event bound what they count"
         )

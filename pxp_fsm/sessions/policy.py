@@ -38,6 +38,7 @@ from pxp_fsm.automata.actions import (
 from pxp_fsm.automata.automaton import Automaton, Transition
 from pxp_fsm.automata.channels import Channel, parse_channel
 from pxp_fsm.automata.system import Member, System
+from pxp_fsm.automata.unfolding import as_written
 from pxp_fsm.errors import GuardError, NotEnabled, Refused, UsageError, WrongType, quoted
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.decisions import category, initiator_speaks
@@ -610,7 +611,8 @@ def checked_trace(system: System, follow: Followed) -> tuple[SystemAction, ...]:
             raise UsageError(f"step {number} of the trace is {quoted(action)}, no system's action")
         found.append(action)
     if any(member.automaton.registers_beside for member in system.members):
-        return tuple(found)  # what can happen depends on payloads, which a trace does not have
+        # What can happen depends on payloads: those that members send, not those of the trace.
+        return tuple(map(as_written, found))
     try:
         events_of(system, found)
     except Refused as error:

@@ -320,29 +320,6 @@ def test_formulas_compare_ids() -> None:
         len(pxp.check(system, "G 1.old<now"))
 
 
-def test_what_a_message_carries_is_proved_and_run_and_not_explored() -> None:
-    sends = {"from": "IDLE", "to": "IDLE", "receive": "FILE", "do": {"now": "msg"}}
-    system = System.load(
-        pxp.build_automaton(
-            "reader", [sends], final=["IDLE"], peer="writer", registers={"now": {"type": "id"}}
-        ),
-        pxp.build_automaton(
-            "writer",
-            [{"from": "IDLE", "to": "IDLE", "send": "FILE"}],
-            final=["IDLE"],
-            peer="reader",
-        ),
-    )
-    with pytest.raises(UsageError, match=r"what a message carries \(msg\) is any value"):
-        system.with_parameters({})
-    for subject in (system, system.by_rules()):
-        results = pxp.check(subject, "no-deadlock")
-        assert str(results[0].status) == "HOLDS"
-        assert [note.partition(";")[0] for note in results.notes] == [
-            "rules left out: reader: what a message carries (msg) is any value, and is not explored"
-        ]
-
-
 def test_what_stores_answers_is_explored_and_not_run() -> None:
     for system in (
         System.load(gate(), gate()),

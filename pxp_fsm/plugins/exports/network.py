@@ -372,8 +372,11 @@ class _Building:
             case Full():
                 full = Negation(Is(buffer[-1], 0))
                 return AtLeast(buffer, channel.capacity) if channel.reordering else full
-            case Has(_, tag):
-                number = self.composition.encoding.tags(link).index(tag)
+            case Has(_, labels):
+                tags = self.composition.encoding.tags(link)
+                numbers = [number for number, tag in enumerate(tags) if tag in labels]
                 if channel.reordering:
-                    return AtLeast((buffer[number],), 1)
-                return Some(tuple(Is(variable, number + 1) for variable in buffer))
+                    return AtLeast(tuple(buffer[number] for number in numbers), 1)
+                return Some(
+                    tuple(Is(variable, number + 1) for variable in buffer for number in numbers)
+                )
