@@ -48,7 +48,14 @@ def measured(preset: str, folder: Path) -> dict[str, float]:
     patience = {x: PATIENCE[place % len(PATIENCE)] for place, x in enumerate(shown)}
     with HTTPServer(port=0) as server, SqlBlackboard(str(folder / f"{preset}.sqlite")) as board:
         table = Table(server, Expert(truth, patience.__getitem__), is_equal, tokens)
-        models = ("--machine", table.model, "--judge", table.model, "--models", "servers.toml")
+        models = (
+            "--machine",
+            table.model,
+            "--set",
+            f"agents.judge={table.model}",
+            "--models",
+            "servers.toml",
+        )
         sizes = ("--repetitions", "1", "--instances", str(SESSIONS))
         held = ("--set", f"validation={VALIDATION}") if preset.startswith("C") else ()
         database = ("--database", f"{preset}.sqlite")

@@ -314,9 +314,8 @@ class Plan:
         None,
         metavar="MODEL",
         default="the task's own relation",
-        listed="models",
         key="agents.judge",
-        group=WHO,
+        only_in=_IN_FILE,
     )
     agents: int | None = option(
         "A panel of N agents, each two of which talk: machines, and the human last where one is "

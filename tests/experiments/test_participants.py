@@ -264,7 +264,14 @@ def test_the_command_runs_models_and_says_what_they_cost(
 ) -> None:
     own = tmp_path / "mine.toml"
     own.write_text(PROMPTS.replace("You know animals.", "You know birds."), "utf-8")
-    models = ("--machine", table.model, "--judge", table.model, "--set", f"agents.prompts={own}")
+    models = (
+        "--machine",
+        table.model,
+        "--set",
+        f"agents.judge={table.model}",
+        "--set",
+        f"agents.prompts={own}",
+    )
     said = pxp("run", "animals", "--instances", "2", *models)
     assert f"Models: machine {table.model}, judge {table.model}" in said
     assert "Models were asked: " in said
@@ -276,7 +283,7 @@ def test_the_command_runs_models_and_says_what_they_cost(
 def test_the_command_says_how_to_carry_on_a_capped_run(
     table: Table, pxp: Callable[..., str]
 ) -> None:
-    models = ("--machine", table.model, "--judge", table.model)
+    models = ("--machine", table.model, "--set", f"agents.judge={table.model}")
     said = pxp("run", "animals", "--instances", "2", *models, "--max-calls", "3", code=2)
     assert "cap of 3 calls" in said
     assert "animals-1" in said
@@ -289,7 +296,7 @@ def test_the_command_says_how_to_carry_on_a_capped_run(
 
 @pytest.mark.deep
 def test_what_a_run_took_is_told_by_what_it_was_for(table: Table, pxp: Callable[..., str]) -> None:
-    models = ("--machine", table.model, "--judge", table.model)
+    models = ("--machine", table.model, "--set", f"agents.judge={table.model}")
     pxp("run", "animals", "--instances", "2", *models)
     lines = [
         line.split()
@@ -310,13 +317,13 @@ def test_what_a_run_took_is_told_by_what_it_was_for(table: Table, pxp: Callable[
 @pytest.mark.deep
 def test_a_judge_is_asked_again_about_a_stored_run(table: Table, pxp: Callable[..., str]) -> None:
     """The one that judged then agrees with itself; a moody one says no every third time."""
-    models = ("--machine", table.model, "--judge", table.model)
+    models = ("--machine", table.model, "--set", f"agents.judge={table.model}")
     pxp("run", "animals", "--instances", "2", *models)
     with SqlBlackboard("runs/blackboard.sqlite") as board:
         pairs = judged_pairs(board, "animals-1")
     known = {frozenset((pair.left, pair.right)) for pair in pairs}
     table.asked.clear()
-    said = pxp("judge", "animals-1", "--judge", table.model, "--repetitions", "3")
+    said = pxp("judge", "animals-1", table.model, "--repetitions", "3")
     assert len(table.asked) == 2 * 3 * len(known)
     assert f"{len(known)} pairs, 3 each way" in said
     for line in ("the verdict of the run", "all samples of a pair alike"):
@@ -331,10 +338,10 @@ def test_a_judge_is_asked_again_about_a_stored_run(table: Table, pxp: Callable[.
         return json.dumps({"consistent": "no" if turns[asked] == 3 else "yes"})
 
     table.judge = moody
-    said = pxp("judge", "animals-1", "--judge", table.model, "--repetitions", "3", "--limit", "2")
+    said = pxp("judge", "animals-1", table.model, "--repetitions", "3", "--limit", "2")
     assert "all samples of a pair alike       0/2 (0.00, 95% 0.00-0.66)" in said
     assert "two samples of a pair alike       0.33 on average" in said
     table.judge = lambda _body: "hm"
-    said = pxp("judge", "animals-1", "--judge", table.model, "--limit", "1")
+    said = pxp("judge", "animals-1", table.model, "--limit", "1")
     assert "questions without a verdict       2" in said
-    assert "no run 'x'" in pxp("judge", "x", "--judge", table.model, code=2)
+    assert "no run 'x'" in pxp("judge", "x", table.model, code=2)

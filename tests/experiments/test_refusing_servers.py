@@ -51,7 +51,7 @@ def test_a_run_that_was_refused_is_carried_on(
 ) -> None:
     refusal = httpserver.expect_oneshot_request("/v1/chat/completions")
     refusal.respond_with_json({"error": {"message": "no such model"}}, status=404)
-    models = ("--machine", table.model, "--judge", table.model)
+    models = ("--machine", table.model, "--set", f"agents.judge={table.model}")
     told = pxp("run", "animals", "--instances", "1", *models, *one_at_a_time(), code=2)
     assert "no such model" in told
     assert not table.asked

@@ -192,7 +192,7 @@ def test_lessons_are_weighed_at_their_own_cost(
 ) -> None:
     """Before the first lesson, and after each that would change an answer: no more than that."""
     monkeypatch.chdir(tmp_path)
-    models = ("--machine", table.model, "--judge", table.model)
+    models = ("--machine", table.model, "--set", f"agents.judge={table.model}")
     command = [
         "run",
         "animals",

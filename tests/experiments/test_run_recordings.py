@@ -163,7 +163,7 @@ def run_against_others(
     address = others(task)
     before = len(journal(address))
     model = f"{kind}:model@{address}" + ("/v1" if kind == "openai" else "")
-    asked = ("--machine", model, "--judge", model, "--seed", "1")
+    asked = ("--machine", model, "--set", f"agents.judge={model}", "--seed", "1")
     common = ("run", task, "--instances", "6", "--repetitions", "2", *asked)
     live = with_models("live.toml", 'cache = "calls.jsonl"')
     said = pxp(*common, "--models", live, "--output", "live")
@@ -267,7 +267,7 @@ def test_a_run_in_batches_sends_each_round_of_all_sessions_as_one(
 ) -> None:
     office = Office(httpserver)
     model = f"anthropic:many@{httpserver.url_for('')}"
-    asked = ("--machine", model, "--judge", model)
+    asked = ("--machine", model, "--set", f"agents.judge={model}")
     common = ("run", "animals", "--instances", "3", *asked)
     batches = with_models("live.toml", 'batches = true\ncache = "calls.jsonl"')
     pxp(*common, "--models", batches, "--output", "live")
@@ -292,7 +292,14 @@ def test_a_terminal_of_80_columns_shows_how_far_a_run_of_models_is(
     httpserver: HTTPServer, tmp_path: Path
 ) -> None:
     table = Table(httpserver, stubborn_then_convinced, agrees_when_convinced)
-    asked = ["--machine", table.model, "--judge", table.model, "--models", "one.toml"]
+    asked = [
+        "--machine",
+        table.model,
+        "--set",
+        f"agents.judge={table.model}",
+        "--models",
+        "one.toml",
+    ]
     (tmp_path / "one.toml").write_text("[models]\nin_flight = 1\n")
     child = pexpect.spawn(
         sys.executable,

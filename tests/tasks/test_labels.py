@@ -207,7 +207,16 @@ def test_models_are_asked_by_the_prompts_beside_the_table_and_shown_its_examples
     assert build_plan(person, tmp_path).prompts is None
     table = Table(httpserver, sorter, agrees_when_convinced)
     done = pxp(
-        *("run", "labels", "--data", "mine", "--machine", table.model, "--judge", table.model),
+        *(
+            "run",
+            "labels",
+            "--data",
+            "mine",
+            "--machine",
+            table.model,
+            "--set",
+            f"agents.judge={table.model}",
+        ),
         *("--instances", "2"),
         cwd=tmp_path,
         OPENAI_API_KEY="none",

@@ -116,14 +116,15 @@ class TestOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeOptions:
-    """Submit the explanations compared in RUN to a judge again; the run itself is not changed.
+    """Submit the explanations compared in RUN to MODEL as a judge; the run itself is not changed.
 
     Each pair is judged in both orders. Reports how often the judge agrees with the verdict of the
     run, with itself on the same question, and with itself when the order is reversed.
     """
 
+    instead: ClassVar[Mapping[str, str]] = {"--judge": "write the MODEL after RUN"}
     run: str = option(argument=True, listed="runs")
-    model: str = option("The model that judges.", name="judge", metavar="MODEL")
+    model: str = option(argument=True, listed="models")
     repetitions: int = option(
         "Submit each question N times, and report how often the judge agrees with itself.",
         1,

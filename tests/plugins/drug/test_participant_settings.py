@@ -50,7 +50,16 @@ def test_what_is_not_as_in_the_paper_is_told_before_the_run_and_stored(
 ) -> None:
     where, model = str(tmp_path / "b.sqlite"), table.model
     table.judge = lambda _body: "yes"  # ten tokens hold no JSON
-    options = ["--machine", model, "--judge", model, "--set", "validation=2", "--instances", "1"]
+    options = [
+        "--machine",
+        model,
+        "--set",
+        f"agents.judge={model}",
+        "--set",
+        "validation=2",
+        "--instances",
+        "1",
+    ]
     options += ["--database", where, "--output", str(tmp_path)]
     said = CliRunner().invoke(
         commands,

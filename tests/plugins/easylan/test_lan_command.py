@@ -135,7 +135,7 @@ def test_a_judge_decides_whether_an_output_will_do_and_a_hint_was_followed(
     act = {"step": "GAP", "choice": "retry", "hint": "Say why."}
     (folder / "acts.json").write_text(json.dumps({"format": 1, "act": [act]}), "utf-8")
     command = ["lan", *TRAIN, "--developer", "follows:acts.json", "--database", "x.db"]
-    done = CliRunner().invoke(commands, [*command, "--judge", "script:judge.jsonl"])
+    done = CliRunner().invoke(commands, [*command, "--set", "judge=script:judge.jsonl"])
     assert done.exit_code == 0, done.output
     assert done.stdout.splitlines()[-1] == "Handled: 1 of 1"
     with SqlBlackboard("x.db", create=False) as board:
@@ -152,7 +152,7 @@ def test_a_judge_decides_whether_an_output_will_do_and_a_hint_was_followed(
         assert {cost.purpose: cost.calls for cost in board.costs("lan-1")}["judge"] >= 3
     yes = json.dumps({"purpose": "judge", "reply": {"consistent": "yes"}})
     (folder / "yes.jsonl").write_text(yes, "utf-8")
-    for judged, right in (((), 0), (("--judge", "script:yes.jsonl"), 1)):
+    for judged, right in (((), 0), (("--set", "judge=script:yes.jsonl"), 1)):
         scored = CliRunner().invoke(commands, ["lan", "test", *TRAIN[1:], *judged])
         assert scored.stdout.splitlines()[-1] == f"Right: {right} of 1"
 

@@ -68,7 +68,7 @@ def test_what_cannot_be_measured_is_refused_with_the_reason(tmp_path: Path) -> N
             ("distance", {"name": "x.json", "text": "{"}, "x.json"),
             ("test", {"task": {"name": "../secret.toml"}}, "there is no task"),
             ("test", {"task": {"name": "x.toml", "text": "a ="}}, "x.toml"),
-            ("three-ways", {"task": {"name": "couplets"}}, "name a model with --judge"),
+            ("three-ways", {"task": {"name": "couplets"}}, "name a model with --set judge=MODEL"),
             ("three-ways", {"task": {"name": "couplets"}, "developer": "terminal"}, "developer"),
             ("examples-file", {"name": "x.jsonl", "text": "nothing"}, "x.jsonl"),
             ("examples-file", {"name": "x.jsonl", "text": ""}, "no examples"),

@@ -95,7 +95,7 @@ def train(request: options.LanTrainOptions) -> None:
         request.machine,
         who,
         limits=TrainingLimits(given.iterations, given.retries),
-        judge=request.judge,
+        judge=given.judge,
         settings=request.models.settings,
         database=request.database,
         on_wait=waits,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pxp_fsm.cli.options import common
 from pxp_fsm.lazy_dataclasses import dataclass
@@ -21,10 +22,6 @@ def _machine() -> Any:
         listed="models",
         group=WHO,
     )
-
-
-def _judge(text: str, **described: Any) -> Any:
-    return option(text, None, metavar="MODEL", **described)
 
 
 def _output(text: str) -> Any:
@@ -49,6 +46,9 @@ class LanNewOptions:
     output: Path = _output("Write the network to this file (my.lan.json).")
 
 
+_JUDGE = {"--judge": "give --set judge=MODEL"}
+
+
 @dataclass(frozen=True, kw_only=True)
 class NetworkSettings:
     """What --set KEY=VALUE sets where a network runs."""
@@ -61,9 +61,27 @@ class NetworkSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TestSettings(NetworkSettings):
+    """What --set KEY=VALUE sets of a test."""
+
+    judge: str | None = option(
+        "The model that decides whether an output is acceptable, and the criteria that no program "
+        "can check.",
+        None,
+        default="equal texts, ignoring case and spaces",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class TrainingSettings(NetworkSettings):
     """What --set KEY=VALUE sets of a training."""
 
+    judge: str | None = option(
+        "The model that decides whether an output is acceptable and whether a rationale follows "
+        "a hint.",
+        None,
+        default="equal texts, ignoring case and spaces",
+    )
     updater: str | None = option(
         "The model of the update's steps.", None, default="that of the agents"
     )
@@ -75,6 +93,9 @@ class TrainingSettings(NetworkSettings):
 class ComparisonSettings:
     """What --set KEY=VALUE sets of a comparison of three ways of training."""
 
+    judge: str | None = option(
+        "The model that decides the criteria that no program can check.", None
+    )
     developer: str = option(
         "The developer who supervises EasyLAN: nobody, confirms, edits:P, follows:FILE, terminal.",
         "confirms",
@@ -115,6 +136,7 @@ class LanTrainOptions:
     is tried on a copy. It is committed if the network still handles every earlier example.
     """
 
+    instead: ClassVar[Mapping[str, str]] = _JUDGE
     network: Path = _network()
     examples: Path = option(argument=True)
     machine: str = _machine()
@@ -124,11 +146,6 @@ class LanTrainOptions:
         metavar="WHO",
     )
     assignments: tuple[str, ...] = common.assignments()
-    judge: str | None = _judge(
-        "The model that decides whether an output is acceptable and whether a rationale follows "
-        "a hint.",
-        default="equal texts, ignoring case and spaces",
-    )
     database: str | None = option(
         "Store the training and each of its steps in this database, as a run.",
         None,
@@ -224,11 +241,11 @@ class LanTestOptions:
     as far as its agents have changed. NETWORK is not changed.
     """
 
+    instead: ClassVar[Mapping[str, str]] = _JUDGE
     network: Path = _network()
     task: str | None = option("", None, argument=True)
     machine: str = _machine()
     assignments: tuple[str, ...] = common.assignments()
-    judge: str | None = _judge("The model that decides the criteria that no program can check.")
     seed: int = option("The seed of the split into training and testing examples.", 1)
     as_json: bool = common.as_json()
     models: common.ModelOptions
@@ -240,7 +257,6 @@ class RunNetworkTask:
 
     task: str = option(argument=True)
     machine: str = _machine()
-    judge: str | None = _judge("The model that decides the criteria that no program can check.")
     assignments: tuple[str, ...] = common.assignments()
     output: Path = common.run_output()
     database: str | None = common.new_database()
@@ -273,6 +289,7 @@ class ServeNetwork:
     started again it goes on where it was.
     """
 
+    instead: ClassVar[Mapping[str, str]] = _JUDGE
     network: Path = option("", Path("network.lan.json"), argument=True, metavar="[NETWORK]")
     examples: Path | None = option("", None, argument=True)
     machine: str | None = option(
@@ -282,7 +299,6 @@ class ServeNetwork:
         listed="models",
         default="none: the network is edited alone",
     )
-    judge: str | None = _judge("The model that decides whether a rationale follows a hint.")
     assignments: tuple[str, ...] = common.assignments()
     database: str | None = _steps()
     port: int | None = common.port()

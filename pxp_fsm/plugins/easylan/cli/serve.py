@@ -23,7 +23,7 @@ def serve(request: options.ServeNetwork) -> None:
     plan = StudioPlan(
         model=request.machine,
         updater=given.updater,
-        judge=request.judge,
+        judge=given.judge,
         prompts=prompts_file(given),
         limits=TrainingLimits(given.iterations, given.retries),
         database=request.database,

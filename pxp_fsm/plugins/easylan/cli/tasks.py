@@ -68,7 +68,7 @@ async def _test_examples(request: options.LanTestOptions, examples: Path) -> Non
     """Run a network on examples and print which outputs are right, as texts."""
     some, right, rows = setup.examples(examples), 0, list[dict[str, Any]]()
     async with open_models(request.models.settings, waits) as opened:
-        judge = request.judge
+        judge = _given(request).judge
         same = None if judge is None else output_judge(opened(judge))
         network = Lan.load(request.network, opened(request.machine), _prompts(request))
         async for tested in setup.tested(network, some, same):
@@ -89,7 +89,7 @@ async def _test_handled(request: options.LanTestOptions) -> None:
     network, meter = files.load(request.network).network, Meter()
     async with open_models(request.models.settings, waits, meter) as opened:
         asker = Requester(opened(request.machine), _prompts(request))
-        judge = request.judge
+        judge = _given(request).judge
         same = NormalisedText() if judge is None else output_judge(opened(judge))
         lost = await replay(network, NetworkRunner(asker, remembered(network)), same)
     total = len(network.handled)
@@ -117,7 +117,7 @@ async def _test_task(request: options.LanTestOptions, task: str) -> None:
     split, scores = found.split(request.seed), dict[str, Score]()
     async with open_models(request.models.settings, waits, meter) as opened:
         by, runner = (
-            _judge(opened, request.judge),
+            _judge(opened, _given(request).judge),
             NetworkRunner(Requester(opened(request.machine), _prompts(request))),
         )
         for name, part in (("train", split.train), ("test", split.test)):
@@ -139,7 +139,7 @@ def compare(request: options.RunNetworkTask) -> None:
         load_task(request.task),
         request.machine,
         request.output,
-        judge=request.judge,
+        judge=given.judge,
         developer=given.developer,
         hand=given.hand,
         seeds=given.seeds,
@@ -195,8 +195,12 @@ def _judge(opened: Callable[[str], LanguageModel], name: str | None) -> Criterio
     return None if name is None else CriterionJudge(opened(name))
 
 
+def _given(request: options.LanTestOptions) -> options.TestSettings:
+    return set_of(options.TestSettings, request.assignments)
+
+
 def _prompts(request: options.LanTestOptions) -> Mapping[str, Prompt]:
-    return load_prompts(prompts_file(set_of(options.NetworkSettings, request.assignments)))
+    return load_prompts(prompts_file(_given(request)))
 
 
 def _document(task: LanTask, measured: Score) -> dict[str, Any]:

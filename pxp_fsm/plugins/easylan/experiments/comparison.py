@@ -400,7 +400,7 @@ class TrainingComparison:
         if judged and self.judge is None:
             raise UsageError(
                 f"only a judge can decide {len(judged)} of the criteria of {self.task.name} "
-                f"({quoted(judged[0])}, …): name a model with --judge"
+                f"({quoted(judged[0])}, …): name a model with --set judge=MODEL"
             )
 
     async def measured(
