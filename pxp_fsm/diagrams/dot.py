@@ -1,9 +1,4 @@
-"""DOT, the language of Graphviz, from the model of a diagram.
-
-A state diagram leaves the layout to `dot`, within the bounds of a `Layout`. A sequence chart has
-only one layout, so its places (in points) are computed here; its graph asks for the engine that
-leaves them as they are.
-"""
+"""DOT, the language of Graphviz, of a state diagram: its layout is left to `dot`, in bounds."""
 
 from __future__ import annotations
 
@@ -14,17 +9,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pxp_fsm.diagrams.model import (
-    Arrow,
-    Diagram,
     Edge,
     EdgeRow,
     Legend,
     Node,
-    SequenceChart,
     StateDiagram,
 )
 from pxp_fsm.diagrams.style import PLAIN, Style
-from pxp_fsm.diagrams.text import ems, legible, shortened
+from pxp_fsm.diagrams.text import ems, legible
 from pxp_fsm.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
@@ -86,9 +78,9 @@ def wrapped(text: str, width: int, *, whole_words: bool = False) -> list[str]:
 
 
 _PAGE = {"bgcolor": "white", "pad": "0.2", "fontname": FONT, "fontcolor": INK}
-_FILLED = {"style": "filled", "fillcolor": TINT, "color": ACCENT, "penwidth": "1.6"}
+FILLED = {"style": "filled", "fillcolor": TINT, "color": ACCENT, "penwidth": "1.6"}
 _BOLD = {"color": ACCENT, "fontcolor": ACCENT, "penwidth": "2.2"}
-_REFUSED = {"color": FATAL, "fontcolor": FATAL, "penwidth": "1.6", "style": "dashed"}
+REFUSED = {"color": FATAL, "fontcolor": FATAL, "penwidth": "1.6", "style": "dashed"}
 _REFERENCE = {
     "shape": "box",
     "style": "rounded,dashed",
@@ -99,7 +91,7 @@ _REFERENCE = {
     "color": GREY,
 }
 _QUICK = {"splines": "line", "nslimit": "1", "nslimit1": "1", "mclimit": "0.3", "searchsize": "10"}
-_WIDER = 1.15
+WIDER = 1.15
 """How much wider than Helvetica a viewer's font may be (DejaVu Sans): no line is cut off."""
 _BLANK = 0.5
 """The room that Graphviz leaves for a no-break blank, in ems."""
@@ -107,21 +99,19 @@ _MANY, _FEW = 4, 3
 """Arrows to a state from which they end at references, and to which those of a row are joined."""
 
 
-def to_dot(diagram: Diagram, style: Style = PLAIN, layout: Layout = USUAL) -> str:
-    """The DOT source of `diagram`; its graph names the layout engine where that is not `dot`."""
-    if isinstance(diagram, StateDiagram):
-        return str(_states(diagram, style, layout).source)
-    return str(_sequence(diagram, style).source)
+def to_dot(diagram: StateDiagram, style: Style = PLAIN, layout: Layout = USUAL) -> str:
+    """The DOT source of `diagram`."""
+    return str(_states(diagram, style, layout).source)
 
 
-def _characters(style: Style, size: float, most: int) -> int:
+def characters(style: Style, size: float, most: int) -> int:
     """How many characters of this size stand in a line: `most`, or what fits a given width."""
     return most if style.width is None else max(20, min(most, int(style.width / (0.5 * size))))
 
 
 def _wide_label(lines: list[str]) -> str:
     """A label that nothing else may be as wide as: it has room for a wider font than Helvetica."""
-    blanks = round((_WIDER - 1) / 2 * max(map(ems, lines)) / _BLANK)
+    blanks = round((WIDER - 1) / 2 * max(map(ems, lines)) / _BLANK)
     return label(*lines, blanks=blanks)
 
 
@@ -132,7 +122,7 @@ def explanation(legend: Legend, width: int) -> list[str]:
 
 def _states(diagram: StateDiagram, style: Style, layout: Layout) -> Digraph:
     room = ("0.18", "0.2") if layout.tight else ("0.4", "0.35")
-    graph = _graph(
+    graph = new_graph(
         "automaton",
         rankdir=layout.direction,
         pad="0.05",
@@ -143,7 +133,7 @@ def _states(diagram: StateDiagram, style: Style, layout: Layout) -> Digraph:
         **_QUICK if layout.quick else {},
     )
     if style.title:
-        title = wrapped(diagram.title, _characters(style, 16, 70))
+        title = wrapped(diagram.title, characters(style, 16, 70))
         graph.attr(label=_wide_label(title), fontsize="16")
     ids = {node.name: f"s{number}" for number, node in enumerate(diagram.nodes)}
     apart = _references(diagram) if layout.references else frozenset()
@@ -158,11 +148,11 @@ def _states(diagram: StateDiagram, style: Style, layout: Layout) -> Digraph:
             others = "; ".join(map(_line_of, edge.rows[_SHOWN:]))
             legend += ((f"({sign})", f"{edge.source} → {edge.target}: {others}"),)
         if legend:
-            lines = explanation(legend, _characters(style, 9, 90))
+            lines = explanation(legend, characters(style, 9, 90))
             explained.attr(label=label(*lines, left=True), labelloc="b", labeljust="l")
             explained.attr(fontsize="9", fontcolor=GREY)
         with explained.subgraph(name="cluster_noted") as noted:
-            note = wrapped(diagram.note, _characters(style, 9, 90)) if style.title else [""]
+            note = wrapped(diagram.note, characters(style, 9, 90)) if style.title else [""]
             noted.attr(label=_wide_label(note), fontsize="9", fontcolor=GREY, labelloc="t")
             noted.attr(penwidth="0", margin="12" if style.title else "4", labeljust="c")
             if any(node.group for node in diagram.nodes):
@@ -172,7 +162,8 @@ def _states(diagram: StateDiagram, style: Style, layout: Layout) -> Digraph:
     return graph
 
 
-def _graph(name: str, **attributes: str) -> Digraph:
+def new_graph(name: str, **attributes: str) -> Digraph:
+    """An empty graph with the fonts and colors of all drawings."""
     from graphviz import Digraph
 
     return Digraph(
@@ -234,7 +225,7 @@ def _add_state(graph: Digraph, key: str, node: Node, *, grouped: bool = False) -
         tooltip=hint(legible(node.about) or node.name),
         peripheries="2" if node.final else "1",
         **{"shape": "box", "margin": "0.08,0.04", "height": "0"} if inside else {},
-        **({"class": "marked", **_FILLED} if node.marked else {}) | _trapped(node),
+        **({"class": "marked", **FILLED} if node.marked else {}) | _trapped(node),
     )
     if node.initial:
         graph.node(f"{key}_entry", "", shape="point", width="0.09", tooltip=hint("begin"))
@@ -311,7 +302,7 @@ def _add_edge(
     lines = [line for row in rows for line in wrapped(row, layout.wrap, whole_words=True)]
     look: dict[str, str] = {"class": "taken", **_BOLD} if edge.taken else {}
     if edge.refused:
-        look = {"class": "refused", **_REFUSED}
+        look = {"class": "refused", **REFUSED}
         look |= {} if edge.target else {"arrowhead": "tee"}
     beside = layout.direction in ("TB", "BT")
     graph.edge(
@@ -321,183 +312,3 @@ def _add_edge(
         tooltip=hint(f"{edge.source} → {edge.target or 'not received'}"),
         **look,
     )
-
-
-_ROW, _LINE, _TAKEN = 34.0, 11.5, 20.0
-"""Points of a step that sends a message, of a line of its texts, and of a step that receives."""
-
-
-def _sequence(chart: SequenceChart, style: Style) -> Digraph:
-    graph = _graph("session", layout="nop", splines="line", outputorder="edgesfirst")
-    if style.width is not None:
-        chart = _narrowed(chart, style.width)
-    named = [shortened(text, 30) for line in chart.lifelines for text in (line.name, line.state)]
-    box = max([60.0, *(12 * ems(text) + 20 for text in named)])
-    order = {line.name: number for number, line in enumerate(chart.lifelines)}
-    lengths = [_length(arrow) / max(1, _span(arrow, order)) for arrow in chart.arrows]
-    apart = max([170.0 if style.width is None else 120.0, box + 24, *(n + 28 for n in lengths)])
-    places = {name: apart * number for name, number in order.items()}
-    tops, end = _tops(chart.arrows)
-    bottom = end - 16
-    for number, line in enumerate(chart.lifelines):
-        place = places[line.name]
-        _add_box(graph, f"p{number}", (place, 0.0), box, line.name, **_FILLED)
-        if line.state:
-            _add_box(graph, f"q{number}", (place, bottom), box, line.state)
-        else:
-            _add_point(graph, f"q{number}", (place, bottom))
-        graph.edge(f"p{number}", f"q{number}", style="dashed", color=GREY, arrowhead="none")
-    for number, arrow in enumerate(chart.arrows):
-        _add_arrow(graph, f"m{number}", arrow, places, tops)
-    right = apart * (len(chart.lifelines) - 1)
-    if chart.loop and (inside := [top for step, top in tops.items() if step >= chart.loop]):
-        _add_loop(graph, (-box / 2 - 8, right + box / 2 + 8), (max(inside), end))
-    middle = right / 2
-    if style.title and legible(chart.title):
-        title = wrapped(chart.title, _characters(style, 16, 60))
-        _add_text(graph, "title", (middle, 24.0 + 10 * len(title)), "16", INK, *title)
-    wide = _characters(style, 10, max(58, int((right + box) / 5)))
-    waits = [line for sentence in chart.waits for line in wrapped(sentence, wide)]
-    if waits:
-        bottom -= 24 + 12 * len(waits)
-        _add_text(graph, "waits", (middle, bottom + 6 * len(waits)), "10", FATAL, *waits)
-    if style.title and legible(chart.note):
-        note = wrapped(chart.note, _characters(style, 10, 58))
-        bottom -= 20 + 12 * len(note)
-        _add_text(graph, "note", (middle, bottom + 6 * len(note)), "10", GREY, *note)
-    if style.legend and chart.legend:
-        legend = explanation(chart.legend, _characters(style, 9, 70))
-        below = (middle, bottom - 20 - 5.5 * len(legend))
-        _add_text(graph, "legend", below, "9", GREY, *legend)
-    return graph
-
-
-def _length(arrow: Arrow) -> float:
-    return max([11 * ems(_tag(arrow)), *(9 * ems(text) for text in _texts(arrow))])
-
-
-def _span(arrow: Arrow, order: Mapping[str, int]) -> int:
-    return abs(order[arrow.sender] - order[arrow.receiver])
-
-
-def _texts(arrow: Arrow) -> tuple[str, ...]:
-    """What is written at an arrow; that it was received is drawn."""
-    return arrow.texts if arrow.received and not arrow.kept else arrow.lines
-
-
-def _tops(arrows: Sequence[Arrow]) -> tuple[dict[int, float], float]:
-    """Where each step begins, and where the last one ends."""
-    heights = dict[int, float]()
-    for arrow in arrows:
-        heights.update(dict.fromkeys(arrow.received or (), _TAKEN))
-    for arrow in arrows:
-        # What cannot be received after the last step may be several messages of one number.
-        height = _ROW + _LINE * len(_texts(arrow))
-        heights[arrow.number] = max(heights.get(arrow.number, 0.0), height)
-    tops, top = dict[int, float](), -22.0
-    for step in sorted(heights):
-        tops[step] = top
-        top -= heights[step]
-    return tops, top
-
-
-def _add_loop(graph: Digraph, sides: tuple[float, float], ends: tuple[float, float]) -> None:
-    """A frame around the steps that repeat for ever."""
-    (left, right), (top, bottom) = sides, (ends[0] + 2, ends[1] + 6)
-    corners = ((left, top), (right, top), (right, bottom), (left, bottom))
-    for number, corner in enumerate(corners):
-        _add_point(graph, f"loop{number}", corner)
-    for number in range(4):
-        look = {"arrowhead": "none", "color": ACCENT, "penwidth": "1.2", "class": "loop"}
-        graph.edge(f"loop{number}", f"loop{(number + 1) % 4}", **look)
-    width = 9 * ems("repeats for ever")
-    _add_text(graph, "looplabel", (left + width / 2 + 8, top), "9", ACCENT, "repeats for ever")
-
-
-def _narrowed(chart: SequenceChart, width: float) -> SequenceChart:
-    """`chart` with the texts of its messages in more and shorter lines, for a page this wide."""
-    most = max(16, int(width / max(1, len(chart.lifelines) - 1) / 6))
-    arrows = (
-        replace(arrow, texts=tuple(line for text in arrow.texts for line in wrapped(text, most)))
-        for arrow in chart.arrows
-    )
-    return replace(chart, arrows=tuple(arrows))
-
-
-def _add_box(
-    graph: Digraph, key: str, place: tuple[float, float], width: float, text: str, **look: str
-) -> None:
-    size = {"width": f"{width / 72:.2f}", "height": "0.34", "fixedsize": "true", "shape": "box"}
-    style = {"style": "filled", "fillcolor": "white", **look}
-    graph.node(key, label(shortened(text, 30)), pos=_at(*place), **size, **style)
-
-
-def _add_arrow(
-    graph: Digraph, key: str, arrow: Arrow, places: dict[str, float], tops: Mapping[int, float]
-) -> None:
-    """The arrow of a message: level where it is taken at once, else slanted to where it is.
-
-    A lost one ends in a cross on the way, one that stays in its buffer in a dot.
-    """
-    start, end = places[arrow.sender], places[arrow.receiver]
-    if start == end:
-        end += 40
-    texts = _texts(arrow)
-    slanted = arrow.lost or (arrow.received is not None and not arrow.refused)
-    # A slanted arrow has its texts above it, so that it crosses none of them.
-    height = tops[arrow.number] - 16 - (_LINE * len(texts) if slanted else 0.0)
-    _add_point(graph, f"{key}_from", (start, height))
-    ink, grey = (FATAL, FATAL) if arrow.refused else (INK, GREY)
-    for number, step in enumerate(arrow.received or ()):
-        _add_point(graph, f"{key}_to{number}", (end, tops[step] - _TAKEN / 2 + 2))
-        look = {"style": "dashed"} if number else {}
-        graph.edge(f"{key}_from", f"{key}_to{number}", **{"class": "message"}, **look)
-    if not arrow.received:
-        on_the_way = slanted and not arrow.refused
-        stop = start + 0.6 * (end - start) if on_the_way else end
-        _add_point(graph, f"{key}_to", (stop, height - (8 if on_the_way else 0)))
-        look = {**_REFUSED, "arrowhead": "tee"} if arrow.refused else {}
-        look |= {"arrowhead": "none" if arrow.lost else "dot"} if on_the_way else {}
-        graph.edge(f"{key}_from", f"{key}_to", **{"class": "message"}, **look)
-        if arrow.lost:
-            _add_cross(graph, key, (stop, height - 8))
-    middle = (start + end) / 2
-    if slanted and start != end:
-        middle = start + (1 if end > start else -1) * (_length(arrow) / 2 + 12)
-        height += _LINE * len(texts)
-    _add_text(graph, f"{key}_tag", (middle, height + 8), "11", ink, _tag(arrow))
-    for number, text in enumerate(texts):
-        drop = (4 if slanted else 9) + _LINE * number
-        _add_text(graph, f"{key}_text{number}", (middle, height - drop), "9", grey, text)
-
-
-def _add_cross(graph: Digraph, key: str, place: tuple[float, float]) -> None:
-    x, y = place
-    for number, (dx, dy) in enumerate(((-5, -5), (5, 5), (-5, 5), (5, -5))):
-        _add_point(graph, f"{key}_x{number}", (x + dx, y + dy))
-    for one, other in ((0, 1), (2, 3)):
-        look = {"arrowhead": "none", "color": FATAL, "penwidth": "2", "class": "lost"}
-        graph.edge(f"{key}_x{one}", f"{key}_x{other}", **look)
-
-
-def _tag(arrow: Arrow) -> str:
-    return replace(arrow, tag=shortened(arrow.tag, 30)).label
-
-
-def _add_point(graph: Digraph, key: str, place: tuple[float, float]) -> None:
-    graph.node(key, "", pos=_at(*place), shape="point", style="invis", width="0")
-
-
-def _add_text(
-    graph: Digraph, key: str, place: tuple[float, float], size: str, color: str, *lines: str
-) -> None:
-    """Text on a white ground, so that it stays readable where it crosses a lifeline."""
-    look = {"shape": "plain", "style": "filled", "fillcolor": "white", "color": "white"}
-    if key in ("title", "note", "legend", "waits"):  # nothing beside these is wider than they are
-        room = f"{_WIDER * max(map(ems, lines)) * float(size) / 72:.2f}"
-        look |= {"shape": "none", "margin": "0", "height": "0", "width": room}
-    graph.node(key, label(*lines), pos=_at(*place), fontsize=size, fontcolor=color, **look)
-
-
-def _at(x: float, y: float) -> str:
-    return f"{x:.1f},{y:.1f}"

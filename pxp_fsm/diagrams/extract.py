@@ -35,6 +35,9 @@ _MEANINGS = {
     Kind.RECEIVE: "this agent receives {}",
     Kind.EVENT: "{} is done: an event that is no message",
 }
+_MOST_NOTED = 12
+"""Actions that are no messages: so many are named below a chart."""
+
 _PARTIES = {"m": "the machine", "h": "the human"}
 
 
@@ -210,10 +213,14 @@ def actions_chart(
 
     `states` is where each member is in the end. `refused` are messages (sender, receiver, tag) that
     cannot be received there. The last `cycle` events repeat for ever; `waits` says for what members
-    wait in vain. Other actions are named below `note`; payloads are folded into three lines, or
-    left out where `texts` is false.
+    wait in vain. Other actions are named after `note`, a dozen at most; payloads are folded into
+    three lines, or left out where `texts` is false.
     """
-    arrows, notes, fatal = list[Arrow](), [note], set(refused)
+    arrows, notes, fatal = list[Arrow](), list[str](), set(refused)
+    taken = dict[int, list[tuple[int, Deliver]]]()
+    for event in events:
+        if isinstance(event.action, Deliver) and event.message is not None:
+            taken.setdefault(event.message.number, []).append((event.number, event.action))
     for event in events:
         said: tuple[str, ...] = ()
         if texts and event.message is not None and event.message.payload != NOTHING:
@@ -229,9 +236,10 @@ def actions_chart(
                 arrows.append(Arrow(event.number, sender, receiver, tag, said))
             case Send(sender, receiver, tag, lost):
                 arrow = Arrow(event.number, sender, receiver, tag, said, lost=lost)
-                arrow = arrow if lost else _with_fate(arrow, events)
+                arrow = arrow if lost else _with_fate(arrow, taken.get(event.number, ()))
                 left = arrow.received == () and (sender, receiver, tag) in fatal
                 arrows.append(replace(arrow, refused=left))
+    more = f"and {len(notes) - _MOST_NOTED:,} more" if len(notes) > _MOST_NOTED else ""
     after = len(events) + 1
     fatal -= {(arrow.sender, arrow.receiver, arrow.tag) for arrow in arrows if arrow.refused}
     arrows += (Arrow(after, *message, refused=True) for message in sorted(fatal))
@@ -239,22 +247,15 @@ def actions_chart(
         title,
         tuple(Lifeline(name, state) for name, state in states.items()),
         tuple(arrows),
-        "; ".join(filter(None, notes)),
+        "; ".join(filter(None, (note, *notes[:_MOST_NOTED], more))),
         loop=after - cycle if cycle else 0,
         waits=tuple(map(str, waits)),
     )
 
 
-def _with_fate(arrow: Arrow, events: Sequence[Event]) -> Arrow:
-    """The arrow of a message that was put into a buffer, with what became of it."""
-    taken = [
-        (event.number, event.action)
-        for event in events
-        if isinstance(event.action, Deliver)
-        and event.message is not None
-        and event.message.number == arrow.number
-    ]
-    whole = any(isinstance(action, Deliver) and not action.kept for _, action in taken)
+def _with_fate(arrow: Arrow, taken: Sequence[tuple[int, Deliver]]) -> Arrow:
+    """The arrow of a message that was put into a buffer, with the steps in which it was `taken`."""
+    whole = any(not action.kept for _, action in taken)
     steps = tuple(number for number, _ in taken)
     return replace(arrow, received=steps, kept=bool(taken) and not whole)
 

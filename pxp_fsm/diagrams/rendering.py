@@ -6,16 +6,17 @@ import math
 import re
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from pxp_fsm.artifacts import write_atomically
+from pxp_fsm.diagrams.charts import SMALLEST, Chart
 from pxp_fsm.diagrams.dot import FONT, USUAL, Layout, to_dot
 from pxp_fsm.diagrams.graphviz import Canvas, canvas_of
 from pxp_fsm.diagrams.latex import has_glyphs
 from pxp_fsm.diagrams.mermaid import to_mermaid
-from pxp_fsm.diagrams.model import Diagram, StateDiagram
+from pxp_fsm.diagrams.model import Diagram, SequenceChart, StateDiagram
 from pxp_fsm.diagrams.plain import to_text
 from pxp_fsm.diagrams.style import (
     OWN_FONT,
@@ -57,50 +58,67 @@ the letters at an arrow as it is drawn."""
 
 _SIZE = re.compile(r'<svg width="([\d.]+)pt" height="([\d.]+)pt"')
 _MAX_PIXELS = 50_000_000
-# The file of an SVG picture is named by us, so nothing that a drawing says is read as Typst.
-_PAGE = """#set document(date: none)
-#set page(width: auto, height: auto, margin: 0pt)
-#image("drawing.svg")
+_MOST_MERMAID = 50_000
+_MAX_SIDE = 32_760  # 32,768 and more is refused by viewers (Cairo, Firefox)
+# The files of SVG pictures are named by us, so nothing that a drawing says is read as Typst.
+_PAGES = """#set document(date: none)
+#set page({})
+#set align(center)
+{}
 """
+_A4, _MARGIN = Room(595.28, 841.89), 28.35
 
 
 def render(diagram: Diagram, form: str, style: Style = PLAIN) -> bytes:
     """`diagram` in one of `FORMATS`, as `style` asks for; text is UTF-8.
 
-    A PNG has 192 dots an inch (fewer where it would have more than 50 million). PNG and PDF use
-    DejaVu Sans Condensed, which comes with the package, and installed fonts for what it has not
-    (Chinese, emoji). PDF holds its fonts and needs the extra `figures`. An SVG leaves fonts to its
-    viewer, TikZ to the document. Warns (`PXPWarning`) of characters without a font, and of letters
-    below 6 pt where `style` bounds the size. Raises `UsageError` for another format, and for a
+    A PNG has 192 dots an inch (fewer where it would have more than 50 million, or a side of more
+    than 32,767). PNG and PDF use DejaVu Sans Condensed, which comes with the package, and installed
+    fonts for what it has not (Chinese, emoji). PDF holds its fonts and needs the extra `figures`.
+    An SVG leaves fonts to its viewer, TikZ to the document. A sequence chart with too many messages
+    for one page has several in PDF: of the size of `style`, else A4, or as wide as many members
+    need. Other pictures have no pages, and leave out steps from its middle above 14,400 pt.
+
+    Warns (`PXPWarning`) of that, of characters without a font, and of letters below 6 pt where
+    `style` bounds the size. Raises `UsageError` for another format, and for a
     style that the format or the diagram cannot have.
     """
     if form not in FORMATS:
         raise UsageError(f"a diagram is not drawn as {form!r}; choose one of {', '.join(FORMATS)}")
     if form in ("mermaid", "text"):
-        written = to_mermaid if form == "mermaid" else to_text
-        return written(diagram, style).encode()
-    arranged = arrange(diagram, style)
+        source = (to_mermaid if form == "mermaid" else to_text)(diagram, style)
+        if form == "mermaid" and len(source) > _MOST_MERMAID:
+            _warn(
+                f"Mermaid's viewers refuse a text of more than {_MOST_MERMAID:,} characters unless "
+                f"their maxTextSize is set, and this has {len(source):,}; draw a PDF or a text"
+            )
+        return source.encode()
+    if form == "pdf":
+        require_extra("figures", "PDF", {"typst": "typst"})
+    is_chart = isinstance(diagram, SequenceChart)
+    sheet, pages = _pages(diagram, style) if form == "pdf" else (None, [arrange(diagram, style)])
+    arranged = pages[0]
     if style.room is not None and 0 < arranged.letters < LEAST:
         without = "without title (--no-title), " if style.title else ""
+        less = "as a PDF with pages" if is_chart and form != "pdf" else "a part of it"
         where = style.size or f"the column of {style.paper}"
         _warn(
             f"at {where} the smallest letters are {arranged.letters:.1f} pt, which cannot be "
-            f"read in print; draw it wider, {without}or a part of it"
+            f"read in print; draw it wider, {without}or {less}"
         )
     match form:
         case "tikz":
             return _tikz(arranged, style).encode()
         case "dot":
             return _with_font(arranged.source, style).encode()
-    drawn = _svg(arranged, style)
-    if form == "svg":
-        return drawn.encode()
-    for problem in font_problems(arranged.canvas.lines, style):
+        case "svg":
+            return _svg(arranged, style).encode()
+    lines = [line for page in pages for line in page.canvas.lines]
+    for problem in font_problems(lines, style):
         _warn(problem)
     if form == "pdf":
-        return pdf_of(drawn)
-    others = style.font is not None or needs_others(arranged.canvas.lines)
-    return _png(drawn, others)
+        return _pdf([_svg(page, style) for page in pages], sheet)
+    return _png(_svg(arranged, style), style.font is not None or needs_others(lines))
 
 
 def svg(diagram: Diagram) -> str:
@@ -124,21 +142,23 @@ def write(diagram: Diagram, path: str | Path, style: Style = PLAIN) -> None:
     write_atomically(target, render(diagram, form, style))
 
 
-def pdf_of(drawing: str) -> bytes:
-    """An SVG `drawing` as PDF, with its fonts; the same bytes for the same drawing and fonts.
+def _pdf(drawings: Sequence[str], sheet: PageSize | None) -> bytes:
+    """SVG `drawings` as PDF, with its fonts; the same bytes for the same drawings and fonts.
 
-    Raises `UsageError` where the extra `figures` is not installed.
+    Each has a page of its own size, or a `sheet`.
     """
-    require_extra("figures", "PDF", {"typst": "typst"})
     import typst
 
-    drawing = drawing.replace(FONT, SANS)
+    look = "width: auto, height: auto, margin: 0pt" if sheet is None else sheet.typst
+    names = [f"page{number}.svg" for number in range(len(drawings))]
+    images = "\n#pagebreak()\n".join(f'#image("{name}")' for name in names)
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "drawing.svg").write_text(drawing, "utf-8")
-        page = Path(folder, "page.typ")
-        page.write_text(_PAGE, "utf-8")
+        for name, drawing in zip(names, drawings, strict=True):
+            Path(folder, name).write_text(drawing.replace(FONT, SANS), "utf-8")
+        pages = Path(folder, "pages.typ")
+        pages.write_text(_PAGES.format(look, images), "utf-8")
         fonts = [str(OWN_FONT.parent)]
-        made: bytes = typst.compile(str(page), root=folder, font_paths=fonts, format="pdf")
+        made: bytes = typst.compile(str(pages), root=folder, font_paths=fonts, format="pdf")
     return made
 
 
@@ -184,8 +204,8 @@ def _png(drawn: str, others: bool) -> bytes:
 def _zoom(drawn: str) -> float:
     """2, or as much as a very large picture can have without filling the memory."""
     size = _SIZE.search(drawn)
-    area = float(size[1]) * float(size[2]) * (96 / 72) ** 2 if size else 1.0
-    return min(2.0, math.sqrt(_MAX_PIXELS / area))
+    width, height = (float(side) * 96 / 72 for side in size.groups()) if size else (1.0, 1.0)
+    return min(2.0, math.sqrt(_MAX_PIXELS / (width * height)), _MAX_SIDE / max(width, height))
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,12 +228,7 @@ def arrange(diagram: Diagram, style: Style) -> Arranged:
     It is one for a screen, or the one with the largest letters at a width in a paper.
     """
     if not isinstance(diagram, StateDiagram):
-        if style.direction is not None:
-            raise UsageError(
-                "a sequence chart has only one direction: its messages go from top to bottom",
-                "direction",
-            )
-        return _scaled(to_dot(diagram, style), style)
+        return _chart(diagram, style)
     if style.room is None:
         return _for_screen(diagram, style)
     largest = _largest(style.room)
@@ -221,20 +236,80 @@ def arrange(diagram: Diagram, style: Style) -> Arranged:
     for layout in _layouts(style):
         if len(diagram.edges) > MANY and not layout.references:
             continue
-        found.append(_scaled(to_dot(diagram, style, layout), style))
+        found.append(_scaled(to_dot(diagram, style, layout), style.room))
         if found[-1].letters >= GOOD or found[-1].scale >= largest:
             break
     return max(found, key=lambda arranged: arranged.letters)
 
 
+@dataclass(frozen=True, slots=True)
+class PageSize:
+    """A page of a PDF with several: its size and its margin, in points."""
+
+    width: float
+    height: float
+    margin: float
+
+    @property
+    def typst(self) -> str:
+        """What Typst has to know of it."""
+        return (
+            f"width: {self.width:.2f}pt, height: {self.height:.2f}pt, margin: {self.margin:.2f}pt"
+        )
+
+    @property
+    def inner(self) -> Room:
+        """The room within the margin."""
+        return Room(self.width - 2 * self.margin, self.height - 2 * self.margin)
+
+
+def _pages(diagram: Diagram, style: Style) -> tuple[PageSize | None, list[Arranged]]:
+    """`diagram` in one drawing of its own size, or a chart in as many as there are pages.
+
+    A chart has pages where one would be higher than it may be, or its letters too small. All have
+    one scale.
+    """
+    if not isinstance(diagram, SequenceChart):
+        return None, [arrange(diagram, style)]
+    chart, room = Chart(diagram, style), style.room
+    if room is None:
+        wider = max(1.0, chart.width / (_A4.width - 2 * _MARGIN))
+        sheet, largest = PageSize(*(wider * side for side in (_A4.width, _A4.height, _MARGIN))), 1.0
+    else:
+        sheet, largest = PageSize(room.width, room.height, 0.0), _largest(room)
+        whole = min(largest, room.width / chart.width, room.height / chart.height(chart.whole))
+        if SMALLEST * whole >= LEAST:
+            return None, [_chart(diagram, style)]
+    inner = sheet.inner
+    parts = [*chart.pages(inner.height / min(largest, inner.width / chart.width))]
+    if len(parts) == 1:
+        return None, [_chart(diagram, style)]
+    drawn = [_scaled(chart.dot(part), inner) for part in parts]
+    scale = min(largest, *(page.scale for page in drawn))
+    return sheet, [replace(page, scale=scale) for page in drawn]
+
+
+def _chart(diagram: SequenceChart, style: Style) -> Arranged:
+    """`diagram` in one drawing, without its middle where it would be too high."""
+    chart = Chart(diagram, style)
+    part = chart.cut()
+    if part != chart.whole:
+        before, after = part.runs
+        _warn(
+            f"the chart is too high for one picture; {chart.unit} {before[-1] + 1:,} to "
+            f"{after[0] - 1:,} are not drawn; a PDF has all of them, on pages, and so has a text"
+        )
+    return _scaled(chart.dot(part), style.room)
+
+
 def _for_screen(diagram: StateDiagram, style: Style) -> Arranged:
     usual = replace(USUAL, direction=style.direction or USUAL.direction)
     if len(diagram.edges) <= MANY:
-        found = _scaled(to_dot(diagram, style, usual), style)
+        found = _scaled(to_dot(diagram, style, usual), style.room)
         if found.canvas.size[0] <= WIDE:
             return found
     narrow = Layout(style.direction or "TB", tight=True, references=True)
-    return _scaled(to_dot(diagram, style, narrow), style)
+    return _scaled(to_dot(diagram, style, narrow), style.room)
 
 
 def _layouts(style: Style) -> Iterator[Layout]:
@@ -249,8 +324,8 @@ def _layouts(style: Style) -> Iterator[Layout]:
         yield replace(tight, references=True, wrap=14)
 
 
-def _scaled(source: str, style: Style) -> Arranged:
-    canvas, room = canvas_of(source), style.room
+def _scaled(source: str, room: Room | None) -> Arranged:
+    canvas = canvas_of(source)
     if room is None:
         return Arranged(source, canvas)
     width, height = canvas.size

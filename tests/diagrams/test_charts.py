@@ -4,12 +4,30 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import pxp_fsm as pxp
-from pxp_fsm.diagrams import Arrow, Lifeline, SequenceChart, render
+from pxp_fsm.automata.actions import Deliver, External, Send
+from pxp_fsm.diagrams import (
+    Arrow,
+    Lifeline,
+    SequenceChart,
+    Style,
+    actions_chart,
+    render,
+    sequence_chart,
+)
+from pxp_fsm.diagrams.charts import TALLEST, Chart
+from pxp_fsm.diagrams.graphviz import canvas_of
 from pxp_fsm.diagrams.text import folded
+from pxp_fsm.errors import PXPWarning
+from pxp_fsm.protocol.messages import Json, Message
+from pxp_fsm.sessions.events import Event
+from tests.diagrams.test_diagrams import conversation
 
 SVG = "{http://www.w3.org/2000/svg}"
 CHART = SequenceChart(
@@ -132,3 +150,125 @@ def test_what_is_impossible_is_shown_with_the_states_that_remain(formula: str) -
         assert "CRASHED" in trapped["coordinator"]
         assert len(trapped["coordinator"]) > 3
         assert "states can be reached, and what was asked is possible in none" in chart.note
+
+
+@st.composite
+def buffered(draw: st.DrawFn) -> SequenceChart:
+    """A session of three in whose steps messages are sent, taken from buffers, or lost."""
+    waiting = list[int]()
+    arrows = dict[int, Arrow]()
+    for step in range(1, draw(st.integers(1, 60)) + 1):
+        if draw(st.booleans()) and waiting:
+            sent = waiting.pop(draw(st.integers(0, len(waiting) - 1)))
+            arrows[sent] = replace(arrows[sent], received=(step,))
+            continue
+        sender, receiver, _ = draw(st.permutations("abc"))
+        texts = ("a text",) * draw(st.integers(0, 2))
+        fate = draw(st.sampled_from(["at once", "buffered", "lost"]))
+        received = None if fate == "at once" else ()
+        arrows[step] = Arrow(
+            step, sender, receiver, "TAG", texts, received=received, lost=fate == "lost"
+        )
+        waiting += [step] if fate == "buffered" else []
+    ends = tuple(Lifeline(name, "END") for name in "abc")
+    return SequenceChart("a title", ends, tuple(arrows.values()), "a note")
+
+
+@settings(max_examples=40, deadline=None)
+@given(buffered(), st.integers(160, 900))
+def test_pages_have_every_step_once_and_are_not_higher_than_they_may_be(
+    chart: SequenceChart, height: int
+) -> None:
+    drawn = Chart(chart, Style())
+    pages = [*drawn.pages(height)]
+    assert [step for page in pages for (run,) in [page.runs] for step in run] == drawn.steps
+    assert [page.begins for page in pages] == [True] + [False] * (len(pages) - 1)
+    assert [page.ends for page in pages] == [False] * (len(pages) - 1) + [True]
+    for page in pages:
+        ((*run,),) = page.runs
+        assert drawn.height(page) <= height or len(run) == 1
+        says = f"{drawn.unit} {run[0]} to {run[-1]} of {drawn.steps[-1]}"
+        assert page.line.endswith(says) or len(pages) == 1
+    page = pages[len(pages) // 2]
+    canvas = canvas_of(drawn.dot(page))
+    assert canvas.size[1] <= drawn.height(page) + 1
+    said = " ".join(line.strip() for line in canvas.lines)
+    shown = set(page.runs[0])
+    for arrow in chart.arrows:
+        here = shown & {arrow.number, *(arrow.received or ())}
+        assert bool(re.search(rf"(?<!\d){arrow.number} TAG", said)) == bool(here)
+        later = arrow.number in shown and any(step not in shown for step in arrow.received or ())
+        assert bool(re.search(rf"(?<!\d){arrow.number} is received in step", said)) == later
+
+
+@pytest.mark.parametrize(
+    ("style", "size"),
+    [(Style(), (595.28, 841.89)), (Style(size="9cm x 12cm"), (255.12, 340.16))],
+)
+def test_a_long_session_has_pages_in_a_pdf(style: Style, size: tuple[float, float]) -> None:
+    pytest.importorskip("typst")
+    pdfium = pytest.importorskip("pypdfium2")
+    messages = conversation([("no finding", "clear lungs")] * 60)
+    chart = sequence_chart(messages, title="t", states={"a": "END", "b": "WAIT"})
+    pages = pdfium.PdfDocument(render(chart, "pdf", style))
+    texts = [page.get_textpage().get_text_range() for page in pages]
+    sent = [[int(number) for number in re.findall(r"(\d+) TAG", text)] for text in texts]
+    assert [number for page in sent for number in page] == [*range(1, 61)]
+    for page, text, numbers in zip(pages, texts, sent, strict=True):
+        assert page.get_size() == pytest.approx(size, abs=0.1)
+        assert f"messages {numbers[0]} to {numbers[-1]} of 60" in text
+        assert {"a", "b"} <= set(text.split())
+    assert ["WAIT" in text for text in texts] == [False] * (len(texts) - 1) + [True]
+    assert len(texts) == (6 if style.size is None else 16)
+
+
+def test_a_short_session_has_one_page_of_its_own_size() -> None:
+    pytest.importorskip("typst")
+    pdfium = pytest.importorskip("pypdfium2")
+    chart = sequence_chart(conversation([("yes", "")] * 6), title="t")
+    for style in (Style(), Style(paper="ieee")):
+        pages = pdfium.PdfDocument(render(chart, "pdf", style))
+        assert len(pages) == 1
+        assert pages[0].get_width() < 300
+
+
+@pytest.mark.parametrize("form", ["svg", "tikz", "dot", "mermaid"])
+def test_a_picture_without_pages_leaves_out_the_middle_and_says_so(form: str) -> None:
+    arrows = tuple(Arrow(n, "ab"[n % 2], "ba"[n % 2], "TAG") for n in range(1, 2501))
+    chart = SequenceChart("long", (Lifeline("a", "A"), Lifeline("b", "B")), arrows)
+    if form == "mermaid":
+        with pytest.warns(PXPWarning, match="maxTextSize"):
+            assert render(chart, form).count(b"TAG") == 2500
+        return
+    with pytest.warns(PXPWarning, match=r"messages (\d+) to 2,(\d+) are not drawn; a PDF"):
+        drawn = render(chart, form)
+    said = drawn.decode()
+    left = re.search(r"messages (\d+) to ([\d,]+) are not drawn", said.replace("{,}", ","))
+    assert left is not None
+    first, last = (int(number.replace(",", "")) for number in left.groups())
+    sent = {int(number) for number in re.findall(r"(\d+)(?: | |~)TAG", said)}
+    assert sent == {*range(1, first), *range(last + 1, 2501)}
+    assert first == 2501 - last
+    if form == "svg":
+        heights = re.search(r'height="([\d.]+)pt"', said)
+        assert heights is not None
+        assert TALLEST - 100 < float(heights[1]) <= TALLEST
+
+
+def test_what_is_no_message_is_named_a_dozen_times_at_most() -> None:
+    events = [Event(number, External("TICK")) for number in range(1, 5001)]
+    chart = actions_chart(events, {"a": "A"}, title="t", note="over sync")
+    assert chart.note.startswith("over sync; TICK in step 1; TICK in step 2;")
+    assert chart.note.endswith("TICK in step 12; and 4,988 more")
+
+
+def test_each_message_is_taken_in_the_steps_that_deliver_it() -> None:
+    events = list[Event]()
+    for number in range(1, 4001, 2):
+        message = Message("s", number, "a", "TAG", Json("null"), "b")
+        events += [
+            Event(number, Send("a", "b", "TAG"), message=message),
+            Event(number + 1, Deliver("a", "b", "TAG"), message=message),
+        ]
+    chart = actions_chart(events, {"a": "A", "b": "B"}, title="t")
+    assert [arrow.received for arrow in chart.arrows] == [(n,) for n in range(2, 4001, 2)]

@@ -343,6 +343,8 @@ def test_a_very_long_session_does_not_make_a_png_without_end(
     chart = SequenceChart("long", (Lifeline("a"), Lifeline("b")), arrows)
     image = Image.open(io.BytesIO(render(chart, "png")))
     assert 450_000 < image.width * image.height < 510_000
+    monkeypatch.setattr(import_module("pxp_fsm.diagrams.rendering"), "_MAX_SIDE", 3_000)
+    assert 2_990 < Image.open(io.BytesIO(render(chart, "png"))).height <= 3_001
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

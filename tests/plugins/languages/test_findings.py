@@ -7,8 +7,7 @@ import re
 import pytest
 from findings import page
 
-from pxp_fsm.diagrams import SequenceChart
-from pxp_fsm.diagrams.dot import to_dot
+from pxp_fsm.diagrams import SequenceChart, render
 from tests.cli.test_check import ROOT
 
 
@@ -22,7 +21,7 @@ def test_the_page_of_findings_is_what_the_run_gives() -> None:
     for name, diagram in found.pictures.items():
         svg = (folder / f"{name}.svg").read_text("utf-8")
         shown = set(re.findall(r"[A-Za-z]{2,}", " ".join(re.findall(r">([^<>]+)</text>", svg))))
-        labels = " ".join(re.findall(r"label=(\"[^\"]*\"|\w+)", to_dot(diagram)))
+        labels = " ".join(re.findall(r"label=(\"[^\"]*\"|\w+)", render(diagram, "dot").decode()))
         assert shown <= set(re.findall(r"[A-Za-z]{2,}", labels.replace("\\n", " "))), name
         if isinstance(diagram, SequenceChart):
             assert {arrow.tag for arrow in diagram.arrows} <= shown
