@@ -59,7 +59,8 @@ class PanelReport:
         "a <em>split</em> is the end of all channels without one. In an <em>impasse</em> nothing "
         "has changed in the last answers of each open channel. An agent is <em>strong</em> if all "
         "its conversations are one-way intelligible for it, and <em>ultra-strong</em> if it has "
-        "sent a REVISE too."
+        "sent a REVISE too; <em>all of them</em> is the panel. A channel that was <em>never "
+        "opened</em> is in no class."
     )
 
     @property

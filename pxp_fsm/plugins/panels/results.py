@@ -29,6 +29,9 @@ from pxp_fsm.protocol.rules import Ending
 _OVER = (*CONCLUDED, Ending.FINISHED.value, Ending.LIMIT.value)
 
 VERDICTS = tuple(map(str, PanelVerdict))
+ALL = "all of them"
+"""The panel, beside the names of its agents: it is in a class if all its agents are."""
+
 ROWS = (*VERDICTS, "most right at the end", "all right at the end")
 """What two runs of panels are compared by."""
 
@@ -39,7 +42,8 @@ class PanelSession:
 
     `first_right` are the messages with which agents were right first, None where they never were;
     it and `right`, who is right at the end, are None where nothing is known to be right.
-    `persuaded` counts who took over the prediction of whom. `classes` are those of Remark 6.
+    `persuaded` counts who took over the prediction of whom. `classes` are those of Remark 6, of
+    each agent and of `ALL`, the panel. `unopened` are how many channels never had a message.
     """
 
     record: SessionRecord
@@ -48,6 +52,7 @@ class PanelSession:
     first_right: Mapping[str, int | None] | None
     persuaded: Mapping[tuple[str, str], int]
     classes: Mapping[str, tuple[str, ...]]
+    unopened: int
 
     @property
     def ending(self) -> str:
@@ -70,6 +75,9 @@ def panel_sessions(board: SqlBlackboard, record: RunRecord) -> Iterator[PanelSes
         events = board.events(session.session)
         is_right = rightness.get(session.instance.key)
         said = {event.carried.sender: event.carried.answer.prediction for event in events}
+        classes = agent_classes([event.carried for event in events])
+        shared = set.intersection(*(set(classes.get(name, ())) for name in names))
+        opened = {frozenset((event.carried.sender, event.carried.receiver)) for event in events}
         yield PanelSession(
             session,
             frozenset(map(str, verdicts_of(panel, names, events))),
@@ -80,7 +88,8 @@ def panel_sessions(board: SqlBlackboard, record: RunRecord) -> Iterator[PanelSes
             },
             None if is_right is None else first_correct(names, events, is_right),
             Counter((one.by, one.agent) for one in persuasions(events)),
-            agent_classes([event.carried for event in events]),
+            {**classes, ALL: tuple(shared)},
+            len(panel.links(names)) - len(opened),
         )
 
 
@@ -128,22 +137,29 @@ def panel_results(board: SqlBlackboard, record: RunRecord) -> PanelResults:
     """Count the verdicts of a panel's run, and what each agent was right about."""
     names = agent_names(stored_plan(record))
     verdicts, persuaded = Counter[str](), Counter[tuple[str, str]]()
-    strong: dict[str, Counter[str]] = {name: Counter() for name in names}
+    strong: dict[str, Counter[str]] = {name: Counter() for name in (*names, ALL)}
     first: dict[str, list[int]] = {name: [] for name in names}
-    right, judged, many = Counter[str](), 0, 0
+    right, judged, many, unopened = Counter[str](), 0, 0, 0
     for one in panel_sessions(board, record):
         many += 1
+        unopened += one.unopened > 0
         verdicts.update(one.verdicts or {"none of these"})
         persuaded.update(one.persuaded)
         for name, found in one.classes.items():
             strong[name].update(found)
         judged += one.right is not None
         right.update(name for name, is_right in (one.right or {}).items() if is_right)
+        right[ALL] += bool(one.right) and all((one.right or {}).values())
         for name, number in (one.first_right or {}).items():
             first[name] += [] if number is None else [number]
+
+    def counts(name: str) -> tuple[str, ...]:
+        classes = (str(strong[name][each]) for each in ("strong", "ultra_strong"))
+        return (name, *classes, str(right[name]) if judged else "-")
+
     return PanelResults(
         many,
-        _verdict_sheet(verdicts, many),
+        _verdict_sheet(verdicts, many, unopened),
         Sheet(
             "Agents, in how many sessions",
             (
@@ -156,18 +172,18 @@ def panel_results(board: SqlBlackboard, record: RunRecord) -> PanelResults:
                 "persuaded others",
                 "was persuaded",
             ),
-            tuple(
-                (
-                    name,
-                    str(strong[name]["strong"]),
-                    str(strong[name]["ultra_strong"]),
-                    str(right[name]) if judged else "-",
-                    str(len(first[name])) if judged else "-",
-                    f"{median(first[name]):g}" if first[name] else "-",
-                    str(sum(n for (by, _), n in persuaded.items() if by == name)),
-                    str(sum(n for (_, who), n in persuaded.items() if who == name)),
-                )
-                for name in names
+            (
+                *(
+                    (
+                        *counts(name),
+                        str(len(first[name])) if judged else "-",
+                        f"{median(first[name]):g}" if first[name] else "-",
+                        str(sum(n for (by, _), n in persuaded.items() if by == name)),
+                        str(sum(n for (_, who), n in persuaded.items() if who == name)),
+                    )
+                    for name in names
+                ),
+                (*counts(ALL), "-", "-", "-", "-"),
             ),
         ),
         dict(persuaded),
@@ -184,10 +200,12 @@ def persuasion_diagram(plan: Plan, persuasion: Mapping[tuple[str, str], int]) ->
     return StateDiagram("Who persuaded whom", "", nodes, edges)
 
 
-def _verdict_sheet(verdicts: Mapping[str, int], many: int) -> Sheet:
+def _verdict_sheet(verdicts: Mapping[str, int], many: int, unopened: int) -> Sheet:
+    counted_rows = {name: verdicts.get(name, 0) for name in (*VERDICTS, "none of these")}
+    counted_rows["a channel never opened"] = unopened
     rows = [
-        (name, str(verdicts.get(name, 0)), f"{verdicts.get(name, 0) / many:.2f}" if many else "-")
-        for name in (*VERDICTS, "none of these")
+        (name, str(times), f"{times / many:.2f}" if many else "-")
+        for name, times in counted_rows.items()
     ]
     title = f"Verdicts on {counted(many, 'session')}, of which several may hold"
     return Sheet(title, ("verdict", "sessions", "share"), tuple(rows))

@@ -143,7 +143,8 @@ def test_a_report_has_tables_of_two_and_of_panels(ran: tuple[Path, str]) -> None
     jsonschema.Draft202012Validator(json.loads(own)).validate(panel)
     assert panel["run"] == PANEL
     assert panel["verdicts"][0] == {"verdict": "consensus", "sessions": "2", "share": "1.00"}
-    assert [row["agent"] for row in panel["agents"]] == ["m1", "m2", "m3"]
+    assert [row["agent"] for row in panel["agents"]] == ["m1", "m2", "m3", "all of them"]
+    assert {row["strong"] for row in panel["agents"]} == {"2"}
     assert [row["tags sent by"] for row in panel["directions"]] == DIRECTIONS
     page = (folder / "all.html").read_text()
     assert f"Run {PANEL}" in page

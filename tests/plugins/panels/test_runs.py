@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,9 @@ from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments import runs, sheets
 from pxp_fsm.experiments.drawings import session_diagram
 from pxp_fsm.experiments.plans import check_plan
+from pxp_fsm.experiments.reports.pictures import Gallery
+from pxp_fsm.plugins.panels.report import gather_panel
+from tests.backends.scripted_task import open_run, task
 
 TABLE = str(Path(__file__).parents[3] / "examples" / "labels")
 
@@ -87,6 +91,29 @@ def test_a_later_session_is_forked_and_those_before_it_keep_their_rules(
         assert forked.ending is not None
         said, before = (board.session(one.session).history for one in (forked, third))
         assert [one.tag for one in said[:5]] == [one.tag for one in before[:5]]
+
+
+def test_a_report_draws_who_persuaded_whom_and_counts_channels_that_were_never_opened() -> None:
+    plan = pxp.Plan("scripted", n=10, k=3, seed=3, agents=3, added="without:m3@0")
+    with pxp.open_blackboard(":memory:") as board:
+        open_run(board, task(), plan, 4).execute()
+        report = gather_panel(board, board.run("s-1"))
+        rows = {row[0]: row[1] for row in report.results.verdicts.rows}
+        assert (rows["a channel never opened"], report.results.sessions) == ("4", 4)
+        assert report.results.agents.rows[-1][:3] == ("all of them", "0", "0")
+        changes = sum(
+            before.answer.prediction != after.answer.prediction == heard.answer.prediction
+            for session in board.sessions("s-1")
+            for before, heard, after in windows(board.session(session.session).history)
+        )
+        assert sum(report.results.persuasion.values()) == changes > 0
+        ((caption, _picture),) = report.figures(Gallery())
+        assert caption.startswith("Who persuaded whom")
+
+
+def windows(history: Sequence[pxp.Message]) -> Iterator[Sequence[pxp.Message]]:
+    """Each three messages in a row: of two agents, one's, the other's, and one's next."""
+    return (history[place : place + 3] for place in range(len(history) - 2))
 
 
 @pytest.mark.parametrize(
