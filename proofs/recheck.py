@@ -2342,6 +2342,21 @@ def _system(certificate: Any, tables: list[Table]) -> System:
 # Part 8: files.
 
 
+MOST_BYTES = 200_000_000
+
+
+def content(name: str) -> str:
+    """The text of a file; raises ValueError for one that is a pipe or a device, or too large."""
+    path = Path(name)
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise ValueError(f"{name} is a pipe or a device; give a file")
+    with path.open("rb") as file:
+        data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise ValueError(f"{name} has more than {MOST_BYTES:,} bytes")
+    return data.decode()
+
+
 def table(text: str) -> Any:
     """A table from the text of its file, TOML or JSON."""
     return json.loads(text) if text.lstrip()[:1] == "{" else tomllib.loads(text)
@@ -2382,7 +2397,7 @@ if __name__ == "__main__":
     if len(sys.argv) < 3:
         sys.exit(__doc__)
     try:
-        first, *others = (Path(name).read_text("utf-8") for name in sys.argv[1:])
+        first, *others = map(content, sys.argv[1:])
         sys.exit(not main(read(first), *others))
     except OSError as error:
         sys.exit(f"These cannot be checked: {error.filename} cannot be read: {error.strerror}")

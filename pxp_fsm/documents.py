@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pxp_fsm.errors import DataError, Fault, FileError, Place, did_you_mean, format_path, quoted
 
@@ -169,6 +170,38 @@ def nearest_file(path: Path) -> str:
 MOST_BYTES = 1_000_000
 """How many bytes a file that people write may have, unless its reader says another number."""
 
+LONGEST_LINE = 100_000_000
+"""How many bytes a line may have of a file that is read line by line."""
+
+_AT_ONCE = getattr(os, "O_NONBLOCK", 0)  # which Windows lacks
+
+
+def open_to_read(path: Path) -> BinaryIO:
+    """The file `path`, opened; raises `OSError`, or `ValueError` for a name that none can have.
+
+    A pipe ends at once where nobody writes into it: it would be waited for until somebody does.
+    """
+
+    def opened(name: str, flags: int) -> int:
+        descriptor = os.open(name, flags | _AT_ONCE)
+        if _AT_ONCE:
+            os.set_blocking(descriptor, True)
+        return descriptor
+
+    return open(path, "rb", opener=opened)
+
+
+def lines_of(path: Path, file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """Each line of `file` with its number, from 1; raises `DataError` for one of `LONGEST_LINE`."""
+    for number in count(1):
+        line = file.readline(LONGEST_LINE)
+        if not line:
+            return
+        if len(line) == LONGEST_LINE:
+            said = f"a line has fewer than {LONGEST_LINE:,} bytes; is this a file of text?"
+            raise DataError.at(path, number, said)
+        yield number, line
+
 
 def text_of(
     path: Path,
@@ -183,26 +216,43 @@ def text_of(
     `what` the file is, and what else than a path could be given, are for the error. Not more than
     `most` bytes are ever read: what is given may have no end.
     """
-    try:
-        with path.open("rb") as file:
-            data = file.read(most + 1)
-            size = os.fstat(file.fileno()).st_size
-    except (OSError, ValueError) as reason:  # a name with a null character is a `ValueError`
-        why = getattr(reason, "strerror", None) or reason
-        near = nearest_file(path) if isinstance(reason, FileNotFoundError) else ""
-        give = f"{near} Give" if near else "; give"
-        said = f"{path}: cannot be read ({why}){give} the path of {what}{otherwise}"
-        raise _refused(error, Fault((), said)) from reason
-    if len(data) > most:
-        bytes_there = f"{size:,}" if size > most else f"more than {most:,}"
-        said = f"{path}: {bytes_there} bytes; {what} has at most {most:,}: take a part of it"
-        raise _refused(error, Fault((), said))
+    data = bytes_of(path, what, otherwise, most=most, error=error)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as reason:
         line = data.count(b"\n", 0, reason.start) + 1
         fault = Fault((), "not UTF-8; save the file as UTF-8", file=str(path), line=line)
         raise _refused(error, fault) from reason
+
+
+def bytes_of(
+    path: Path,
+    what: str,
+    otherwise: str = "",
+    *,
+    most: int = MOST_BYTES,
+    error: type[FileError] | type[DataError] = FileError,
+) -> bytes:
+    """The bytes of the file `path`, as `text_of` reads them."""
+    try:
+        with open_to_read(path) as file:
+            about = os.fstat(file.fileno())
+            size = about.st_size
+            data = b"" if size > most else file.read(most + 1)
+    except (OSError, ValueError) as reason:  # a name with a null character is a `ValueError`
+        why = getattr(reason, "strerror", None) or reason
+        near = nearest_file(path) if isinstance(reason, FileNotFoundError) else ""
+        give = f"{near} Give" if near else "; give"
+        said = f"{path}: cannot be read ({why}){give} the path of {what}{otherwise}"
+        raise _refused(error, Fault((), said)) from reason
+    if not data and stat.S_ISFIFO(about.st_mode):
+        said = f"{path}: a pipe into which nobody writes; give the path of {what}{otherwise}"
+        raise _refused(error, Fault((), said))
+    if max(size, len(data)) > most:
+        bytes_there = f"{size:,}" if size > most else f"more than {most:,}"
+        said = f"{path}: {bytes_there} bytes; {what} has at most {most:,}: take a part of it"
+        raise _refused(error, Fault((), said))
+    return data
 
 
 def _refused(error: type[FileError] | type[DataError], fault: Fault) -> FileError | DataError:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import resource
+import signal
 import tomllib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from backends.models.catalogue import catalogue
 from backends.models.scripts import read_script
@@ -71,3 +77,70 @@ def what_is_said(load: Loader, path: Path, text: str) -> tuple[str, ...]:
     except PXPError as error:
         return tuple(str(error).split("\n"))
     return ()
+
+
+ODD = (
+    "pipe",
+    "folder",
+    pytest.param("device", marks=pytest.mark.deep),
+    pytest.param("gigabyte", marks=pytest.mark.deep),
+)
+"""What is no file that a reader can use: a pipe without a writer, a folder, a device without end,
+and a line of a gigabyte."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """What reads a file called `name`, which begins with `beginning`.
+
+    A `silent` one has a result for files that it does not know; others refuse with a sentence.
+    """
+
+    read: Callable[[Path], object]
+    name: str = "odd.toml"
+    beginning: bytes = b""
+    silent: bool = False
+
+
+def check_odd(reader: Reader, kind: str, folder: Path) -> None:
+    """An odd file is refused, or without effect: at once, and in bounded memory."""
+    path = folder / reader.name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        with path.open("wb") as file:
+            file.write(reader.beginning)
+            file.truncate(2**30)  # sparse: it takes no room on the disk
+    with _bounded():
+        try:
+            reader.read(path)
+        except (PXPError, OSError) as error:
+            assert path.name in str(error), error
+            return
+    assert reader.silent
+
+
+@contextmanager
+def _bounded(seconds: int = 60, more: int = 800_000_000) -> Iterator[None]:
+    """A block that may take so long, and so many bytes of memory more."""
+    pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + more, before[1]))
+    handler = signal.signal(signal.SIGALRM, _waited)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, handler)
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def _waited(_number: int, _frame: object) -> None:
+    raise AssertionError("it is waited for")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from backends.databases.blackboard import SqlBlackboard
 from backends.databases.rows import now
 from backends.databases.verify import IntegrityProblem, Mark, mark_of
 from pxp_fsm.artifacts import locked
+from pxp_fsm.documents import LONGEST_LINE, open_to_read
 from pxp_fsm.errors import DataError, UsageError, require_extra
 
 if TYPE_CHECKING:
@@ -42,9 +44,8 @@ def sign_run(board: SqlBlackboard, run: str, anchor: Path, key: Ed25519PrivateKe
     `OSError` where it cannot be written.
     """
     mark = board.read(lambda connection: mark_of(connection, run))
-    with locked(anchor), anchor.open("a+b") as file:
-        file.seek(0)
-        raw = file.read()
+    with locked(anchor):
+        raw = _bytes(anchor) if anchor.exists() else b""
         lines = list(_lines(anchor, raw))
         line: Line = {
             "format": FORMAT,
@@ -59,9 +60,10 @@ def sign_run(board: SqlBlackboard, run: str, anchor: Path, key: Ed25519PrivateKe
         line["signature"] = key.sign(_signed(line)).hex()
         # The line before may lack its end, where the machine was stopped while it was written.
         start = "\n" if raw and not raw.endswith(b"\n") else ""
-        file.write(f"{start}{json.dumps(line, ensure_ascii=True)}\n".encode())
-        file.flush()
-        os.fsync(file.fileno())
+        with anchor.open("ab") as file:
+            file.write(f"{start}{json.dumps(line, ensure_ascii=True)}\n".encode())
+            file.flush()
+            os.fsync(file.fileno())
     return mark
 
 
@@ -154,7 +156,7 @@ def _no_key(path: Path, kind: str) -> UsageError:
 
 def _key_bytes(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
+        with open_to_read(path) as file:
             return file.read(_MOST)
     except OSError as error:
         raise UsageError(f"the key {path} cannot be read: {str(error.strerror).lower()}") from error
@@ -162,11 +164,18 @@ def _key_bytes(path: Path) -> bytes:
 
 def _bytes(anchor: Path) -> bytes:
     try:
-        return anchor.read_bytes()
+        with open_to_read(anchor) as file:
+            is_regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            raw = file.read(LONGEST_LINE) if is_regular else b""
     except OSError as error:
         raise DataError(
             f"the anchor {anchor} cannot be read: {str(error.strerror).lower()}"
         ) from error
+    if not is_regular:
+        raise DataError(f"the anchor {anchor} is a pipe or a device; give a file")
+    if len(raw) == LONGEST_LINE:
+        raise DataError(f"{anchor}: an anchor has fewer than {LONGEST_LINE:,} bytes; begin another")
+    return raw
 
 
 _TEXTS = ("format", "run", "mark", "created", "previous", "signature")

@@ -46,6 +46,8 @@ def open_engine(name: str, *, create: bool, current: bool = True, reading: bool 
     shown = url.render_as_string(hide_password=True)
     path = file_of(url)
     if path is not None:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise NotThere(f"{path} is a pipe or a device, no database; give a file")
         if not create and not path.is_file():
             near = nearest_file(path)
             raise NotThere(f"there is no database {path}{near or '; a run creates one'}")

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby, islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Engine, Select, Table, case, select, union
 from sqlalchemy.exc import IntegrityError
@@ -23,6 +23,7 @@ from backends.databases.schema import SCHEMA_VERSION, SHAPES
 from backends.databases.verify import Mark, erased_texts, strays, verify_run
 from pxp_fsm.artifacts import atomic_path
 from pxp_fsm.defaults import RESEARCH_ONLY
+from pxp_fsm.documents import lines_of, open_to_read
 from pxp_fsm.errors import BlackboardError, DataError, NotThere, did_you_mean, quoted, require_extra
 
 FORMAT = "pxp-fsm blackboard"
@@ -199,8 +200,9 @@ def write_jsonl(exported: Rows, path: Path) -> None:
 def read_jsonl(path: Path) -> Rows:
     """The rows of the file `path`; raises `DataError` with the line where it is not one of ours."""
     _check_regular(path)
-    with path.open("rb") as file:
-        header = _parsed(path, 1, file.readline())
+    with open_to_read(path) as file:
+        lines = lines_of(path, file)
+        header = _parsed(path, *next(lines, (1, b"")))
         if header.get("format") != FORMAT:
             raise DataError.at(path, 1, "this is not an export of a blackboard")
         if header.get("schema") != SCHEMA_VERSION:
@@ -210,16 +212,12 @@ def read_jsonl(path: Path) -> Rows:
                 f"it was written from schema version {header.get('schema')!r}, this program reads "
                 f"{SCHEMA_VERSION}",
             )
-        yield from _lines(path, file)
-
-
-def _lines(path: Path, file: BinaryIO) -> Rows:
-    for number, line in enumerate(file, start=2):
-        row = _parsed(path, number, line)
-        table = row.pop("table", None)
-        if not isinstance(table, str):
-            raise DataError.at(path, number, "it does not say of which table it is")
-        yield table, row
+        for number, line in lines:
+            row = _parsed(path, number, line)
+            table = row.pop("table", None)
+            if not isinstance(table, str):
+                raise DataError.at(path, number, "it does not say of which table it is")
+            yield table, row
 
 
 def _line(row: dict[str, Any]) -> str:

@@ -15,7 +15,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pxp_fsm.errors import PXPError, UsageError
+from pxp_fsm.documents import text_of
+from pxp_fsm.errors import FileError, PXPError, UsageError
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.messages import printable
 
@@ -200,9 +201,9 @@ class Drafts:
     def read(self, session: str, number: int) -> UnsentAnswer | None:
         """The draft of that message, or None; a file that is none counts as none."""
         try:
-            raw = json.loads(self._path(session, number).read_text("utf-8"))
+            raw = json.loads(text_of(self._path(session, number), "a draft"))
             draft = UnsentAnswer(**raw)
-        except (OSError, ValueError, TypeError, RecursionError):
+        except (FileError, ValueError, TypeError, RecursionError):
             return None
         whole = isinstance(draft.prediction, str) and isinstance(draft.explanation, str)
         return draft if whole else None

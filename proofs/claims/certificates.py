@@ -21,7 +21,8 @@ from proofs.rules.certificates import RulesCertificate, certificate_of, digest_o
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.serialization import document
 from pxp_fsm.automata.tables import builtin
-from pxp_fsm.errors import UsageError, quoted
+from pxp_fsm.documents import text_of
+from pxp_fsm.errors import FileError, UsageError, quoted
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.relations import Assumption
 from pxp_fsm.protocol.rules import LIMITED, Rules
@@ -159,11 +160,10 @@ def _accepted(path: Path, table: Automaton) -> dict[str, Any] | None:
     Another program may have written it.
     """
     try:
-        if path.stat().st_size > LONGEST:
-            return None
-        return _checked(path.read_text("utf-8"), json.dumps(document(table)))
-    except (OSError, UnicodeDecodeError):
+        text = text_of(path, "a certificate", most=LONGEST)
+    except FileError:
         return None
+    return _checked(text, json.dumps(document(table)))
 
 
 @cache

@@ -196,6 +196,8 @@ def _kind_of_file(path: Path) -> SubjectKind:
             return kind
     if path.is_dir():  # the task that reads it says what is missing there
         return _OWN[DATA]
+    if not path.is_file():  # its beginning could not be read a second time
+        raise UsageError(f"{path} is a pipe or a device; give a file")
     form = format_of(path)
     if form is not None:  # of another tool, whose format a plug-in reads
         return _OWN["system" if form.reads_system else "table"]

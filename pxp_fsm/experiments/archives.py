@@ -397,6 +397,8 @@ def _check_anchor(
 
 def _read(path: Path) -> Iterator[tuple[str, bytes]]:
     """The files of a ZIP file by their names; raises `DataError` for any that must not be there."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise DataError(f"{path} is a pipe or a device, no archive; give a file")
     try:
         with zipfile.ZipFile(path) as archive:
             entries = archive.infolist()

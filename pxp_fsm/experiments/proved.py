@@ -19,6 +19,7 @@ from pxp_fsm import __version__
 from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.automata.system_files import SystemFile
 from pxp_fsm.automata.table_files import Property
+from pxp_fsm.documents import text_of
 from pxp_fsm.errors import Fault, FileError, UsageError
 from pxp_fsm.lazy_dataclasses import dataclass
 
@@ -147,10 +148,10 @@ def _known(result: Result) -> Known:
 def _read(path: Path) -> Proved | None:
     """What a file says, or None where it says nothing that this version has written."""
     try:
-        raw = json.loads(path.read_text("utf-8"))
+        raw = json.loads(text_of(path, "results of checks"))
         if raw["version"] != __version__:
             return None
         known = tuple(Known(**entry) for entry in raw["known"])
         return Proved(str(raw["fingerprint"]), known, float(raw["seconds"]), str(path))
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (FileError, ValueError, KeyError, TypeError, RecursionError):
         return None

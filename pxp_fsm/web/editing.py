@@ -16,8 +16,8 @@ from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.system import Member, is_named
 from pxp_fsm.automata.system_files import in_text, is_system_file, read_system
 from pxp_fsm.automata.tables import parse_automaton
-from pxp_fsm.documents import text_of
-from pxp_fsm.errors import Fault, FileError, TableError, UsageError
+from pxp_fsm.documents import bytes_of, text_of
+from pxp_fsm.errors import DataError, Fault, FileError, TableError, UsageError
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.web.subjects import SystemSubject, subject_in, subject_of
 
@@ -98,7 +98,7 @@ class Editor:
         """
         path = self._file(number)
         try:
-            data = path.read_bytes()
+            data = bytes_of(path, "a table", error=DataError)
             there = data.decode("utf-8-sig")
             if there != self._saved[path]:
                 raise UsageError(
@@ -109,7 +109,7 @@ class Editor:
             text = text.replace("\n", "\r\n") if "\r\n" in there else text
             start = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
             write_atomically(path, start + text.encode())
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, UnicodeDecodeError, DataError) as error:
             raise UsageError(f"{path} cannot be written: {error}; nothing was changed") from error
         self._saved[path] = text
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 from pathlib import Path
 from urllib.parse import unquote
 
-from pxp_fsm.errors import UsageError
+from pxp_fsm.documents import text_of
+from pxp_fsm.errors import FileError, UsageError
 
 ENV_FILE = ".env"
 
@@ -95,8 +97,7 @@ def _from_file(path: Path, variable: str) -> str | None:
     from dotenv import dotenv_values
 
     try:
-        return dotenv_values(path, interpolate=False).get(variable)
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            f"{path} cannot be read ({type(error).__name__}); it is lines of NAME=VALUE, in UTF-8"
-        ) from error
+        text = text_of(path, "a file of keys")
+    except FileError as error:
+        raise UsageError(f"{error}; it is lines of NAME=VALUE, in UTF-8") from error
+    return dotenv_values(stream=io.StringIO(text), interpolate=False).get(variable)

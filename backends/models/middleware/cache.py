@@ -13,12 +13,13 @@ import json
 import os
 from collections.abc import Collection
 from dataclasses import asdict, replace
-from io import FileIO
+from io import BufferedReader, FileIO
 from pathlib import Path
 from typing import Any
 
 from backends.models.catalogue import ModelFacts
 from pxp_fsm.artifacts import locked, write_atomically
+from pxp_fsm.documents import lines_of
 from pxp_fsm.errors import DataError, Halted, quoted
 from pxp_fsm.prompting.model import (
     Ask,
@@ -56,7 +57,7 @@ class CallCache:
         self._read = self._lines = 0
         if path is None:
             return
-        if not writes and not path.is_file():
+        if not path.is_file() and not (writes and not path.exists()):
             raise DataError(f"there is no recording {path}")
         try:
             if writes:
@@ -115,11 +116,16 @@ class CallCache:
     def _take_in(self, path: Path, file: FileIO) -> None:
         """Take in every whole line that was not read yet."""
         file.seek(self._read)
-        *whole, _cut = file.readall().split(b"\n")
-        for line in whole:
-            self._lines += 1
-            self._take(path, self._lines, line)
-            self._read += len(line) + 1
+        buffered = BufferedReader(file)  # for these lines alone: `file` has no buffer
+        try:
+            for _number, line in lines_of(path, buffered):
+                if not line.endswith(b"\n"):
+                    return
+                self._lines += 1
+                self._take(path, self._lines, line)
+                self._read += len(line)
+        finally:
+            buffered.detach()
 
     def _take(self, path: Path, number: int, line: bytes) -> None:
         try:

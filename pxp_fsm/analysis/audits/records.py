@@ -43,6 +43,7 @@ from proofs.audit.systems import SystemTables
 from proofs.languages import Word, class_language
 from proofs.languages.published_code import K
 from pxp_fsm.automata.tables import BUILTIN, builtin
+from pxp_fsm.documents import lines_of, open_to_read
 from pxp_fsm.errors import DataError, PXPError, UsageError, counted, quoted
 from pxp_fsm.experiments.drawings import chosen_runs
 from pxp_fsm.experiments.plan_data import stored_plan
@@ -64,10 +65,11 @@ def published_recordings(path: Path, followed: AsPublished) -> Iterator[tuple[Au
 
     The code writes a line when a session is over. Raises `DataError` for a line of another form.
     """
-    with path.open(encoding="utf-8-sig", errors="replace", newline="\n") as file:
-        for number, line in enumerate(file, start=1):
-            if line.strip():
-                yield _recording(line.rstrip("\r\n"), f"{path}, line {number}", followed)
+    with open_to_read(path) as file:
+        for number, line in lines_of(path, file):
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8", errors="replace")
+            if text.strip():
+                yield _recording(text.rstrip("\r\n"), f"{path}, line {number}", followed)
 
 
 def _recording(line: str, where: str, followed: AsPublished) -> tuple[AuditedSession, str]:

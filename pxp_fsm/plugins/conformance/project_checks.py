@@ -10,6 +10,7 @@ from typing import Any
 from proofs.check import answer
 from proofs.core.results import table
 from proofs.requests import Request
+from pxp_fsm.documents import text_of
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.lazy_dataclasses import dataclass
 
@@ -42,11 +43,12 @@ def checks_in(path: Path) -> Iterator[ProjectCheck]:
 
     A check is a table or a system by its name or file, from the folder of `path` on, or a mapping
     of `what`, `formulas`, `properties`, `channels` and `with`. Nothing that is named is imported.
-    Raises `UsageError` where it is written in another way.
+    Raises `FileError` where it cannot be read, `UsageError` where it is written in another way.
     """
+    text = text_of(path, "a pyproject.toml")
     try:
-        tool = tomllib.loads(path.read_text("utf-8")).get("tool", {})
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        tool = tomllib.loads(text).get("tool", {})
+    except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path} cannot be read: {error}") from error
     listed = tool.get("pxp", {}).get("check", [])
     if not isinstance(listed, list):

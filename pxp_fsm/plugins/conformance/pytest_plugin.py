@@ -67,10 +67,17 @@ def _check(folder: Path, agent: Any, table: Any, **how: Any) -> None:
     pytest.fail(failure, pytrace=False)
 
 
+_MOST_BYTES = 1_000_000
+"""Bytes of a pyproject.toml that are searched for our section."""
+
+
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """The checks of a pyproject.toml that has [tool.pxp]."""
-    if file_path.name != "pyproject.toml" or "[tool.pxp]" not in file_path.read_text("utf-8"):
+    if file_path.name != "pyproject.toml" or not file_path.is_file():
         return None
+    with file_path.open("rb") as file:
+        if b"[tool.pxp]" not in file.read(_MOST_BYTES):
+            return None
     checks: pytest.Collector = ProjectFile.from_parent(parent, path=file_path)
     return checks
 

@@ -12,6 +12,7 @@ from backends.databases.records import SessionRecord
 from pxp_fsm.analysis.recordings.files import open_recordings
 from pxp_fsm.analysis.recordings.forms import form_of
 from pxp_fsm.automata.actions import Decide, Deliver, Exchange, External, Send
+from pxp_fsm.documents import LONGEST_LINE, text_of
 from pxp_fsm.errors import DataError, UsageError, quoted
 from pxp_fsm.plugins.conformance.trace_learning import RecordedTrace
 from pxp_fsm.protocol.rules import FAULTS
@@ -50,10 +51,7 @@ def _has_lines(path: Path) -> bool:
 def _of_lines(path: Path) -> Iterator[RecordedTrace]:
     sessions: dict[str, list[str]] = {}
     ended: dict[str, bool] = {}
-    try:
-        lines = path.read_text("utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} cannot be read: {error}") from error
+    lines = text_of(path, "a file of traces", most=LONGEST_LINE, error=DataError).splitlines()
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue

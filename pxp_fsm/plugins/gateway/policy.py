@@ -48,6 +48,7 @@ from pxp_fsm.automata.table_files import (
 )
 from pxp_fsm.automata.tables import automaton_from
 from pxp_fsm.documents import read as read_document
+from pxp_fsm.documents import text_of
 from pxp_fsm.errors import DataError, Fault, FileError, Place, TableError, UsageError, quoted
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.options import Option, option, outside
@@ -585,8 +586,8 @@ def is_policy(given: object) -> bool:
     if not isinstance(given, str | Path) or Path(given).suffix not in (".toml", ".json"):
         return False
     try:
-        text = Path(given).read_text("utf-8")
-    except (OSError, UnicodeDecodeError):
+        text = text_of(Path(given), "a policy")
+    except FileError:
         return False
     return "otherwise" in text and "lines" in text and _top(text, Path(given))
 

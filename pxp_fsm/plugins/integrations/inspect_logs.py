@@ -30,6 +30,8 @@ _TOGETHER = 50
 """Samples in memory."""
 _LARGEST, _SMALL, _TIMES = 2**30, 64 * 2**20, 500
 """A member of the archive has at most so many bytes; a large one, so many times those it takes."""
+_LARGEST_TEXT = 200_000_000
+"""Bytes of a log in JSON, which is read as a whole."""
 _PIECE = 2**20
 _ARCHIVE = b"PK\x03\x04"
 """How Inspect's .eval, a ZIP archive, begins."""
@@ -42,6 +44,8 @@ def inspect_sessions(path: Path, convention: Convention | None) -> Iterator[Foun
     Raises `UsageError` without the extra `inspect`, and `DataError` where the file is no such log.
     """
     require_extra("inspect", "a log of Inspect", {"inspect_ai": "inspect-ai"})
+    if not path.is_file():
+        raise DataError(f"{path}: there is no such file, or it is not a regular one")
     with path.open("rb") as file:
         archive = file.read(4) == _ARCHIVE
     if archive:
@@ -116,6 +120,12 @@ def _samples_of_archive(path: Path) -> tuple[str, Iterator[EvalSample]]:
 
 
 def _samples_of_json(path: Path) -> tuple[str, Iterator[EvalSample]]:
+    size = path.stat().st_size
+    if size > _LARGEST_TEXT:
+        raise DataError(
+            f"{path}: {size:,} bytes; a log in JSON has at most {_LARGEST_TEXT:,}: convert it with "
+            f"`inspect log convert --to eval`"
+        )
     from inspect_ai.log import read_eval_log
 
     log = _read(path, lambda: read_eval_log(str(path), resolve_attachments=True, format="json"))

@@ -22,6 +22,7 @@ from pxp_fsm.analysis.recordings.conversations import (
     document_of,
 )
 from pxp_fsm.analysis.recordings.forms import RecordingForm
+from pxp_fsm.documents import LONGEST_LINE, lines_of, open_to_read, text_of
 from pxp_fsm.errors import DataError, quoted
 from pxp_fsm.experiments.telemetry import CLOSING, MESSAGE, SESSION
 from pxp_fsm.lazy_dataclasses import dataclass
@@ -169,17 +170,17 @@ def _spans(path: Path) -> Iterator[Span]:
 def _documents(path: Path) -> Iterator[tuple[int, object]]:
     """Each document with its line: one per line, or one in the whole file."""
     try:
-        with path.open(encoding="utf-8-sig") as file:
-            for number, line in enumerate(file, start=1):
+        with open_to_read(path) as file:
+            for number, line in lines_of(path, file):
                 if not line.strip():
                     continue
                 try:
-                    value = json.loads(line)
+                    value = json.loads(line.decode("utf-8-sig"))
                 except ValueError:
                     if number > 1:
                         raise
-                    file.seek(0)
-                    yield 1, json.loads(path.read_text("utf-8-sig"))
+                    whole = text_of(path, "a document of spans", most=LONGEST_LINE, error=DataError)
+                    yield 1, json.loads(whole)
                     return
                 yield number, value
     except (ValueError, RecursionError) as error:
