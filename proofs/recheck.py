@@ -1119,8 +1119,7 @@ class Sessions:
         for heard in ways:
             data = "same" if row.sign == "!" else row.carry
             yield self._move(control, ((i, row, new), *heard), says, data, decide)
-        waits = any(j != i and row.partner in ("", self.names[j]) for j in busy)
-        if ways or waits:  # who is busy with what is urgent is waited for
+        if ways:
             return
         over = control._replace(over="stuck")
         if len(self.names) > 2:

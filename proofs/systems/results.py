@@ -8,7 +8,7 @@ of a running session: these do what the table says, in every state, for every ev
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -34,7 +34,7 @@ from pxp_fsm.automata.actions import Choose, SystemAction, Unreceived, WaitingMe
 from pxp_fsm.automata.automaton import DECIDE, Automaton, Kind, Transition, Trigger, Valuation
 from pxp_fsm.automata.channels import Channel
 from pxp_fsm.automata.system import Member, System
-from pxp_fsm.automata.unfolding import written
+from pxp_fsm.automata.unfolding import is_split, written
 from pxp_fsm.diagrams import SequenceChart, StateDiagram, actions_chart, state_diagram
 from pxp_fsm.errors import PXPError, UsageError
 from pxp_fsm.lazy_dataclasses import dataclass
@@ -110,17 +110,30 @@ def ways_of(system: System, result: Result) -> Mapping[str, StateDiagram]:
     lost = _region(system, _trace(result))[0] if result.verdict.impossible else everywhere
     return {
         member.name: state_diagram(
-            member.automaton,
+            _along(member.automaton, live.machines[member.name].state, taken[member.name], fatal),
             marked=live.machines[member.name].state,
             path=taken[member.name],
-            refused=_sending(live, member.name, refused),
+            refused=fatal,
             unreceived=[
                 unreceived.tag for unreceived in refused if unreceived.receiver == member.name
             ],
             region=region,
         )
         for member, region in zip(system.members, lost, strict=True)
+        for fatal in (_sending(live, member.name, refused),)
     }
+
+
+def _along(
+    table: Automaton, state: str, taken: Sequence[Transition], fatal: Sequence[Transition]
+) -> Automaton:
+    """The table; of one that values of messages make large, what a trace shows of it."""
+    if not is_split(table):
+        return table
+    rows = dict.fromkeys((*taken, *fatal))
+    visited = {state, *(at for row in rows for at in (row.source, row.target))}
+    states = tuple(one for one in table.states if one.name in visited)
+    return replace(table, states=states, transitions=tuple(rows))
 
 
 def _sending(
@@ -435,8 +448,7 @@ def check_machines(system: System) -> Iterator[Result]:
 def _run(member: Member) -> Automaton:
     """The table of a member; the one that runs where messages have values only to be explored."""
     table = member.automaton
-    split = any(written(row.label) != row.label for row in table.transitions)
-    return table.unfolding.table if split and table.unfolding else table
+    return table.unfolding.table if is_split(table) and table.unfolding else table
 
 
 def machine_result(table: Automaton) -> Result:

@@ -317,6 +317,11 @@ def written(name: str) -> str:
     return name.partition("[")[0]
 
 
+def is_split(automaton: Automaton) -> bool:
+    """Whether some of its rows are those of one message each, with its values."""
+    return any(written(row.label) != row.label for row in automaton.transitions)
+
+
 def as_written(action: SystemAction) -> SystemAction:
     """An action of unfolded tables as it is written, without what guards and messages tell."""
     match action:

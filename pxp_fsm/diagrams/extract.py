@@ -9,6 +9,7 @@ from dataclasses import replace
 from pxp_fsm.automata.actions import Choose, Decide, Deliver, Exchange, External, Send
 from pxp_fsm.automata.automaton import Automaton, Kind, Transition
 from pxp_fsm.automata.system import System
+from pxp_fsm.automata.unfolding import written
 from pxp_fsm.diagrams.model import (
     Arrow,
     Edge,
@@ -136,7 +137,7 @@ def system_diagram(system: System) -> StateDiagram:
     edges = []
     for sender, receiver in system.links:
         tags = dict.fromkeys(
-            row.label
+            written(row.label)
             for row in system.members[sender].automaton.transitions
             if row.kind is Kind.SEND and receiver in system.partners(sender, row)
         )

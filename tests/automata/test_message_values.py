@@ -349,3 +349,13 @@ def test_a_system_that_runs_is_explored_with_its_parameters() -> None:
     assert [str(one.status) for one in results] == ["HOLDS", "FAILS"]
     with pytest.raises(UsageError, match=r"what ADD carries \(msg.size\) depends on its sender"):
         unfolded(counted, {"most": 3})
+
+
+def test_a_trace_is_drawn_on_what_it_shows_of_a_table() -> None:
+    (failing,) = pxp.check(pxp.System.load(ADDING, TWICE), "G reader.sum<=3")
+    assert failing.ways is not None
+    drawn = failing.ways(failing)["reader"]
+    assert [node.name.partition(",")[0] for node in drawn.nodes] == [
+        f"IDLE[sum={total}" for total in (0, 2, 4)
+    ]
+    assert len(drawn.edges) == 2

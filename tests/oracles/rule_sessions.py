@@ -164,7 +164,7 @@ class Sessions:
                 found += self._unguarded(state, i, begun, draw)
                 for answers, carried in self._answers(state, i, draw):
                     for taken in self._decided(state, i, answers):
-                        found += self._taken(state, i, taken, answers, carried, busy)
+                        found += self._taken(state, i, taken, answers, carried)
         found += self._world(state, busy)
         if not found and state.over != "end":
             found.append(Done("", "none", "", state._replace(over="stuck")))
@@ -204,7 +204,7 @@ class Sessions:
 
     def _taken(
         self, state: State, i: int, taken: Any, answers: Mapping[str, Any],
-        carried: Mapping[str, Values], busy: set[int],
+        carried: Mapping[str, Values],
     ) -> list[Done]:  # fmt: skip
         """What comes of a decision: who cannot send at once waits; of two, nothing happens then."""
         name = [*self.tables][i]
@@ -212,8 +212,7 @@ class Sessions:
             return [Done(name, "error", "guards", state._replace(over="guards"))]
         row, kind, label = taken
         done = self._sent(state, i, row, kind, label, answers, carried)
-        names = [*self.tables]
-        if done or any(j != i and row.get("partner", names[j]) == names[j] for j in busy):
+        if done:
             return done
         if len(self.tables) == 2:
             return [Done(name, "choose", label, state._replace(over="stuck"))]
