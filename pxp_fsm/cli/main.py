@@ -231,7 +231,7 @@ message sent so far is stored); 141 the reader of the pipe has closed it."""
     sections=SECTIONS,
     instead=INSTEAD,
     name="pxp",
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=_EXIT_CODES,
 )
 @click.version_option(__version__, prog_name="pxp")

@@ -10,9 +10,11 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from backends.databases import SqlBlackboard
 from pxp_fsm.cli.kinds import kind_of
+from pxp_fsm.cli.main import commands
 from pxp_fsm.errors import NotThere, PXPError
 from pxp_fsm.experiments import runs
 from pxp_fsm.experiments.plans import Plan
@@ -165,3 +167,13 @@ def test_exit_codes_are_the_last_paragraph_of_a_help(tmp_path: Path) -> None:
     for command in ("", "check", "verify", "audit"):
         shown = pxp(*command.split(), "--help", cwd=tmp_path).stdout
         assert shown.rstrip().split("\n\n")[-1].strip().startswith("Exit code")
+
+
+def test_the_help_of_run_fits_two_screens() -> None:
+    shown = CliRunner().invoke(commands, ["run", "--help"], terminal_width=100).stdout
+    assert len(shown.splitlines()) <= 2 * 40
+    headings = [line for line in shown.splitlines() if line.endswith(":") and line[0] != " "]
+    assert headings == [
+        *("X can be:", "Protocol:", "Who takes part:", "Data:"),
+        *("Another continuation:", "Limits:", "Output:", "Common options:"),
+    ]
