@@ -10,8 +10,6 @@ beginning, and the same part of the limits and of what is left of the caps.
 from __future__ import annotations
 
 import os
-import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +18,6 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import field
 from multiprocessing import active_children
-from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any
 
 from backends.databases import SqlBlackboard
@@ -32,6 +29,7 @@ from pxp_fsm.experiments import runs
 from pxp_fsm.experiments.openings import ONE_MACHINE, SystemOpening, Unit
 from pxp_fsm.experiments.runs import Run
 from pxp_fsm.lazy_dataclasses import dataclass
+from pxp_fsm.processes import Spawned, SpawnedContext
 
 PATIENCE = 600.0
 """Seconds that a worker waits for a unit that another still claims."""
@@ -123,55 +121,18 @@ def open_executor(name: str) -> Iterator[Executor]:
 @contextmanager
 def _processes(number: int) -> Iterator[Executor]:
     """So many local processes, which end at once when this process is interrupted."""
-    pool = ProcessPoolExecutor(number, mp_context=_Context(), initializer=_end_with_the_parent)
+    pool = ProcessPoolExecutor(
+        number, mp_context=SpawnedContext(), initializer=_end_with_the_parent
+    )
     try:
         yield pool
     except KeyboardInterrupt:  # what they carry goes on at its next message, as after a kill
         for process in active_children():
-            if isinstance(process, _Worker):
+            if isinstance(process, Spawned):
                 process.terminate()
         raise
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-class _Worker(SpawnProcess):
-    """A process that Ctrl-C, which a terminal sends to all of them, does not reach.
-
-    It would interrupt each worker while it imports, which prints a traceback.
-    """
-
-    def start(self) -> None:
-        with _interrupts_wait():
-            super().start()
-
-
-class _Context(SpawnContext):
-    Process = _Worker
-
-
-@contextmanager
-def _interrupts_wait() -> Iterator[None]:
-    """A block after which Ctrl-C is handled here, and never by a process that is started in it.
-
-    A process inherits the mask of the thread that starts it, which blocks the signal (Windows has
-    no masks). Another thread may still take it, for which Python calls the handler in the main one:
-    that notes it, or a process could be left half started.
-    """
-    came, before = list[int](), None
-    if threading.current_thread() is threading.main_thread():
-        before = signal.signal(signal.SIGINT, lambda number, _frame: came.append(number))
-    if sys.platform != "win32":
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        if sys.platform != "win32":
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        if before is not None:
-            signal.signal(signal.SIGINT, before)
-        for number in came:
-            signal.raise_signal(number)
 
 
 def _end_with_the_parent() -> None:

@@ -11,7 +11,6 @@ import json
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
-from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -25,6 +24,7 @@ from proofs.sessions.relational import Theory
 from proofs.systems.paths import Choices, choices_of
 from pxp_fsm.automata.actions import Exchange, Say
 from pxp_fsm.errors import PXPError, Refused
+from pxp_fsm.processes import SpawnedContext
 from pxp_fsm.protocol.relations import Assumption
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 from pxp_fsm.web.subjects import SystemSubject
@@ -124,7 +124,7 @@ _READY = b"ready"
 
 def _work(connection: Connection) -> None:
     """Answer questions, each of a subject and a question, with results and an empty line."""
-    with suppress(EOFError, OSError, KeyboardInterrupt):
+    with suppress(EOFError, OSError):
         connection.send_bytes(_READY)
         while True:
             subject: SystemSubject = connection.recv()
@@ -150,7 +150,7 @@ class Process:
         self._start()
 
     def _start(self) -> None:
-        context = get_context("spawn")
+        context = SpawnedContext()
         self._connection, theirs = context.Pipe()
         self._process = context.Process(target=_work, args=(theirs,), daemon=True, name="pxp check")
         self._process.start()

@@ -257,3 +257,23 @@ def test_two_interrupts_end_a_server_as_one_does(asked: tuple[str, ...], tmp_pat
     assert process.returncode == 130, told
     assert told.startswith("Stopped.")
     assert "Traceback" not in told
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("wait", [0.0, 0.3, 0.8])
+def test_ctrl_c_in_a_terminal_ends_the_explorer_without_a_traceback(
+    tmp_path: Path, wait: float
+) -> None:
+    """A terminal sends it to the process that checks as well, which imports for seconds."""
+    command = [sys.executable, "-m", "pxp_fsm.cli", "serve", "interact", "--no-browser"]
+    environment = {**os.environ, "PYTHONPATH": PLACES, "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(
+        [*command, "--port", "0"], cwd=tmp_path, env=environment, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("Explore at")
+        time.sleep(wait)
+        os.killpg(process.pid, signal.SIGINT)
+        left = process.stdout.read()
+    assert (left, process.returncode) == ("Stopped.\n", 130)
