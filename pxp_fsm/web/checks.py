@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from multiprocessing.connection import Connection
@@ -23,6 +23,7 @@ from proofs.sessions.model import AGENTS, SessionModel, action_of
 from proofs.sessions.relational import Theory
 from proofs.systems.paths import Choices, choices_of
 from pxp_fsm.automata.actions import Exchange, Say
+from pxp_fsm.automata.table_files import Property
 from pxp_fsm.errors import PXPError, Refused
 from pxp_fsm.processes import SpawnedContext
 from pxp_fsm.protocol.relations import Assumption
@@ -39,12 +40,19 @@ MOST_SECONDS = 30.0
 
 def standard_results(subject: SystemSubject, formulas: Sequence[str] = ()) -> Iterator[ResultView]:
     """The standard checks of a system, what its file demands, and `formulas`, as decided."""
-    system = subject.system()
-    views = Views(system)
-    found = check(system, limit=MOST_STATES, properties=subject.properties)
-    yield from map(views.result, found)
+    views = Views(subject.system())
+    yield from map(views.result, _checked(subject, properties=subject.properties))
     if formulas:
-        yield from map(views.result, check(system, *formulas, limit=MOST_STATES))
+        yield from map(views.result, _checked(subject, *formulas))
+
+
+def _checked(
+    subject: SystemSubject, *wanted: str, properties: Iterable[Property] = ()
+) -> Iterable[Result]:
+    given = dict(subject.parameters or ())
+    return check(
+        subject.written(), *wanted, limit=MOST_STATES, properties=properties, parameters=given
+    )
 
 
 SMALL = Bounds(n=5, k=1)
@@ -111,9 +119,7 @@ def _results(subject: SystemSubject, asked: dict[str, Any]) -> Iterator[ResultVi
     if asked["assumptions"] is not None:
         yield from claim_results(subject, frozenset(map(Assumption, asked["assumptions"])))
     elif asked["formula"]:
-        system = subject.system()
-        found = check(system, asked["formula"], limit=MOST_STATES)
-        yield from map(Views(system).result, found)
+        yield from map(Views(subject.system()).result, _checked(subject, asked["formula"]))
     else:
         yield from standard_results(subject)
 

@@ -119,7 +119,7 @@ class Editor:
         return self._files[number]
 
     def _with(self, path: Path, automaton: Automaton, text: str) -> SystemSubject:
-        old = self.subject.system()
+        old = self.subject.written()
         members = tuple(
             replace(member, automaton=automaton.with_partners(self._partners.get(member.name, {})))
             if self._paths[member.name] == path
@@ -132,7 +132,8 @@ class Editor:
             raise TableError(
                 _of_row(fault, members, self._paths, path, text) for fault in error.faults
             ) from None
-        return subject_of(system, self.subject.properties)
+        subject = subject_of(system, self.subject.properties)
+        return replace(subject, parameters=self.subject.parameters)
 
 
 def _typed(text: str) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from proofs.systems import Composition
+from proofs.systems.intervals import by_rules
 from proofs.systems.paths import Choices, choices_of
 from pxp_fsm import defaults
 from pxp_fsm.automata.actions import SystemAction
@@ -14,9 +16,12 @@ from pxp_fsm.automata.system import Member, System
 from pxp_fsm.automata.system_files import is_system_file, read_system
 from pxp_fsm.automata.table_files import Property
 from pxp_fsm.automata.tables import stored_automaton
-from pxp_fsm.errors import Refused
+from pxp_fsm.errors import Refused, UsageError
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
+
+MOST_SHOWN = 1_000
+"""Rows of a table whose registers are in its states, beyond which it is shown as it is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +29,8 @@ class SystemSubject:
     """A system by value: its members' names and tables (as JSON), its channel, and what it must do.
 
     `choices` is the trace that a page begins with; `bounds` are n and k of sessions of a protocol;
-    `free_names` says that members may be called by any text.
+    `free_names` says that members may be called by any text. With `parameters`, by name, its rules
+    decide as far as they are known; None is a system that runs, or is explored as it is.
     """
 
     members: tuple[tuple[str, str], ...]
@@ -33,6 +39,7 @@ class SystemSubject:
     choices: Choices = ()
     bounds: tuple[int | None, int | None] = (defaults.N, None)
     free_names: bool = False
+    parameters: tuple[tuple[str, int | bool | str], ...] | None = None
 
     @property
     def protocol(self) -> str:
@@ -56,7 +63,19 @@ class SystemSubject:
         raise Refused("these tables are none of a protocol that asks MATCH and AGREE")
 
     def system(self) -> System:
-        """The system itself."""
+        """The system as a page shows it: by its rules, where that is not too large to be shown."""
+        written = self.written()
+        if self.parameters is None:
+            return written
+        try:
+            found = by_rules(written, dict(self.parameters)).system
+        except UsageError:  # a check says what is wrong
+            return written
+        sizes = (len(member.automaton.transitions) for member in found.members)
+        return found if max(sizes) <= MOST_SHOWN else written
+
+    def written(self) -> System:
+        """The system as its tables are written."""
         members = (Member(name, stored_automaton(table)) for name, table in self.members)
         channel = parse_channel(self.channel)
         return System(tuple(members), channel, free_names=self.free_names)
@@ -83,6 +102,8 @@ def subject_in(tables: Sequence[str], channel: str | None) -> SystemSubject:
     """
     system = System.load(*tables, channel=channel)
     properties: tuple[Property, ...] = ()
+    parameters: Mapping[str, int | bool | str] = {}
     if len(tables) == 1 and is_system_file(tables[0]):
-        properties = read_system(tables[0]).properties
-    return subject_of(system, properties)
+        file = read_system(tables[0])
+        properties, parameters = file.properties, file.parameters
+    return replace(subject_of(system, properties), parameters=tuple(parameters.items()))

@@ -18,6 +18,7 @@ from proofs.systems.product import Move
 from proofs.systems.propositions import named, vocabulary
 from pxp_fsm.automata.actions import SystemAction, Unreceived, record_of
 from pxp_fsm.automata.automaton import Automaton
+from pxp_fsm.automata.unfolding import as_written
 from pxp_fsm.diagrams import state_diagram
 from pxp_fsm.diagrams.dot import Layout
 from pxp_fsm.diagrams.graphviz import Placement, place
@@ -222,8 +223,14 @@ class Views:
     def _choices(self, result: Result) -> tuple[int, ...] | None:
         if result.trace is None:
             return None
+        actions = [step.action for step in result.trace.steps]
         try:
-            return choices_of(self.composition, (step.action for step in result.trace.steps))
+            return choices_of(self.composition, actions)
+        except PXPError:
+            pass
+        try:  # of tables that are shown as they are written
+            written = (as_written(one) for one in actions if isinstance(one, SystemAction))
+            return choices_of(self.composition, written)
         except PXPError:
             return None
 

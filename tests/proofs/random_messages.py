@@ -85,8 +85,12 @@ def _reading(
 ) -> dict[str, Any]:
     """A table with ids that it remembers and compares; of one label it may read nothing."""
     rows = list[dict[str, Any]]()
+    taken = set[tuple[str, str]]()
     for row in raw["rows"]:
         label = row.get("send") or row.get("receive") or ""
+        if "receive" in row and (row["from"], label) in taken:
+            continue  # of two rows for one message there is no saying which is taken
+        taken |= {(row["from"], label)} if "receive" in row else set()
         do, reads = dict(row.get("do", {})), label and label != unread
         whole = reads and "msg" in carried[label]
         one = "msg" if whole else "msg.x"

@@ -17,7 +17,6 @@ from proofs.systems import intervals
 from proofs.systems.encoding import Configuration
 from proofs.systems.product import Composition
 from proofs.systems.propositions import vocabulary
-from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.message_values import MessageValues
 from pxp_fsm.automata.system import Member, System
 from pxp_fsm.automata.unfolding import written
@@ -30,7 +29,8 @@ from tests.proofs.test_rules import EVERYTHING, automaton_of
 from tests.sampling import first_and_rest
 
 CHANNELS = ("sync", "sync", "fifo:1", "lossy:1", "duplicating:1", "fifo:2", "reordering:2")
-MOST, MOST_CHECKED = 400, 200
+MOST, MOST_EXPLORED, MOST_CHECKED = 400, 4_000, 120
+"""Places, states of the explorer, and states of a table beyond which a system is left out."""
 
 
 def built(tables: Tables, channel: str = "sync") -> System:
@@ -53,54 +53,67 @@ def fields_of(messages: MessageValues, label: str) -> Fields:
     return ()
 
 
-def place_of(system: System, messages: MessageValues, at: Configuration) -> Place:
-    """A state of the explorer, as the naive explorer has it."""
-    states, registers, chosen = [], [], []
-    for number, member in enumerate(system.members):
-        table: Automaton = member.automaton
-        state = next(one for one in table.states if one.name == at.at[number])
-        made = table.unfolding
-        assert made is not None
-        names = [one.name for one in made.table.rules.registers]
-        states.append(state.base)
-        registers.append(tuple((x, v) for x, v in state.values if x in names))
-        guard = at.chosen[number] if at.chosen else ""
-        row = next(
-            (r for r in table.transitions if guard and (r.source, r.guard) == (state.name, guard)),
-            None,
+class Reading:
+    """The states of an explorer, as the naive explorer has them."""
+
+    def __init__(self, system: System, messages: MessageValues) -> None:
+        self._links = () if system.channel.synchronous else system.links
+        self._messages = messages
+        self._states, self._rows = list[dict[str, Any]](), list[dict[tuple[str, str], str]]()
+        for member in system.members:
+            table = member.automaton
+            made = table.unfolding
+            assert made is not None
+            names = [register.name for register in made.table.rules.registers]
+            self._states.append(
+                {
+                    one.name: (one.base, tuple((x, v) for x, v in one.values if x in names))
+                    for one in table.states
+                }
+            )
+            self._rows.append({(r.source, r.guard or ""): r.label for r in table.transitions})
+
+    def place(self, at: Configuration) -> Place:
+        states, registers = zip(
+            *(known[name] for known, name in zip(self._states, at.at, strict=True)), strict=True
         )
-        chosen.append(
-            None
-            if row is None
-            else (written(guard), written(row.label), fields_of(messages, row.label))
-        )
-    links = () if system.channel.synchronous else system.links
-    buffers = {
-        link: tuple((written(tag), fields_of(messages, tag)) for tag in buffer)
-        for link, buffer in zip(links, at.buffers, strict=True)
-        if buffer
-    }
-    kept = tuple(sorted(buffers.items(), key=repr))
-    return Place(tuple(states), tuple(registers), tuple(chosen), kept)
+        chosen = [
+            (written(guard), *self._carried(rows[name, guard])) if guard else None
+            for rows, name, guard in zip(
+                self._rows, at.at, at.chosen or ("",) * len(at.at), strict=True
+            )
+        ]
+        buffers = {
+            link: tuple(map(self._carried, buffer))
+            for link, buffer in zip(self._links, at.buffers, strict=True)
+            if buffer
+        }
+        kept = tuple(sorted(buffers.items(), key=repr))
+        return Place(states, registers, tuple(chosen), kept)
+
+    def _carried(self, label: str) -> tuple[str, Fields]:
+        return written(label), fields_of(self._messages, label)
 
 
 Edges = set[tuple[Place, str, Place]]
 
 
-def explored(system: System, messages: MessageValues, oracle: MessageSystem) -> Edges:
+def explored(system: System, messages: MessageValues, oracle: MessageSystem) -> Edges | None:
     """The places and steps that the explorer finds, ids called as the naive one calls them."""
     composition, found = Composition(system), Edges()
-    known = dict[int, Place]()
+    known, reading = dict[int, Place](), Reading(system, messages)
 
     def called(state: int) -> Place:
         if state not in known:
             at = composition.encoding.configuration(state)
-            known[state] = oracle.called(place_of(system, messages, at))
+            known[state] = oracle.called(reading.place(at))
         return known[state]
 
     left = list(composition.initial())
     seen = {*left}
     for state in left:
+        if len(left) > MOST_EXPLORED:
+            return None
         for move in composition.moves(state):
             target = state + move.difference
             action: Any = move.action
@@ -121,7 +134,7 @@ def naively(oracle: MessageSystem) -> Edges | None:
     return steps | {(place, "", place) for place in places}
 
 
-@pytest.mark.parametrize("seeds", first_and_rest(4, 500), ids=str)
+@pytest.mark.parametrize("seeds", first_and_rest(3, 590), ids=str)
 def test_the_explorer_finds_what_a_naive_one_finds(seeds: range) -> None:
     compared = 0
     for seed in seeds:
@@ -138,7 +151,10 @@ def test_the_explorer_finds_what_a_naive_one_finds(seeds: range) -> None:
             continue
         messages = system.messages(given, (0, 1))
         followed = system.with_parameters(given)
-        assert explored(followed, messages, oracle) == expected, (seed, channel)
+        found = explored(followed, messages, oracle)
+        if found is None:
+            continue
+        assert found == expected, (seed, channel)
         assert intervals.by_rules(system, given).system == followed
         if max(len(one.automaton.states) for one in followed.members) <= MOST_CHECKED:
             check_verdicts(followed, oracle, expected)
