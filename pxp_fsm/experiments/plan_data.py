@@ -27,12 +27,12 @@ def read_plan(plan: Plan, task: Task | None = None) -> tuple[Task, DataSet]:
     """
     task = task or find_task(plan.task)
     check_plan(plan)
-    if plan.precedents is not None and not (task.has_precedents and plan.goes_without_model):
-        raise UsageError("precedents requires drug's own machine", "precedents")
+    if plan.precedents is not None and not (task.precedents and plan.goes_without_model):
+        raise UsageError("precedents requires a task's own machine that has some", "precedents")
     task, loaded = load(plan, task)
-    if task.check_machine is not None and plan.goes_without_model:
-        task.check_machine(loaded)
     data = replace(choose(plan, loaded), precedents=plan.precedents or "")
+    if task.check_machine is not None and plan.goes_without_model:
+        task.check_machine(data)
     gate_of(plan, data)
     check_order(Order(plan.order), len(data.sessions), plan.repetitions)
     return task, data

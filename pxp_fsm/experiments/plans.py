@@ -366,12 +366,12 @@ class Plan:
         only_in=_IN_FILE,
     )
     precedents: str | None = option(
-        "The precedents of drug's own machine: N published reactions, drawn anew for each "
-        "repetition (few:N), those of all other molecules (others), or those that make the very "
-        "molecule as well (all).",
+        "What the task's own machine has seen before: N examples (of drug, published reactions), "
+        "drawn anew for each repetition and each machine (few:N), all, or of drug those of all "
+        "other molecules (others; all has those that make the very molecule as well).",
         None,
         metavar="few:N|others|all",
-        default="few:20; of pathways others",
+        default="all; of drug few:20, of pathways others",
         key="agents.precedents",
         pattern=PRECEDENTS,
         only_in=_IN_FILE,

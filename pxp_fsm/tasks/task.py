@@ -115,9 +115,10 @@ class Task:
     session to the next. `problem` is how models and people are asked; None where the task can only
     be answered by its own agents. `prompts` is the text of its file of prompts; None: those that
     come with a task of its name. `update_context` says what each message adds to the context C,
-    which models are shown. `has_precedents` says that the machine cites published instances, and
-    `has_likelihood` that it says how likely its answers are. `elsewhere` are rows of another kind
-    than those of the sessions, with what they are in words: whether what was learned holds there.
+    which models are shown. `precedents` are those that its own machine begins with where a plan
+    names none (`few:20`, `all`), "" where it has none to choose from; `has_likelihood` that it says
+    how likely its answers are. `elsewhere` are rows of another kind than those of the sessions,
+    with what they are in words: whether what was learned holds there.
     `problem_of` is the problem that the data make, where the labels are theirs, and `one_label` the
     data where one label is asked about, yes or no (`UsageError` for one that they do not have);
     `pathways` the data where predictions are pathways back to a list of materials, by MATCH on a
@@ -141,7 +142,7 @@ class Task:
     role_notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     prompts: str | None = None
     update_context: ContextFunction | None = None
-    has_precedents: bool = False
+    precedents: str = ""
     has_likelihood: bool = False
     elsewhere: Callable[[], tuple[str, tuple[DataRow, ...]]] | None = None
     learned: Callable[[DataSet, Iterable[Recorded]], Sequence[str]] | None = None

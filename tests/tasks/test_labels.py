@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from pxp_fsm.tasks.labels.task import (
     machine_of,
     one_label,
     problem_of,
+    seen_first,
 )
 from pxp_fsm.tasks.task import DataRow, find_task, task_names
 from tests.command_line import pxp
@@ -176,6 +178,22 @@ def test_without_examples_the_offline_machine_says_what_to_write(tmp_path: Path)
     with pytest.raises(UsageError, match="write examples in the column set of some rows"):
         plan_data.read_plan(plan)
     plan_data.read_plan(replace(plan, machine="script:none"))
+
+
+def test_a_machine_begins_with_few_examples_that_the_draw_chooses() -> None:
+    def begun(draw: str, precedents: str = "few:3") -> Sequence[DataRow]:
+        plan = Plan("labels", data=str(EXAMPLE), precedents=precedents)
+        _, data = plan_data.read_plan(plan)
+        return seen_first(replace(data, draw=draw), data.examples)
+
+    every = begun("0/1", "all")
+    draws = [begun(f"0/1/m{number}") for number in range(1, 7)]
+    assert all(len({*drawn}) == 3 and {*drawn} < {*every} for drawn in draws)
+    assert draws[0] == begun("0/1/m1")
+    assert len({frozenset(row.instance.key for row in drawn) for drawn in draws}) > 1
+    for wrong in ("others", f"few:{len(every) + 1}"):
+        with pytest.raises(UsageError, match=f"has {len(every)} examples to begin with"):
+            begun("0/1", wrong)
 
 
 def test_key_terms_and_kind_are_part_of_what_a_run_depends_on(tmp_path: Path) -> None:

@@ -81,8 +81,8 @@ def panel_rules(plan: Plan, record: SessionRecord) -> PanelRules:
 
 def panel_remarks(plan: Plan, task: Task) -> Iterator[str]:
     """What is said where a run begins: whether its machines differ, and what is proved of it."""
-    draws = task.has_precedents and plan.materials is None
-    if plan.goes_without_model and (not draws or plan.precedents in ("others", "all")):
+    precedents = plan.precedents or ("others" if plan.materials else task.precedents)
+    if plan.goes_without_model and not precedents.startswith("few:"):
         yield "The machines begin alike; they differ by what they are told"
     yield "Proved is what two agents do; pxp help panels says what of it holds of several"
 

@@ -32,6 +32,7 @@ from pxp_fsm.tasks.labels.task import (
     agents_of,
     label_problem,
     one_label,
+    seen_first,
 )
 from pxp_fsm.tasks.own_data import RowForm, read_data, table_of
 from pxp_fsm.tasks.task import DataRow, DataSet, Task
@@ -87,6 +88,7 @@ def check_machine(data: DataSet) -> None:
             f"name a model",
             "machine",
         )
+    seen_first(data, training())
 
 
 Reader: TypeAlias = Neighbours[Measures]
@@ -161,7 +163,8 @@ def untaught() -> Reader:
 
 
 def _machine(data: DataSet) -> Reader | OneFinding:
-    return untaught() if data.asked is None else OneFinding(untaught(), data.asked)
+    begun = reader(seen_first(data, training()))
+    return begun if data.asked is None else OneFinding(begun, data.asked)
 
 
 def labels_of(row: DataRow) -> frozenset[str]:
@@ -178,7 +181,7 @@ def agents(data: DataSet, memo: bool) -> tuple[Agent, Agent]:
 def accuracy(data: DataSet) -> Sequence[str]:
     """How often exactly the right set of labels is named, as lines to print."""
     kind = "other phantoms" if data.in_sample else "phantoms, never a real film"
-    return accuracy_of(_machine(data), data, f"{len(training())} {kind}")
+    return accuracy_of(_machine(data), data, f"{len(seen_first(data, training()))} {kind}")
 
 
 RAD = Task(
@@ -191,6 +194,7 @@ RAD = Task(
     problem_of=problem_of,
     one_label=one_label,
     check_machine=check_machine,
+    precedents="all",
     notes=(RESEARCH_ONLY,),
     has_likelihood=True,
     role_notes={
@@ -203,7 +207,8 @@ RAD = Task(
             "Reports name their own labels, and the machine repeats what it was told: the table "
             "says that it remembers, the accuracy on the sets held back what it has learned.",
             "Repetitions differ by the order of instances (drawn from the seed), and so by what "
-            "the machine had learned before each; nothing else is random.",
+            "the machine had learned before each, and by its drawings where they are few:N; "
+            "nothing else is random.",
         ),
     },
 )

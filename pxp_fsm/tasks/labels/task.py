@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -170,6 +171,24 @@ def check_machine(data: DataSet) -> None:
             "model",
             "machine",
         )
+    seen_first(data, data.examples)
+
+
+def seen_first(data: DataSet, examples: Sequence[DataRow]) -> Sequence[DataRow]:
+    """The examples that the machine has seen before any session: all, or few by `data.draw`.
+
+    Raises `UsageError` for other precedents than these, and where there are not so many.
+    """
+    few = data.precedents.removeprefix("few:")
+    if few in ("", "all"):
+        return examples
+    if few == "others" or int(few) > len(examples):
+        raise UsageError(
+            f"the machine has {counted(len(examples), 'example')} to begin with; give few:N, with "
+            f"N up to {len(examples)}, or all",
+            "precedents",
+        )
+    return random.Random(data.draw).sample(examples, int(few))
 
 
 def machine_of(data: DataSet) -> _Machine:
@@ -186,7 +205,7 @@ def machine_of(data: DataSet) -> _Machine:
 
     return Neighbours(
         PictureSight(picture) if data.pictures else TextSight(),
-        data.examples,
+        seen_first(data, data.examples),
         usable=usable,
         possible=None if data.kind is PredictionKind.TEXT else possible,
     )
@@ -212,7 +231,8 @@ def accuracy(data: DataSet) -> Sequence[str]:
     """How often the machine predicts exactly what counts as right, as lines to print."""
     if not data.examples:
         return ()
-    return accuracy_of(machine_of(data), data, f"{counted(len(data.examples), 'example')}")
+    seen = seen_first(data, data.examples)
+    return accuracy_of(machine_of(data), data, counted(len(seen), "example"))
 
 
 def accuracy_of(machine: CopyablePredictor, data: DataSet, seen: str) -> Sequence[str]:
@@ -291,7 +311,8 @@ NOTES: Mapping[str, tuple[str, ...]] = {
         "It repeats what it was told about a row: the table says that it remembers, the accuracy "
         "on the sets held back what it has learned.",
         "Repetitions differ by the order of instances (drawn from the seed), and so by what the "
-        "machine had learned before each; nothing else is random.",
+        "machine had learned before each, and by its examples where they are few:N; nothing else "
+        "is random.",
     ),
 }
 
@@ -305,6 +326,7 @@ LABELS = Task(
     problem_of=problem_of,
     one_label=one_label,
     check_machine=check_machine,
+    precedents="all",
     has_likelihood=True,
     role_notes=NOTES,
     why_not=why_not,

@@ -102,9 +102,9 @@ def test_precedents_of_the_very_molecule_count_only_if_asked_for() -> None:
     )
     assert left_out == "Of 1 molecules, 1 are among the machine's precedents; those are left out."
     assert counted == "Of 1 molecules, 1 are among the machine's precedents; those count as well."
-    for value, problem in (("some", "few:N"), ("all", "drug's own machine")):
+    for value, problem in (("some", "few:N"), ("others", "20 examples to begin with")):
         with pytest.raises(UsageError, match=problem):
-            read_plan(Plan("rad" if value == "all" else "drug", precedents=value))
+            read_plan(Plan("rad" if value == "others" else "drug", precedents=value))
 
 
 def test_the_fingerprint_is_of_every_file_that_answers_depend_on() -> None:

@@ -31,7 +31,8 @@ FILMS = FOLDER / "interact"
 def test_three_machines_read_the_authors_films(
     more: tuple[str, ...], labels: set[str], tmp_path: Path
 ) -> None:
-    run = ("rad", "--data", str(FILMS), "--agents", "3", "--instances", "3", *more)
+    few = ("--set", "agents.precedents=few:6")
+    run = ("rad", "--data", str(FILMS), "--agents", "3", "--instances", "3", *few, *more)
     done = command_line.pxp("run", *run, "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     (document,) = json.loads(done.stdout)
