@@ -114,7 +114,9 @@ class Plugin:
     your own that return how a `Session` runs it: a system and its policy, or the protocol of agents
     and who makes their policy (None where they cannot). `formats` are files of other tools,
     `recordings` forms of recorded sessions (`analysis.recordings.forms.RecordingForm`), `runs`
-    kinds of runs (`experiments.run_kinds.RunKind`), by the field of a plan that makes a run one.
+    kinds of runs (`experiments.run_kinds.RunKind`), by the field of a plan that makes a run one,
+    `sessions` functions of a blackboard and a `StoredSession` that return the `Sheet` which stands
+    for its events, by the table that its one member follows.
     `relations` are relations that an agent can name (`match="reactants"`), `automata` functions of
     a value of another library that return the `Automaton` that it is (None where it is none),
     `pictures` draw texts of a kind, such as molecules. `pages` are pages of `pxp serve`: the path
@@ -149,6 +151,7 @@ class Plugin:
     formats: Mapping[str, Format] = field(default_factory=dict)
     recordings: tuple[str, ...] = ()
     runs: Mapping[str, str] = field(default_factory=dict)
+    sessions: Mapping[str, str] = field(default_factory=dict)
     relations: Mapping[str, str] = field(default_factory=dict)
     pictures: Mapping[str, str] = field(default_factory=dict)
     pages: Mapping[str, str] = field(default_factory=dict)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
+from datetime import datetime
 
 from sqlalchemy import ColumnElement, Connection, bindparam, case, func, select
 
@@ -205,6 +206,16 @@ class RecordedCall:
     reply: str | None
     failure: str
     cached: bool
+
+
+def times_of_session(board: SqlBlackboard, session: str) -> dict[int, datetime]:
+    """When each event of `session` was stored, by its number."""
+
+    def read(connection: Connection) -> dict[int, datetime]:
+        times = connection.execute(_TIMES, {"named": session})
+        return {row.number: datetime.fromisoformat(row.created) for row in times}
+
+    return board.read(read)
 
 
 def calls_of_session(board: SqlBlackboard, session: str) -> tuple[RecordedCall, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
@@ -39,11 +40,12 @@ from pxp_fsm.errors import NotThere, counted
 from pxp_fsm.experiments.drawings import check_table
 from pxp_fsm.experiments.plan_data import stored_plan
 from pxp_fsm.experiments.run_kinds import kind_of
-from pxp_fsm.experiments.sheets import as_rich, board_sheet, directions
+from pxp_fsm.experiments.sheets import Sheet, as_rich, board_sheet, directions
 from pxp_fsm.protocol.decisions import category
 from pxp_fsm.protocol.intelligibility import DEFINITIONS, holds_for, two_way
 from pxp_fsm.protocol.messages import NOTHING, Message
 from pxp_fsm.protocol.relations import Judgement, Outcome
+from pxp_fsm.registry import contribution, load
 from pxp_fsm.sessions.events import Event
 
 if TYPE_CHECKING:
@@ -75,12 +77,23 @@ def session(request: options.ShowSession) -> None:
             click.echo(json.dumps(_document(board, stored), indent=1))
             return
         calls = calls_of_session(board, request.name) if request.verbose else None
-        show(stored, calls, origin_of(board.run(stored.record.run).plan))
+        sheet = None if request.verbose else _sheet(board, stored)
+        show(stored, calls, origin_of(board.run(stored.record.run).plan), sheet)
         run = board.run(stored.record.run)
         kind = kind_of(run)
         if kind is not None:
             overview = kind.overview(stored_plan(run), request.name, stored.events)
             console().print(as_rich(board_sheet(overview)))
+
+
+def _sheet(board: SqlBlackboard, stored: StoredSession) -> Sheet | None:
+    """What a plug-in shows in place of the events of a session of its table."""
+    members = stored.record.members
+    where = contribution("sessions", members[0].automaton) if len(members) == 1 else None
+    if where is None:
+        return None
+    sheet: Sheet = load(where)(board, stored)
+    return sheet
 
 
 def _document(board: SqlBlackboard, stored: StoredSession) -> dict[str, Any]:
@@ -97,6 +110,10 @@ def _document(board: SqlBlackboard, stored: StoredSession) -> dict[str, Any]:
                     "number": event.number,
                     "action": str(event.action),
                     "payload": None if event.message is None else event.message.payload,
+                    "judgements": [
+                        {"relation": j.relation, "outcome": j.outcome.value, "detail": j.detail}
+                        for j in event.judgements
+                    ],
                 }
                 for event in stored.events
             ],
@@ -230,12 +247,13 @@ def show(
     stored: StoredSession,
     calls: Sequence[RecordedCall] | None = None,
     origin: Origin | None = None,
+    sheet: Sheet | None = None,
 ) -> None:
     """One session: what it is about, every message and why its tag, and how it ended.
 
     `calls` are shown with the messages that they led to, where they are given; `origin` is what
-    the session carries on. Raises `UsageError`
-    where it followed another table than today's of that name.
+    the session carries on, `sheet` stands for its events. Raises `UsageError` where it followed
+    another table than today's of that name.
     """
     from rich.text import Text
 
@@ -244,6 +262,10 @@ def show(
     for label, value in [*_facts(record), *_carried(record, origin)]:
         shown.print(Text.assemble((f"{printable(label):<11} ", "bold"), printable(value)))
     asked = _Asked(calls)
+    if sheet is not None:
+        rows = tuple(tuple(map(printable, row)) for row in sheet.rows)
+        shown.print(as_rich(replace(sheet, rows=rows), numbers=("call", "seconds")))
+        return
     for event in stored.events:
         if record.channel:
             _show_action(shown, event)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Container
 from typing import TYPE_CHECKING
 
 from backends.databases import SqlBlackboard
@@ -29,8 +30,11 @@ class Sheet:
     rows: tuple[tuple[str, ...], ...]
 
 
-def as_rich(sheet: Sheet, *, spaced: bool = True) -> Table:
-    """The sheet for a terminal, with an empty line above and below if it is `spaced`."""
+def as_rich(sheet: Sheet, *, spaced: bool = True, numbers: Container[str] | None = None) -> Table:
+    """The sheet for a terminal, with an empty line above and below if it is `spaced`.
+
+    `numbers` are the headings of columns that end on the right: all but the first, if None.
+    """
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -43,7 +47,8 @@ def as_rich(sheet: Sheet, *, spaced: bool = True) -> Table:
         show_edge=spaced,
     )
     for place, heading in enumerate(sheet.headings):
-        side: JustifyMethod = "left" if place == 0 else "right"
+        is_text = place == 0 if numbers is None else heading not in numbers
+        side: JustifyMethod = "left" if is_text else "right"
         table.add_column(
             Text(heading.replace(" ", "\n") if place else heading), justify=side, no_wrap=place == 0
         )

@@ -9,6 +9,7 @@ PLUGIN = Plugin(
     about="a checked policy before an MCP server or an A2A agent",
     tables={"gateway_calls": f"{_HERE}:tables/gateway_calls.toml"},
     checks=(f"{_HERE}.checks:POLICIES",),
+    sessions={"gateway_calls": f"{_HERE}.calls:call_sheet"},
     kinds={
         "policy": SubjectKind(
             "a policy",

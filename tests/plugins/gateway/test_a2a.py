@@ -404,7 +404,9 @@ def test_the_client_and_the_agent_of_the_sdk_talk_through_it(
     received = (tmp_path / "log").read_text().split()
     assert received[:6] == ["one", "ü", "two", "slow", "cancel", "five"]
     assert set(received[6:]) <= {"ask"}
-    shown = pxp("show", "delegate/calls", "--database", "runs/blackboard.sqlite", cwd=tmp_path)
+    shown = pxp(
+        "show", "delegate/calls", "-v", "--database", "runs/blackboard.sqlite", cwd=tmp_path
+    )
     assert shown.stdout.count("! REFUSAL") in (3, 5)
     assert "sesame" not in shown.stdout
     assert pxp("verify", "runs/blackboard.sqlite", cwd=tmp_path).returncode == 0

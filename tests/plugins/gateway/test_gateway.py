@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import tomllib
 from contextlib import suppress
 from pathlib import Path
@@ -666,7 +667,7 @@ def test_an_erased_run_is_verified_and_does_not_go_on(database: Path) -> None:
             pytest.raises(UsageError, match=r"was erased, so that .* begin another run"),
         ):
             Sides.of("read_first", board)
-    shown = pxp("show", "read_first/calls", "--database", str(database), cwd=database.parent)
+    shown = pxp("show", "read_first/calls", "-v", "--database", str(database), cwd=database.parent)
     assert shown.stdout.count("! CALL") == 2
     with SqlBlackboard(str(database)) as board:
         assert not Sides.of("read_first", board, run="again").passes("write_file", path="a")
@@ -809,3 +810,43 @@ def test_a_board_is_a_store_of_sessions(database: Path) -> None:
         assert about in ({"path": "a"}, {"path": "b"})
     recording = web.Recording(names[1], str(database), ())
     assert [member.name for member in recording.subject.system().members] == ["file"]
+
+
+def test_pxp_show_has_a_row_for_each_call(database: Path) -> None:
+    with SqlBlackboard(str(database)) as board:
+        sides = Sides.of("read_first", board)
+        sides.call("read_text_file", path="a")
+        sides.reply()
+        sides.call("write_file", path="b", content="x" * 300)
+        sides.call("write_file", path="a", content="\x1b[31m")
+        sides.reply({"isError": True, "content": []})
+        sides.call("read_text_file", path="c")
+        sides.gateway.stop()
+        sides = Sides.of("two_people", board)
+        sides.call("transfer", amount=5000)
+        _approve(sides)
+
+    def rows(run: str) -> list[list[str]]:
+        shown = pxp("show", f"{run}/calls", "--database", str(database), cwd=database.parent)
+        assert "\x1b" not in shown.stdout
+        lines = shown.stdout.splitlines()
+        begin = next(place for place, line in enumerate(lines) if "───" in line)
+        return [re.split(r"  +", line.strip()) for line in lines[begin + 1 :] if line.strip()]
+
+    first, second, third, fourth = rows("read_first")
+    assert first[:4] == ["1", "read_text_file", '{"path": "a"}', "answered"]
+    assert float(first[4]) < 60
+    assert (second[0], second[1], second[3]) == ("2", "write_file", "refused")
+    assert second[2].endswith("…") and len(second[2]) <= 40
+    assert "Read the file first." in second[4]
+    assert third[:2] == ["3", "write_file"] and third[3] == "failed"
+    assert fourth[3:] == ["no answer"]
+    ((*_, outcome, why),) = rows("two_people")
+    assert (outcome, why[-36:]) == ("refused", " Approval by ada. Approval by grace.")
+    data = json.loads(
+        pxp(
+            "show", "read_first/calls", "--json", "--database", str(database), cwd=database.parent
+        ).stdout
+    )
+    details = [json.loads(each["detail"]) for e in data["events"] for each in e["judgements"]]
+    assert [each["call"] for each in details] == [1, 1, 2, 3, 3, 4]

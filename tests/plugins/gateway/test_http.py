@@ -206,7 +206,7 @@ def test_the_client_and_the_server_of_the_sdk_talk_through_it(tmp_path: Path, mo
         asyncio.run(talk(address, headers))
     calls = ["balance", "search é", "write a ä", "write a ä"]
     assert (tmp_path / "log").read_text().splitlines() == calls
-    shown = pxp("show", "confirm/calls", "--database", "runs/blackboard.sqlite", cwd=tmp_path)
+    shown = pxp("show", "confirm/calls", "-v", "--database", "runs/blackboard.sqlite", cwd=tmp_path)
     assert shown.stdout.count("! APPROVAL") == 2
 
 

@@ -68,7 +68,7 @@ def test_the_client_and_the_server_of_the_sdk_talk_through_it(tmp_path: Path, mo
 
     asyncio.run(talk())
     assert log.read_text().splitlines() == ["balance", "write a ä", "write a ä"]
-    shown = pxp("show", "confirm/calls", "--database", "g.db", cwd=tmp_path)
+    shown = pxp("show", "confirm/calls", "-v", "--database", "g.db", cwd=tmp_path)
     assert shown.stdout.count("! APPROVAL") == 2
     assert pxp("verify", "g.db", cwd=tmp_path).returncode == 0
     assert pxp("audit", "g.db", cwd=tmp_path).returncode == 0
