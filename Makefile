@@ -88,7 +88,9 @@ bench: $(READY_DEV)
 
 site: $(READY_DEEP)
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs build/site
-	@echo "Open build/site/index.html"
+	$(BIN)/python docs/browser/build.py build/site/check
+	@echo "Open build/site/index.html; the page that checks in the browser needs a server:"
+	@echo "$(BIN)/python -m http.server --bind 127.0.0.1 --directory build/site"
 
 findings: $(READY_DEV)
 	cd benchmarks && ../$(BIN)/python -m findings.page ../docs

@@ -20,12 +20,13 @@ from starlette.testclient import TestClient
 from pxp_fsm.automata.serialization import to_toml
 from pxp_fsm.automata.tables import load_automaton
 from pxp_fsm.protocol.relations import Assumption
-from pxp_fsm.web import checks
+from pxp_fsm.web import checks, verdicts
+from pxp_fsm.web.bundles import static
 from pxp_fsm.web.editing import Editor
 from pxp_fsm.web.explorer import explorer_pages
 from pxp_fsm.web.files import explorer_file
 from pxp_fsm.web.guard import Access
-from pxp_fsm.web.pages import application, static
+from pxp_fsm.web.pages import application
 from pxp_fsm.web.subjects import SystemSubject, subject_in, subject_of
 from pxp_fsm.web.views import Views
 
@@ -88,7 +89,7 @@ def of_edits() -> float:
 def of_checks() -> tuple[float, float]:
     """CPU seconds of PXP's standard checks, and of INTERACT's claims without one assumption."""
     began = time.process_time()
-    list(checks.standard_results(subject_in(("pxp",), "fifo:1")))
+    list(verdicts.standard_results(subject_in(("pxp",), "fifo:1")))
     standard, most = time.process_time() - began, 0.0
     for one in Assumption:
         began = time.process_time()

@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from pxp_fsm.web.pages import static
+from pxp_fsm.web.bundles import static
 from tests.web.expert_load import THINKS, check, measured
 from tests.web.experts import QuickServer
 

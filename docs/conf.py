@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -47,6 +48,7 @@ copybutton_prompt_is_regexp = True
 html_theme = "furo"
 html_show_sphinx = False
 html_copy_source = False
+html_show_search_summary = False  # it is fetched, which no browser does from file://
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 default_role = "code"
@@ -59,7 +61,7 @@ autodoc_typehints = "signature"
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 python_use_unqualified_type_names = True
-exclude_patterns = ["conf.py"]
+exclude_patterns = ["conf.py", "browser"]
 suppress_warnings = ["myst.header", "misc.highlighting_failure"]  # Mermaid has no highlighter
 
 SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
@@ -90,9 +92,9 @@ def write_reference(_: Sphinx) -> None:
     """Pages that are made from the code, in `reference/` and `workbooks/`."""
     if not (HERE / "notebooks").exists():
         (HERE / "notebooks").symlink_to(ROOT / "examples" / "notebooks")
-    _write("reference/api", "Python", python())
-    _write("reference/commands", "Commands", commands())
-    _write("reference/schemas", "Files", schemas())
+    _write_parts("reference/api", "Python", python())
+    _write_parts("reference/commands", "Commands", commands())
+    _write_parts("reference/schemas", "Files", schemas())
     _write("reference/claims", "Claims", claims())
     _write("reference/checks", "Checks", checks())
     for path in sorted((ROOT / "examples").glob("*/README.md")):
@@ -101,35 +103,47 @@ def write_reference(_: Sphinx) -> None:
             (HERE / "workbooks" / picture.name).write_bytes(picture.read_bytes())
 
 
-def _write(name: str, title: str, lines: Iterator[str] | list[str]) -> None:
+def _write(name: str, title: str, lines: Iterable[str]) -> None:
     path = HERE / f"{name}.md"
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     text = "\n".join([f"# {title}\n" if title else "", *lines]).lstrip() + "\n"
     if not path.exists() or path.read_text("utf-8") != text:
         path.write_text(text, "utf-8")
 
 
-def python() -> Iterator[str]:
-    """Every public name, with its docstring; each stands once."""
-    yield "`import pxp_fsm as pxp` has these names, and behind it rooms with further ones.\n"
+Part = tuple[str, str, Iterator[str]]
+"""A page of a part of the reference: its file's name, its title, and its lines."""
+
+
+def _write_parts(name: str, title: str, parts: Iterable[Part]) -> None:
+    """A page for each part, and one that lists them."""
+    listed = ["```{toctree}", ":maxdepth: 1", ""]
+    for part, heading, lines in parts:
+        _write(f"{name}/{part}", heading, lines)
+        listed.append(f"{name.rpartition('/')[2]}/{part}")
+    _write(name, title, [*listed, "```"])
+
+
+def python() -> Iterator[Part]:
+    """Every public name, with its docstring: those of `pxp`, and a page for each room behind it.
+
+    A name that stands in several rooms is documented in the first.
+    """
     seen = set[int]()
-    rooms = list[tuple[str, ModuleType]]()
-    for name in sorted(pxp.__all__):
-        value = getattr(pxp, name)
-        if isinstance(value, ModuleType):
-            rooms.append((name, value))
-        elif id(value) not in seen:
-            seen.add(id(value))
-            yield from _documented(f"pxp_fsm.{name}", value)
-    for room, module in rooms:
-        yield f"## pxp.{room}\n"
-        yield f"{(module.__doc__ or '').strip()}\n"
-        for name in sorted(module.__all__):
+
+    def documented(module: ModuleType, names: Iterable[str]) -> Iterator[str]:
+        for name in sorted(names):
             value = getattr(module, name)
-            if isinstance(value, ModuleType) or id(value) in seen:
-                continue
-            seen.add(id(value))
-            yield from _documented(f"{module.__name__}.{name}", value)
+            if not isinstance(value, ModuleType) and id(value) not in seen:
+                seen.add(id(value))
+                yield from _documented(f"{module.__name__}.{name}", value)
+
+    yield "pxp", "pxp", documented(pxp, pxp.__all__)
+    for name in sorted(pxp.__all__):
+        room = getattr(pxp, name)
+        if isinstance(room, ModuleType):
+            about = f"{(room.__doc__ or '').strip()}\n"
+            yield name, f"pxp.{name}", chain([about], documented(room, room.__all__))
 
 
 def _documented(name: str, value: object) -> Iterator[str]:
@@ -155,28 +169,43 @@ def keep_plain(
             lines[number] = "".join(parts)
 
 
-def commands() -> Iterator[str]:
-    """What `--help` prints of every command."""
-    yield from _helped(command_line, click.Context(command_line, info_name="pxp"))
+def commands() -> Iterator[Part]:
+    """What `--help` prints of every command, a page each."""
+    top = click.Context(command_line, info_name="pxp")
+    yield "pxp", "pxp", _helped(command_line, top)
+    for name in command_line.list_commands(top):
+        command = command_line.get_command(top, name)
+        if command is not None:
+            inner = click.Context(command, parent=top, info_name=name)
+            yield name, f"pxp {name}", chain(_helped(command, inner), _inside(command, inner))
 
 
 def _helped(command: click.Command, context: click.Context) -> Iterator[str]:
     context.terminal_width = context.max_content_width = 96
-    yield f"## {context.command_path}\n\n```text\n{command.get_help(context)}\n```\n"
+    yield f"```text\n{command.get_help(context)}\n```\n"
+
+
+def _inside(command: click.Command, context: click.Context) -> Iterator[str]:
+    """The commands of a group."""
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             inner = command.get_command(context, name)
             if inner is not None:
-                yield from _helped(inner, click.Context(inner, parent=context, info_name=name))
+                below = click.Context(inner, parent=context, info_name=name)
+                yield f"## {below.command_path}\n"
+                yield from _helped(inner, below)
+                yield from _inside(inner, below)
 
 
-def schemas() -> Iterator[str]:
+def schemas() -> Iterator[Part]:
     """The keys of each kind of file, and its JSON Schema."""
     for title, schema in SCHEMAS.items():
-        found = schema()
-        yield f"## {title}\n"
-        yield from _keys(found, found, "", set(found.get("required", ())))
-        yield f"\n```json\n{json.dumps(found, indent=1, ensure_ascii=False)}\n```\n"
+        yield title.lower().replace(" ", "-").replace(",", ""), title, _described(schema())
+
+
+def _described(schema: dict[str, Any]) -> Iterator[str]:
+    yield from _keys(schema, schema, "", set(schema.get("required", ())))
+    yield f"\n## JSON Schema\n\n```json\n{json.dumps(schema, indent=1, ensure_ascii=False)}\n```\n"
 
 
 def _keys(

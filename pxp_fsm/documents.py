@@ -12,6 +12,7 @@ import stat
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from importlib.util import find_spec
 from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -340,8 +341,10 @@ def faults(
 
 def _is_valid(raw: object, schema: Mapping[str, Any]) -> bool:
     """Whether `raw` surely is what `schema` says: in hundredths of the time of telling why not."""
-    import jsonschema_rs
-
+    try:
+        import jsonschema_rs
+    except ModuleNotFoundError:  # in a browser
+        return False
     try:
         return jsonschema_rs.is_valid(dict(schema), raw)
     except ValueError:  # a date, half a character: no JSON, or none that it reads
@@ -350,7 +353,7 @@ def _is_valid(raw: object, schema: Mapping[str, Any]) -> bool:
 
 def located(found: Iterable[Fault], text: str, filename: str) -> tuple[Fault, ...]:
     """Each fault with file, line and column; of a JSON file, whose lines say little, the file."""
-    if filename.endswith(".json"):
+    if filename.endswith(".json") or find_spec("tree_sitter_toml") is None:  # as in a browser
         return tuple(replace(fault, file=filename) for fault in found)
     placed = [_located(one, text, filename) for one in found]
     return tuple(sorted(placed, key=lambda fault: (fault.line or 0, fault.column or 0)))

@@ -72,7 +72,12 @@ class Compiled:
     """
 
     def __init__(self, *, checked: bool = False) -> None:
-        import wasmtime
+        try:
+            import wasmtime
+        except ModuleNotFoundError as error:
+            raise TooLarge(
+                "the states of a search that is interpreted, without wasmtime"
+            ) from error
 
         self._checked, self._functions = checked, dict[Kernel, wasmtime.Func]()
         self._end = _ALIGNED

@@ -18,8 +18,10 @@ UNLIMITED = sys.maxsize
 def half_of_memory() -> int:
     """Half of the memory of this machine, or of the container that this runs in, in MB.
 
-    `UNLIMITED` where the system does not say (Windows).
+    `UNLIMITED` where the system does not say (Windows, a browser).
     """
+    if sys.platform == "emscripten":
+        return UNLIMITED
     found = list[int]()
     try:
         found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))

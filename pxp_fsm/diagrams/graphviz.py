@@ -12,6 +12,7 @@ import atexit
 import json
 import os
 import re
+import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from dataclasses import replace
@@ -38,6 +39,10 @@ def graphviz(source: str, form: str) -> bytes:
     The first call of a user compiles it, which takes seconds; the machine code is kept in the
     user's cache folder, where nobody else may write, or not at all.
     """
+    if sys.platform == "emscripten":  # in a browser, whose page has Graphviz
+        from js import graphviz as drawn_by_page  # type: ignore[import-not-found] # of Pyodide
+
+        return str(drawn_by_page(source, form)).encode()
     with _ALONE:
         drawn: bytes = _compiled().render(source, format=form)
     return drawn

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from dataclasses import asdict, replace
 from multiprocessing.connection import Connection
@@ -23,36 +23,16 @@ from proofs.sessions.model import AGENTS, SessionModel, action_of
 from proofs.sessions.relational import Theory
 from proofs.systems.paths import Choices, choices_of
 from pxp_fsm.automata.actions import Exchange, Say
-from pxp_fsm.automata.table_files import Property
 from pxp_fsm.errors import PXPError, Refused
 from pxp_fsm.processes import SpawnedContext
 from pxp_fsm.protocol.relations import Assumption
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 from pxp_fsm.web.subjects import SystemSubject
+from pxp_fsm.web.verdicts import checked, standard_results
 from pxp_fsm.web.views import ResultView, Views
-
-MOST_STATES = 1_000_000
-"""The states that are explored for a verdict; beyond, it is UNKNOWN."""
 
 MOST_SECONDS = 30.0
 """The seconds that are spent on a formula that is typed."""
-
-
-def standard_results(subject: SystemSubject, formulas: Sequence[str] = ()) -> Iterator[ResultView]:
-    """The standard checks of a system, what its file demands, and `formulas`, as decided."""
-    views = Views(subject.system())
-    yield from map(views.result, _checked(subject, properties=subject.properties))
-    if formulas:
-        yield from map(views.result, _checked(subject, *formulas))
-
-
-def _checked(
-    subject: SystemSubject, *wanted: str, properties: Iterable[Property] = ()
-) -> Iterable[Result]:
-    given = dict(subject.parameters or ())
-    return check(
-        subject.written(), *wanted, limit=MOST_STATES, properties=properties, parameters=given
-    )
 
 
 SMALL = Bounds(n=5, k=1)
@@ -119,7 +99,7 @@ def _results(subject: SystemSubject, asked: dict[str, Any]) -> Iterator[ResultVi
     if asked["assumptions"] is not None:
         yield from claim_results(subject, frozenset(map(Assumption, asked["assumptions"])))
     elif asked["formula"]:
-        yield from map(Views(subject.system()).result, _checked(subject, asked["formula"]))
+        yield from map(Views(subject.system()).result, checked(subject, asked["formula"]))
     else:
         yield from standard_results(subject)
 

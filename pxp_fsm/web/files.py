@@ -23,10 +23,9 @@ from proofs.systems.encoding import Encoding, Local
 from proofs.systems.folding import Fold, ReachedStates, folds, reach
 from proofs.systems.options import Options, RowReason
 from proofs.systems.product import Move
-from pxp_fsm.web.checks import standard_results
-from pxp_fsm.web.guard import digest
-from pxp_fsm.web.pages import static
+from pxp_fsm.web.bundles import digest, static
 from pxp_fsm.web.subjects import SystemSubject
+from pxp_fsm.web.verdicts import standard_results
 from pxp_fsm.web.views import MOST_STATES, MoveView, ResultView, StatePicture, Views
 
 T = TypeVar("T", bound=Hashable)

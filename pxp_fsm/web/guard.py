@@ -8,11 +8,9 @@ can send requests to a server on the loopback interface; the host's name can be 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import secrets
 import threading
 import time
-from base64 import b64encode
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import field
@@ -31,6 +29,7 @@ from starlette.responses import (
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pxp_fsm.lazy_dataclasses import dataclass
+from pxp_fsm.web.bundles import digest
 
 RESEARCHERS = "researcher"
 """The scope of whoever conducts experiments or a study."""
@@ -150,11 +149,6 @@ class Access:
         """The page that goes on to `/` with the token as a cookie, where the query has it."""
         given = parse_qs(query).get("token", [""])[0]
         return opening(self.cookie, self.token) if self._knows(given) else None
-
-
-def digest(text: str) -> str:
-    """A script or style that stands in a page, as its content security policy names it."""
-    return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 _GO_ON = 'location.replace("/" + location.hash)'

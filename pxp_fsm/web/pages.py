@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import field
-from functools import cache
 from html import escape
-from importlib import resources
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
@@ -23,13 +21,8 @@ from starlette.types import ASGIApp
 
 from pxp_fsm.errors import PXPError
 from pxp_fsm.lazy_dataclasses import dataclass
-from pxp_fsm.web.guard import POLICY, Admission, Door, RequestGuard, digest
-
-
-@cache
-def static(name: str) -> str:
-    """The text of a file that pages are made of."""
-    return resources.files("pxp_fsm.web").joinpath("static", name).read_text("utf-8")
+from pxp_fsm.web.bundles import digest, static
+from pxp_fsm.web.guard import POLICY, Admission, Door, RequestGuard
 
 
 @dataclass(frozen=True, kw_only=True)

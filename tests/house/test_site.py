@@ -7,10 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 import pxp_fsm as pxp
 from proofs.claims.catalogue import CLAIMS
+from proofs.subjects import NAMES
+from pxp_fsm.cli.main import commands
 from pxp_fsm.experiments.files import EXPERIMENT
 
 ROOT = Path(__file__).parents[2]
@@ -33,14 +36,18 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     for path, text in pages.items():
         loaded = re.findall(r"<(?:script|img|link)[^>]* (?:src|href)=\"(https?:[^\"]*)", text)
         assert loaded == [], path
-    reference = (tmp_path / "reference" / "api.html").read_text("utf-8")
-    known = {name for name in pxp.__all__ if f"pxp_fsm.{name}" in reference}
-    rooms = {name for name in pxp.__all__ if f">pxp.{name}<" in reference}
+    reference = (tmp_path / "reference" / "api" / "pxp.html").read_text("utf-8")
+    known = {name for name in pxp.__all__ if f'id="pxp_fsm.{name}"' in reference}
+    rooms = {path.stem for path in (tmp_path / "reference" / "api").glob("*.html")}
     assert known | rooms >= set(pxp.__all__)
+    told = {path.stem for path in (tmp_path / "reference" / "commands").glob("*.html")}
+    assert told == {"pxp", *commands.list_commands(click.Context(commands))}
+    explained = (tmp_path / "reference" / "checks.html").read_text("utf-8")
+    assert explained.count("Why it matters: ") == len(NAMES)
     claims = (tmp_path / "reference" / "claims.html").read_text("utf-8")
     assert claims.count("Source: ") == len(CLAIMS)
     assert "Source: [B] section 4.3, which reports the sequence." in claims
-    files = (tmp_path / "reference" / "schemas.html").read_text("utf-8")
+    files = (tmp_path / "reference" / "schemas" / "an-experiment.html").read_text("utf-8")
     assert not [
         key for key in EXPERIMENT.schema()["properties"] if f"<li><p><code{CODE}{key}<" not in files
     ]

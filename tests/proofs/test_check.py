@@ -21,8 +21,9 @@ from pxp_fsm.automata.system_files import read_system
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments.proved import proved
 from pxp_fsm.protocol.relations import TOLERANCE
-from pxp_fsm.web.checks import claim_results, standard_results
+from pxp_fsm.web.checks import claim_results
 from pxp_fsm.web.subjects import subject_in
+from pxp_fsm.web.verdicts import standard_results
 from tests import command_line
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ from typing import Any
 
 from starlette.testclient import TestClient, WebSocketTestSession
 
-from pxp_fsm.web import checks
+from pxp_fsm.web import checks, verdicts
 from pxp_fsm.web.editing import Editor
 from pxp_fsm.web.explorer import beside, explorer_pages
 from pxp_fsm.web.guard import Access
@@ -36,7 +36,7 @@ class NoChecks:
         if given["assumptions"] is not None:
             results = checks.claim_results(self.subject, frozenset(given["assumptions"]))
         else:
-            results = checks.standard_results(self.subject)
+            results = verdicts.standard_results(self.subject)
         if given["formula"]:
             return
         for result in await asyncio.to_thread(list, results):  # sessions are replayed in it

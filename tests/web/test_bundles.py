@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pxp_fsm.web.pages import static
+from pxp_fsm.web.bundles import static
 from tests.web.browsers import FRONTEND
 
 pytestmark = pytest.mark.deep

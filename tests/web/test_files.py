@@ -20,8 +20,8 @@ import pytest
 
 from proofs.systems import System
 from proofs.systems.paths import states_along
+from pxp_fsm.web.bundles import static
 from pxp_fsm.web.files import embedded, explorer_file
-from pxp_fsm.web.pages import static
 from pxp_fsm.web.subjects import subject_in
 from pxp_fsm.web.views import Views
 from tests.command_line import pxp

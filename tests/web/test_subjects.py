@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from pxp_fsm.web import subjects
-from pxp_fsm.web.checks import standard_results
 from pxp_fsm.web.subjects import subject_in
+from pxp_fsm.web.verdicts import standard_results
 from pxp_fsm.web.views import Views
 
 COUNTER = """format = 1

@@ -21,9 +21,10 @@ from backends.databases import SqlBlackboard
 from pxp_fsm.errors import UsageError
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.gateway.gateway import Gateway, Traffic, Wanted
-from pxp_fsm.web.guard import POLICY, Who, digest
+from pxp_fsm.web.bundles import digest, static
+from pxp_fsm.web.guard import POLICY, Who
 from pxp_fsm.web.links import Links, door_of_people
-from pxp_fsm.web.pages import PageSet, application, note, static
+from pxp_fsm.web.pages import PageSet, application, note
 from pxp_fsm.web.serving import OpenSite, listen, server_of
 
 ENDED = "It is not valid, or not any more. Ask whoever runs the gateway for a new one."

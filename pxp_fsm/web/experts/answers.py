@@ -14,10 +14,10 @@ from backends.databases.drafts import Timing, drop_draft, keep_draft, keep_timin
 from backends.people.browser import LONGEST, OWN, SEND, Given, QuestionKind
 from backends.people.waiting import SessionMoved
 from pxp_fsm.tasks.task import HUMAN
+from pxp_fsm.web.bundles import static
 from pxp_fsm.web.experts.views import overview_of
 from pxp_fsm.web.hosting import Host, RunState, SeatPlace
 from pxp_fsm.web.news import News
-from pxp_fsm.web.pages import static
 
 PATIENCE = 2.0
 """Seconds for which an answer waits for what follows it; after that the page hears of it."""
