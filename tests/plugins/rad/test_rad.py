@@ -15,6 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from phantoms.contents import REMARK, SETS, SIDED, STRENGTHS, phantoms
+from phantoms.draw import TOLD
+from phantoms.drawing import drawn
 from PIL import Image as Pillow
 
 from backends.databases import SqlBlackboard
@@ -32,9 +35,6 @@ from pxp_fsm.plugins.rad.data import (
     published,
     training,
 )
-from pxp_fsm.plugins.rad.drawing import drawn
-from pxp_fsm.plugins.rad.findings import REMARK, SETS, SIDED, STRENGTHS, phantoms
-from pxp_fsm.plugins.rad.phantoms import TOLD
 from pxp_fsm.plugins.rad.radiograph import LABELS, predictor
 from pxp_fsm.plugins.rad.relations import read_findings
 from pxp_fsm.plugins.rad.task import (

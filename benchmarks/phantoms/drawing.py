@@ -8,8 +8,8 @@ from scipy.ndimage import gaussian_filter
 from skimage.draw import line_aa
 from skimage.transform import AffineTransform, resize, warp
 
+from phantoms.contents import LEFT, RIGHT, DrawnFinding
 from pxp_fsm.lazy_dataclasses import dataclass
-from pxp_fsm.plugins.rad.findings import LEFT, RIGHT, DrawnFinding
 
 Plane = NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""Generator of the bundled phantoms: `python -m pxp_fsm.plugins.rad.phantoms FOLDER`.
+"""Generator of the bundled phantoms: `cd benchmarks && python -m phantoms.draw FOLDER`.
 
 The pictures are shipped as they were drawn once: another version of NumPy may draw a pixel
 otherwise, and an experiment must not depend on that. Each says in itself that it is synthetic, in
@@ -15,8 +15,8 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 from PIL.PngImagePlugin import PngInfo
 
-from pxp_fsm.plugins.rad.drawing import SIZE, Plane, drawn
-from pxp_fsm.plugins.rad.findings import SETS, phantoms, report
+from phantoms.contents import SETS, phantoms, report
+from phantoms.drawing import SIZE, Plane, drawn
 
 COLUMNS = ("set", "case", "label", "img_path", "report")
 TOLD = "Synthetic phantom of a chest radiograph, drawn by pxp-fsm. Not a patient."
