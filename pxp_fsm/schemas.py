@@ -21,7 +21,6 @@ dataclass says in a method `problems`, once all of it is of the right form.
 
 from __future__ import annotations
 
-import json
 import operator
 import re
 import tomllib
@@ -951,8 +950,3 @@ class FileKind(Generic[T]):
         }
         inner = {"$defs": dict(sorted(definitions.items()))} if definitions else {}
         return about | schema | inner
-
-
-def schema_text(schema: Mapping[str, Any]) -> str:
-    """A JSON Schema as it is published."""
-    return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"

@@ -175,19 +175,3 @@ def two_way_automaton(left: str, right: str) -> DFA:
     agents = (left, right)
     first, second = (ONE_WAY.automaton_for(agent, agents) for agent in agents)
     return first & second
-
-
-def system_strong(sessions: Iterable[Sequence[Message]], agent: str) -> bool:
-    """Remark 6 of arXiv 2301.01819: every session is one-way intelligible for `agent`.
-
-    A system without sessions is not strong: nothing was observed of it.
-    """
-    found = [holds_for(ONE_WAY, messages, agent) for messages in sessions]
-    return bool(found) and all(found)
-
-
-def system_ultra_strong(sessions: Iterable[Sequence[Message]], agent: str) -> bool:
-    """Remark 6: a strong system in which `agent` sent a REVISE in some session."""
-    kept = [tuple(messages) for messages in sessions]
-    revised = any(Tag.REVISE in sent_tags(messages, agent) for messages in kept)
-    return revised and system_strong(kept, agent)

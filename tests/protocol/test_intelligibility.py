@@ -17,8 +17,6 @@ from pxp_fsm.protocol.intelligibility import (
     Definition,
     holds_for,
     sent_tags,
-    system_strong,
-    system_ultra_strong,
     two_way,
     two_way_automaton,
 )
@@ -125,15 +123,3 @@ def test_a_reject_ends_one_way_but_not_its_named_variant() -> None:
     rejected = session("INIT_m", "RATIFY_h", "REFUTE_m", "REJECT_h")
     assert not holds_for(ONE_WAY, rejected, "h")
     assert holds_for(ONE_WAY_ANY, rejected, "h")
-
-
-def test_a_system_is_strong_only_if_every_session_is_one_way_for_the_agent() -> None:
-    ratified = session("INIT_m", "RATIFY_h", "RATIFY_m")
-    revised = session("INIT_m", "REVISE_h", "RATIFY_m")
-    refuted = session("INIT_m", "REFUTE_h")
-    assert system_strong([ratified, revised], "h")
-    assert system_ultra_strong([ratified, revised], "h")
-    assert not system_ultra_strong([ratified], "h")
-    assert not system_strong([ratified, refuted], "h")
-    assert not system_ultra_strong([revised, refuted], "h")
-    assert not system_strong([], "h")

@@ -25,7 +25,6 @@ from pxp_fsm.tasks.labels.neighbours import Neighbours
 from pxp_fsm.tasks.labels.pictures import reference
 from pxp_fsm.tasks.labels.table import own_labels, with_labels
 from pxp_fsm.tasks.labels.task import (
-    ANSWERS,
     NO,
     YES,
     accuracy_of,
@@ -165,11 +164,6 @@ def untaught() -> Reader:
 def _machine(data: DataSet) -> Reader | OneFinding:
     begun = reader(seen_first(data, training()))
     return begun if data.asked is None else OneFinding(begun, data.asked)
-
-
-def labels_of(row: DataRow) -> frozenset[str]:
-    """The labels, or yes or no, that count as right for `row`."""
-    return label_set(row.answer.prediction, (*LABELS, *ANSWERS))
 
 
 def agents(data: DataSet, memo: bool) -> tuple[Agent, Agent]:

@@ -41,7 +41,6 @@ from pxp_fsm.plugins.rad.task import (
     PROBLEM,
     RAD,
     accuracy,
-    labels_of,
     reader,
     untaught,
 )
@@ -52,6 +51,7 @@ from pxp_fsm.sessions.learning import Gate, Gated, Keep
 from pxp_fsm.sessions.session import Session
 from pxp_fsm.tasks.labels.neighbours import Predictor, predictions, right, taught
 from pxp_fsm.tasks.labels.pictures import reference
+from pxp_fsm.tasks.labels.task import ANSWERS
 from pxp_fsm.tasks.task import DataRow
 from tests.command_line import pxp
 
@@ -143,6 +143,11 @@ def test_the_untaught_machine_is_as_good_as_the_documents_say() -> None:
     lines = "\n".join(accuracy(data))
     assert "before learning" in lines
     assert "synthetic" in lines
+
+
+def labels_of(row: DataRow) -> frozenset[str]:
+    """The labels, or yes or no, that count as right for `row`."""
+    return label_set(row.answer.prediction, (*LABELS, *ANSWERS))
 
 
 def first_wrong() -> DataRow:

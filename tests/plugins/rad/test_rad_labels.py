@@ -18,10 +18,11 @@ from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.plugins.rad import task
 from pxp_fsm.plugins.rad.data import bundled, bundled_path
 from pxp_fsm.plugins.rad.radiograph import LABELS
-from pxp_fsm.plugins.rad.task import RAD, OneFinding, labels_of, load, problem_of
+from pxp_fsm.plugins.rad.task import RAD, OneFinding, load, problem_of
 from pxp_fsm.protocol.messages import Answer, Message, Question
 from pxp_fsm.tasks.labels.task import one_label
 from pxp_fsm.tasks.prompts import prompts_of
+from tests.plugins.rad.test_rad import labels_of
 
 
 def own(folder: Path, *predictions: str) -> Path:
