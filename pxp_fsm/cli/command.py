@@ -508,7 +508,7 @@ def _completion(listed: str) -> Any:
         return None
 
     def complete(ctx: click.Context, _param: click.Parameter, text: str) -> list[CompletionItem]:
-        completed = load("pxp_fsm.cli.completion:completed")
+        completed = load("pxp_fsm.cli.list:completed")
         items: list[CompletionItem] = completed(listed, text, ctx.params.get("database"))
         return items
 

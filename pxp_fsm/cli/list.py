@@ -1,4 +1,4 @@
-"""`pxp list`: the names that commands take, each with its meaning."""
+"""`pxp list`: the names that commands take, each with its meaning; a shell completes them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 import proofs
 from backends import databases
@@ -16,7 +17,7 @@ from pxp_fsm.cli import costs
 from pxp_fsm.cli.options import about as options
 from pxp_fsm.cli.presentation.text import aligned, printable
 from pxp_fsm.defaults import STORED
-from pxp_fsm.errors import FileError, UsageError, counted
+from pxp_fsm.errors import FileError, PXPError, UsageError, counted
 from pxp_fsm.registry import contribution, load
 
 Row = tuple[str, ...]
@@ -57,6 +58,19 @@ def rows_of(
     if own is not None:
         return own(database or STORED)
     return _named(load(contribution("lists", kind).body)())
+
+
+def completed(kind: str, text: str, database: str | None) -> list[CompletionItem]:
+    """The names of `kind` that begin with `text`, with their meanings, then files.
+
+    Where they cannot be listed, as without a database, there are only files.
+    """
+    try:
+        _headings, rows = rows_of(kind, database)
+    except (PXPError, OSError):
+        rows = []
+    named = [CompletionItem(row[0], help=row[-1]) for row in rows if row[0].startswith(text)]
+    return [*named, CompletionItem(text, type="file")]
 
 
 def _tasks(_database: str) -> tuple[Row, list[Row]]:
