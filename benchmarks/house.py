@@ -51,7 +51,8 @@ class Module:
         stripped = map(str.strip, self.text.splitlines())
         return sum(bool(line) and not line.startswith("#") for line in stripped)
 
-    def imports(self) -> Iterator[tuple[ast.ImportFrom, bool]]:
+    @cached_property
+    def imports(self) -> list[tuple[ast.ImportFrom, bool]]:
         """Its imports from our own modules, and whether each is at the top of the file.
 
         Types alone may be imported there under `if TYPE_CHECKING`. Doors name their modules once
@@ -65,11 +66,22 @@ class Module:
         }
         left_out = typing if self.path.name == "__init__.py" else set[int]()
         top = typing | set(map(id, self.tree.body))
-        for node in ast.walk(self.tree):
-            if not isinstance(node, ast.ImportFrom) or id(node) in left_out:
-                continue
-            if node.module and _is_ours(node.module):
-                yield node, id(node) in top
+        return [
+            (node, id(node) in top)
+            for node in _statements(self.tree.body)
+            if isinstance(node, ast.ImportFrom) and id(node) not in left_out
+            if node.module and _is_ours(node.module)
+        ]
+
+
+def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Every statement, at whatever depth: expressions, the bulk of a tree, have none within."""
+    for statement in body:
+        yield statement
+        for part in ("body", "orelse", "finalbody"):
+            yield from _statements(getattr(statement, part, []))
+        for branch in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+            yield from _statements(branch.body)
 
 
 def modules(root: Path = ROOT) -> dict[str, Module]:
@@ -86,7 +98,7 @@ def circles(found: dict[str, Module]) -> list[list[str]]:
     """The groups of files that import each other, at whatever place in the file."""
     graph: nx.DiGraph[str] = nx.DiGraph()
     for module in found.values():
-        for node, _ in module.imports():
+        for node, _ in module.imports:
             for target in _targets(node, found):
                 graph.add_edge(module.name, target)
     loops = [name for name in graph if graph.has_edge(name, name)]
@@ -102,7 +114,7 @@ def inner_imports(found: dict[str, Module]) -> list[str]:
     return [
         f"{module.name}:{node.lineno}"
         for module in found.values()
-        for node, at_top in module.imports()
+        for node, at_top in module.imports
         if not at_top and not module.name.endswith(".__main__")
     ]
 
