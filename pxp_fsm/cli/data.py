@@ -14,6 +14,7 @@ import click
 from pxp_fsm.cli.options import check as check_options
 from pxp_fsm.cli.options import data as options
 from pxp_fsm.cli.presentation.text import printable
+from pxp_fsm.documents import nearest_file
 from pxp_fsm.errors import DataError, UsageError, counted, quoted
 from pxp_fsm.experiments import files, summaries
 from pxp_fsm.experiments.costs import Meter
@@ -22,7 +23,7 @@ from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.schemas import read_assignments
 from pxp_fsm.tasks import own_data
 from pxp_fsm.tasks.own_data import Record
-from pxp_fsm.tasks.task import DataSet, find_task
+from pxp_fsm.tasks.task import DataSet, find_task, task_meanings
 
 _SHOWN = 12
 """Predictions that are counted one by one."""
@@ -31,7 +32,12 @@ _SHOWN = 12
 def check(request: check_options.CheckData) -> None:
     """Read the data as the task would, and say what is in them."""
     if request.task is None:
-        raise UsageError("name the task that is to read these data, such as pxp check DATA drug")
+        if not request.table.exists():
+            raise UsageError(f"there is no file {request.table}{nearest_file(request.table)}")
+        tasks = " or ".join(task_meanings()) or "TASK"
+        raise UsageError(
+            f"{request.table} is read as data; name the task that reads them after it: {tasks}"
+        )
     plan = Plan(request.task, data=str(request.table))
     _, found = load(plan, find_task(request.task))
     _print_sets(str(request.table), found, as_json=request.as_json)

@@ -7,14 +7,15 @@ by their endings and by the keys at their top, then what the database holds.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from pxp_fsm import defaults
 from pxp_fsm.automata.tables import format_of
 from pxp_fsm.documents import nearest_file, read, text_of
-from pxp_fsm.errors import FileError, UsageError
+from pxp_fsm.errors import FileError, NotThere, UsageError
 from pxp_fsm.registry import Entry, SubjectKind, contributions, listed, load
 
 _HERE = "pxp_fsm.cli"
@@ -126,6 +127,11 @@ _OWN = {
         },
         others=("monitor", "erase", "run SESSION@MESSAGE"),
     ),
+    "claim": SubjectKind(
+        "a property or claim",
+        {},
+        others=("check --property NAME", "draw --counterexample NAME", "help NAME", "list claims"),
+    ),
     "message": SubjectKind(
         "a message of a session",
         {"run": _entry("another continuation", "run:run", "sessions:RunTask")},
@@ -152,38 +158,67 @@ def checked_names() -> frozenset[str]:
 def kind_of(what: str, database: str | None = None, verb: str = "") -> SubjectKind:
     """What `what` is: a name, a file, a database, or a run or session in `database`.
 
-    A name that means two things is what the command `verb` takes.
-
-    NAME=TABLE, a member of a system, is what TABLE is. Raises `UsageError` where it is nothing that
-    is known, and `NotThere` where it could only stand in a database.
+    A name that means two things is what the command `verb` takes; NAME=TABLE, a member of a system,
+    is what TABLE is. Raises `UsageError` where it is nothing that is known, and `NotThere` where it
+    could only stand in a database.
     """
+    if not what.strip():
+        raise UsageError("X is empty; give a name or a file")
     named = _MEMBER.sub("", what)
-    known = (
-        []
-        if not named.isidentifier()
-        else [subject_kind for subject_kind in kinds().values() if subject_kind.names]
-    )
-    # Names are plain, so that a path or a run never makes us load what lists them. One name may
-    # mean two things, such as a task and what a plug-in checks: the command decides.
-    for kind in sorted(known, key=lambda subject_kind: verb not in subject_kind.verbs):
-        if named in load(kind.names)():
-            return kind
+    by_name = _kind_of_name(named, verb)
+    if by_name is not None:
+        return by_name
     if "://" in what:
         return _OWN[DATABASE]
     path = Path(named)
     if path.exists():
         return _kind_of_file(path)
-    for kind in kinds().values():
-        if kind.pattern and verb in kind.verbs and re.fullmatch(kind.pattern, named):
+    for kind in _written_as(named):
+        if verb in kind.verbs:
             return kind
     for kind in kinds().values():
-        if kind.endings and named.endswith(kind.endings):
+        if kind.endings and named.endswith(kind.endings) and (verb in kind.verbs or not verb):
             return kind  # which is not there: some commands begin one
     if path.suffix[1:].isalpha():
         raise UsageError(f"there is no file {named}{nearest_file(path)}")
+    return _kind_of_stored(what, database or defaults.STORED)
+
+
+def _kind_of_name(named: str, verb: str) -> SubjectKind | None:
+    """The kind whose names have it; one that means two things is what the command takes.
+
+    Names are plain, so that a path or a run never makes us load what lists them.
+    """
+    if not named.isidentifier():
+        return None
+    known = [kind for kind in kinds().values() if kind.names]
+    known.sort(key=lambda kind: verb not in kind.verbs)
+    return next((kind for kind in known if named in load(kind.names)()), None)
+
+
+def _written_as(named: str) -> Iterator[SubjectKind]:
+    """The kinds of what is no file that are written so."""
+    return (
+        kind
+        for kind in kinds().values()
+        if kind.pattern and re.fullmatch(kind.pattern, named) is not None
+    )
+
+
+def _kind_of_stored(what: str, database: str) -> SubjectKind:
+    """A run or a session; where it is neither, what is known that this command does not take."""
     # Databases take long to import, and most arguments are none of what is in one.
     is_session = load("pxp_fsm.cli.stored:find_session")
-    return _OWN[SESSION if is_session(what, database or defaults.STORED) else RUN]
+    try:
+        return _OWN[SESSION if is_session(what, database) else RUN]
+    except NotThere:
+        known: Iterable[Any] = load("proofs.check:known_properties")()
+        if any(what == prop.name for prop in known):
+            return _OWN["claim"]
+        kind = next(_written_as(what), None)
+        if kind is None:
+            raise
+        return kind
 
 
 _MEMBER = re.compile(r"^[^\W\d]\w*=(?=.)")
@@ -220,6 +255,13 @@ def _kind_of_file(path: Path) -> SubjectKind:
 
 
 _SQLITE = b"SQLite format 3"
+_PICTURE = "a picture, which no command reads; give what it was drawn of"
+_FOREIGN = {
+    ".py": "Python; a machine in it is given as {stem}:NAME (pxp help machines)",
+    **dict.fromkeys((".svg", ".png", ".pdf", ".tex", ".jpg", ".jpeg", ".gif"), _PICTURE),
+}
+"""What a file with such a suffix is, where no format of ours has it."""
+
 _KEY = re.compile(r'^(?:\[\[?\s*"?(\w+)|\s*"?(\w+)"?\s*[=:])', re.MULTILINE)
 
 
@@ -230,7 +272,11 @@ def _keys(path: Path) -> tuple[frozenset[str], FileError | None]:
     stands. Raises `UsageError` for a file of another format.
     """
     if path.suffix not in (".toml", ".json"):
-        raise UsageError(f"{path} is neither TOML (.toml) nor JSON (.json), nor a database")
+        raise UsageError(
+            f"{path} is {_FOREIGN[path.suffix].format(stem=path.stem)}"
+            if path.suffix in _FOREIGN
+            else f"{path} is neither TOML (.toml) nor JSON (.json), nor a database"
+        )
     text = text_of(path, "a table, a system, an experiment, a study or a network")
     try:
         return frozenset(read(text, path.name)), None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from fnmatch import fnmatch
@@ -15,7 +16,7 @@ from click.testing import CliRunner
 from backends.databases import SqlBlackboard
 from pxp_fsm.cli.kinds import kind_of
 from pxp_fsm.cli.main import commands
-from pxp_fsm.errors import NotThere, PXPError
+from pxp_fsm.errors import NotThere, PXPError, UsageError
 from pxp_fsm.experiments import runs
 from pxp_fsm.experiments.plans import Plan
 from tests.command_line import PLACES, pxp
@@ -68,6 +69,8 @@ def test_what_a_database_holds_is_known(folder: Path) -> None:
     [
         ("x.toml", "a = 1\n", "x.toml is none of what is known"),
         ("x.log", "rows", "x.log is neither TOML"),
+        ("x.png", "rows", "x.png is a picture, which no command reads"),
+        ("x.py", "rows", r"x.py is Python; a machine in it is given as x:NAME"),
         ("x.toml", "a = [", "this is not TOML"),
     ],
 )
@@ -75,6 +78,22 @@ def test_a_file_of_no_kind_is_refused(name: str, text: str, says: str, tmp_path:
     (tmp_path / name).write_text(text)
     with pytest.raises(PXPError, match=says):
         kind_of(str(tmp_path / name))
+
+
+def test_what_a_verb_does_not_take_is_told_for_what_it_is(folder: Path) -> None:
+    database = str(folder / "b.sqlite")
+    for verb in ("check", "run", "show", "draw", "serve"):
+        claim = kind_of("never-stuck", database, verb)
+        assert claim.about == "a property or claim"
+        assert "check --property NAME" in claim.others
+        assert kind_of("animals-1/1/1@2", database, verb).about == "a message of a session"
+        with pytest.raises(UsageError, match="X is empty"):
+            kind_of(" ", database, verb)
+        known = "is read as data|there is no file gone.csv"
+        done = CliRunner().invoke(commands, [verb, "gone.csv"])
+        assert done.exit_code == 2 and re.search(known, done.stderr)
+    done = CliRunner().invoke(commands, ["check", str(EXAMPLES / "labels")])
+    assert "labels is read as data; name the task that reads them after it: " in done.stderr
 
 
 def test_a_folder_is_data_of_the_task_that_reads_it(tmp_path: Path) -> None:
