@@ -90,9 +90,10 @@ class RunKind:
 
     `subject` is what the sessions of a plan follow, in place of the protocol of two. `outcomes` are
     what a run is compared by, `report` what is reported of it, `remarks` what is said where one
-    begins. `overview` is what everybody may see of a session: of the plan, the session's name and
-    its events. `policy` is that of a session of a plan, with the system that is explored, `audited`
-    what the audit follows a stored session by. Each raises `UsageError` for what cannot be.
+    begins, `ending` how a session ended. `overview` is what everybody may see of a session: of the
+    plan, the session's name and its events. `policy` is that of a session of a plan, with the
+    system that is explored, `audited` what the audit follows a stored session by. Each raises
+    `UsageError` for what cannot be.
     """
 
     about: str
@@ -100,6 +101,7 @@ class RunKind:
     outcomes: Callable[[SqlBlackboard, RunRecord], Outcomes]
     report: Callable[[SqlBlackboard, RunRecord], ReportedRun]
     remarks: Callable[[Plan, Task], Iterable[str]]
+    ending: Callable[[SessionRecord], str]
     overview: Callable[[Plan, str, Sequence[Event]], Overview]
     policy: Callable[[Plan], Conversing]
     audited: Callable[[Plan, SessionRecord], AuditSubject]

@@ -20,6 +20,7 @@ from pxp_fsm.experiments import plan_data
 from pxp_fsm.experiments.drawings import session_diagram
 from pxp_fsm.experiments.openings import TaskOpening
 from pxp_fsm.experiments.outcomes import estimates, outcomes_of
+from pxp_fsm.experiments.run_kinds import kind_of_plan
 from pxp_fsm.experiments.runs import Run
 from pxp_fsm.experiments.sheets import Sheet, as_markdown, directions, directions_csv
 from pxp_fsm.experiments.statistics import (
@@ -141,14 +142,9 @@ def endings_of(
 ) -> Iterator[str]:
     """How sessions of `run` ended, and by which faults."""
     many: Mapping[str | None, int] = statistics.endings
-    if run.opening.plan.stop is not None:  # the verdict that ended a session is its cause
-        names = {part.strip().partition(":")[0] for part in run.opening.plan.stop.split(",")}
-        many = Counter(
-            f"{session.ending} ({session.cause})"
-            if (session.cause or "").partition(":")[0] in names
-            else session.ending
-            for session in board.sessions(run.name)
-        )
+    kind = kind_of_plan(run.opening.plan)
+    if kind is not None:
+        many = Counter(map(kind.ending, board.sessions(run.name)))
     each = (f"{ending or 'not over'} {number}" for ending, number in many.items())
     yield f"Sessions ended: {', '.join(each)}"
     failed = sum(statistics.endings[ending] for ending in FAULTS)

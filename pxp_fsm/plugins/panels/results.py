@@ -54,12 +54,11 @@ class PanelSession:
     classes: Mapping[str, tuple[str, ...]]
     unopened: int
 
-    @property
-    def ending(self) -> str:
-        """How it ended, with the verdict that ended it."""
-        cause = (self.record.cause or "").partition(":")[0]
-        ending = self.record.ending or "not over"
-        return f"{ending} ({cause})" if cause in VERDICTS else ending
+
+def ending_of(record: SessionRecord) -> str:
+    """How a session of a panel ended, with the verdict that ended it."""
+    ending, verdict = record.ending or "not over", (record.cause or "").partition(":")[0]
+    return f"{ending} ({verdict})" if verdict in VERDICTS else ending
 
 
 def panel_sessions(board: SqlBlackboard, record: RunRecord) -> Iterator[PanelSession]:
@@ -118,7 +117,7 @@ def panel_outcomes(board: SqlBlackboard, record: RunRecord) -> Outcomes:
         verdicts = (name in one.verdicts for name in VERDICTS)
         rights = 2 * sum(right) > len(right), bool(right) and all(right)
         positions[place], classes[place] = session.position, (*verdicts, *rights)
-        lengths[place], endings[place] = session.messages, one.ending
+        lengths[place], endings[place] = session.messages, ending_of(session)
     many = sum(1 for _ in board.sessions(record.run))
     return Outcomes(record.run, positions, classes, many - len(classes), ROWS, lengths, endings)
 

@@ -14,7 +14,7 @@ from pxp_fsm.plugins.panels.audit import PanelRules
 from pxp_fsm.plugins.panels.panel import Panel
 from pxp_fsm.plugins.panels.policy import PanelPolicy
 from pxp_fsm.plugins.panels.report import gather_panel
-from pxp_fsm.plugins.panels.results import panel_outcomes
+from pxp_fsm.plugins.panels.results import ending_of, panel_outcomes
 from pxp_fsm.plugins.panels.verdicts import overview_of
 from pxp_fsm.protocol.messages import Overview
 from pxp_fsm.sessions.events import Event
@@ -93,6 +93,7 @@ PANELS = RunKind(
     outcomes=panel_outcomes,
     report=gather_panel,
     remarks=panel_remarks,
+    ending=ending_of,
     overview=panel_overview,
     policy=panel_policy,
     audited=panel_rules,
