@@ -130,6 +130,7 @@ def test_a_clock_that_jumps_changes_no_order(
     assert transcript(board) == undisturbed
     assert [run.run for run in board.runs()] == ["s-1", "s-2", "s-3"]
     assert [entry.carried.number for entry in board.events("s-1/1/1")][:2] == [1, 2]
+    assert verify_engine(board.engine).problems == ()
 
 
 @pytest.mark.deep

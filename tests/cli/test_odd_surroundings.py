@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 
 from pxp_fsm.errors import DataError
 from pxp_fsm.tasks import own_data
+from tests.backends.test_database_opening import run_all
+from tests.command_line import pxp
 
 PXP = [sys.executable, "-m", "pxp_fsm.cli"]
 
@@ -55,3 +58,46 @@ def test_a_csv_file_of_gigabytes_is_refused_by_its_size(tmp_path: Path) -> None:
         DataError, match="3,221,225,472 bytes; a file of data has at most 200,000,000: take"
     ):
         own_data.read(path)
+
+
+WRITES = [
+    "run animals --instances 1",
+    "run animals --instances 1 --database {database} --output out",
+    "run animals --instances 1 --output {folder} --database new.sqlite",
+    "check interact --certificate c.json",
+    "check pxp -o c.xml",
+    "draw pxp",
+    "draw animals-1/1/1 --database {database}",
+    "export animals-1 --database {database}",
+    "export animals-1 --format zip --database {database}",
+    "export pxp -o p.scxml",
+    "report {database} animals-1",
+    "audit {database} animals-1 -o a.html",
+    "import {folder}/run.jsonl --database new.sqlite",
+    "serve pxp -o x.html",
+    "lan new triage -o triage.lan.json",
+]
+
+
+@pytest.mark.deep
+@pytest.mark.skipif(sys.platform != "linux", reason="capabilities are Linux's")
+def test_a_folder_without_permission_to_write_ends_commands_with_a_sentence(tmp_path: Path) -> None:
+    folder, database = tmp_path / "kept", str(tmp_path / "b.sqlite")
+    folder.mkdir()
+    made = pxp("run", "animals", "--instances", "2", "--database", database, cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    place = ("--database", database, "-o", "run.jsonl")
+    assert pxp("export", "animals-1", *place, cwd=tmp_path).returncode == 0
+    folder.chmod(0o555)
+    try:
+        commands = [
+            command.format(database=database, folder=tmp_path).split() for command in WRITES
+        ]
+        for command, (code, out, error) in zip(commands, run_all(commands, folder), strict=True):
+            assert "Traceback" not in out + error, (command, error)
+            assert code in (2, 3), (command, out)
+            assert re.search(r"[Pp]ermission|may be written", error), error
+            assert len(error.splitlines()) < 4, error
+        assert [*folder.iterdir()] == []
+    finally:
+        folder.chmod(0o755)

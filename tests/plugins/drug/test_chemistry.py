@@ -3,7 +3,9 @@
 import asyncio
 import subprocess
 import sys
+import time
 from itertools import product
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -14,6 +16,7 @@ from rdkit import Chem, rdBase
 from pxp_fsm.plugins.drug import InvalidSmiles, Reactants
 from pxp_fsm.plugins.drug.relations import LONGEST_SMILES, canonical_reactants, canonical_smiles
 from pxp_fsm.protocol.relations import EQUIVALENCE, Outcome
+from tests.command_line import pxp
 
 MOLECULES = [
     "CCO",
@@ -129,6 +132,44 @@ def test_an_invalid_smiles_is_named(text: str, molecule: int, reason: str) -> No
         canonical_reactants(text)
     assert caught.value.molecule == molecule
     assert reason in str(caught.value)
+
+
+LONG = {
+    "chain": "C" * LONGEST_SMILES,
+    "branches": "C(" * 1665 + "C" + ")" * 1665,
+    "rings": "C1CC1" * 1000,
+    "rings that stay open": "".join(f"C%{10 + number % 90}" for number in range(1250)),
+    "molecules": "C." * 2499 + "C",
+    "centres": "[C@H](F)(Cl)" * 416,
+    "brackets": "[" * LONGEST_SMILES,
+}
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("smiles", LONG.values(), ids=LONG)
+def test_the_longest_smiles_are_read_or_refused_in_seconds(smiles: str) -> None:
+    began = time.process_time()
+    try:
+        once = canonical_reactants(smiles)
+    except InvalidSmiles as error:
+        assert len(str(error)) < 500
+    else:
+        assert smiles in (LONG["chain"], LONG["branches"], LONG["rings"], LONG["molecules"])
+        assert once == canonical_reactants(smiles)
+    assert time.process_time() - began < 20
+
+
+@pytest.mark.deep
+def test_smiles_that_are_too_long_end_commands_with_a_sentence(tmp_path: Path) -> None:
+    long = "C" * 100_000
+    (tmp_path / "data.csv").write_text(
+        f"x,prediction,explanation\nCCO,{long},why\n{long},CC.O,why\n"
+    )
+    done = pxp("check", "data.csv", "drug", cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert "100,000 characters, and at most 5,000 are read" in done.stderr
+    assert "line 2" in done.stderr and len(done.stderr) < 5_000
+    assert "Traceback" not in done.stderr
 
 
 @given(st.text(max_size=200))
