@@ -9,6 +9,7 @@ import secrets
 import shutil
 import sys
 import time
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -144,6 +145,11 @@ def package_fingerprint(package: str, names: tuple[str, ...], also: str = "") ->
         content = resources.files(package).joinpath(name).read_bytes().replace(b"\r\n", b"\n")
         digest.update(b"%d %s" % (len(content), content))
     return digest.hexdigest()[:12]
+
+
+def policy_digest(text: str) -> str:
+    """A script or style that stands in a page, as its content security policy names it."""
+    return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def cache_folder() -> Path:

@@ -23,7 +23,8 @@ from proofs.systems.encoding import Encoding, Local
 from proofs.systems.folding import Fold, ReachedStates, folds, reach
 from proofs.systems.options import Options, RowReason
 from proofs.systems.product import Move
-from pxp_fsm.web.bundles import digest, static
+from pxp_fsm.artifacts import policy_digest
+from pxp_fsm.web.bundles import static
 from pxp_fsm.web.subjects import SystemSubject
 from pxp_fsm.web.verdicts import standard_results
 from pxp_fsm.web.views import MOST_STATES, MoveView, ResultView, StatePicture, Views
@@ -64,8 +65,9 @@ def explorer_file(subject: SystemSubject, formulas: Sequence[str] = ()) -> str:
     data = base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), mtime=0)).decode()
     script, style = static("explorer.js"), static("base.css") + static("explorer.css")
     policy = (
-        f"default-src 'none'; script-src {digest(script)}; style-src {digest(style)}; "
-        f"img-src data: blob:; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src {policy_digest(script)}; "
+        f"style-src {policy_digest(style)}; img-src data: blob:; "
+        f"base-uri 'none'; form-action 'none'"
     )
     return _PAGE.format(policy=policy, style=style, data=data, script=script)
 

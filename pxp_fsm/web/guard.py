@@ -28,8 +28,8 @@ from starlette.responses import (
 )
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from pxp_fsm.artifacts import policy_digest
 from pxp_fsm.lazy_dataclasses import dataclass
-from pxp_fsm.web.bundles import digest
 
 RESEARCHERS = "researcher"
 """The scope of whoever conducts experiments or a study."""
@@ -162,7 +162,7 @@ _OPENED = f"""<!doctype html>
 <body><p><a href="/">Go on</a></p></body></html>
 """
 
-_OPENING_POLICY = POLICY.replace("script-src 'self'", f"script-src {digest(_GO_ON)}")
+_OPENING_POLICY = POLICY.replace("script-src 'self'", f"script-src {policy_digest(_GO_ON)}")
 
 
 def opening(cookie: str, token: str, *, seconds: int | None = None, tls: bool = False) -> Response:

@@ -19,9 +19,10 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from starlette.requests import Request
 from starlette.types import ASGIApp
 
+from pxp_fsm.artifacts import policy_digest
 from pxp_fsm.errors import PXPError
 from pxp_fsm.lazy_dataclasses import dataclass
-from pxp_fsm.web.bundles import digest, static
+from pxp_fsm.web.bundles import static
 from pxp_fsm.web.guard import POLICY, Admission, Door, RequestGuard
 
 
@@ -102,7 +103,7 @@ def note(
         text="\n".join(f"<p>{escape(one)}</p>" for one in texts),
         form=f"{form}</button></form>\n" if button else "",
     )
-    policy = POLICY.replace("style-src 'self'", f"style-src {digest(style)}")
+    policy = POLICY.replace("style-src 'self'", f"style-src {policy_digest(style)}")
     headers = {"content-security-policy": policy}
     if button:
         headers["content-security-policy"] = policy.replace(

@@ -16,6 +16,7 @@ from pxp_fsm.experiments import runs
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.reports.write import write
 from pxp_fsm.prompting.model import ChatRole, ChatTurn, ModelRequest, read_rendered, rendered
+from tests.experiments.report_pages import unfolded
 from tests.experiments.scripted_server import (
     Body,
     Table,
@@ -80,7 +81,7 @@ def test_a_session_shows_its_prompts_and_a_report_its_comments(
         write(board, (), tmp_path / "page.html")
     shown = CliRunner().invoke(commands, ["show", "animals-1/1/1", "-v", "--database", where])
     assert shown.exit_code == 0, shown.output
-    page = (tmp_path / "page.html").read_text("utf-8")
+    page = unfolded(tmp_path / "page.html")
     first = asked["animals-1/1/1", 1][0]["messages"]
     for line in (*first[0]["content"].splitlines(), *first[-1]["content"].splitlines()):
         assert line in shown.output

@@ -25,6 +25,7 @@ from pxp_fsm.protocol.messages import Answer, Instance
 from tests.experiments.report_pages import Made
 from tests.sessions.random_sessions import steady_session
 from tests.typesetting import has_style, typeset
+from tests.web.browsers import chromium, expect, require_browser
 
 pytestmark = pytest.mark.deep
 
@@ -96,6 +97,45 @@ def test_a_browser_asks_nobody_for_anything_and_complains_of_nothing(
     assert "Intelligibility of sessions" in document
     assert console == ""
     assert asked == []
+
+
+def test_sessions_are_unfolded_a_click_away_and_printed_where_open(tmp_path: Path) -> None:
+    """And without JavaScript there is all but the sessions, and where these are."""
+    require_browser()
+    with SqlBlackboard(str(tmp_path / "b.sqlite")) as board:
+        made = Made(board)
+        for position in range(1, 4):
+            answer = Answer("bird", f"the answer of session {position}")
+            made.add(position, "INIT REFUTE REVISE RATIFY RATIFY", answer=answer)
+        write(board, (), tmp_path / "page.html", test_set=False, sessions="2")
+    seen = {}
+    with chromium() as browser:
+        for scripts in (True, False):
+            page = browser.new_context(java_script_enabled=scripts).new_page()
+            page.goto((tmp_path / "page.html").as_uri())
+            sessions = page.locator("details.session")
+            assert page.get_by_text("3 of 3 sessions are two-way intelligible").is_visible()
+            assert page.locator("#table1 table").is_visible()
+            assert page.locator("figure svg").count() == 3
+            if scripts:
+                expect(sessions).to_have_count(2)
+                sessions.nth(1).locator("summary").first.click()
+                assert sessions.nth(1).get_by_text("the answer of session 2").first.is_visible()
+                assert not sessions.nth(0).get_by_text("the answer of session 1").first.is_visible()
+                expect(page.locator("#sessions-1 > details.list")).to_have_count(1)
+            assert page.get_by_text("pxp show SESSION").count() == (0 if scripts else 1)
+            seen[scripts] = text_of(page.pdf())
+    for text in seen.values():
+        assert "3 of 3 sessions are two-way intelligible" in text
+    assert "the answer of session 2" in seen[True]
+    assert "the answer of session 1" not in seen[True]
+
+
+def text_of(pdf: bytes) -> str:
+    """The words of all pages of a PDF."""
+    document = pytest.importorskip("pypdfium2").PdfDocument(pdf)
+    pages = (page.get_textpage().get_text_bounded() for page in document)
+    return " ".join(" ".join(pages).split())
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")

@@ -24,7 +24,7 @@ from pxp_fsm.prompting.prompts import Problem
 from pxp_fsm.protocol.messages import Answer, Instance, Message
 from pxp_fsm.protocol.relations import Judgement, Outcome
 from pxp_fsm.sessions.events import Event
-from tests.experiments.report_pages import Made, judged, outside, page_of
+from tests.experiments.report_pages import Made, judged, outside, page_of, unfolded
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -124,7 +124,7 @@ def written(made: Made, folder: Path) -> list[Path]:
 
 def test_figures_are_text_with_words_for_who_cannot_see_them(made: Made, tmp_path: Path) -> None:
     made.add(1, "INIT REFUTE REVISE RATIFY RATIFY")
-    text = reported(made, tmp_path).read_text("utf-8")
+    text = unfolded(reported(made, tmp_path))
     drawn = re.findall(r'<svg class="drawn"[^>]*>', text)
     assert len(drawn) >= 4
     assert all('role="img"' in each and 'aria-label="' in each for each in drawn)
@@ -327,7 +327,7 @@ def test_a_page_begins_with_what_was_asked_and_the_answer(made: Made, tmp_path: 
 
 def test_an_answer_that_an_agent_gives_again_is_said_once(made: Made, tmp_path: Path) -> None:
     made.add(1, "INIT REFUTE REFUTE", None, answer=Answer("a robin", "because of its breast"))
-    page = reported(made, tmp_path).read_text("utf-8")
+    page = unfolded(reported(made, tmp_path))
     assert page.count("because of its breast") == 2
     assert page.count("The same answer as in message 1.") == 1
 

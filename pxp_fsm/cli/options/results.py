@@ -31,7 +31,7 @@ class ReportOptions:
         "The sessions of a run to show in full: how many, or the names of sessions or instances.",
         None,
         metavar="N|all|KEY,KEY",
-        default="100",
+        default="200",
     )
     test_set: bool | None = option(
         "Score the test set with a fresh machine that learns again from the recorded sessions.",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import io
+import itertools
 import json
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -21,7 +24,7 @@ from markupsafe import Markup
 from backends.databases import FAULTS, RunRecord, SqlBlackboard
 from backends.databases.recordings import recorded_sessions
 from pxp_fsm import __version__
-from pxp_fsm.artifacts import atomic_path, file_name, write_atomically
+from pxp_fsm.artifacts import atomic_path, file_name, policy_digest, write_atomically
 from pxp_fsm.defaults import NETWORKS
 from pxp_fsm.diagrams.latex import Cell, Table, as_latex
 from pxp_fsm.diagrams.style import PAPERS, Room
@@ -295,8 +298,8 @@ class Section:
 
 
 @cache
-def _template() -> Any:
-    """The page, which takes longer to compile than most take to write."""
+def _templates() -> Any:
+    """The page and its sessions, which take longer to compile than most take to write."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -307,7 +310,7 @@ def _template() -> Any:
         lstrip_blocks=True,
     )
     environment.filters["legible"] = legible
-    return environment.get_template("page.html.jinja")
+    return environment
 
 
 def write_page(
@@ -328,41 +331,65 @@ def write_page(
     that the page needs is not installed.
     """
     require_extra("report", "a report", {"jinja2": "jinja2"})
-    gallery = Gallery()
-    parts = _template().generate(
-        title="Report of "
-        + ", ".join(
-            [
-                *(run_report.title for run_report in reports),
-                *(report.title for report in others),
-            ]
-        ),
-        version=__version__,
-        style=Markup(_style()),  # noqa: S704 - our own file, with no word from elsewhere
-        database=source or board.shown,
-        answers=list(_answers(reports, others)),
-        table1=tables1(reports),
-        paired=paired(reports),
-        paired_lines=_paired_lines(reports),
-        published=bool(columns_beside(reports)),
-        sections=[
-            _section(board, report, place, of_it, whole)
-            for place, (report, of_it) in enumerate(zip(reports, drawings, strict=True))
-        ],
+    gallery, script = Gallery(), _resource("page.js")
+    sections = [
+        _section(board, report, place, of_it, whole)
+        for place, (report, of_it) in enumerate(zip(reports, drawings, strict=True))
+    ]
+    sessions = partial(
+        _templates().get_template("sessions.html.jinja").generate,
+        sections=sections,
         others=others,
-        notes=tuple(dict.fromkeys(report.notes for report in others)),
+        gallery=gallery,
         whole_sessions=lambda report: report.whole_sessions(
             board, whole.get(report.name, ()), gallery
         ),
         conversations=lambda section: _conversations(board, section, gallery),
         listed=lambda section: _listed(board, section),
         listed_at_most=LISTED,
-        drawn_columns=figures.COLUMNS,
-        curves_until=LONGEST,
-        gallery=gallery,
-        beside=beside,
+    )
+    parts = (
+        _templates()
+        .get_template("page.html.jinja")
+        .generate(
+            title="Report of "
+            + ", ".join(
+                [
+                    *(run_report.title for run_report in reports),
+                    *(report.title for report in others),
+                ]
+            ),
+            version=__version__,
+            style=Markup(_style()),  # noqa: S704 - our own file, with no word from elsewhere
+            script=Markup(script),  # noqa: S704 - as is this
+            digest=policy_digest(script),
+            database=source or board.shown,
+            answers=list(_answers(reports, others)),
+            table1=tables1(reports),
+            paired=paired(reports),
+            paired_lines=_paired_lines(reports),
+            published=bool(columns_beside(reports)),
+            sections=sections,
+            others=others,
+            notes=tuple(dict.fromkeys(report.notes for report in others)),
+            packed=lambda drawn: _packed(sessions(drawn=drawn)),
+            drawn_columns=figures.COLUMNS,
+            curves_until=LONGEST,
+            gallery=gallery,
+            beside=beside,
+        )
     )
     file.writelines(parts)
+
+
+def _packed(parts: Iterable[str]) -> Iterator[str]:
+    """HTML as text that `page.js` unfolds: compressed, in base64; a part at a time."""
+    packing, rest = zlib.compressobj(), b""
+    for part in itertools.chain(parts, [None]):
+        rest += packing.flush() if part is None else packing.compress(part.encode())
+        whole = len(rest) if part is None else len(rest) // 3 * 3  # so that parts can be joined
+        yield base64.b64encode(rest[:whole]).decode()
+        rest = rest[whole:]
 
 
 def _paired_lines(reports: Sequence[RunReport]) -> Sequence[str]:
@@ -375,10 +402,16 @@ def _paired_lines(reports: Sequence[RunReport]) -> Sequence[str]:
 
 def _style() -> str:
     """The style sheet with the colours of `palette`; ours, and no word of it from elsewhere."""
-    sheet = resources.files("pxp_fsm.experiments.reports").joinpath("page.css").read_text("utf-8")
-    return sheet.replace("/* light */", figures.variables(figures.LIGHT)).replace(
-        "/* dark */", figures.variables(figures.DARK)
+    return (
+        _resource("page.css")
+        .replace("/* light */", figures.variables(figures.LIGHT))
+        .replace("/* dark */", figures.variables(figures.DARK))
     )
+
+
+def _resource(name: str) -> str:
+    """A file of ours that stands in the page."""
+    return resources.files("pxp_fsm.experiments.reports").joinpath(name).read_text("utf-8")
 
 
 def _section(
@@ -727,8 +760,8 @@ def _point(message: int, point: CurvePoint) -> dict[str, float]:
     }
 
 
-WHOLE = 100
-"""Sessions of a run that are shown whole unless told otherwise: the papers' five times twenty."""
+WHOLE = 200
+"""Sessions of a run that are shown whole unless told otherwise: ten times the papers' twenty."""
 
 
 def chosen(board: SqlBlackboard, runs: Sequence[str], which: str | None) -> dict[str, list[str]]:

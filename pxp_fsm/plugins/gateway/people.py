@@ -18,10 +18,11 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.requests import Request
 
 from backends.databases import SqlBlackboard
+from pxp_fsm.artifacts import policy_digest
 from pxp_fsm.errors import UsageError
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.gateway.gateway import Gateway, Traffic, Wanted
-from pxp_fsm.web.bundles import digest, static
+from pxp_fsm.web.bundles import static
 from pxp_fsm.web.guard import POLICY, Who
 from pxp_fsm.web.links import Links, door_of_people
 from pxp_fsm.web.pages import PageSet, application, note
@@ -130,7 +131,7 @@ def approval_pages(gateway: Gateway, scope: str, passes: Callable[[Traffic], Non
             person=escape(person),
             calls="".join(shown) or "<p>Nothing waits for you.</p>",
         )
-        policy = POLICY.replace("style-src 'self'", f"style-src {digest(style)}")
+        policy = POLICY.replace("style-src 'self'", f"style-src {policy_digest(style)}")
         headers = {
             "content-security-policy": policy.replace("form-action 'none'", "form-action 'self'"),
             "referrer-policy": "same-origin",  # by "no-referrer" the button's origin is "null"

@@ -160,9 +160,13 @@ def _right(machine: Retrosynthesis, x: str, y: str) -> bool:
     [
         Plan("drug", instances="3", repetitions=2, n=5),
         Plan("drug", instances="3", n=6, carry=False),
-        Plan("drug", instances="2", n=4, learn="likelihood", gate="context"),
+        Plan("drug", instances="2", n=4, learn="never", gate="context"),
+        pytest.param(
+            Plan("drug", instances="2", n=4, learn="likelihood", gate="context"),
+            marks=pytest.mark.deep,
+        ),
     ],
-    ids=["carries", "alone", "gated"],
+    ids=["carries", "alone", "never", "likelihood"],
 )
 def test_one_replay_brings_the_machine_to_every_cut(plan: Plan) -> None:
     """As a replay of its own for each cut does: what was learned, the context, the session."""

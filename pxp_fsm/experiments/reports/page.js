@@ -1,0 +1,14 @@
+// The sessions of a report, which are in the page as compressed HTML, take the places of notices.
+(async () => {
+  const packed = document.getElementById("packed");
+  const bytes = Uint8Array.from(atob(packed.textContent), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const made = document.createElement("template");
+  made.innerHTML = await new Response(stream).text();
+  for (const sessions of made.content.querySelectorAll("[data-of]")) {
+    document.getElementById(sessions.dataset.of).replaceChildren(...sessions.children);
+    sessions.remove();
+  }
+  document.body.append(made.content);
+  packed.remove();
+})();
