@@ -157,7 +157,8 @@ def search(
     """Expand states up to number `until`, as long as there is `room` and at most `limit` are met.
 
     A slot holds a state plus one, so that 0 is a free slot; what is in it stays there. A state is
-    in the first free slot from its place on, so a search for it ends where it is or belongs. The
+    in the first free slot from its place on, so a search for it ends where it is or belongs: some
+    slots stay free, since `room` is less than their number, and all of a batch may be new. The
     states of a batch are looked up one after another in the order of a queue: only computing and
     fetching are done for all of them before.
     """
@@ -192,7 +193,7 @@ def search(
             if done == level and done < count:
                 depth, level = depth + 1, count
             if count > limit:
-                until = done
+                until = done  # what is left of the batch is expanded again, where it goes on
                 break
     progress[0], progress[1], progress[2] = count, done, steps
     progress[3], progress[4] = depth, level

@@ -83,6 +83,9 @@ def _prove(tables: list[tuple[str, recheck.Rules]], part: Part, hints: Sequence[
     for atom in (*_alike(tables), *_hinted(hints)):
         if contrary(atom) not in more:
             more[atom] = None
+    # Each round explores with all atoms that the one before could not decide. It ends where every
+    # claim is proved, or where nothing new was asked. The last round that came to an end counts:
+    # its states know all that those of earlier rounds knew.
     for _ in range(ROUNDS):
         kept = dict(more)
         search.about.undecided.clear()
@@ -195,7 +198,12 @@ class _Search:
         return True
 
     def _linked(self, given: int, literal: int) -> frozenset[int]:
-        """The known atoms that share names with one, or with such others: no other can matter."""
+        """The known atoms that share names with one, or with such others: no other can matter.
+
+        The others speak of other numbers: what satisfies them, and what satisfies those that are
+        linked, together satisfy all. Where nothing satisfies the others, only a refutation is
+        missed: a case that is not refuted counts as possible.
+        """
         atoms = self.about.atoms
         left = {number for number in range(given.bit_length()) if given >> number & 1}
         names, near = {name for name, _ in atoms[literal].terms}, {literal}
@@ -249,7 +257,13 @@ def _ranked(sessions: Sessions, claim: Any) -> Any:
 
 
 def _ranks(sessions: Sessions) -> list[dict[str, int]]:
-    """Linear ranks in lexicographic order: greedily those that never rise and sometimes fall."""
+    """Linear ranks in lexicographic order: greedily those that never rise and sometimes fall.
+
+    No choice is wrong: a form that never rises over all moves does not rise over fewer, so what
+    could be chosen before can be chosen after, and moves are left only where no order of these
+    forms makes them fall (Alias, Darte, Feautrier and Gonnord, Multi-dimensional rankings, program
+    termination, and complexity bounds of flowchart programs, SAS 2010).
+    """
     atoms = (atom for atom in sessions.about.atoms if not _is_measured(atom))
     forms = dict.fromkeys(Linear((), 0).plus(Linear(atom.terms, 0), -1) for atom in atoms)
     moved = dict.fromkeys((edge.given, edge.move.values) for edge in sessions.lasting())
