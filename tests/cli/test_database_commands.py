@@ -11,6 +11,7 @@ import pytest
 
 import pxp_fsm
 from backends.databases import RunRecord, SessionRecord, SqlBlackboard
+from backends.databases.verify import NOT_COVERED
 from pxp_fsm.cli.show import list_all
 from pxp_fsm.protocol.messages import Answer, Instance, Message
 from pxp_fsm.sessions.events import Event
@@ -78,6 +79,15 @@ def test_a_session_without_a_slash_in_its_name_is_shown(own: Path) -> None:
     assert "because it breathes" in pxp(own, "show", "own/1", *of).stdout
     pxp(own, "draw", "own/1", *of, "-o", "one.svg")
     assert (own / "one.svg").exists()
+
+
+def test_what_verify_does_not_cover_is_named_in_its_help_and_output(folder: Path) -> None:
+    told = " ".join(pxp(folder, "verify", "--help").stdout.split())
+    found = pxp(folder, "verify", DATABASE).stdout
+    assert len(NOT_COVERED) == 5
+    for what in NOT_COVERED.values():
+        assert what in told
+        assert what in found
 
 
 def test_a_database_is_verified_and_a_change_is_found(folder: Path) -> None:

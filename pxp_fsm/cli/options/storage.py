@@ -34,7 +34,8 @@ class VerifyOptions:
 
     Of a database a mark is printed for each run. Keep the mark where the database's owner cannot
     write: the owner can rewrite everything in a database, but not so that the mark stays the same.
-    An anchor, which --sign writes, holds signed marks of runs.
+    An anchor, which --sign writes, holds signed marks of runs. Not covered are the version of the
+    schema, drafts, links of participants, who subjects are, and the order in which runs are listed.
 
     Of an archive are checked its files, the chains and marks, Table 1 counted from the sessions,
     certificates and signatures.
