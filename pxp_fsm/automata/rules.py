@@ -341,7 +341,9 @@ class Rules:
 
         Raises `UsageError` where the payload does not have what the row reads.
         """
-        return self.after(row, values, [one.value(payload) for one in self._rows(row)[2]])
+        _, update, fields = self._rows(row)
+        found: Values = update(*values, *[one.value(payload) for one in fields])
+        return found
 
     def after(self, row: RuledRow, values: Values, carried: Sequence[Value] = ()) -> Values:
         """The registers after a row whose message has these values of what it `reads`."""
@@ -361,8 +363,8 @@ class Rules:
         # The row is kept beside what was made of it, so that no other row can have its id.
         found = self._compiled.get(id(row))
         if found is None:
-            found = self._compiled[id(row)] = (row, *self._compile(row))
-        return found[1:]
+            found = self._compiled[id(row)] = (row, self._compile(row))
+        return found[1]
 
     @cached_property
     def _compiled(self) -> dict[int, Any]:

@@ -23,7 +23,7 @@ from pxp_fsm.automata.soundness import UNRECEIVED, check_peers
 from pxp_fsm.automata.system_files import SystemFile, in_table, is_system_file, read_system
 from pxp_fsm.automata.table_files import name_problem
 from pxp_fsm.automata.tables import automaton_of, format_of, load_automaton, table_called
-from pxp_fsm.automata.unfolding import running, stored_answers, unfolded
+from pxp_fsm.automata.unfolding import running, stored_answers, unfolded, written
 from pxp_fsm.documents import located, text_of
 from pxp_fsm.errors import Fault, TableError, UsageError
 from pxp_fsm.lazy_dataclasses import dataclass
@@ -289,14 +289,20 @@ class System:
             return ()
         if row.partner:
             return (self.places[row.partner],) if row.partner in self.places else ()
-        name, opposite = self.members[place].name, _OPPOSITE[row.kind]
+        name, opposite, tag = self.members[place].name, _OPPOSITE[row.kind], written(row.label)
         others = tuple(other for other in range(len(self.members)) if other != place)
+        # By the tables as they are written: who never comes to take it is sent it, too.
+        made = [member.automaton.unfolding for member in self.members]
+        tables = [
+            member.automaton if of is None else of.table
+            for member, of in zip(self.members, made, strict=True)
+        ]
         found = tuple(
             other
             for other in others
             if any(
-                t.kind is opposite and t.label == row.label and t.partner in ("", name)
-                for t in self.members[other].automaton.transitions
+                t.kind is opposite and t.label == tag and t.partner in ("", name)
+                for t in tables[other].transitions
             )
         )
         # Of two members, what nobody receives can only be sent to the other one.

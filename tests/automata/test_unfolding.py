@@ -420,3 +420,21 @@ def test_a_table_is_drawn_with_its_registers(
         refused = CliRunner().invoke(commands, arguments)
         assert refused.exit_code == 2
         assert problem in refused.output
+
+
+def test_who_never_comes_to_take_a_message_is_sent_it_as_the_table_is_written() -> None:
+    """A row that names no partner sends to whoever has a row for its tag, reachable or not."""
+    late = pxp.build_automaton(
+        "late",
+        [
+            {"from": "S", "to": "READY", "event": "GO", "when": "count > 0"},
+            {"from": "READY", "to": "READY", "receive": "TASK"},
+        ],
+        final=["S"],
+        registers={"count": {"init": 0}},
+    )
+    hub = pxp.build_automaton("hub", [{"from": "S", "to": "S", "send": "TASK"}], final=["S"])
+    system = System(hub=hub, a=late, b=late, channel="fifo:1")
+    (lands,) = pxp.check(system, "EF (hub:a@has.TASK & hub:b@has.TASK)")
+    assert lands.status is Status.HOLDS
+    assert system.by_rules().links == system.links == ((0, 1), (0, 2))

@@ -170,6 +170,8 @@ class MessageSystem:
         for j, other in enumerate(names):
             if j == i or row.get("partner", other) != other:
                 continue
+            if "partner" not in row and not self._hears(j, label, names[i]):
+                continue
             if not self.capacity:
                 for heard, kind, tag in self._rows(place, j) if place.chosen[j] is None else ():
                     if (
@@ -188,6 +190,13 @@ class MessageSystem:
                 yield Step(names[i], label, message, now)
             if "lossy" in self.faults:
                 yield Step(names[i], label, message, after)
+
+    def _hears(self, j: int, label: str, sender: str) -> bool:
+        """Whether a member has a row for what somebody sends to no one by name."""
+        rows = [*self.tables.values()][j]["rows"]
+        return any(
+            row.get("receive") == label and row.get("partner", sender) == sender for row in rows
+        )
 
     def _waits(self, place: Place, i: int, row: Mapping[str, Any]) -> bool:
         """Whether to settle a guard whose message waits is something else than to wait first: with

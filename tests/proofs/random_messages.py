@@ -31,10 +31,13 @@ SIZES: tuple[tuple[dict[str, Any], list[Any]], ...] = (
 Tables = dict[str, dict[str, Any]]
 
 
-def random_system(seed: int, *, parts: bool = False) -> tuple[Tables, dict[str, dict[str, Any]]]:
+def random_system(
+    seed: int, *, parts: bool = False, third: bool = False
+) -> tuple[Tables, dict[str, dict[str, Any]]]:
     """Two tables, and by tag what its messages carry, of what some rule reads.
 
-    With `parts` no rule reads all of a message.
+    With `parts` no rule reads all of a message; with `third` a third member does what the first
+    does, and the second talks to both.
     """
     draw = random.Random(f"messages {seed}")
     tables = {
@@ -53,6 +56,10 @@ def random_system(seed: int, *, parts: bool = False) -> tuple[Tables, dict[str, 
     for place, (name, raw) in enumerate(tables.items()):
         silent = draw.random() < 0.4
         tables[name] = _reading(draw, raw, schemas, carried, "" if not silent else LABELS[place])
+    if third:
+        tables["g"] = tables["m"] | {"name": "of_both"}
+        for row in tables["h"]["rows"]:
+            row.pop("partner", None)
     read = [*_read(tables)]
     carried = {
         label: {name: values for name, values in fields.items() if (label, name) in read}
