@@ -10,10 +10,11 @@ reply comes once the SDK has stored the new state, or with status 409 where it d
 import asyncio
 import sys
 from collections import defaultdict
+from typing import cast
 
 import uvicorn
 from a2a.helpers import new_task, new_text_message
-from a2a.server.agent_execution import RequestContext
+from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.context import ServerCallContext
 from a2a.server.events import EventQueue
 from a2a.server.request_handlers import DefaultRequestHandler
@@ -100,7 +101,7 @@ def application(opening: str) -> Starlette:
             await asyncio.sleep(0.005)
         return Response(status_code=409)
 
-    handler = DefaultRequestHandler(work, store, card)
+    handler = DefaultRequestHandler(cast("AgentExecutor", work), store, card)
     control = Route("/control/{task}/{event}", happens, methods=["POST"])
     return Starlette(routes=[control, *create_jsonrpc_routes(handler, "/")])
 
