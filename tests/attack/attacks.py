@@ -51,6 +51,16 @@ def runs(seed: int, _folder: Path, database: str) -> Struck:
     return Counter({"runs killed": kills, "runs that came to their end": ended})
 
 
+def panels(seed: int, _folder: Path, database: str) -> Struck:
+    """SIGKILL to runs among three agents, of INTERACT and of PXP; none differs for it."""
+    pytest.importorskip("pxp_fsm.plugins.panels")
+    kills = 8
+    pxp = {"protocol": "pxp", "n": None, "k": 2, "added": "call"}
+    plan = pxp if seed % 2 else {"schedule": "free", "stop": "consensus"}
+    ended = killed_runs.kill(database, kills, seed, 3, {"agents": 3, **plan})
+    return Counter({"panels killed": kills, "panels that came to their end": ended})
+
+
 def systems(seed: int, folder: Path, _database: str) -> Struck:
     """SIGKILL to the command that runs a system over lossy channels."""
     return Counter({"runs of systems killed": test_system_runs.kill(seed, folder)})
@@ -165,6 +175,7 @@ BOTH = (SQLITE, POSTGRESQL)
 ATTACKS: dict[str, Attack] = {
     "labs": Attack(labs, BOTH),
     "runs": Attack(runs, BOTH),
+    "panels": Attack(panels, BOTH),
     "systems": Attack(systems),
     "caps": Attack(caps),
     "trainings": Attack(trainings),
