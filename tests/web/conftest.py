@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pxp_fsm.web import explorer
-from tests.web.browsers import AXE, FRONTEND, chromium, require_browser
+from tests.web.browsers import FRONTEND, chromium, require_browser
 from tests.web.explorers import NoChecks
 
 
@@ -25,7 +25,8 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def packages() -> Path:
     """The frontend's packages, as its lock file says."""
-    if not AXE.is_file():
+    lock, installed = FRONTEND / "package-lock.json", FRONTEND / "node_modules/.package-lock.json"
+    if not installed.is_file() or installed.stat().st_mtime < lock.stat().st_mtime:
         if shutil.which("npm") is None:
             pytest.skip("there is no npm")
         subprocess.run(["npm", "ci", "--no-audit", "--no-fund"], cwd=FRONTEND, check=True)

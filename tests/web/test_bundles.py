@@ -22,6 +22,12 @@ def test_the_bundle_is_what_the_lock_file_builds(packages: Path, tmp_path: Path)
     subprocess.run(["npm", "run", "build"], cwd=copy, check=True, capture_output=True)
     for bundle in ("explorer.js", "experts.js", "studio.js", "molecules.js"):
         assert (tmp_path / "web" / "static" / bundle).read_text("utf-8") == static(bundle), bundle
+    with (copy / "html.js").open("a") as file:
+        file.write("counted(1, 'place', 2);\n")
+    wrong = subprocess.run(
+        ["npm", "run", "build"], cwd=copy, capture_output=True, text=True, check=False
+    )
+    assert wrong.returncode != 0 and "html.js" in wrong.stdout and "TS2554" in wrong.stdout
     licenses = static("licenses.txt")
     for name in ("react", "react-dom", "scheduler", "htm", "openchemlib"):
         about = json.loads((packages / name / "package.json").read_text("utf-8"))

@@ -73,7 +73,7 @@ class MoveEffect:
     """What a move comes to: where it leads, whether something moved, which cases it decides.
 
     A case is decided where the table's answer to it has shown: its row was taken, or it was refused
-    where the table refuses. CaseKind only the other end of the channel refuses decides nothing.
+    where the table refuses. What only the other end of the channel refuses decides nothing.
     """
 
     after: PairConfiguration

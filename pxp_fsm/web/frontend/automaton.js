@@ -9,7 +9,8 @@ const numbers = (text) => text.split(",").filter(Boolean).map(Number);
 
 /** A layout of states and arrows. What depends on the state at hand is given by functions:
  * `ofArrow` gives the class of an arrow, `ofLine` and `ofState` what a text and a state have;
- * `at` is the name of the present state. */
+ * `at` is the name of the present state.
+ * @param {any} props */
 export function Drawing({ layout, id, label, at = null, ofArrow = () => "", ofLine = () => ({}), ofState = () => ({}), role = "img" }) {
   const marker = `arrow-${id}`;
   const drawn = { x: layout.x - 4, y: layout.y - 4, width: layout.width + 8, height: layout.height + 8 };
@@ -35,7 +36,7 @@ export function Drawing({ layout, id, label, at = null, ofArrow = () => "", ofLi
 }
 
 /** `possible` and `latest` are numbers of rows, joined by commas, so that equal ones are the same. */
-export const Automaton = memo(function Automaton(props) {
+export const Automaton = memo(/** @param {any} props */ function Automaton(props) {
   const { member, place, at, settled, before, onRow } = props;
   const possible = new Set(numbers(props.possible));
   const moved = numbers(props.latest).map((row) => member.rows[row]);

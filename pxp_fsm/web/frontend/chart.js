@@ -105,7 +105,7 @@ function Arrow({ from, to, y1, y2 = y1, label, kind, at = 0.5, tip = true }) {
 }
 
 /** A message from its sender to its receiver; one that is on its way or lost ends between them. */
-const Message = memo(function Message({ message, from, to, down, ends, later, refused, selected, onSelect, onStep }) {
+const Message = memo(/** @param {any} props */ function Message({ message, from, to, down, ends, later, refused, selected, onSelect, onStep }) {
   const { number, label, sent, received, gone, lost } = message;
   const taken = ends.split(",").filter(Boolean).map(Number);
   const waits = gone === null && !lost;
@@ -126,7 +126,7 @@ const Message = memo(function Message({ message, from, to, down, ends, later, re
   </g>`;
 });
 
-const Step = memo(function Step({ move, step, width, down, later, onStep, from, to }) {
+const Step = memo(/** @param {any} props */ function Step({ move, step, width, down, later, onStep, from, to }) {
   const { kind, label, guard } = move;
   const alone = { choose: `${guard} / ${label}`, decide: `${guard} / ! ${label}` }[kind];
   const place = from ?? to;

@@ -33,6 +33,7 @@ function Editor({ value, start, onChange }) {
   tell.current = onChange;
   useEffect(() => {
     let wanted = true;
+    // @ts-expect-error a bundle of its own, which the server has there
     import("/molecules.js").then(({ open }) => {
       if (!wanted) return;
       setTrouble("");

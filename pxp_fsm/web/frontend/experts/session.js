@@ -107,13 +107,13 @@ function useQuestion(view, onReply) {
   return [view.asked ?? (stays ? latest.current : null), reply];
 }
 
-const Drawing = memo(function Drawing({ session, base, message }) {
+const Drawing = memo(/** @param {any} props */ function Drawing({ session, base, message }) {
   return html`<img className="structure" src=${`${base}/pictures/${message.number}?${session}`}
     alt=${`the molecules of message ${message.number}: ${message.prediction}`} />`;
 }, (old, now) => old.message.number === now.message.number && old.session === now.session);
 
 /** The molecules of a prediction on the board. */
-const Structure = memo(function Structure({ smiles }) {
+const Structure = memo(/** @param {any} props */ function Structure({ smiles }) {
   return html`<img className="structure" src=${`/api/drawing?smiles=${encodeURIComponent(smiles)}`}
     alt=${`the molecules ${smiles}`} />`;
 });

@@ -29,7 +29,11 @@ export function useSpent(begun) {
  * none overtakes a later one. `tell` is told whether it is kept.
  *
  * Returns `touch`, for what is typed; `save`, which keeps it at once; and `settle`, before it is sent:
- * what was on its way has arrived then, and nothing more is kept. */
+ * what was on its way has arrived then, and nothing more is kept.
+ * @param {string} path
+ * @param {() => object} body
+ * @param {boolean} [begun]
+ * @param {(told: string) => void} [tell] */
 export function useKept(path, body, begun = false, tell = () => {}) {
   const given = useRef(null), unsaved = useRef(begun), pending = useRef(null);
   given.current = { path, body, tell };

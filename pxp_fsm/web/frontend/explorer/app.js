@@ -64,10 +64,11 @@ export function App({ source }) {
   const [answer, setAnswer] = useState(null);
   const [parts, setParts] = useState({});
   const [playing, setPlaying] = useState(false);
-  const now = useRef(null), work = useRef(Promise.resolve()), ask = useRef(() => {});
+  const now = useRef(null), work = useRef(Promise.resolve());
+  const ask = /** @type {import("react").RefObject<(question: object) => void>} */ (useRef(() => {}));
   const [session, setSession] = useState(null);
   const [trouble, setTrouble] = useState("");
-  const [claims, setClaims] = useState({ results: [], done: false });
+  const [claims, setClaims] = useState(/** @type {{ results: any[], done: boolean, error?: string }} */ ({ results: [], done: false }));
   const asked = useRef(0), claimed = useRef(0), question = useRef(0);
   const happened = useRef([]), fingerprint = useRef(""), heard = useRef(""), made = useRef(new Set());
 
@@ -300,7 +301,8 @@ export function App({ source }) {
   useEffect(() => { // what is folded is printed too
     let folded = [];
     const unfold = () => {
-      folded = [...document.querySelectorAll("details:not([open]):not(.graph > details)")];
+      folded = [.../** @type {NodeListOf<HTMLDetailsElement>} */ (
+        document.querySelectorAll("details:not([open]):not(.graph > details)"))];
       folded.forEach((one) => { one.open = true; });
     };
     const again = () => folded.forEach((one) => { one.open = false; });
@@ -404,7 +406,7 @@ export function App({ source }) {
     </main>`;
 }
 
-const Propositions = memo(function Propositions({ names }) {
+const Propositions = memo(/** @param {any} props */ function Propositions({ names }) {
   return html`<datalist id="propositions">${names.map((name) =>
     html`<option key=${name} value=${name} />`)}</datalist>`;
 });

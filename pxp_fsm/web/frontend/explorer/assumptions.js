@@ -9,7 +9,7 @@ const PAUSE = 150;
 export function Assumptions({ source, ask, answer, initial, choices, position, fingerprint, onPlay }) {
   const [assumed, setAssumed] = useState(ALL);
   useEffect(() => { if (initial) setAssumed(ALL.filter((one) => initial.includes(one))); }, [initial?.join()]);
-  const [matrix, setMatrix] = useState({ cells: [] });
+  const [matrix, setMatrix] = useState(/** @type {{ cells: any[], error?: string }} */ ({ cells: [] }));
   const wanted = assumed.join(" "), path = choices.slice(0, position).join(".");
 
   useEffect(() => ask(assumed), [wanted, fingerprint]);
@@ -38,7 +38,7 @@ export function Assumptions({ source, ask, answer, initial, choices, position, f
   </section>`;
 }
 
-const Claims = memo(function Claims({ answer, onPlay }) {
+const Claims = memo(/** @param {any} props */ function Claims({ answer, onPlay }) {
   const fallen = answer.results.filter((one) => one.status === "FAILS");
   return html`<div aria-live="polite">
       ${answer.error && html`<p className="alert">${answer.error}</p>`}

@@ -4,7 +4,7 @@ import { html } from "../html.js";
 
 const TYPING = 250;
 
-export const Editor = memo(function Editor({ tables, source, edit, setNotice }) {
+export const Editor = memo(/** @param {any} props */ function Editor({ tables, source, edit, setNotice }) {
   const [chosen, setChosen] = useState(0);
   const [texts, setTexts] = useState(() => tables.map((one) => one.text));
   const [saved, setSaved] = useState(() => tables.map((one) => (one.saved ? one.text : null)));

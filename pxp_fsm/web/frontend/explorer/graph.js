@@ -9,7 +9,7 @@ const PAUSE = 150;
 const TITLES = { none: "each state", symmetry: "up to symmetry", control: "by control" };
 
 export function Graph({ source, folds, choices, position, fingerprint, onGo, setNotice }) {
-  const [open, setOpen] = useState(false), [fold, setFold] = useState("none"), [view, setView] = useState({});
+  const [open, setOpen] = useState(false), [fold, setFold] = useState("none"), [view, setView] = useState(/** @type {any} */ ({}));
   const path = choices.join(".");
   useEffect(() => {
     if (!open) return undefined;
@@ -44,7 +44,7 @@ export function Graph({ source, folds, choices, position, fingerprint, onGo, set
   </section>`;
 }
 
-const Picture = memo(function Picture({ layout, nodes, here, before, onGo }) {
+const Picture = memo(/** @param {any} props */ function Picture({ layout, nodes, here, before, onGo }) {
   const name = (number) => layout.states[number]?.name;
   const ofArrow = ({ source, target }) =>
     source && before !== null && source === name(before) && target === name(here) ? "passed" : "";

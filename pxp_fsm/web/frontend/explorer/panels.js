@@ -120,7 +120,7 @@ function named(results) {
   }));
 }
 
-export const Verdicts = memo(function Verdicts({ results, done, trouble, onPlay }) {
+export const Verdicts = memo(/** @param {any} props */ function Verdicts({ results, done, trouble, onPlay }) {
   const groups = Map.groupBy(named(results), ({ result }) => result.subject);
   return html`<section aria-labelledby="verdicts-title"><h2 id="verdicts-title">Verdicts</h2>
     ${[...groups].map(([subject, some]) => html`<div key=${subject} role="group" aria-label=${`verdicts on ${subject}`}>

@@ -15,7 +15,7 @@ const AGAIN = 1000, PATIENCE = 30_000;
 const ENDED = "The server has ended. Start pxp serve again, and open its address; what you typed is kept.";
 
 function useServer(tell) {
-  const [parts, setParts] = useState({});
+  const [parts, setParts] = useState(/** @type {any} */ ({}));
   const [lost, setLost] = useState(false);
   useEffect(() => {
     let open = true;
@@ -31,7 +31,7 @@ function useServer(tell) {
     connect();
     return () => { open = false; };
   }, [tell]);
-  return [parts, lost];
+  return /** @type {[any, boolean]} */ ([parts, lost]);
 }
 
 /** Whether the same agent or edge is meant. */
@@ -55,12 +55,12 @@ function useShown(network) {
     looking.current.add(look);
     look();
   }), []);
-  return [shown, arrival];
+  return /** @type {[import("react").RefObject<any>, (answer: any) => Promise<any>]} */ ([shown, arrival]);
 }
 
 function useActs(network, select, setNotice) {
   const [shown, arrival] = useShown(network);
-  const line = useRef(Promise.resolve());
+  const line = useRef(/** @type {Promise<any>} */ (Promise.resolve()));
   return useMemo(() => {
     /** Do it; whether it was done. What was counted for it is given back where it was not. */
     const attempt = async (region, done) => {

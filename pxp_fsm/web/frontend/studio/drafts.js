@@ -57,7 +57,8 @@ export function useDraft(field, initial = "") {
   return [text ?? initial, set, text !== null];
 }
 
-/** A value that is under way in `field`, as JSON; null where there is none. */
+/** A value that is under way in `field`, as JSON; null where there is none.
+ * @returns {[any, (value: any) => void]} */
 export function useDraftValue(field) {
   const [text, set] = useDraft(field);
   const parsed = useRef(["", null]);

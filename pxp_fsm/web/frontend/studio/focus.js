@@ -9,7 +9,7 @@ function mend() {
   const now = document.activeElement;
   const isLost = now === document.body || now.matches(":disabled"); // it leaves those later by itself
   if (!byKeys || (!isLost && now !== section)) return;
-  const question = document.querySelector("[data-question]");
+  const question = /** @type {HTMLElement | null} */ (document.querySelector("[data-question]"));
   if (question && question.dataset.question !== seen) {
     seen = question.dataset.question;
     question.focus();
@@ -19,6 +19,7 @@ function mend() {
 
 /** Look after the focus; the function that is returned ends it. */
 export function followFocus() {
+  /** @type {[string, (event: any) => void][]} */
   const listeners = [
     ["keydown", () => { byKeys = true; }],
     ["pointerdown", () => { byKeys = false; last = section = null; }],

@@ -38,6 +38,7 @@ export function countGestures() {
   const key = (event) => {
     if (!QUIET.has(event.key)) add(regionOf(event.target), 1);
   };
+  /** @type {[string, (event: any) => void][]} */
   const listeners = [["pointerdown", press], ["pointerup", release], ["keydown", key]];
   listeners.forEach(([name, listener]) => addEventListener(name, listener, true));
   return () => listeners.forEach(([name, listener]) => removeEventListener(name, listener, true));

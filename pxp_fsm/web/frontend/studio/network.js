@@ -49,7 +49,7 @@ const WORDS = {
   done: "done ✓", failed: "failed ✕",
 };
 
-const Agent = memo(function Agent({ agent, x, y, state, selected, target, act }) {
+const Agent = memo(/** @param {any} props */ function Agent({ agent, x, y, state, selected, target, act }) {
   const box = boxOf(agent, { x, y });
   const label = `${agent.name}${state ? ` ${WORDS[state]}` : ""}: ${agent.task}`;
   return html`<g className=${`agent ${state ?? ""}${selected ? " selected" : ""}${target ? " target" : ""}`}
