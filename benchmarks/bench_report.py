@@ -1,6 +1,6 @@
 """A report of many sessions: seconds, memory and the size of the page, as sessions grow.
 
-    python benchmarks/bench_report.py [SESSIONS ...]     (1000 10000 unless told)
+    python benchmarks/bench_report.py [SESSIONS ...]     (200 1000 10000 unless told)
 
 Scripted DRUG sessions, of three to ten messages each with two judgements, five repetitions, go into
 an SQLite database; `pxp report` makes the page and all files beside it in a process of its own.
@@ -130,7 +130,7 @@ def measure(number: int, folder: Path) -> tuple[str, ...]:
 
 
 def main() -> None:
-    sizes = [int(size) for size in sys.argv[1:]] or [1000, 10_000]
+    sizes = [int(size) for size in sys.argv[1:]] or [200, 1000, 10_000]
     headings = ("sessions", "report s", "CPU s", "Table 1 s", "ratio", "MB peak", "page MB")
     print(" ".join(f"{heading:>10}" for heading in headings))
     with tempfile.TemporaryDirectory() as folder:

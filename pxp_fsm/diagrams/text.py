@@ -19,7 +19,10 @@ def legible(text: str) -> str:
     White space of any kind becomes one space; control characters, lone surrogates,
     non-characters and bidirectional overrides become U+FFFD.
     """
-    return "".join(c if _drawable(c) else REPLACEMENT for c in " ".join(text.split()))
+    line = " ".join(text.split())
+    if line.isascii() and line.isprintable():  # which is most, and can be drawn
+        return line
+    return "".join(c if _drawable(c) else REPLACEMENT for c in line)
 
 
 def shortened(text: str, width: int = 60) -> str:

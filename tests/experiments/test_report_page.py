@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import sys
+import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from PIL import Image as Pillow
 
 from backends.databases import SqlBlackboard
 from pxp_fsm.cli.main import main
+from pxp_fsm.diagrams.text import legible
 from pxp_fsm.errors import NotThere, UsageError
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.reports import conversations, figures, pictures
@@ -280,6 +282,12 @@ def test_why_a_message_has_its_tag(judgements: list[Judgement], told: str) -> No
 
 def test_text_keeps_its_lines() -> None:
     assert conversations.text("one\n\ttwo\r\n\u202ethree") == "one\ntwo\n\ufffdthree"
+
+
+def test_of_ascii_the_control_characters_are_replaced() -> None:
+    for char in map(chr, range(128)):
+        drawn = "\ufffd" if unicodedata.category(char) == "Cc" else char
+        assert legible(f"a{char}b") == f"a{' ' if char.isspace() else drawn}b"
 
 
 def test_bad_requests_are_told(made: Made, tmp_path: Path) -> None:
