@@ -16,8 +16,8 @@ from proofs.rules.conditions import FORMATS
 from proofs.subjects import explain_check
 from pxp_fsm.cli.options import check as options
 from pxp_fsm.cli.presentation import results
-from pxp_fsm.cli.presentation.text import printable
-from pxp_fsm.errors import UsageError
+from pxp_fsm.cli.presentation.text import printable, progress
+from pxp_fsm.errors import UsageError, counted
 
 
 def _is_file(subject: object) -> bool:
@@ -27,8 +27,16 @@ def _is_file(subject: object) -> bool:
 def tables(request: options.CheckTables) -> int:
     """Check what is asked for, and show the results."""
     checked, interrupt = answer(request), None
+
+    def so_far() -> str:
+        """The latest verdict, and how many there are."""
+        latest = checked.computed[-1:]
+        after = f", the latest of {latest[0].subject}, {latest[0].name}" if latest else ""
+        return f"Checking: {counted(len(checked.computed), 'verdict')}{after}"
+
     try:
-        len(checked)  # computes them all
+        with progress(so_far):
+            len(checked)  # computes them all
     except KeyboardInterrupt as error:
         interrupt = error
     found = checked.computed

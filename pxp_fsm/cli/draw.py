@@ -14,7 +14,7 @@ from pxp_fsm.automata.system_files import is_system_file
 from pxp_fsm.automata.tables import load_automaton
 from pxp_fsm.automata.unfolding import unfolded
 from pxp_fsm.cli.options import draw as options
-from pxp_fsm.cli.presentation.text import printable
+from pxp_fsm.cli.presentation.text import printable, progress
 from pxp_fsm.diagrams import SUFFIXES, Diagram, StateDiagram, Style, state_diagram, write
 from pxp_fsm.diagrams.notebook import table_diagram
 from pxp_fsm.errors import UsageError
@@ -105,7 +105,8 @@ def draw_diagram(
     if form in _TABULAR.values():
         raise UsageError(f"--format {form} requires --counterexample")
     path = _path(subject, output, form, agent)
-    write(diagram, path, style)
+    with progress(lambda: f"Drawing {path}: Graphviz is compiled when it is first used"):
+        write(diagram, path, style)
     _say([path])
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +19,7 @@ from pxp_fsm.protocol.messages import printable
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["aligned", "console", "paragraph", "printable", "program", "waits"]
+__all__ = ["aligned", "console", "paragraph", "printable", "program", "progress", "waits"]
 
 _UNBROKEN = 100_000
 """Columns where nobody looks: a row in a file or a pipe stays one row."""
@@ -42,6 +45,40 @@ def console(*, stderr: bool = False) -> Console:
 def waits(why: str) -> None:
     """Say on standard error why something has to wait."""
     click.echo(printable(why), err=True)
+
+
+PATIENCE = 2.0
+"""The seconds after which a command says on a terminal what it does."""
+
+
+@contextmanager
+def progress(told: Callable[[], str]) -> Iterator[None]:
+    """Show on a terminal what a block that takes longer than `PATIENCE` does, once a second.
+
+    `told` is asked in another thread. The line is on standard error, and gone after the block.
+    """
+    if not sys.stderr.isatty():
+        yield
+        return
+    done, started = threading.Event(), time.monotonic()
+
+    def show() -> None:
+        wait = PATIENCE
+        while not done.wait(wait):
+            line = f"{told()} ({time.monotonic() - started:.0f} s)"
+            width = shutil.get_terminal_size().columns - 1
+            click.echo(f"\r\x1b[K{printable(line)[:width]}", nl=False, err=True)
+            wait = 1.0
+
+    thread = threading.Thread(target=show, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+        if time.monotonic() - started > PATIENCE:
+            click.echo("\r\x1b[K", nl=False, err=True)
 
 
 def paragraph(text: str) -> None:
