@@ -32,8 +32,10 @@ class Layout:
 
     `wrap` is the characters in a line at an arrow. With `references`, arrows to states that many
     arrows lead to end at a small box with the state's name. With `joined`, the arrows of one row
-    from a few states meet before its label. `quick` draws straight arrows without labels: with
-    hundreds of arrows the usual layout takes minutes.
+    from a few states meet before its label. With `frames`, the states of a group are in a frame;
+    else each begins with the group's name. With `within`, all states are in a cluster, which puts
+    them into another order, sometimes a better one; a note and a legend need it. `quick` draws
+    straight arrows without labels: with hundreds of arrows the usual layout takes minutes.
     """
 
     direction: str = "LR"
@@ -41,6 +43,8 @@ class Layout:
     tight: bool = False
     references: bool = False
     joined: bool = True
+    frames: bool = True
+    within: bool = True
     quick: bool = False
 
 
@@ -155,10 +159,12 @@ def _states(diagram: StateDiagram, style: Style, layout: Layout) -> Digraph:
             note = wrapped(diagram.note, characters(style, 9, 90)) if style.title else [""]
             noted.attr(label=_wide_label(note), fontsize="9", fontcolor=GREY, labelloc="t")
             noted.attr(penwidth="0", margin="12" if style.title else "4", labeljust="c")
-            if any(node.group for node in diagram.nodes):
+            if layout.frames and any(node.group for node in diagram.nodes):
                 layout = replace(layout, joined=False)  # arrows of a row cross the frames
-            _add_states(noted, diagram.nodes, ids)
-            _add_edges(noted, diagram.edges, ids, apart, layout, cut)
+            within = layout.within or legend or (style.title and diagram.note)
+            inner = noted if within else graph
+            _add_states(inner, diagram.nodes, ids, framed=layout.frames)
+            _add_edges(inner, diagram.edges, ids, apart, layout, cut)
     return graph
 
 
@@ -180,21 +186,23 @@ def new_graph(name: str, **attributes: str) -> Digraph:
     )
 
 
-def _add_states(graph: Digraph, nodes: Sequence[Node], ids: Mapping[str, str]) -> None:
-    """The states, those of a group in a frame."""
+def _add_states(
+    graph: Digraph, nodes: Sequence[Node], ids: Mapping[str, str], *, framed: bool
+) -> None:
+    """The states, those of a group in a frame or with its name."""
     groups = dict[str, list[Node]]()
     for node in nodes:
         groups.setdefault(node.group, []).append(node)
     for number, (name, members) in enumerate(groups.items()):
-        if not name or len(groups) == 1:
+        if not name or not framed or len(groups) == 1:
             for node in members:
-                _add_state(graph, ids[node.name], node)
+                _add_state(graph, ids[node.name], node, grouped=bool(name) and len(groups) > 1)
             continue
         with graph.subgraph(name=f"cluster_group{number}") as frame:
             frame.attr(label=label(name), fontsize="10", fontcolor=GREY, labelloc="t")
             frame.attr(labeljust="l", style="rounded", color=GREY, penwidth="0.8", margin="8")
             for node in members:
-                _add_state(frame, ids[node.name], node, grouped=True)
+                _add_state(frame, ids[node.name], node, grouped=True, framed=True)
 
 
 _MOST_ROWS, _SHOWN = 6, 5
@@ -217,11 +225,14 @@ def _line_of(row: EdgeRow) -> str:
     return f"{row.text}  ×{row.taken}" if row.taken else row.text
 
 
-def _add_state(graph: Digraph, key: str, node: Node, *, grouped: bool = False) -> None:
+def _add_state(
+    graph: Digraph, key: str, node: Node, *, grouped: bool = False, framed: bool = False
+) -> None:
     inside = node.name.removeprefix(node.group).strip("[]") if grouped else ""
+    lines = inside.split(", ") if inside else [node.name]
     graph.node(
         key,
-        label(*(inside.split(", ") if inside else [node.name])),
+        label(*([node.group, *lines] if inside and not framed else lines)),
         tooltip=hint(legible(node.about) or node.name),
         peripheries="2" if node.final else "1",
         **{"shape": "box", "margin": "0.08,0.04", "height": "0"} if inside else {},

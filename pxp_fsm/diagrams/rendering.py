@@ -12,9 +12,10 @@ from pathlib import Path
 
 from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.diagrams.charts import SMALLEST, Chart
-from pxp_fsm.diagrams.dot import FONT, USUAL, Layout, to_dot
+from pxp_fsm.diagrams.dot import FONT, Layout, to_dot
 from pxp_fsm.diagrams.graphviz import Canvas, canvas_of
 from pxp_fsm.diagrams.latex import has_glyphs
+from pxp_fsm.diagrams.legibility import Drawing
 from pxp_fsm.diagrams.mermaid import to_mermaid
 from pxp_fsm.diagrams.model import Diagram, SequenceChart, StateDiagram
 from pxp_fsm.diagrams.plain import to_text
@@ -303,13 +304,40 @@ def _chart(diagram: SequenceChart, style: Style) -> Arranged:
 
 
 def _for_screen(diagram: StateDiagram, style: Style) -> Arranged:
-    usual = replace(USUAL, direction=style.direction or USUAL.direction)
-    if len(diagram.edges) <= MANY:
-        found = _scaled(to_dot(diagram, style, usual), style.room)
-        if found.canvas.size[0] <= WIDE:
-            return found
-    narrow = Layout(style.direction or "TB", tight=True, references=True)
-    return _scaled(to_dot(diagram, style, narrow), style.room)
+    """The layout that is easiest to read; the usual one where nothing is wrong with it."""
+    best, least = None, math.inf
+    sources = (to_dot(diagram, style, layout) for layout in _screen_layouts(diagram, style))
+    tried = set[str]()
+    for source in sources:
+        if source in tried:
+            continue
+        tried.add(source)
+        canvas = canvas_of(source)
+        drawing = Drawing(canvas)
+        if drawing.move_labels():
+            canvas = drawing.canvas()
+        faults, (width, height) = drawing.faults(), canvas.size
+        larger = max(1.0, width / WIDE, height / (1.5 * WIDE))
+        cost = 5 * faults.overlaps + faults.crossings + 5 * (larger > 1) + 20 * (larger - 1)
+        if cost < least:
+            best, least = Arranged(source, canvas), cost
+        if not least:
+            break
+    assert best is not None  # noqa: S101 - there is a layout
+    return best
+
+
+def _screen_layouts(diagram: StateDiagram, style: Style) -> Iterator[Layout]:
+    """The layouts to try, the usual one first; of many arrows only those that take no minutes."""
+    directions = (style.direction,) if style.direction else ("LR", "TB")
+    grouped = any(node.group for node in diagram.nodes)
+    few = len(diagram.edges) <= MANY
+    for references, tight in ((False, False), (True, True), (True, False)):
+        for direction in directions:
+            layout = Layout(direction, tight=tight, references=references)
+            if few or references:
+                yield from (layout,) if few or not grouped else ()
+                yield replace(layout, frames=False, within=False)
 
 
 def _layouts(style: Style) -> Iterator[Layout]:

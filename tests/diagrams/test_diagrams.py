@@ -20,6 +20,7 @@ from PIL import Image, ImageChops, ImageOps
 
 from pxp_fsm.automata.automaton import Automaton, Kind, Transition
 from pxp_fsm.automata.tables import BUILTIN, builtin, load_automaton
+from pxp_fsm.automata.unfolding import unfolded
 from pxp_fsm.diagrams import (
     SUFFIXES,
     Arrow,
@@ -29,13 +30,16 @@ from pxp_fsm.diagrams import (
     Node,
     SequenceChart,
     StateDiagram,
+    Style,
     render,
     sequence_chart,
     state_diagram,
     write,
 )
 from pxp_fsm.diagrams.dot import to_dot
-from pxp_fsm.diagrams.graphviz import canvas_of, place
+from pxp_fsm.diagrams.graphviz import Canvas, canvas_of, place
+from pxp_fsm.diagrams.legibility import Drawing, Faults
+from pxp_fsm.diagrams.rendering import arrange
 from pxp_fsm.diagrams.text import ems
 from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol.messages import Answer, Message
@@ -421,3 +425,54 @@ def test_states_of_a_group_stand_in_a_frame() -> None:
     assert dot.count("cluster_group") == 2
     alone = to_dot(StateDiagram("", "", nodes[:2], ()))
     assert "cluster_group" not in alone
+
+
+def _separate(count: int) -> StateDiagram:
+    """A complete graph, each arrow with a label of its own."""
+    nodes = tuple(Node(f"STATE {number}", initial=number == 0) for number in range(count))
+    pairs = [(a, b) for a in range(count) for b in range(count)]
+    rows = (EdgeRow(f"{number} a label {number}") for number in range(len(pairs)))
+    edges = tuple(
+        Edge(f"STATE {a}", f"STATE {b}", (row,)) for (a, b), row in zip(pairs, rows, strict=True)
+    )
+    return StateDiagram("", "", nodes, edges)
+
+
+@pytest.mark.parametrize(
+    "diagram",
+    [
+        state_diagram(unfolded(builtin("interact"), {"n": 2, "k": 1})),
+        state_diagram(load_automaton("examples/agent_protocols/a2a/task_server.toml")),
+        _separate(4),
+    ],
+    ids=["registers", "task_server", "complete"],
+)
+def test_no_label_is_on_another_or_on_a_state_or_crossed(diagram: StateDiagram) -> None:
+    canvas = arrange(diagram, Style(title=False)).canvas
+    assert Drawing(canvas).faults().overlaps == 0
+    assert Drawing(canvas).faults().crossings <= 4
+
+
+def test_a_label_that_an_arrow_crosses_is_moved_along_its_own_arrow() -> None:
+    drawn = """<svg width="200pt" height="120pt" viewBox="0 0 200 120"
+      xmlns="http://www.w3.org/2000/svg"><g transform="translate(0 0)">
+      <g class="edge"><path d="M10,60C70,60 130,60 190,60"/>
+      <text x="85" y="55" font-size="10">moved</text></g>
+      <g class="edge"><path d="M104,10C104,45 104,90 104,110"/></g></g></svg>"""
+    drawing = Drawing(Canvas(drawn))
+    assert drawing.faults() == Faults(overlaps=1, crossings=1)
+    assert drawing.move_labels()
+    assert drawing.faults() == Faults(overlaps=0, crossings=1)
+    moved = Drawing(drawing.canvas())
+    assert moved.faults() == Faults(overlaps=0, crossings=1)
+    assert moved.labels[0].box == pytest.approx(drawing.labels[0].box, abs=0.1)
+    assert not moved.move_labels()
+    assert drawing.canvas().size == (200, 120)
+
+
+def test_states_of_a_group_begin_with_its_name_where_frames_would_cross() -> None:
+    diagram = state_diagram(unfolded(builtin("interact"), {"n": 2, "k": 1}))
+    drawn = ET.fromstring(render(diagram, "svg"))  # noqa: S314 - our own output
+    shown = [texts(group) for group in drawn.iter(f"{SVG}g") if group.get("class") == "node"]
+    assert ["DECIDE", "j=1", "last=INIT", "stop=false"] in shown
+    assert not list(groups(ET.tostring(drawn), "cluster"))[2:]
