@@ -8,8 +8,10 @@ import click
 
 from backends import databases
 from proofs.requests import parameters_in
+from proofs.systems.pictures import product_diagram
 from pxp_fsm import analysis, experiments
 from pxp_fsm.artifacts import file_name
+from pxp_fsm.automata.system import System
 from pxp_fsm.automata.system_files import is_system_file
 from pxp_fsm.automata.tables import load_automaton
 from pxp_fsm.automata.unfolding import unfolded
@@ -36,12 +38,7 @@ def tables(request: options.DrawSystem) -> None:
             raise UsageError("give one X to draw, or --counterexample CLAIM")
         if request.agent is not None:
             raise UsageError("only a session or a --counterexample has agents", "agent")
-        for name in ("channel", "relations"):
-            if getattr(request, name) is not None:
-                raise UsageError("this requires --counterexample", name)
-        state = request.state if isinstance(request, options.DrawTable) else None
-        diagram = _by_rules(what[0], request.parameters, state)
-        draw_diagram(diagram, what[0], request.output, request.form, request.style)
+        draw_diagram(_diagram(request), what[0], request.output, request.form, request.style)
         return
     if isinstance(request, options.DrawTable) and request.state is not None:
         raise UsageError("this marks a table; for a counterexample, give --agent", "state")
@@ -63,6 +60,21 @@ def tables(request: options.DrawSystem) -> None:
         sizes = request.relations, request.n, request.k
         files = analysis.counterexamples.draw(failing, path, *sizes, agent, style, form)
     _say(files)
+
+
+def _diagram(request: options.DrawSystem) -> StateDiagram:
+    """A table, the members of a system, or over a channel its reachable states."""
+    (what,), channel = request.what, request.channel
+    states = channel is not None and is_system_file(what)
+    for name in ("relations",) if states else ("channel", "relations"):
+        if getattr(request, name) is not None:
+            raise UsageError("this requires --counterexample", name)
+    if states:
+        if request.parameters:
+            raise UsageError("this does not apply to the states of a system", "parameters")
+        return product_diagram(System.load(what, channel=channel))
+    state = request.state if isinstance(request, options.DrawTable) else None
+    return _by_rules(what, request.parameters, state)
 
 
 def _by_rules(what: str, parameters: tuple[str, ...], state: str | None) -> StateDiagram:

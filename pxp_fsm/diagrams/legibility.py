@@ -38,7 +38,7 @@ _MOST = 250
 
 
 @dataclass(frozen=True, slots=True)
-class Faults:
+class Illegible:
     """What makes a drawing hard to read.
 
     `overlaps`: labels on labels, on states, or crossed by an arrow that is not theirs. `crossings`:
@@ -78,7 +78,7 @@ class _Cells:
         return product(range(left, right + 1), range(top, bottom + 1))
 
 
-class Drawing:
+class DrawnShapes:
     """The states, arrows and labels of a canvas, as shapes."""
 
     def __init__(self, canvas: Canvas) -> None:
@@ -112,12 +112,12 @@ class Drawing:
             box = min(lefts), min(tops), max(rights), max(bottoms)
             self.labels.append(_Label(len(self.arrows) - 1, texts, box))
 
-    def faults(self) -> Faults:
+    def faults(self) -> Illegible:
         """What is hard to read in it."""
         crossed = sum(len(self._crossing(label.arrow, label.box)) for label in self.labels)
         on_states = sum(_meet(label.box, state) for label in self.labels for state in self.states)
         on_labels = sum(_meet(a.box, b.box) for a, b in combinations(self.labels, 2))
-        return Faults(crossed + on_states + on_labels, self._crossings())
+        return Illegible(crossed + on_states + on_labels, self._crossings())
 
     def _crossing(self, arrow: int, box: Box) -> set[int]:
         """The arrows besides `arrow` that go through `box`."""

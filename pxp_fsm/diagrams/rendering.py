@@ -15,7 +15,7 @@ from pxp_fsm.diagrams.charts import SMALLEST, Chart
 from pxp_fsm.diagrams.dot import FONT, Layout, to_dot
 from pxp_fsm.diagrams.graphviz import Canvas, canvas_of
 from pxp_fsm.diagrams.latex import has_glyphs
-from pxp_fsm.diagrams.legibility import Drawing
+from pxp_fsm.diagrams.legibility import DrawnShapes
 from pxp_fsm.diagrams.mermaid import to_mermaid
 from pxp_fsm.diagrams.model import Diagram, SequenceChart, StateDiagram
 from pxp_fsm.diagrams.plain import to_text
@@ -313,7 +313,7 @@ def _for_screen(diagram: StateDiagram, style: Style) -> Arranged:
             continue
         tried.add(source)
         canvas = canvas_of(source)
-        drawing = Drawing(canvas)
+        drawing = DrawnShapes(canvas)
         if drawing.move_labels():
             canvas = drawing.canvas()
         faults, (width, height) = drawing.faults(), canvas.size

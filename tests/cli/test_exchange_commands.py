@@ -10,10 +10,14 @@ from click.testing import CliRunner, Result
 
 from proofs.core.limits import Effort
 from proofs.systems import System
+from proofs.systems.pictures import product_diagram
 from pxp_fsm.analysis.exports import formats, of_systems, of_tables
 from pxp_fsm.automata.tables import builtin, load_automaton
 from pxp_fsm.cli.main import commands
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
+COMMIT = str(EXAMPLES / "two_phase_commit" / "two_phase.toml")
+PUSH = str(EXAMPLES / "agent_protocols" / "a2a" / "push.toml")
 CLIENT = """\
 format = 1
 name = "client"
@@ -227,8 +231,22 @@ def test_how_tables_of_ones_own_fail_is_drawn(
         (("pxp", "--channel", "sync"), "--channel: this requires --counterexample"),
         (("--counterexample", "terminates", "--channel", "sync"), "requires tables"),
         (("pxp", "interact"), "give one X to draw"),
+        ((PUSH, "--channel", "fifo:2"), "more than 200 states"),
+        ((COMMIT, "--channel", "sync", "--with", "n=1"), "--with: this does not apply"),
     ],
 )
 def test_what_cannot_be_drawn_is_said(arguments: tuple[str, ...], said: str) -> None:
     done = pxp("draw", *arguments)
     assert (done.exit_code, said in done.output) == (2, True), done.output
+
+
+def test_a_system_over_a_channel_is_drawn_with_its_reachable_states(tmp_path: Path) -> None:
+    drawn = tmp_path / "states.svg"
+    done = pxp("draw", COMMIT, "--channel", "sync", "--no-title", "-o", str(drawn))
+    assert done.exit_code == 0, done.output
+    said = drawn.read_text("utf-8")
+    assert said.count('class="node"') == 35 + 1  # and the point before the first
+    assert said.count("deadlock<") == 7
+    diagram = product_diagram(System.load(COMMIT))
+    assert {node.group for node in diagram.nodes} >= {"START", "DONE", "CRASHED"}
+    assert len(diagram.edges) == 46

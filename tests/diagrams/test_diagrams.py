@@ -38,7 +38,7 @@ from pxp_fsm.diagrams import (
 )
 from pxp_fsm.diagrams.dot import to_dot
 from pxp_fsm.diagrams.graphviz import Canvas, canvas_of, place
-from pxp_fsm.diagrams.legibility import Drawing, Faults
+from pxp_fsm.diagrams.legibility import DrawnShapes, Illegible
 from pxp_fsm.diagrams.rendering import arrange
 from pxp_fsm.diagrams.text import ems
 from pxp_fsm.errors import UsageError
@@ -449,8 +449,8 @@ def _separate(count: int) -> StateDiagram:
 )
 def test_no_label_is_on_another_or_on_a_state_or_crossed(diagram: StateDiagram) -> None:
     canvas = arrange(diagram, Style(title=False)).canvas
-    assert Drawing(canvas).faults().overlaps == 0
-    assert Drawing(canvas).faults().crossings <= 4
+    assert DrawnShapes(canvas).faults().overlaps == 0
+    assert DrawnShapes(canvas).faults().crossings <= 4
 
 
 def test_a_label_that_an_arrow_crosses_is_moved_along_its_own_arrow() -> None:
@@ -459,12 +459,12 @@ def test_a_label_that_an_arrow_crosses_is_moved_along_its_own_arrow() -> None:
       <g class="edge"><path d="M10,60C70,60 130,60 190,60"/>
       <text x="85" y="55" font-size="10">moved</text></g>
       <g class="edge"><path d="M104,10C104,45 104,90 104,110"/></g></g></svg>"""
-    drawing = Drawing(Canvas(drawn))
-    assert drawing.faults() == Faults(overlaps=1, crossings=1)
+    drawing = DrawnShapes(Canvas(drawn))
+    assert drawing.faults() == Illegible(overlaps=1, crossings=1)
     assert drawing.move_labels()
-    assert drawing.faults() == Faults(overlaps=0, crossings=1)
-    moved = Drawing(drawing.canvas())
-    assert moved.faults() == Faults(overlaps=0, crossings=1)
+    assert drawing.faults() == Illegible(overlaps=0, crossings=1)
+    moved = DrawnShapes(drawing.canvas())
+    assert moved.faults() == Illegible(overlaps=0, crossings=1)
     assert moved.labels[0].box == pytest.approx(drawing.labels[0].box, abs=0.1)
     assert not moved.move_labels()
     assert drawing.canvas().size == (200, 120)

@@ -72,7 +72,9 @@ class DrawSystem:
         listed="claims",
     )
     channel: str | None = option(
-        "The channel between the tables of a counterexample, as in pxp check.",
+        "The channel between the tables of a counterexample, as in pxp check. Of a system's file "
+        "alone: draw its reachable states over this channel, grouped by the state of its first "
+        "member.",
         None,
         metavar="CHANNEL",
         default="sync",
