@@ -198,6 +198,10 @@ class Request:
         return asked or name in self.names or f"{subject}.{name}" in self.names
 
 
+ANY_TABLE = "any table"
+"""The subject of what is checked of any table or system."""
+
+
 class NamedProperty(NamedTuple):
     """A property that can be asked for by its name; of `subject`, or of "any table"."""
 

@@ -35,7 +35,7 @@ from proofs.logic.termination import (
     fair_runs_end,
     no_trap,
 )
-from proofs.requests import NamedProperty, Request, parameters_in
+from proofs.requests import ANY_TABLE, NamedProperty, Request, parameters_in
 from proofs.rules.certificates import RulesCertificate, name_of_claim, prove_system, prove_table
 from proofs.sessions.explicit import check_explicit
 from proofs.sessions.running import check_running
@@ -120,7 +120,6 @@ UNBOUNDED = "fifo"
 NAMES = {**TITLES, **{name: title for name, title in TERMINATION.items() if name not in TITLES}}
 """What can be asked of every system by name, with its title."""
 
-ANY_TABLE = "any table"
 
 _EXPLAINED: Mapping[str, Callable[..., object]] = {
     **dict.fromkeys((*FAIR_ENDS, ALWAYS_ENDS), fair_runs_end),

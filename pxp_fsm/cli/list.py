@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 
 import proofs
 from backends import databases
-from proofs.subjects import ANY_TABLE, NAMES
+from proofs.requests import ANY_TABLE
 from pxp_fsm.cli import costs
 from pxp_fsm.cli.options import about as options
 from pxp_fsm.cli.presentation.text import aligned, printable
@@ -83,7 +83,8 @@ def _claims(_database: str) -> tuple[Row, list[Row]]:
 
 
 def _checks(_database: str) -> tuple[Row, list[Row]]:
-    return _named(NAMES)
+    known = proofs.known_properties()
+    return _named({check.name: check.title for check in known if check.subject == ANY_TABLE})
 
 
 def _runs(database: str) -> tuple[Row, list[Row]]:
