@@ -16,7 +16,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from pxp_fsm.web.bundles import digest, static
+from pxp_fsm.artifacts import policy_digest
+from pxp_fsm.web.bundles import static
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -63,7 +64,7 @@ def main(folder: Path) -> None:
     # The explorer stands in a frame, to which the policy of the page applies.
     script, style = static("explorer.js"), static("base.css") + static("explorer.css")
     page = (HERE / "index.html").read_text("utf-8")
-    policy = {"script": digest(script), "style": digest(style)}
+    policy = {"script": policy_digest(script), "style": policy_digest(style)}
     (folder / "index.html").write_text(page.format_map(policy), "utf-8")
     shutil.copy(modules / "@viz-js" / "viz" / "dist" / "viz.js", folder)
     (folder / "examples.json").write_text(json.dumps([*examples()], ensure_ascii=False), "utf-8")

@@ -48,3 +48,9 @@ def test_tables_are_checked_without_databases_servers_and_compiled_libraries() -
         cwd=ROOT,
     )
     assert (done.stdout.split(), done.stderr) == (["HOLDS", "FAILS", "TableError"], "")
+
+
+def test_what_the_builder_of_the_page_imports_is_there() -> None:
+    """The page itself is built and used by a slow test."""
+    code = "import runpy; runpy.run_path('docs/browser/build.py', run_name='built')"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
