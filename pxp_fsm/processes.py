@@ -19,7 +19,7 @@ class Spawned(SpawnProcess):
 
     def start(self) -> None:
         """Start it, with the signal blocked."""
-        with _interrupts_wait():
+        with interrupts_wait():
             super().start()
 
 
@@ -30,7 +30,7 @@ class SpawnedContext(SpawnContext):
 
 
 @contextmanager
-def _interrupts_wait() -> Iterator[None]:
+def interrupts_wait() -> Iterator[None]:
     """A block after which Ctrl-C is handled here, and never by a process that is started in it.
 
     A process inherits the mask of the thread that starts it, which blocks the signal (Windows has

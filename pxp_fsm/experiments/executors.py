@@ -29,7 +29,7 @@ from pxp_fsm.experiments import runs
 from pxp_fsm.experiments.openings import ONE_MACHINE, SystemOpening, Unit
 from pxp_fsm.experiments.runs import Run
 from pxp_fsm.lazy_dataclasses import dataclass
-from pxp_fsm.processes import Spawned, SpawnedContext
+from pxp_fsm.processes import Spawned, SpawnedContext, interrupts_wait
 
 PATIENCE = 600.0
 """Seconds that a worker waits for a unit that another still claims."""
@@ -121,9 +121,10 @@ def open_executor(name: str) -> Iterator[Executor]:
 @contextmanager
 def _processes(number: int) -> Iterator[Executor]:
     """So many local processes, which end at once when this process is interrupted."""
-    pool = ProcessPoolExecutor(
-        number, mp_context=SpawnedContext(), initializer=_end_with_the_parent
-    )
+    with interrupts_wait():
+        pool = ProcessPoolExecutor(
+            number, mp_context=SpawnedContext(), initializer=_end_with_the_parent
+        )
     try:
         yield pool
     except KeyboardInterrupt:  # what they carry goes on at its next message, as after a kill
