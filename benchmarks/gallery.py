@@ -98,9 +98,9 @@ PICTURES = (
         "Its messages, with predictions and explanations.",
         (
             "pxp run rad --database runs.sqlite",
-            "pxp draw rad-1/1/2 --database runs.sqlite -o s.svg",
+            "pxp draw rad-1/1/2 --database runs.sqlite -o session.svg",
         ),
-        "s.svg",
+        "session.svg",
     ),
     Picture(
         "A session of a panel",
