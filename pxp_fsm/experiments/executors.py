@@ -13,12 +13,12 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import field
 from multiprocessing import active_children
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from backends.databases import SqlBlackboard
 from backends.databases.engine import database_url
@@ -30,6 +30,9 @@ from pxp_fsm.experiments.openings import ONE_MACHINE, SystemOpening, Unit
 from pxp_fsm.experiments.runs import Run
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.processes import Spawned, SpawnedContext, interrupts_wait
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 PATIENCE = 600.0
 """Seconds that a worker waits for a unit that another still claims."""
@@ -118,13 +121,22 @@ def open_executor(name: str) -> Iterator[Executor]:
             raise
 
 
+class _Pool(ProcessPoolExecutor):
+    """Processes whose pool is whole at each interrupt: the first task starts what it consists of.
+
+    An interrupt in there would leave a thread that is waited for and was never started.
+    """
+
+    def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
+        with interrupts_wait():
+            return super().submit(fn, *args, **kwargs)
+
+
 @contextmanager
 def _processes(number: int) -> Iterator[Executor]:
     """So many local processes, which end at once when this process is interrupted."""
     with interrupts_wait():
-        pool = ProcessPoolExecutor(
-            number, mp_context=SpawnedContext(), initializer=_end_with_the_parent
-        )
+        pool = _Pool(number, mp_context=SpawnedContext(), initializer=_end_with_the_parent)
     try:
         yield pool
     except KeyboardInterrupt:  # what they carry goes on at its next message, as after a kill
