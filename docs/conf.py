@@ -253,7 +253,7 @@ def claims() -> Iterator[str]:
     yield (
         "`pxp check --property NAME` checks one; [findings](../findings.md) have the traces. What "
         "holds for *any relations* needs no [assumption](../proofs.md) on MATCH and AGREE "
-        "(*noisy*). [A] is arXiv 2301.01819 as the other papers cite it, [B] arXiv 2410.20600, "
+        "(*noisy*). [A] is arXiv 2301.01819v2 as others cite it, [B] arXiv 2410.20600, "
         "[C] its NeurIPS 2025 workshop version.\n"
     )
     for protocol in dict.fromkeys(claim.protocol for claim in catalogue.CLAIMS):

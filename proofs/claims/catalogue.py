@@ -385,7 +385,7 @@ def find(name: str) -> tuple[Claim, ...]:
 CLAIMS: tuple[Claim, ...] = (*_rules_and_rows(), *_interact(), *_pxp())
 
 
-# Where the claims are from: [A] is arXiv 2301.01819 as the others cite it, [B] arXiv 2410.20600,
+# Where the claims are from: [A] is arXiv 2301.01819v2 as others cite it, [B] arXiv 2410.20600,
 # [C] its NeurIPS 2025 workshop version.
 
 OWN = "this package"
@@ -406,12 +406,13 @@ SOURCES = MappingProxyType(
         "interact.refuted-never": "[B] section 4.3, which reports the sequence",
         "interact.ultra-is-strong": _DEFINITIONS,
         "interact.strong-is-one-way": _DEFINITIONS,
-        "interact.two-way-is-both": "[B] section 2",
-        "pxp.decides-as-written": "[A], cited in [B] section 2",
+        "interact.two-way-is-both": "[A] Definition 2, [B] section 2",
+        "pxp.decides-as-written": "[A] Definition 5 and Table 4",
         "pxp.replies-INIT": _REPLIES,
         "pxp.replies-RATIFY": _REPLIES,
         "pxp.replies-REVISE": _REPLIES,
         "pxp.replies-REJECT": _REPLIES,
+        "pxp(k).self-loops": "[A] section 4.1",
     }
 )
 """The sources of claims by `Claim.id`; all others are of this package."""

@@ -114,9 +114,9 @@ BUILTIN = ("interact", "pxp", "pxp_hang_up", "pxp_k")
 
 VALIDATED = {
     "interact": "7e48b824a15430fcc3d174e6f947ce488661f2b0d9b96d35372b28dbbc412ab4",
-    "pxp": "96d4ec6c2af86a768357ff6fc31371b43243dcfe1b66cb6d22d6253525487af0",
-    "pxp_hang_up": "18eed1dcbc270bb915a3b6d2db283768093bca9d7d973e11bdcab7ff0b142346",
-    "pxp_k": "371a8ba129a980b9960158b94a93f2c22544ecbd366cab5009645becdb278ce2",
+    "pxp": "b01a5c9260bb7bb735a588e09df45512349e47d45bf5d56fb0a91d03c500f6b4",
+    "pxp_hang_up": "04ff0d9b8ce026d2b679ee62d16d646b9ff85f4aca32b627e6845b222d231f0a",
+    "pxp_k": "616b9e1484cc98f2eb9603144fd029829fc2be629d1470e884473eb8554103c4",
 }
 """SHA-256 (hex) of the files that come with the package and were found to be without a fault.
 

@@ -1,7 +1,7 @@
 """Categories, guards, turns, the policy of TERM, and which bounds there are.
 
 What decides and stops is in the tables (`pxp_fsm.automata.rules`). Sources: arXiv 2410.20600,
-Procedures 1-2 (INTERACT); arXiv 2301.01819 as cited there (PXP).
+Procedures 1-2 (INTERACT); arXiv 2301.01819v2, Definition 5 and Table 4, as cited (PXP).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ twice, as a predicate on the set of tags in T_XY and as a finite automaton that 
 tag; `backends.databases` has them as SQL. The tests hold the three together.
 
 Sources: arXiv 2410.20600, Definitions 1 and 2; section 4.2 for the variant without the second
-clause; arXiv 2301.01819, Remark 6, for definitions of a system. An agent that sent none of the
+clause; arXiv 2301.01819v2, Remark 6, for definitions of a system. An agent that sent none of the
 four tags is in no class: "every element of T" is not granted where there is no element.
 """
 

@@ -1,6 +1,7 @@
 """The two protocols as sessions follow them: their tables decide, by rules, and say when to stop.
 
-Sources: arXiv 2410.20600, Procedures 1-3 (INTERACT); arXiv 2301.01819 as cited there (PXP).
+Sources: arXiv 2410.20600, Procedures 1-3 (INTERACT); arXiv 2301.01819v2, Definition 5 and Table 4,
+as cited (PXP).
 """
 
 from __future__ import annotations

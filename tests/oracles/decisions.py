@@ -1,6 +1,7 @@
 """The papers' procedures as functions: what the rules of the tables must come to.
 
-Sources: arXiv 2410.20600, Procedures 1-2 (INTERACT); arXiv 2301.01819 as cited there (PXP).
+Sources: arXiv 2410.20600, Procedures 1-2 (INTERACT); arXiv 2301.01819v2, Definition 5 and Table 4,
+as cited (PXP).
 """
 
 from __future__ import annotations
