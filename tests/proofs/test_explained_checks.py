@@ -31,8 +31,10 @@ def test_what_fails_names_the_page_that_explains_it(tmp_path: Path) -> None:
         f'format = 1\nname = "x"\ntitle = "x"\ninitial = "WAIT"\nfinal = ["END"]\nrows = {rows}\n'
     )
     (tmp_path / "x.toml").write_text(table + 'states = [{ name = "WAIT" }, { name = "END" }]\n')
-    done = pxp("check", "x.toml", "--property", "no-deadlock", "-o", "x.sarif", cwd=tmp_path)
+    files = ("-o", "x.sarif", "-o", "x.xml")
+    done = pxp("check", "x.toml", "--property", "no-deadlock", *files, cwd=tmp_path)
     assert done.stdout.splitlines()[-1] == "Explained by: pxp help no-deadlock"
+    assert done.stdout.splitlines()[-1] in (tmp_path / "x.xml").read_text()
     page = pxp("help", "no-deadlock", cwd=tmp_path).stdout
     assert page == explain_check("no-deadlock") + "\n"
     [rule] = json.loads((tmp_path / "x.sarif").read_text())["runs"][0]["tool"]["driver"]["rules"]

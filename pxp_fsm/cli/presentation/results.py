@@ -82,7 +82,8 @@ def as_junit(results: Sequence[Result]) -> str:
             told = ET.SubElement(
                 case, kind, type=line.status, message=f"{line.status}: {line.title}"
             )
-            told.text = line.verdict.explanation
+            parts = (line.verdict.explanation, _explained_by(line.name))
+            told.text = "\n".join(filter(None, parts))
     return ET.tostring(suites, encoding="unicode", xml_declaration=True)
 
 
@@ -124,6 +125,11 @@ def as_sarif(results: Sequence[Result], file: str = "") -> str:
         },
         indent=1,
     )
+
+
+def _explained_by(name: str) -> str:
+    """The command that explains a check; empty where nothing does."""
+    return f"Explained by: pxp help {name}" if _help(name) else ""
 
 
 def _help(name: str) -> dict[str, Any]:
