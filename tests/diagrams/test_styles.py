@@ -34,11 +34,13 @@ from pxp_fsm.diagrams import (
     sequence_chart,
     state_diagram,
 )
+from pxp_fsm.diagrams.dot import ACCENT, FATAL, GREY, INK, TINT, to_dot
 from pxp_fsm.diagrams.graphviz import canvas_of
 from pxp_fsm.diagrams.latex import latex
 from pxp_fsm.diagrams.rendering import arrange
 from pxp_fsm.diagrams.style import PAPERS, font_problems
 from pxp_fsm.errors import PXPWarning, UsageError
+from tests.colours import SEEN, contrast
 from tests.diagrams.test_diagrams import conversation, hostile
 from tests.typesetting import has_style, typeset
 
@@ -405,3 +407,32 @@ def test_states_are_at_the_same_places_in_every_format(tmp_path: Path, state: st
 def test_a_pdf_has_one_font_for_a_label_with_its_signs() -> None:
     pdf = render(INTERACT, "pdf", Style(title=False))
     assert set(re.findall(rb"/BaseFont\s*/(?:[A-Z]{6}\+)?([\w-]+)", pdf)) == {b"PXPSans"}
+
+
+def test_what_a_colour_says_is_said_without_it() -> None:
+    """A state that is marked or trapped, an arrow that is taken or refused."""
+    nodes = (
+        Node("plain"),
+        Node("marked", marked=True),
+        Node("trapped", trapped=True),
+        Node("both", marked=True, trapped=True),
+    )
+    edges = (
+        Edge("plain", "marked", (EdgeRow("sent"),)),
+        Edge("marked", "trapped", (EdgeRow("taken", taken=1),)),
+        Edge("trapped", "both", (EdgeRow("refused"),), refused=True),
+    )
+    source = to_dot(StateDiagram("", "", nodes, edges))
+    for pattern, kinds in ((r"^\s*s\d \[.*", 4), (r"^\s*s\d -> .*", 3)):
+        looks = [
+            frozenset(re.findall(r"\b(?:style|penwidth)=[^\s\]]+", line))
+            for line in re.findall(pattern, source, re.MULTILINE)
+        ]
+        assert len(looks) == len(set(looks)) == kinds, looks
+
+
+@pytest.mark.parametrize("seen", SEEN)
+def test_all_that_is_written_can_be_read_in_grey_and_by_the_colour_blind(seen: str) -> None:
+    for colour in (INK, GREY, ACCENT, FATAL):
+        assert contrast(colour, "#ffffff", seen) >= 4.5, colour
+    assert contrast(INK, TINT, seen) >= 4.5

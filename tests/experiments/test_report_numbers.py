@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
@@ -27,6 +26,7 @@ from pxp_fsm.protocol.intelligibility import ONE_WAY, holds_for, two_way
 from pxp_fsm.protocol.messages import Answer, Message
 from pxp_fsm.protocol.relations import Outcome, held
 from pxp_fsm.protocol.rules import Interact, Pxp
+from tests.colours import SEEN, lab
 
 Told = tuple[tuple[str, ...], str | None]
 
@@ -177,44 +177,10 @@ def test_a_machine_is_right_by_its_latest_prediction() -> None:
     assert [float(point.median) for point in rightness.curve(6)] == [0, 0, 0.5, 0.5, 0, 0]
 
 
-def _lab(colour: str, seen: list[list[float]]) -> list[float]:
-    """A colour (`#rrggbb`) in CIELAB, as it is seen where linear RGB is multiplied by `seen`."""
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
-    r, g, b = (min(1.0, max(0.0, sum(map(operator.mul, row, linear)))) for row in seen)
-    x = (0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.9505
-    y = 0.2126 * r + 0.7152 * g + 0.0722 * b
-    z = (0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.089
-    fx, fy, fz = (c ** (1 / 3) if c > 0.008856 else 7.787 * c + 16 / 116 for c in (x, y, z))
-    return [116 * fy - 16, 500 * (fx - fy), 200 * (fy - fz)]
-
-
-_GREY = [[0.2126, 0.7152, 0.0722]] * 3
-_SEEN: dict[str, list[list[float]]] = {  # Machado, Oliveira and Fernandes 2009, severity 1
-    "all": [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
-    "grey": _GREY,
-    "protanopia": [
-        [0.152286, 1.052583, -0.204868],
-        [0.114503, 0.786281, 0.099216],
-        [-0.003882, -0.048116, 1.051998],
-    ],
-    "deuteranopia": [
-        [0.367322, 0.860646, -0.227968],
-        [0.280085, 0.672501, 0.047413],
-        [-0.011820, 0.042940, 0.968881],
-    ],
-    "tritanopia": [
-        [1.255528, -0.076749, -0.178779],
-        [-0.078411, 0.930809, 0.147602],
-        [0.004733, 0.691367, 0.303900],
-    ],
-}
-
-
-@pytest.mark.parametrize("seen", _SEEN)
+@pytest.mark.parametrize("seen", SEEN)
 def test_colours_are_told_apart_in_grey_and_by_the_colour_blind(seen: str) -> None:
     def apart(first: str, second: str) -> float:
-        return math.dist(*(_lab(figures.LIGHT[name], _SEEN[seen]) for name in (first, second)))
+        return math.dist(*(lab(figures.LIGHT[name], seen) for name in (first, second)))
 
     for pair in combinations(("machine", "human", "both"), 2):
         assert apart(*pair) >= 12, pair
