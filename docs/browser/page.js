@@ -16,7 +16,7 @@ const say = (text) => { at("state").textContent = text; };
 function asked(type) {
   keep();
   const formulas = at("formulas").value.split("\n").map((line) => line.trim()).filter(Boolean);
-  return { type, id: ++state.number, files: state.files, channel: at("channel").value.trim(), formulas };
+  return { type, files: state.files, channel: at("channel").value.trim(), formulas };
 }
 
 function keep() {
@@ -62,7 +62,7 @@ function open({ files, channel = "", formulas = [] }) {
 }
 
 function check() {
-  const question = asked("check");
+  const question = { ...asked("check"), id: ++state.number };
   at("fault").hidden = at("verdicts").hidden = at("explorer").hidden = true;
   at("stop").hidden = false;
   say("Checking…");
@@ -74,7 +74,7 @@ function heard({ type, id, answer, error }) {
   if (type === "ready") {
     at("check").disabled = false;
     say("Ready.");
-    if (Object.keys(state.files).length) check();
+    if (!state.number && Object.keys(state.files).length) check();  // not again after a stop
     return;
   }
   if (id !== undefined && id !== state.number) return;
@@ -140,7 +140,8 @@ async function link() {
   const text = JSON.stringify({ files, channel, formulas });
   const packed = await through(new TextEncoder().encode(text), new CompressionStream("deflate-raw")).bytes();
   const letters = Array.from(packed, (byte) => String.fromCharCode(byte)).join("");
-  location.hash = btoa(letters).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+  const hash = btoa(letters).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+  history.replaceState(null, "", `#${hash}`);
   await navigator.clipboard?.writeText(location.href).catch(() => {});
   say("The address carries these tables.");
 }
@@ -148,7 +149,11 @@ async function link() {
 async function linked() {
   const letters = atob(location.hash.slice(1).replaceAll("-", "+").replaceAll("_", "/"));
   const bytes = Uint8Array.from(letters, (letter) => letter.charCodeAt(0));
-  return JSON.parse(await through(bytes, new DecompressionStream("deflate-raw")).text());
+  const text = await through(bytes, new DecompressionStream("deflate-raw")).text();
+  const { files, channel, formulas } = JSON.parse(text);
+  const parts = [...Object.entries(files).flat(), channel, ...formulas];
+  if (parts.length < 3 || parts.some((part) => typeof part !== "string")) throw new TypeError(text);
+  return { files, channel, formulas };
 }
 
 async function begin() {
@@ -163,8 +168,9 @@ async function begin() {
 }
 
 at("check").onclick = check;
-at("stop").onclick = () => { worker.terminate(); state.files && keep(); start(); };
+at("stop").onclick = () => { worker.terminate(); start(); };
 at("link").onclick = link;
 at("project").onclick = () => worker.postMessage(asked("project"));
+window.onhashchange = () => location.reload();
 start();
 begin();

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
+import shlex
 import zipfile
 from pathlib import Path
 from tempfile import mkdtemp
@@ -13,9 +15,12 @@ from typing import Any
 import pxp_fsm as pxp
 from proofs.subjects import explain_check
 from pxp_fsm.automata.system_files import is_system_file
+from pxp_fsm.errors import UsageError
 from pxp_fsm.web.files import explorer_file
 from pxp_fsm.web.subjects import SystemSubject, subject_in
 
+FILE_NAME = re.compile(r"\w[\w.-]*\.toml")
+"""A link may come from anybody: of its files, none may be what another tool runs."""
 MOST_STATES = 20_000
 """The states that are explored for a verdict: Python in a browser is slow."""
 
@@ -23,8 +28,10 @@ MOST_STATES = 20_000
 def _subject(asked: dict[str, Any]) -> tuple[list[str], SystemSubject]:
     """The names of the files that are checked, and their system."""
     os.chdir(mkdtemp())  # so that faults name the files as the page does
-    names = [Path(name).name for name in asked["files"]]
-    for name, text in zip(names, asked["files"].values(), strict=True):
+    names = [*asked["files"]]
+    for name, text in asked["files"].items():
+        if not FILE_NAME.fullmatch(name):
+            raise UsageError(f"{name!r} cannot be the name of a file here; write table1.toml")
         Path(name).write_text(text, "utf-8")
     names = [name for name in names if is_system_file(name)][:1] or names
     return names, subject_in(names, asked["channel"] or None)
@@ -69,19 +76,23 @@ def project(message: str) -> bytes:
     asked = json.loads(message)
     names, subject = _subject(asked)
     channel = asked["channel"] or subject.channel
-    command = f"pxp check {' '.join(names)} --channel {channel}"
-    asks = "".join(f"\n    pxp check {' '.join(names)} --formula {f!r}" for f in asked["formulas"])
-    page = f"# A protocol\n\n    pip install pxp-fsm pytest\n    {command}{asks}\n    pytest\n"
+    command = ["pxp", "check", *(f"tables/{name}" for name in names), "--channel", channel]
+    asked_too = [[*command, "--formula", formula] for formula in asked["formulas"]]
+    lines = ["pip install pxp-fsm pytest", *map(shlex.join, [command, *asked_too]), "pytest"]
+    page = "# A protocol\n\n" + "".join(f"    {line}\n" for line in lines)
     test = (
-        "from pathlib import Path\n\nimport pxp_fsm as pxp\n\nHERE = Path(__file__).parent\n\n\n"
+        "from pathlib import Path\n\nimport pxp_fsm as pxp\n\n"
+        'TABLES = Path(__file__).parent / "tables"\n\n\n'
         "def test_every_check_holds():\n"
-        f"    files = [str(HERE / name) for name in {names!r}]\n"
+        f"    files = [str(TABLES / name) for name in {names!r}]\n"
         f"    system = pxp.System.load(*files, channel={channel!r})\n"
         f"    results = [*pxp.check(system), *pxp.check(system, *{asked['formulas']!r})]\n"
         "    assert [result for result in results if not result.verdict.holds] == []\n"
     )
-    found = io.BytesIO()
-    with zipfile.ZipFile(found, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in {**asked["files"], "README.md": page, "test_protocol.py": test}.items():
-            archive.writestr(f"protocol/{Path(name).name}", text)
-    return found.getvalue()
+    # pytest and pxp read settings (pyproject.toml, pxp.toml) where they run, and not in `tables`.
+    tables = {f"tables/{name}": text for name, text in asked["files"].items()}
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in {**tables, "README.md": page, "test_protocol.py": test}.items():
+            archive.writestr(f"protocol/{name}", text)
+    return packed.getvalue()

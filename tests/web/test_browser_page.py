@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 import gzip
 import io
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import threading
 import zipfile
+import zlib
 from collections.abc import Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -84,7 +86,7 @@ def test_tables_are_checked_explored_linked_and_downloaded(address: str, browser
     with page.expect_download() as download:
         page.click("#project")
     with zipfile.ZipFile(io.BytesIO(Path(download.value.path()).read_bytes())) as archive:
-        assert {"protocol/deal.toml", "protocol/test_protocol.py"} <= set(archive.namelist())
+        assert {"protocol/tables/deal.toml", "protocol/test_protocol.py"} <= set(archive.namelist())
     page.fill("#text", page.input_value("#text").replace("receive", "recieve"))
     page.click("#check")
     page.wait_for_selector("#fault:has-text('unknown key recieve')", timeout=60_000)
@@ -96,7 +98,32 @@ def test_tables_are_checked_explored_linked_and_downloaded(address: str, browser
     other.goto(carried)
     other.wait_for_selector("#fault:has-text('unknown key recieve')", timeout=120_000)
     assert other.input_value("#channel") == "fifo:1"
+    other.evaluate("location.hash = 'bm8'")  # another link, in the same tab: it is no table
+    other.wait_for_selector("#fault:has-text('This link is cut')", timeout=60_000)
     assert faults == []
+
+
+@pytest.mark.parametrize("text", ("null", "{}", '{"files": {"a.toml": 1}, "channel": "x"}', "[]"))
+def test_a_link_that_has_no_tables_is_refused(address: str, browser: Any, text: str) -> None:
+    packer = zlib.compressobj(wbits=-15)
+    packed = packer.compress(text.encode()) + packer.flush()
+    page = browser.new_page()
+    page.goto(f"{address}#{base64.urlsafe_b64encode(packed).decode().rstrip('=')}")
+    page.wait_for_selector("#fault:has-text('This link is cut')", timeout=30_000)
+    assert page.input_value("#text") != ""
+    page.close()
+
+
+def test_what_was_stopped_is_not_begun_again(address: str, browser: Any) -> None:
+    page = browser.new_page()
+    page.goto(address)
+    page.wait_for_selector("#stop:visible", timeout=120_000)
+    page.click("#stop")
+    page.wait_for_selector("#state:has-text('Ready.')", timeout=120_000)
+    page.wait_for_timeout(2_000)
+    assert page.inner_text("#state") == "Ready."
+    assert page.is_hidden("#verdicts")
+    page.close()
 
 
 def test_the_examples_are_files_of_the_repository(folder: Path) -> None:
