@@ -198,6 +198,11 @@ class SystemSubjects:
             raise UsageError(
                 f"{error.reduction.value} cannot be used here: {error.reason}", "reduction"
             ) from error
+        except UsageError as error:
+            why = "".join(f"; {note}" for note in _notes(decided))
+            if not why:
+                raise
+            raise UsageError(f"{error}{why}", error.field) from error
 
 
 SYSTEMS = SystemSubjects()

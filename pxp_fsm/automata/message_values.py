@@ -206,7 +206,8 @@ def _shape_between(tables: Sequence[Automaton], tag: str, field: MessageField) -
     roots = [one for table in tables if isinstance(one := table.payloads.get(tag), Mapping)]
     own = [_own(root, field.path) for root in roots]
     behind = {key for one in (*roots, *own) for key in one if key in _COMPOSED}
-    behind |= {key for one in roots for key in one if key in _LISTS and field.path}
+    beyond = (*_LISTS, "patternProperties")
+    behind |= {key for one in roots for key in one if key in beyond and field.path}
     if behind:
         said = f"the values of {field.name} do not follow from {min(behind)}"
         remedy = f"write type, enum or const at the property in [payloads] of {names}"

@@ -8,14 +8,16 @@ from functools import lru_cache
 from typing import Any
 
 from pxp_fsm.automata.automaton import Automaton
-from pxp_fsm.errors import UsageError
+from pxp_fsm.automata.rules import id_of
+from pxp_fsm.errors import UsageError, quoted
 
 
 def payload_problem(automaton: Automaton, tag: str, text: str) -> str | None:
     """Why the payload `text`, as JSON, does not fit what `automaton` says of `tag`, or None.
 
     A tag of which the table says nothing carries any JSON value. What the rules of a table read of
-    a message is there, and of their type: a whole number is no 2.0.
+    a message is there, and of their type: a whole number is no 2.0. What an `enum` or a `const`
+    lists is carried as it is written: no 2.0 for a 2, which rules tell apart.
     """
     if tag not in automaton.payloads:
         return None
@@ -23,6 +25,11 @@ def payload_problem(automaton: Automaton, tag: str, text: str) -> str | None:
     found = next(_validator(json.dumps(automaton.payloads[tag])).iter_errors(value), None)
     if found is not None:
         return f"{found.json_path}: {found.message}"
+    for path, ids in _listed(json.dumps(automaton.payloads[tag])):
+        part = value.get(path, _NONE) if path and isinstance(value, dict) else value
+        if part is not _NONE and id_of(part) not in ids:
+            where = f"$.{path}" if path else "$"
+            return f"{where}: {quoted(part)} is written otherwise in the schema; write it as there"
     rows = (row for row in automaton.transitions if row.label == tag)
     for field in dict.fromkeys(one for row in rows for one in automaton.rules.reads(row)):
         try:
@@ -57,6 +64,23 @@ def schema_problems(payloads: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             if found is not None:
                 said = f"{found.json_path}: {found.message}; correct the example or the schema"
                 yield tag, f"has an example that does not fit: {said}"
+
+
+_NONE = object()
+"""What is carried of a property that is left out."""
+
+
+@lru_cache(maxsize=256)
+def _listed(schema: str) -> tuple[tuple[str, frozenset[str]], ...]:
+    """The properties whose values a schema lists, "" for all of it, with the ids of these."""
+    root = json.loads(schema)
+    parts = {"": root} | (root.get("properties", {}) if isinstance(root, dict) else {})
+    listed = {
+        path: part.get("enum", [part.get("const")])
+        for path, part in parts.items()
+        if isinstance(part, dict) and not part.keys().isdisjoint(("enum", "const"))
+    }
+    return tuple((path, frozenset(map(id_of, values))) for path, values in listed.items())
 
 
 @lru_cache(maxsize=256)

@@ -42,7 +42,8 @@ def help_(request: options.HelpOptions) -> None:
         click.echo(explanation)
     else:
         known = {one: title(at) for one, at in found.items()}
-        raise unknown_name("page or command", request.topic, known | _shorts())
+        known |= _shorts() | load("proofs.subjects:NAMES")
+        raise unknown_name("page, command or check", request.topic, known)
 
 
 def _shorts() -> dict[str, str]:

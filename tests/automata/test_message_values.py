@@ -10,9 +10,9 @@ import pytest
 import pxp_fsm as pxp
 from pxp_fsm.automata.actions import Exchange
 from pxp_fsm.automata.automaton import Automaton
-from pxp_fsm.automata.message_values import UnknownValues
+from pxp_fsm.automata.message_values import MessageValues, UnknownValues
 from pxp_fsm.automata.unfolding import unfolded
-from pxp_fsm.errors import UsageError
+from pxp_fsm.errors import UsageError, WrongType
 from tests.sessions.test_message_values import CLIENT, FILE, GATEWAY, PERSON, TOOL
 
 Schema = Mapping[str, Any]
@@ -40,9 +40,12 @@ def writer(schema: Schema | None = None, **more: Any) -> Automaton:
     return pxp.build_automaton("writer", [row], final=["IDLE"], payloads=payloads, **more)
 
 
+def messages_of(system: pxp.System) -> MessageValues:
+    return system.messages({}, range(len(system.members)))
+
+
 def labels(system: pxp.System) -> list[str]:
-    messages = system.messages({}, range(len(system.members)))
-    return [tag.label for _, some in messages.tags for tag in some]
+    return [tag.label for _, some in messages_of(system).tags for tag in some]
 
 
 @pytest.mark.parametrize(
@@ -92,6 +95,47 @@ def test_ids_on_their_way_count_and_what_is_a_long_text_is_its_digest() -> None:
     table = reader({"seen": "msg.x"}, carrying(x={"const": "x" * 100}))
     (only,) = labels(pxp.System.load(table, writer()))
     assert only.startswith("ADD[x=sha256:")
+
+
+@pytest.mark.parametrize("of", ["reader", "writer"])
+@pytest.mark.parametrize(
+    ("listed", "value"),
+    [
+        ({"enum": [1, 2]}, 1.0),
+        ({"const": 2.0}, 2),
+        ({"const": {"at": [1]}}, {"at": [1.0]}),
+        ({"enum": [0]}, -0.0),
+    ],
+)
+def test_a_session_carries_what_is_listed_as_it_is_written(
+    of: str, listed: Schema, value: object
+) -> None:
+    """JSON Schema has 1 and 1.0 for the same, ids do not: a session has none more than those."""
+    schemas = {name: carrying(x=listed if name == of else {}) for name in ("reader", "writer")}
+    row = {"from": "IDLE", "to": "SENT", "send": "ADD"}
+    sender = pxp.build_automaton(
+        "writer", [row], final=["SENT"], payloads={"ADD": schemas["writer"]}
+    )
+    system = pxp.System.load(reader({"seen": "msg.x"}, schemas["reader"]), sender)
+
+    def state(sent: object) -> str:
+        members = {
+            "reader": lambda turn: None,
+            "writer": lambda turn: pxp.Intent("ADD", {"x": sent}),
+        }
+        return pxp.Session(system, members).run_sync().states["reader"]
+
+    with pytest.raises(WrongType, match=r"does not fit .*\$\.x: .* is written otherwise"):
+        state(value)
+    (values,) = {tuple(tag.values for tag in some) for _, some in messages_of(system).tags}
+    first = listed.get("enum", [listed.get("const")])[0]
+    assert state(first).endswith(f"seen={values[0][0][1]}, old=]")
+
+
+def test_a_formula_about_rules_that_are_left_out_says_why() -> None:
+    table = reader({"sum": "msg.size"}, carrying(size={"type": "integer"}))
+    with pytest.raises(UsageError, match=r"'reader.sum<=1'.*rules left out: ADD: msg.size is any"):
+        [*pxp.check(pxp.System.load(table, writer()), "G reader.sum<=1")]
 
 
 def test_ids_of_different_types_are_never_equal() -> None:

@@ -18,6 +18,7 @@ KEPT = Path(__file__).parents[1] / "kept"
         (("check", "interact", "--propery", "x"), "Did you mean '--property'?"),
         (("check", "interact", "--property", "strong-onse"), "did you mean strong-once"),
         (("run", "drg"), "did you mean drug?"),
+        (("help", "no-deadlok"), "did you mean no-deadlock"),
         (("draw", "interct"), "did you mean interact?"),
         (("check", "kept/experimnt.toml"), "did you mean kept/experiment.toml?"),
         (("check", "a=kept/experimnt.toml", "b=pxp"), "did you mean kept/experiment.toml?"),
