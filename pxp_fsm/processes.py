@@ -39,16 +39,16 @@ def interrupts_wait() -> Iterator[None]:
     take it, for which Python calls the handler in the main one: that notes it, or a process could
     be left half started.
     """
-    came, before = list[int](), None
+    came, before, mask = list[int](), None, None
     if threading.current_thread() is threading.main_thread():
         before = signal.signal(signal.SIGINT, lambda number, _frame: came.append(number))
-    if sys.platform != "win32":
-        resource_tracker.ensure_running()
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
+        if sys.platform != "win32":
+            resource_tracker.ensure_running()
+            mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         yield
     finally:
-        if sys.platform != "win32":
+        if mask is not None:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         if before is not None:
             signal.signal(signal.SIGINT, before)

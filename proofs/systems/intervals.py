@@ -90,7 +90,7 @@ def _followed(
         if place not in left_out and (given or table.counts)
     ]
     try:
-        messages = system.messages(given, ruled, bounded=bounded)
+        messages = system.messages(ruled, bounded=bounded)
     except UnknownValues as error:
         readers = (place for place in ruled if error.tag in tags_read(written[place]))
         raise _NotFollowed(readers, error) from None

@@ -9,11 +9,10 @@ whether one was there before, so with more of them nothing else can happen (data
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from itertools import count, product
+from itertools import product
 from typing import Any
 
 from pxp_fsm.automata.automaton import Automaton, Kind, Transition
@@ -99,12 +98,11 @@ def message_values(
     ruled: Collection[int],
     routes: Mapping[str, Sequence[Link]],
     room: Mapping[Link, int] | None,
-    parameters: Mapping[str, object],
 ) -> MessageValues:
     """The messages between members with these tables, of which those `ruled` follow their rules.
 
     `routes` has the links on which a tag may be sent, `room` how many messages may be on their way
-    on a link (None is no bound), `parameters` their values by name.
+    on a link (None is no bound).
 
     Raises `UnknownValues` with what to do, where a field has too many values or they are not known.
     """
@@ -119,17 +117,14 @@ def message_values(
             shape = shapes[tag, path] = _shape(tables, routes.get(tag, ()), tag, some)
             known |= shape.values if any(one.type == ID for one in some) else {}
     readers = [tables[place] for place in ruled if reads_ids(tables[place])]
-    for table in readers:
-        known |= _known_ids(table, parameters)
     endless = {key: shape.types for key, shape in shapes.items() if shape.types}
     asked = max(
         (sum(one.type == ID for one in table.rules.oracles) for table in readers), default=0
     )
     if asked:
         endless["", ""] = _ENDLESS
-    names = (f"#{number}" for number in count(1) if f"#{number}" not in parameters.values())
     number = asked + _alive(tables, readers, routes, room, endless)
-    fresh = _fresh(endless, number, names)
+    fresh = _fresh(endless, number)
     found = dict[str, tuple[SplitTag, ...]]()
     for tag, fields in read.items():
         every = {path: [*shapes[tag, path].of(known, fresh)] for path in fields}
@@ -275,27 +270,7 @@ def _number(schema: Mapping[str, object], keyword: str, otherwise: float) -> flo
 
 
 def _fit(schemas: Sequence[Mapping[str, object]], path: str, value: object) -> bool:
-    return value is _LONG or all(value_fits(schema, path, value) for schema in schemas)
-
-
-_LONG = object()
-"""A value of which its digest alone is known."""
-
-
-def _known_ids(table: Automaton, parameters: Mapping[str, object]) -> dict[str, object]:
-    """The parameters that are ids, as far as a message can carry them."""
-    found = dict[str, object]()
-    for one in table.rules.parameters:
-        text = parameters.get(one.name)
-        if one.type != ID or not isinstance(text, str):
-            continue
-        try:
-            value: object = json.loads(text)
-        except ValueError:
-            value = _LONG
-        if text.startswith("sha256:") if value is _LONG else id_of(value) == text:
-            found[text] = value
-    return found
+    return all(value_fits(schema, path, value) for schema in schemas)
 
 
 def _alive(
@@ -336,7 +311,7 @@ def _alive(
 
 
 def _fresh(
-    endless: Mapping[tuple[str, str], frozenset[str]], number: int, names: Iterator[str]
+    endless: Mapping[tuple[str, str], frozenset[str]], number: int
 ) -> dict[str, frozenset[str]]:
     """So many ids, `#1` and so on, of all types that the same fields can have."""
     classes = dict[frozenset[tuple[str, str]], set[str]]()
@@ -345,4 +320,4 @@ def _fresh(
         if fields:
             classes.setdefault(fields, set()).add(kind)
     every = (frozenset(types) for types in classes.values() for _ in range(number))
-    return dict(zip(names, every))  # noqa: B905 - there is no end of names
+    return {f"#{place}": types for place, types in enumerate(every, 1)}

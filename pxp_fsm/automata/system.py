@@ -152,12 +152,10 @@ class System:
         Raises `UsageError` for a parameter that no table has, as `unfolded` does, and for messages
         whose values are not known, or too many.
         """
-        messages = self.messages(given, range(len(self.members)))
+        messages = self.messages(range(len(self.members)))
         return self._counting(given, partial(unfolded, messages=messages))
 
-    def messages(
-        self, given: Mapping[str, object], ruled: Collection[int], *, bounded: bool = True
-    ) -> MessageValues:
+    def messages(self, ruled: Collection[int], *, bounded: bool = True) -> MessageValues:
         """What messages can carry, as far as the rules of the members with these numbers read it.
 
         Not `bounded` is a channel without a capacity. Raises `UnknownValues` where the values are
@@ -170,7 +168,7 @@ class System:
                     routes.setdefault(row.label, []).append((place, other))
         room = {link: self.channel_of(link).capacity for link in self.links} if bounded else None
         tables = [member.automaton for member in self.members]
-        return message_values(tables, ruled, routes, room, given)
+        return message_values(tables, ruled, routes, room)
 
     def _counting(
         self,

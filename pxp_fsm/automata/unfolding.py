@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from itertools import count, product
+from itertools import product
 from types import MappingProxyType
 
 from pxp_fsm.automata.actions import Choose, Deliver, Exchange, Send, SystemAction
@@ -478,15 +478,10 @@ class _Table:
         types = [register.type for register in self.automaton.rules.registers]
         if ID not in types or self._shares_ids:
             return registers
-        declared = zip(self.automaton.rules.parameters, self.given, strict=True)
-        called: dict[Value, Value] = {"": ""}
-        called |= {value: value for parameter, value in declared if parameter.type == ID}
-        fresh = (name for number in count(1) if (name := f"#{number}") not in called.values())
-        found = list[Value]()
+        called, found = dict[Value, Value]({"": ""}), list[Value]()
         for type_, value in zip(types, registers, strict=True):
-            if type_ == ID and value not in called:
-                called[value] = next(fresh)
-            found.append(called[value] if type_ == ID else value)
+            name = called.setdefault(value, f"#{len(called)}") if type_ == ID else value
+            found.append(name)
         return tuple(found)
 
     def _told(self, stored: Collection[str], after: Values) -> Iterator[str]:

@@ -41,7 +41,7 @@ def writer(schema: Schema | None = None, **more: Any) -> Automaton:
 
 
 def messages_of(system: pxp.System) -> MessageValues:
-    return system.messages({}, range(len(system.members)))
+    return system.messages(range(len(system.members)))
 
 
 def labels(system: pxp.System) -> list[str]:
@@ -216,9 +216,9 @@ def test_members_that_disagree_on_what_a_tag_carries_are_named() -> None:
 def test_without_a_bound_on_what_is_on_its_way_ids_are_not_followed() -> None:
     alone = pxp.System.load(reader({"seen": "msg.x"}, carrying(x={})), writer())
     with pytest.raises(UnknownValues, match="no bound on how many ids are on their way"):
-        alone.messages({}, (0, 1), bounded=False)
+        alone.messages((0, 1), bounded=False)
     numbers = pxp.System.load(reader({"sum": "msg.size"}, carrying(size=SIZE)), writer())
-    assert numbers.messages({}, (0, 1), bounded=False) == numbers.messages({}, (0, 1))
+    assert numbers.messages((0, 1), bounded=False) == numbers.messages((0, 1))
     results = pxp.check(numbers, channels=["fifo"])
     assert {str(one.status) for one in results} == {"HOLDS"}
 

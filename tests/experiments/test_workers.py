@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from pxp_fsm.experiments import executors, runs
 from pxp_fsm.experiments.executors import Assignment, carry, spread
 from pxp_fsm.experiments.openings import Unit, units
 from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.processes import interrupts_wait
 from tests.command_line import take_sigint
 from tests.experiments.slow_task import install
 
@@ -320,6 +322,20 @@ def test_ctrl_c_ends_workers_without_a_word_at_every_moment_of_their_start(tmp_p
             return
         time.sleep(0.05)
     pytest.fail("a worker goes on")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="masks of signals are those of POSIX")
+def test_ctrl_c_is_handled_as_before_where_no_process_can_be_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse() -> None:
+        raise OSError("no process can be started")
+
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr(resource_tracker, "ensure_running", refuse)
+    with pytest.raises(OSError, match="no process"), interrupts_wait():
+        pass
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 @pytest.mark.deep

@@ -150,7 +150,7 @@ def test_the_explorer_finds_what_a_naive_one_finds(seeds: range) -> None:
         expected = naively(oracle)
         if expected is None:
             continue
-        messages = system.messages(given, range(len(tables)))
+        messages = system.messages(range(len(tables)))
         followed = system.with_parameters(given)
         found = explored(followed, messages, oracle)
         if found is None:
