@@ -18,6 +18,7 @@ from pxp_fsm.automata.system_files import is_system_file
 from pxp_fsm.errors import UsageError
 from pxp_fsm.web.files import explorer_file
 from pxp_fsm.web.subjects import SystemSubject, subject_in
+from pxp_fsm.web.verdicts import checked
 
 FILE_NAME = re.compile(r"\w[\w.-]*\.toml")
 """A link may come from anybody: of its files, none may be what another tool runs."""
@@ -42,10 +43,9 @@ def check(message: str) -> str:
     asked = json.loads(message)
     try:
         _, subject = _subject(asked)
-        system = subject.system()
-        results = [*pxp.check(system, limit=MOST_STATES, properties=subject.properties)]
+        results = [*checked(subject, properties=subject.properties, limit=MOST_STATES)]
         if asked["formulas"]:
-            results += pxp.check(system, *asked["formulas"], limit=MOST_STATES)
+            results += checked(subject, *asked["formulas"], limit=MOST_STATES)
     except pxp.PXPError as error:
         return json.dumps({"fault": str(error)})
     return json.dumps(
@@ -68,7 +68,7 @@ def check(message: str) -> str:
 def explore(message: str) -> str:
     """The explorer of the system, as a page of its own."""
     asked = json.loads(message)
-    return explorer_file(_subject(asked)[1], asked["formulas"])
+    return explorer_file(_subject(asked)[1], asked["formulas"], MOST_STATES)
 
 
 def project(message: str) -> bytes:

@@ -24,9 +24,9 @@ from proofs.systems.folding import Fold, ReachedStates, folds, reach
 from proofs.systems.options import Options, RowReason
 from proofs.systems.product import Move
 from pxp_fsm.artifacts import policy_digest
+from pxp_fsm.web import verdicts
 from pxp_fsm.web.bundles import static
 from pxp_fsm.web.subjects import SystemSubject
-from pxp_fsm.web.verdicts import standard_results
 from pxp_fsm.web.views import MOST_STATES, MoveView, ResultView, StatePicture, Views
 
 T = TypeVar("T", bound=Hashable)
@@ -50,15 +50,17 @@ _PAGE = """<!doctype html>
 """
 
 
-def explorer_file(subject: SystemSubject, formulas: Sequence[str] = ()) -> str:
-    """The explorer of a system as HTML, with the verdicts.
+def explorer_file(
+    subject: SystemSubject, formulas: Sequence[str] = (), limit: int = verdicts.MOST_STATES
+) -> str:
+    """The explorer of a system as HTML, with the verdicts, each after at most `limit` states.
 
     Raises `UsageError` for a formula that cannot be read.
     """
     for formula in formulas:
         parse(formula)
     views = Views(subject.system())
-    results = tuple(standard_results(subject, formulas=formulas))
+    results = tuple(verdicts.standard_results(subject, formulas, limit))
     text = json.dumps(
         embedded(views, results, subject.choices), separators=(",", ":"), ensure_ascii=False
     )

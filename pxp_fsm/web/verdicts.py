@@ -14,19 +14,22 @@ MOST_STATES = 1_000_000
 """The states that are explored for a verdict; beyond, it is UNKNOWN."""
 
 
-def standard_results(subject: SystemSubject, formulas: Sequence[str] = ()) -> Iterator[ResultView]:
+def standard_results(
+    subject: SystemSubject, formulas: Sequence[str] = (), limit: int = MOST_STATES
+) -> Iterator[ResultView]:
     """The standard checks of a system, what its file demands, and `formulas`, as decided."""
     views = Views(subject.system())
-    yield from map(views.result, checked(subject, properties=subject.properties))
+    yield from map(views.result, checked(subject, properties=subject.properties, limit=limit))
     if formulas:
-        yield from map(views.result, checked(subject, *formulas))
+        yield from map(views.result, checked(subject, *formulas, limit=limit))
 
 
 def checked(
-    subject: SystemSubject, *wanted: str, properties: Iterable[Property] = ()
+    subject: SystemSubject,
+    *wanted: str,
+    properties: Iterable[Property] = (),
+    limit: int = MOST_STATES,
 ) -> Iterable[Result]:
     """What is `wanted` of a subject, or its standard checks, with its parameters."""
     given = dict(subject.parameters or ())
-    return check(
-        subject.written(), *wanted, limit=MOST_STATES, properties=properties, parameters=given
-    )
+    return check(subject.written(), *wanted, limit=limit, properties=properties, parameters=given)

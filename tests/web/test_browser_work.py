@@ -15,6 +15,9 @@ from typing import Any
 
 import pytest
 
+from pxp_fsm.web import subjects
+from tests.web.test_subjects import ADDER, COUNTER, PAIR
+
 ROOT = Path(__file__).parents[2]
 DEAL = (ROOT / "examples" / "own_protocol" / "deal.toml").read_text("utf-8")
 
@@ -65,3 +68,14 @@ def test_nothing_of_a_link_is_a_command_in_the_project(work: Any, tmp_path: Path
     done = subprocess.run(test, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "test_every_check_holds" in done.stdout
+
+
+def test_verdicts_are_by_the_parameters_of_a_system_that_is_too_large_to_be_shown(
+    work: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subjects, "MOST_SHOWN", 3)
+    pair = f"{PAIR}[parameters]\nmost = 2\n"
+    files = {"counter.toml": COUNTER, "adder.toml": ADDER, "pair.toml": pair}
+    answer = json.loads(work.check(_asked(files, "G c.sum<=3", "G c.sum<=4", channel="")))
+    statuses = {result["name"]: result["status"] for result in answer["results"]}
+    assert (statuses["G c.sum<=3"], statuses["G c.sum<=4"]) == ("FAILS", "HOLDS")
