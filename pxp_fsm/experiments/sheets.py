@@ -11,7 +11,7 @@ from backends.databases import SqlBlackboard
 from backends.databases.verify import Mark
 from pxp_fsm.errors import counted
 from pxp_fsm.lazy_dataclasses import dataclass
-from pxp_fsm.protocol.messages import Overview
+from pxp_fsm.protocol.messages import Overview, printable
 
 if TYPE_CHECKING:
     from rich.console import JustifyMethod
@@ -33,14 +33,15 @@ class Sheet:
 def as_rich(sheet: Sheet, *, spaced: bool = True, numbers: Container[str] | None = None) -> Table:
     """The sheet for a terminal, with an empty line above and below if it is `spaced`.
 
-    `numbers` are the headings of columns that end on the right: all but the first, if None.
+    `numbers` are the headings of columns that end on the right: all but the first, if None. No text
+    steers the terminal.
     """
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     table = Table(
-        title=Text(sheet.title),
+        title=Text(printable(sheet.title)),
         box=box.SIMPLE_HEAD,
         title_justify="left",
         padding=(0, 0 if len(sheet.headings) > _ROOMY else 1, 0, 0),
@@ -53,7 +54,7 @@ def as_rich(sheet: Sheet, *, spaced: bool = True, numbers: Container[str] | None
             Text(heading.replace(" ", "\n") if place else heading), justify=side, no_wrap=place == 0
         )
     for row in sheet.rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text("\n".join(map(printable, cell.split("\n")))) for cell in row))
     return table
 
 
