@@ -84,7 +84,7 @@ def test_only_the_run_that_was_asked_for_goes_out(board: SqlBlackboard, tmp_path
     path = tmp_path / "run.jsonl"
     transfer.write_jsonl(export_rows(board.engine, "drug-2"), path)
     assert "drug-1" not in path.read_text("utf-8")
-    with pytest.raises(BlackboardError, match="no run 'drug-3'; there are: drug-1, drug-2"):
+    with pytest.raises(BlackboardError, match="no run 'drug-3'; did you mean drug-2 or drug-1"):
         list(export_rows(board.engine, "drug-3"))
 
 
