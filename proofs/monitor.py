@@ -22,7 +22,7 @@ from proofs.logic.sessions import ObservedSessions, Seen, SessionReading, readin
 from proofs.sessions.model import AGENTS, SessionModel
 from proofs.sessions.relational import Theory
 from proofs.systems.product import Composition
-from proofs.systems.propositions import NotedState, Noting, named
+from proofs.systems.propositions import NotedState, Noting, vocabulary
 from pxp_fsm.automata.actions import Exchange, Send
 from pxp_fsm.automata.automaton import happening
 from pxp_fsm.automata.system import System
@@ -329,9 +329,10 @@ class _OfSystem:
 
     def __init__(self, formula: Formula, system: System) -> None:
         composition = Composition(system)
-        asked, known = set(atoms(formula)), named(composition).keys()
+        asked = set(atoms(formula))
+        known = vocabulary(composition, asked)
         if asked - known:
-            raise unknown(asked - known, frozenset(known), "there is no")
+            raise unknown(asked - known, known, "there is no")
         self._formula, self._system = formula, system
         self._noting = Noting(composition, asked)
         self._order = [atom.name for atom in _names(formula)]

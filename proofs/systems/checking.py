@@ -256,7 +256,7 @@ def check(
     """
     if demands and reduction is not None:
         demands = _fair(composition, formula, demands, reduction)
-    wanted = vocabulary(composition)
+    wanted = vocabulary(composition, {*atoms(formula), *asked(demands)})
     unknown = sorted(set(atoms(formula)) - wanted)
     if unknown:
         raise parsing.unknown(unknown, wanted, "no reachable state has")

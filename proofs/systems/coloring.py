@@ -206,7 +206,8 @@ def color(
     does not have, `UsageError` for an unknown proposition, `TooLarge` where `effort` does not
     suffice.
     """
-    names, known = set(atoms(formula)), vocabulary(composition)
+    names = set(atoms(formula))
+    known = vocabulary(composition, names)
     if names - known:
         raise unknown(names - known, known, "there is no")
     noting = Noting(composition, names)

@@ -81,7 +81,8 @@ def nearest(composition: Composition, start: int, goal: Formula, effort: Effort)
         raise UsageError(
             "a goal is a proposition of one state, without A, E, X, N, U, R, W, M, F, G"
         )
-    names, known = set(atoms(goal)), vocabulary(composition)
+    names = set(atoms(goal))
+    known = vocabulary(composition, names)
     if names - known:
         raise unknown(names - known, known, "there is no")
     noting = Noting(composition, names)

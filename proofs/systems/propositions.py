@@ -13,6 +13,7 @@ vocabulary of the system; what it means is a value of one of the types here.
 from __future__ import annotations
 
 import operator
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import partial
@@ -117,9 +118,13 @@ class NotedState(NamedTuple):
     latest: frozenset[OfStep]
 
 
-def vocabulary(composition: Composition) -> frozenset[str]:
-    """The name of every proposition, whether it holds in some reachable state or not."""
-    return frozenset(named(composition))
+def vocabulary(composition: Composition, asked: Iterable[str] = ()) -> frozenset[str]:
+    """The name of every proposition, whether it holds in some reachable state or not.
+
+    Registers are compared with the numbers that they have, and with those of which `asked` speaks.
+    """
+    known = named(composition)
+    return frozenset(known).union(name for name in asked if name in known)
 
 
 def of_steps(composition: Composition) -> frozenset[str]:
@@ -128,9 +133,12 @@ def of_steps(composition: Composition) -> frozenset[str]:
 
 
 def named(composition: Composition) -> Mapping[str, Proposition]:
-    """Every proposition by its name; several names can mean one."""
+    """Every proposition by its name; several names can mean one.
+
+    A register can be compared with any whole number, also with those that are not listed.
+    """
     known = {**dict(_of_states(composition)), **dict(_of_steps(composition))}
-    return _Named(known, dict(_of_registers(composition)))
+    return _Named(known, dict(_of_registers(composition)), dict(_numbers(composition)))
 
 
 def describe(known: Mapping[str, Proposition], composition: Composition, name: str) -> str:
@@ -179,15 +187,31 @@ def describe(known: Mapping[str, Proposition], composition: Composition, name: s
 
 class _Named(Mapping[str, Proposition]):
     """Propositions by name; of those about registers, which are many, what they mean comes last:
-    there is one for each two numbers, and a formula names a few."""
+    there is one for each two numbers, and a formula names a few. `numbers` are the registers that
+    are compared with whole numbers."""
 
-    def __init__(self, known: dict[str, Proposition], later: dict[str, Callable[[], AtState]]):
-        self._known, self._later = known, later
+    def __init__(
+        self,
+        known: dict[str, Proposition],
+        later: dict[str, Callable[[], AtState]],
+        numbers: dict[str, Callable[[str, int], AtState]],
+    ) -> None:
+        self._known, self._later, self._numbers = known, later, numbers
 
     def __getitem__(self, name: str) -> Proposition:
         if name not in self._known:
-            self._known[name] = self._later[name]()
+            later = self._later.get(name) or self._compared(name)
+            if later is None:
+                raise KeyError(name)
+            self._known[name] = later()
         return self._known[name]
+
+    def _compared(self, name: str) -> Callable[[], AtState] | None:
+        """The comparison of a register with a number that it never has, nor the next one."""
+        parts = _COMPARISON.fullmatch(name)
+        if parts is None or parts["register"] not in self._numbers:
+            return None
+        return partial(self._numbers[parts["register"]], parts["sign"], int(parts["number"]))
 
     def __iter__(self) -> Iterator[str]:
         yield from self._known
@@ -197,7 +221,9 @@ class _Named(Mapping[str, Proposition]):
         return len(self._known.keys() | self._later.keys())
 
     def __contains__(self, name: object) -> bool:
-        return name in self._known or name in self._later
+        if not isinstance(name, str):
+            return False
+        return name in self._known or name in self._later or self._compared(name) is not None
 
 
 def test_of(composition: Composition, proposition: OfState) -> Holds:
@@ -279,7 +305,7 @@ class Noting:
         self.composition = composition
         self.name = composition.name
         known = named(composition)
-        self._names = {name: known[name] for name in sorted({*wanted} & known.keys())}
+        self._names = {name: known[name] for name in sorted({*wanted}) if name in known}
         self.noted = frozenset(one for one in self._names.values() if isinstance(one, OfStep))
         self._tests = {
             name: test_of(composition, one)
@@ -332,6 +358,26 @@ def _of_registers(composition: Composition) -> Iterator[tuple[str, Callable[[], 
         for name, states in _of_values(member.automaton):
             for subject in (member.name, str(place + 1)):
                 yield f"{subject}{name}", partial(_at, place, states)
+
+
+def _numbers(composition: Composition) -> Iterator[tuple[str, Callable[[str, int], AtState]]]:
+    """The registers and parameters of members that are numbers, and how they are compared."""
+    for place, member in enumerate(composition.system.members):
+        made = member.automaton.unfolding
+        if made is None:
+            continue
+        held = {state.name: dict(state.values) for state in member.automaton.states}
+        types = made.table.rules.types
+        for name in dict.fromkeys(name for values in held.values() for name in values):
+            if types[name] == INT:
+                for subject in (member.name, str(place + 1)):
+                    yield f"{subject}.{name}", partial(_at_number, place, held, name)
+
+
+def _at_number(
+    place: int, held: Mapping[str, Mapping[str, Value]], name: str, sign: str, number: int
+) -> AtState:
+    return _at(place, partial(_where, held, name, _SIGNS[sign], partial(_constant, number)))
 
 
 def _at(place: int, states: Callable[[], list[str]]) -> AtState:
@@ -399,6 +445,11 @@ _SIGNS = {
     "=": operator.eq,
     "!=": operator.ne,
 }
+
+
+_COMPARISON = re.compile(
+    rf"(?P<register>.+?)(?P<sign>{'|'.join(_SIGNS)})(?P<number>-?[1-9][0-9]{{0,8}}|0)", re.ASCII
+)
 
 
 def _of_steps(composition: Composition) -> Iterator[tuple[str, OfStep]]:

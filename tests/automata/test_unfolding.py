@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from operator import eq, ge, gt, le, lt, ne
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,25 @@ def test_formulas_name_registers_and_parameters() -> None:
     for channel in ("sync", "fifo:1", "lossy:1"):
         system = retries(3, channel)
         assert {text: pxp.check(system, text)[0].status for text in expected} == expected
+
+
+def test_a_register_is_compared_with_any_number() -> None:
+    """Also with those that it never has: what is asked then is true or false, and no slip."""
+    system, met = retries(3), set(range(4))
+    compared = {"<=": le, ">=": ge, "<": lt, ">": gt, "=": eq, "!=": ne}
+    asked = {
+        f"{operator} client.tries{sign}{number}": (all if operator == "G" else any)(
+            holds(tries, number) for tries in met
+        )
+        for operator in ("G", "EF")
+        for sign, holds in compared.items()
+        for number in (*range(6), 40, 10**8)
+    }
+    told = {text: pxp.check(system, text)[0].status for text in asked}
+    assert told == {text: Status.HOLDS if true else Status.FAILS for text, true in asked.items()}
+    for wrong in ("G client.tries<=040", "G client.missing<=40", "G client@IDLE<=40"):
+        with pytest.raises(UsageError):
+            len(pxp.check(system, wrong))
 
 
 def test_an_urgent_event_is_all_that_its_agent_does() -> None:
