@@ -6,8 +6,9 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import Callable, Coroutine, Mapping
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import field
 from types import FrameType, MappingProxyType
 from typing import Any
@@ -47,11 +48,11 @@ def listen(port: int = 0) -> socket.socket:
 class _Server(uvicorn.Server):
     """A second Ctrl-C changes nothing: what is being stored is stored. A third one ends at once."""
 
-    _interrupts = 0
+    interrupts = 0
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self._interrupts += sig == signal.SIGINT
-        if sig != signal.SIGINT or self._interrupts != 2:
+        self.interrupts += sig == signal.SIGINT
+        if sig != signal.SIGINT or self.interrupts != 2:
             super().handle_exit(sig, frame)
 
 
@@ -90,7 +91,7 @@ class _Connection(H11Protocol):
             self._late = None
 
 
-def server_of(app: ASGIApp) -> uvicorn.Server:
+def server_of(app: ASGIApp) -> _Server:
     """A server of a guarded `app`: it logs no requests, and believes no proxy."""
     return _Server(
         uvicorn.Config(
@@ -134,11 +135,31 @@ def serve(site: Site, port: int, ready: Callable[[OpenSite], None]) -> None:
     with listen(port) as listening:
         opening = site(int(listening.getsockname()[1]))
         server = server_of(application(opening.access, *opening.sets))
-        ready(opening)
-        if opening.beside is None:
-            server.run(sockets=[listening])
-        else:
-            asyncio.run(_both(server, listening, opening.beside()))
+        with _stopped_by_interrupts(server):
+            ready(opening)
+            if opening.beside is None:
+                server.run(sockets=[listening])
+            else:
+                asyncio.run(_both(server, listening, opening.beside()))
+
+
+@contextmanager
+def _stopped_by_interrupts(server: _Server) -> Iterator[None]:
+    """A block in which Ctrl-C stops `server`, also while it starts; the block is then interrupted.
+
+    An interrupt of the event loop that starts would leave the server as a coroutine that was never
+    awaited, which Python warns of.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, server.handle_exit)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if server.interrupts:
+        signal.raise_signal(signal.SIGINT)
 
 
 async def _both(

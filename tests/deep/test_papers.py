@@ -23,6 +23,7 @@ from pxp_fsm.experiments.reports.contents import gather
 from pxp_fsm.protocol.intelligibility import DEFINITIONS, holds_for, two_way
 from pxp_fsm.tasks.task import find_task
 from tests.command_line import pxp
+from tests.experiments.report_pages import unfolded
 from tests.experiments.scripted_server import Body, Expert, Table, as_sent, is_equal, judging
 from tests.plugins.drug.test_drug_pathways import ROWS as ROUTES
 from tests.plugins.drug.test_drug_pathways import SHOP
@@ -257,7 +258,7 @@ def test_tables_figures_sessions_and_data_are_there(made: Made) -> None:
             for kind in ("curves", "flow", "measured"):
                 for form in ("svg", "pdf"):
                     assert (made.folder / folder / f"{run}-{kind}.{form}").stat().st_size > 0
-        page = (made.folder / folder / "page.html").read_text("utf-8")
+        page = unfolded(made.folder / folder / "page.html")
         assert "Comments: what models were asked" in page
         assert (made.folder / folder / "page-table1.tex").exists()
     for line in made.of("show", "-v"):

@@ -64,7 +64,17 @@ def test_nothing_of_a_link_is_a_command_in_the_project(work: Any, tmp_path: Path
     subprocess.run(["sh", "-c", f"set -- {command}"], cwd=folder, check=True)
     assert not (folder / "found").exists()
     (folder / "tables" / "pytest.toml").write_text(settings, "utf-8")  # is not read there
-    test = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider"]
+    test = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "--collect-only",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:pxp",
+    ]
     done = subprocess.run(test, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "test_every_check_holds" in done.stdout
