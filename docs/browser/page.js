@@ -95,9 +95,11 @@ function heard({ type, id, answer, error }) {
     worker.postMessage(waiting);
   } else if (type === "explore") {
     at("stop").hidden = true;
-    URL.revokeObjectURL(at("explorer").src);
-    at("explorer").src = URL.createObjectURL(new Blob([answer], { type: "text/html" }));
-    at("explorer").hidden = false;
+    const before = at("explorer"), frame = before.cloneNode();  // one that is hidden stays blank at times
+    frame.src = URL.createObjectURL(new Blob([answer], { type: "text/html" }));
+    frame.hidden = false;
+    before.replaceWith(frame);
+    URL.revokeObjectURL(before.src);
     say("Done.");
   } else if (type === "project") {
     const link = document.createElement("a");
@@ -165,6 +167,7 @@ async function begin() {
     first = await linked().catch(() => { fault("This link is cut or changed: it has no table."); return first; });
   }
   open(first);
+  if (!at("check").disabled && !state.number) check();  // Python was there before the examples
 }
 
 at("check").onclick = check;
