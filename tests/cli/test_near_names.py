@@ -17,7 +17,7 @@ KEPT = Path(__file__).parents[1] / "kept"
         (("chekc", "interact"), "did you mean check"),
         (("check", "interact", "--propery", "x"), "Did you mean '--property'?"),
         (("check", "interact", "--property", "strong-onse"), "did you mean strong-once"),
-        (("run", "drg"), "did you mean drug?"),
+        (("run", "lables"), "did you mean labels?"),
         (("help", "no-deadlok"), "did you mean no-deadlock"),
         (("draw", "interct"), "did you mean interact?"),
         (("check", "kept/experimnt.toml"), "did you mean kept/experiment.toml?"),
