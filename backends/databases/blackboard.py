@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import field, replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -621,6 +622,15 @@ class SqlBlackboard:
             )
         return StoredSession(found, self.events(name))
 
+    def stored(self, names: Iterable[str]) -> Iterator[StoredSession]:
+        """The sessions of `names` whole, in their order; some are read at a time.
+
+        Those that there are not are left out.
+        """
+        left = iter(names)
+        while some := list(islice(left, _AT_ONCE)):
+            yield from self.read(partial(_stored, names=some))
+
     def _salt(self, session: object) -> str:
         """The salt of a session's texts; "" where there is none, which a store then says."""
         if not isinstance(session, str) or text_problem(session) is not None:
@@ -667,6 +677,17 @@ class SqlBlackboard:
                 return work(connection)
 
         return retried(once, self.patience)
+
+
+_AT_ONCE = 100
+"""Sessions that are read together: a query for each takes longer than its answer."""
+
+
+def _stored(connection: Connection, names: Sequence[str]) -> list[StoredSession]:
+    records = queries.sessions_named(connection, names)
+    there = [name for name in names if name in records]
+    events = rows.events_of(connection, there)
+    return [StoredSession(records[name], of_session) for name, of_session in events]
 
 
 def _check_erased(connection: Connection, session: str) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from datetime import datetime
 
-from sqlalchemy import Connection, case, func, select, text
+from sqlalchemy import Connection, TextClause, bindparam, case, func, select, text
 
 from backends.databases import chain, schema
 from backends.databases.records import (
@@ -89,6 +89,9 @@ _SESSIONS = f"""
     LEFT JOIN texts AS causes ON causes.digest = s.cause_digest
 """  # noqa: S608 - our own words
 _ORDER = " ORDER BY runs.ordinal, s.repetition, s.position"
+_NAMED = text(f"{_SESSIONS} WHERE s.session IN :names").bindparams(
+    bindparam("names", expanding=True)
+)
 
 
 def sessions(
@@ -181,12 +184,19 @@ def session(connection: Connection, name: str) -> SessionRecord | None:
     return found[0] if found else None
 
 
+def sessions_named(connection: Connection, names: Sequence[str]) -> dict[str, SessionRecord]:
+    """The records of the sessions of `names`; of those that are there."""
+    found = _records(connection, _NAMED, {"names": list(names)})
+    return {record.session: record for record in found}
+
+
 def _records(
-    connection: Connection, query: str, values: dict[str, object]
+    connection: Connection, query: str | TextClause, values: dict[str, object]
 ) -> tuple[SessionRecord, ...]:
     shared = dict[tuple[str, ...], tuple[tuple[str, str], ...]]()
     found = []
-    for row in connection.execute(text(query), values).all():
+    statement = text(query) if isinstance(query, str) else query
+    for row in connection.execute(statement, values).all():
         (name, run, repetition, position, key, x, protocol, n, k, automaton, fingerprint) = row[:11]
         memo, assumptions, *agents, ending, cause, messages, subject, channel, faults = row[11:]
         initiator, initiator_is, responder, responder_is = agents

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, NamedTuple
@@ -272,6 +273,7 @@ SALT = (
     .join(schema.sessions, schema.sessions.c.x_digest == schema.texts.c.digest)
     .where(schema.sessions.c.session == _NAMED)
 )
+_NAMES: BindParameter[str] = bindparam("names", expanding=True)
 _e, _j = schema.events.c, schema.judgements.c
 _TEXTS = {
     name: schema.texts.alias(name) for name in ("payload", "explanation", "memory", "addition")
@@ -279,8 +281,9 @@ _TEXTS = {
 
 
 def _events() -> Any:
-    """The events of a session with their texts; what was erased is shown as that."""
+    """Events with their texts; what was erased is shown as that."""
     query = select(
+        _e.session,
         _e.number,
         _e.kind,
         _e.member,
@@ -300,11 +303,10 @@ def _events() -> Any:
     joined: Any = schema.events
     for name, table in _TEXTS.items():
         joined = joined.outerjoin(table, table.c.digest == _e[f"{name}_digest"])
-    return query.select_from(joined).where(_e.session == _NAMED).order_by(_e.number)
+    return query.select_from(joined).order_by(_e.session, _e.number)
 
 
-EVENTS = _events()
-JUDGED = (
+_JUDGED = (
     select(
         schema.judgements,
         case(
@@ -313,8 +315,17 @@ JUDGED = (
         ).label("text"),
     )
     .join(schema.texts, schema.texts.c.digest == _j.detail_digest, isouter=True)
-    .where(_j.session == _NAMED)
-    .order_by(_j.number, _j.place)
+    .order_by(_j.session, _j.number, _j.place)
+)
+EVENTS, JUDGED = _events().where(_e.session == _NAMED), _JUDGED.where(_j.session == _NAMED)
+_EVENTS_OF, _JUDGED_OF = (
+    _events().where(_e.session.in_(_NAMES)),
+    _JUDGED.where(_j.session.in_(_NAMES)),
+)
+_SALTS_OF = (
+    select(schema.sessions.c.session, schema.texts.c.salt)
+    .join(schema.texts, schema.sessions.c.x_digest == schema.texts.c.digest)
+    .where(schema.sessions.c.session.in_(_NAMES))
 )
 MEMBERS = (
     select(
@@ -340,11 +351,34 @@ def events(connection: Connection, session: str) -> tuple[tuple[Event, ...], tup
 
     Then what was judged and led to no event.
     """
-    rows = connection.execute(EVENTS, {"named": session}).all()
-    judged = _judged(connection, session, rows)
+    stored = connection.execute(EVENTS, {"named": session}).all()
+    judged = connection.execute(JUDGED, {"named": session}).all()
+    salt = connection.scalar(SALT, {"named": session}) if judged else ""
+    return _read(session, stored, judged, salt or "")
+
+
+def events_of(
+    connection: Connection, sessions: Sequence[str]
+) -> Iterator[tuple[str, tuple[Event, ...]]]:
+    """The events of each of some sessions, read together, in the order of `sessions`."""
+    about = {"names": list(sessions)}
+    stored, judged = defaultdict[str, list[Any]](list), defaultdict[str, list[Any]](list)
+    for row in connection.execute(_EVENTS_OF, about):
+        stored[row.session].append(row)
+    for row in connection.execute(_JUDGED_OF, about):
+        judged[row.session].append(row)
+    salts = dict(map(tuple, connection.execute(_SALTS_OF, about))) if judged else {}
+    for session in sessions:
+        yield session, _read(session, stored[session], judged[session], salts.get(session, ""))[0]
+
+
+def _read(
+    session: str, stored: Sequence[Any], judgements: Sequence[Any], salt: str
+) -> tuple[tuple[Event, ...], tuple[Judgement, ...]]:
+    judged = _judged(stored, judgements, salt)
     sent: dict[int, Message] = {}
     found = []
-    for row in rows:
+    for row in stored:
         message = None
         if row.message is not None:
             message = sent.get(row.message)
@@ -378,21 +412,19 @@ def events(connection: Connection, session: str) -> tuple[tuple[Event, ...], tup
 
 
 def _judged(
-    connection: Connection, session: str, rows: Sequence[Any]
+    events: Sequence[Any], judgements: Sequence[Any], salt: str
 ) -> dict[int, list[Judgement]]:
     """The judgements of a session in order, by the number of the event that they led to.
 
     Their texts are known by SHA-256 in memory, and by that and the session's salt where stored.
     """
-    found = connection.execute(JUDGED, {"named": session}).all()
-    if not found:
+    if not judgements:
         return {}
-    salt = connection.scalar(SALT, {"named": session}) or ""
     known = chain.plain_digests(
-        salt, (text for row in rows for text in (row.payload, row.explanation, row.memory))
+        salt, (text for row in events for text in (row.payload, row.explanation, row.memory))
     )
     judged: dict[int, list[Judgement]] = {}
-    for row in found:
+    for row in judgements:
         judgement = Judgement(
             row.relation,
             known.get(row.left_digest, row.left_digest),

@@ -81,11 +81,15 @@ def recorded(board: SqlBlackboard, run: str, data: DataSet) -> Mapping[int, Reco
     erased = {erasure.session for erasure in board.erasures(run)}
     rows = {row.instance.key: row for row in data.sessions}
     found: dict[int, list[tuple[DataRow, str, Sequence[Event]]]] = {}
-    for record in board.sessions(run):
-        if record.instance.key in rows and record.session not in erased:
-            of_repetition = found.setdefault(record.repetition, [])
-            entries = board.events(record.session)
-            of_repetition.append((rows[record.instance.key], record.session, entries))
+    names = [
+        record.session
+        for record in board.sessions(run)
+        if record.instance.key in rows and record.session not in erased
+    ]
+    for stored in board.stored(names):
+        record = stored.record
+        of_repetition = found.setdefault(record.repetition, [])
+        of_repetition.append((rows[record.instance.key], record.session, stored.events))
     return dict(sorted(found.items()))
 
 

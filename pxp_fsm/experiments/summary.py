@@ -166,8 +166,8 @@ def causes(board: SqlBlackboard, run: str, most: int = 3) -> Iterator[str]:
 
 
 def _recorded(board: SqlBlackboard, run: Run[TaskOpening]) -> Iterator[Recorded]:
-    for session in board.sessions(run.name):
-        messages = [entry.carried for entry in board.events(session.session)]
+    for stored in board.stored(session.session for session in board.sessions(run.name)):
+        session, messages = stored.record, [entry.carried for entry in stored.events]
         draw = plan_data.draw_of(run.opening.plan, session.repetition)
         yield Recorded(draw, session.instance.key, messages)
 

@@ -78,15 +78,14 @@ class ReportedTalk:
 
 
 def conversation(
-    board: SqlBlackboard, name: str, task: Task | None, gallery: Gallery
+    board: SqlBlackboard, stored: StoredSession, task: Task | None, gallery: Gallery
 ) -> ReportedTalk:
-    """The session `name` with its pictures, as far as `gallery` has room for them."""
-    stored = board.session(name)
+    """A session with its pictures, as far as `gallery` has room for them."""
     record = stored.record
     names = [agent for agent, _ in record.agents]
     messages = [entry.carried for entry in stored.events]
     ways, problem = _ways(stored, gallery)
-    calls = calls_of_session(board, name)
+    calls = calls_of_session(board, record.session)
     first = dict[tuple[str, Answer], int]()
     for message in messages:
         first.setdefault((message.sender, message.answer), message.number)

@@ -6,8 +6,8 @@
   const made = document.createElement("template");
   made.innerHTML = await new Response(stream).text();
   for (const sessions of made.content.querySelectorAll("[data-of]")) {
-    document.getElementById(sessions.dataset.of).replaceChildren(...sessions.children);
-    sessions.remove();
+    sessions.id = sessions.dataset.of;
+    document.getElementById(sessions.id).replaceWith(sessions);
   }
   document.body.append(made.content);
   packed.remove();

@@ -125,17 +125,17 @@ class SystemReport:
     ) -> Iterator[ReportedSession]:
         """The sessions of `names`, one at a time."""
         wanted = frozenset(names)
-        for line in self.sessions:
-            if line.session in wanted:
-                stored = board.session(line.session)
-                rows = tuple(
-                    (event.number, str(event.action), event.guard, _payload(event))
-                    for event in islice(stored.events, LONGEST)
-                )
-                chart = gallery.chart(stored) if len(stored.events) <= DRAWN else None
-                yield ReportedSession(
-                    line.session, line.ending or NOT_OVER, line.cause or "", chart, rows
-                )
+        of_system = (line.session for line in self.sessions if line.session in wanted)
+        for stored in board.stored(of_system):
+            line = stored.record
+            rows = tuple(
+                (event.number, str(event.action), event.guard, _payload(event))
+                for event in islice(stored.events, LONGEST)
+            )
+            chart = gallery.chart(stored) if len(stored.events) <= DRAWN else None
+            yield ReportedSession(
+                line.session, line.ending or NOT_OVER, line.cause or "", chart, rows
+            )
 
     def endings(self) -> Table:
         """How sessions ended: how many, and how long they were."""

@@ -602,8 +602,8 @@ def _told(what: str, lines: Sequence[Curve]) -> str:
 def _conversations(
     board: SqlBlackboard, section: Section, gallery: Gallery
 ) -> Iterator[ReportedTalk]:
-    for name in section.whole:
-        yield conversation(board, name, section.report.task, gallery)
+    for stored in board.stored(section.whole):
+        yield conversation(board, stored, section.report.task, gallery)
 
 
 def _listed(board: SqlBlackboard, section: Section) -> Iterator[Listed]:

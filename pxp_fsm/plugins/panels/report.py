@@ -106,10 +106,9 @@ class PanelReport:
     ) -> Iterator[ReportedSession]:
         """The sessions of `names`, one at a time."""
         wanted = frozenset(names)
-        for line in self.sessions:
-            if line.session not in wanted:
-                continue
-            stored = board.session(line.session)
+        shown = (line.session for line in self.sessions if line.session in wanted)
+        for stored in board.stored(shown):
+            line = stored.record
             rows = tuple(
                 (
                     message.number,

@@ -68,10 +68,13 @@ def panel_sessions(board: SqlBlackboard, record: RunRecord) -> Iterator[PanelSes
     rightness = _rightness(record)
     erased = {one.session for one in board.erasures(record.run)}
     left = {name for name, _ in panel.without}
-    for session in board.sessions(record.run):
-        if session.ending not in _OVER or session.session in erased:
-            continue
-        events = board.events(session.session)
+    over = (
+        session.session
+        for session in board.sessions(record.run)
+        if session.ending in _OVER and session.session not in erased
+    )
+    for stored in board.stored(over):
+        session, events = stored.record, stored.events
         is_right = rightness.get(session.instance.key)
         said = {event.carried.sender: event.carried.answer.prediction for event in events}
         classes = agent_classes([event.carried for event in events])
