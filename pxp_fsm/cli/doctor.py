@@ -30,8 +30,8 @@ EXTRAS = {
     "drug": ("sessions about drug molecules: pxp run drug", ("numpy", "rdkit")),
     "pictures": ("labels of your own pictures: pxp run labels", ("numpy", "pillow")),
     "rad": ("sessions about X-rays: pxp run rad", ("numpy", "pillow", "scikit-image")),
-    "report": ("pages and figures: pxp report, pxp audit -o", ("jinja2", "matplotlib")),
-    "figures": ("drawings as PDF and PNG: pxp draw -o FILE.pdf", ("typst",)),
+    "report": ("pages: pxp report, pxp audit -o", ("jinja2",)),
+    "figures": ("drawings as PDF: pxp draw -o FILE.pdf, pxp report --figures", ("typst",)),
     "web": (
         "pages in a browser: pxp serve",
         ("fastapi", "uvicorn", "websockets"),

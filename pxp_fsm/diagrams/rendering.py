@@ -94,8 +94,6 @@ def render(diagram: Diagram, form: str, style: Style = PLAIN) -> bytes:
                 f"their maxTextSize is set, and this has {len(source):,}; draw a PDF or a text"
             )
         return source.encode()
-    if form == "pdf":
-        require_extra("figures", "PDF", {"typst": "typst"})
     is_chart = isinstance(diagram, SequenceChart)
     sheet, pages = _pages(diagram, style) if form == "pdf" else (None, [arrange(diagram, style)])
     arranged = pages[0]
@@ -118,7 +116,7 @@ def render(diagram: Diagram, form: str, style: Style = PLAIN) -> bytes:
     for problem in font_problems(lines, style):
         _warn(problem)
     if form == "pdf":
-        return _pdf([_svg(page, style) for page in pages], sheet)
+        return as_pdf([_svg(page, style) for page in pages], sheet)
     return _png(_svg(arranged, style), style.font is not None or needs_others(lines))
 
 
@@ -143,11 +141,12 @@ def write(diagram: Diagram, path: str | Path, style: Style = PLAIN) -> None:
     write_atomically(target, render(diagram, form, style))
 
 
-def _pdf(drawings: Sequence[str], sheet: PageSize | None) -> bytes:
+def as_pdf(drawings: Sequence[str], sheet: PageSize | None = None) -> bytes:
     """SVG `drawings` as PDF, with its fonts; the same bytes for the same drawings and fonts.
 
-    Each has a page of its own size, or a `sheet`.
+    Each has a page of its own size, or a `sheet`. Raises `UsageError` where Typst is missing.
     """
+    require_extra("figures", "PDF", {"typst": "typst"})
     import typst
 
     look = "width: auto, height: auto, margin: 0pt" if sheet is None else sheet.typst

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import cycle
 from xml.etree.ElementTree import Element
 
 from pxp_fsm.diagrams.graphviz import Canvas, kind_of
@@ -52,10 +53,18 @@ def _drawn(shape: Element, scale: float, family: str) -> str:
     look = ["draw=none"]
     if stroke not in ("none", "transparent") and width:
         look = [f"draw={_colour(stroke)}", f"line width={width:.2f}bp"]
-        look += ["dashed"] if shape.get("stroke-dasharray") else []
+        look += [_dashes(shape.get("stroke-dasharray", ""), scale)]
     if fill not in ("none", "transparent"):
         look.append(f"fill={_colour(fill)}")
-    return rf"\path[{','.join(look)}] {_path(shape)};"
+        look += [f"fill opacity={opacity}"] if (opacity := shape.get("fill-opacity")) else []
+    return rf"\path[{','.join(filter(None, look))}] {_path(shape)};"
+
+
+def _dashes(lengths: str, scale: float) -> str:
+    """The dashes of a line, by their lengths and those of the gaps between them."""
+    steps = zip(_NUMBER.findall(lengths), cycle(("on", "off")), strict=False)
+    pattern = " ".join(f"{step} {float(length) * scale:g}bp" for length, step in steps)
+    return f"dash pattern={pattern}" if pattern else ""
 
 
 def _path(shape: Element) -> str:

@@ -151,8 +151,8 @@ def test_the_test_would_see_a_request_and_a_complaint(
 
 
 @pytest.mark.skipif(
-    not (has_style("booktabs.sty") and has_style("pgf.sty")),
-    reason="booktabs and pgf are not installed (texlive-latex-recommended, texlive-pictures)",
+    not (has_style("booktabs.sty") and has_style("tikz.sty")),
+    reason="booktabs and TikZ are not installed (texlive-latex-recommended, texlive-pictures)",
 )
 @pytest.mark.parametrize("paper", PAPERS)
 def test_tables_and_figures_fit_the_columns_of_papers(
@@ -175,7 +175,7 @@ def test_tables_and_figures_fit_the_columns_of_papers(
         for path in sources
     )
     width = f"{room.width:.2f}bp"
-    look = "\\usepackage{array,booktabs,tabularx,pgf}\\hfuzz=0pt"
+    look = "\\usepackage{array,booktabs,tabularx,tikz}\\hfuzz=0pt"
     look += "".join(rf"\{name}={width}" for name in ("textwidth", "columnwidth", "hsize"))
     look += rf"\textheight={room.height + 60:.0f}bp"
     log = typeset(tmp_path, look, f"{inputs}\\clearpage")

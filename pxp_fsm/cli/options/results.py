@@ -42,7 +42,7 @@ class ReportOptions:
         "The file with the servers and prices that the models were asked with."
     )
     figures: Path | None = option(
-        "Also write every figure into this folder, as SVG, PDF and PGF.", None, path="folder"
+        "Also write every figure into this folder, as SVG, PDF and TikZ.", None, path="folder"
     )
     paper: str | None = paper_option()
     size: str | None = size_option()

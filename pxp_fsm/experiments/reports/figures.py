@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from dataclasses import field
+from math import ceil, floor, log10
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as Tree
 
 from markupsafe import Markup, escape
 
-from pxp_fsm.diagrams.latex import latex
-from pxp_fsm.diagrams.style import Room
-from pxp_fsm.diagrams.text import shortened
-from pxp_fsm.errors import require_extra
+from pxp_fsm.diagrams.dot import FONT, WIDER
+from pxp_fsm.diagrams.graphviz import Canvas
+from pxp_fsm.diagrams.rendering import as_pdf
+from pxp_fsm.diagrams.style import PLAIN, Room
+from pxp_fsm.diagrams.text import ems, legible, shortened
+from pxp_fsm.diagrams.tikz import to_tikz
 from pxp_fsm.experiments.reports.tallies import RunTally
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.messages import Tag
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 LIGHT = MappingProxyType(
     {
@@ -223,30 +220,6 @@ def _coloured(value: str, name: str, colours: Mapping[str, str]) -> str:
 SCREEN = Room(691.2, 374.4, 9.0)
 """The room of a figure on a page: as wide as the page's text."""
 
-_LOOK: dict[Any, Any] = {
-    "svg.fonttype": "none",  # text stays text: it can be searched, read aloud, and copied
-    "svg.hashsalt": "pxp",
-    "pdf.fonttype": 42,  # TrueType, which publishers take
-    "text.parse_math": False,  # a name with two dollar signs is a name
-    "font.size": 9,
-    "axes.edgecolor": LIGHT["grey"],
-    "axes.labelcolor": LIGHT["ink"],
-    "axes.facecolor": "none",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.linewidth": 0.8,
-    "axes.grid": True,
-    "axes.grid.axis": "y",
-    "grid.color": LIGHT["rule"],
-    "grid.linewidth": 0.7,
-    "xtick.color": LIGHT["grey"],
-    "ytick.color": LIGHT["grey"],
-    "xtick.labelcolor": LIGHT["ink"],
-    "ytick.labelcolor": LIGHT["ink"],
-    "text.color": LIGHT["ink"],
-    "legend.frameon": False,
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Curve:
@@ -273,94 +246,94 @@ class DrawnFigure:
     """A figure that is drawn; `title` tells it to who cannot see it."""
 
     title: str
-    figure: Figure
+    canvas: Canvas
 
     def element(self, key: str) -> Markup:
         """The figure as an element of a page; `key` is unique in the page."""
-        return embedded(self.svg(), key, title=self.title, colours=NAMED)
+        return embedded(self.canvas.svg, key, title=self.title, colours=NAMED)
 
     def svg(self) -> str:
-        """The figure as SVG, with its text as text."""
-        return self._saved("svg", dict.fromkeys(("Date", "Creator", "Format", "Type"))).decode()
+        """The figure as SVG, with its text as text: it can be searched, read aloud, and copied."""
+        return self.canvas.svg
 
     def pdf(self) -> bytes:
-        """The figure as PDF, with its fonts in it."""
-        return self._saved("pdf", dict.fromkeys(("CreationDate", "Creator", "Producer")))
+        """The figure as PDF, with its font in it; `UsageError` where Typst is not installed."""
+        return as_pdf([self.canvas.svg])
 
     def pgf(self) -> str:
         """The figure for `\\input` in LaTeX, in the fonts of the document."""
-        return _as_pgf(self.figure)
-
-    def _saved(self, form: str, undated: dict[str, Any]) -> bytes:
-        import matplotlib as mpl
-
-        written = io.BytesIO()
-        with mpl.rc_context(_LOOK):
-            self.figure.savefig(written, format=form, transparent=True, metadata=undated)
-        return written.getvalue()
+        return to_tikz(self.canvas, 1.0, PLAIN)
 
 
-def _as_pgf(figure: Figure) -> str:
-    """A figure as PGF, without asking LaTeX, which need not be installed.
-
-    Texts are as wide as in Matplotlib's own font, by which the figure is laid out and which is
-    wider than those of papers, and are escaped as everywhere else.
-    """
-    from matplotlib.backends.backend_pgf import RendererPgf
-    from matplotlib.textpath import text_to_path
-
-    class Renderer(RendererPgf):
-        def get_text_width_height_descent(
-            self, s: str, prop: Any, ismath: Any
-        ) -> tuple[float, float, float]:
-            width, height, descent = text_to_path.get_text_width_height_descent(s, prop, False)
-            factor = self.dpi / 72
-            return width * factor, height * factor, descent * factor
-
-        def draw_text(
-            self, gc: Any, x: float, y: float, s: str, prop: Any, angle: float,
-            ismath: Any = False, mtext: Any = None,
-        ) -> None:  # fmt: skip
-            size, colour = prop.get_size_in_points(), ",".join(f"{c:.3f}" for c in gc.get_rgb()[:3])
-            look = rf"\fontsize{{{size:.2f}}}{{{size * 1.2:.2f}}}\selectfont"
-            place = f"x={x / self.dpi:.4f}in,y={y / self.dpi:.4f}in,left,base,rotate={angle:g}"
-            written = rf"{look}\color[rgb]{{{colour}}}{latex(s)}"
-            self.fh.write(rf"\pgftext[{place}]{{{written}}}%" + "\n")
-
-    written = io.StringIO()
-    size = "".join(rf"{{{side:.4f}in}}" for side in figure.get_size_inches())
-    import matplotlib as mpl
-
-    with mpl.rc_context(_LOOK):
-        figure.draw(Renderer(figure, written))  # type: ignore[no-untyped-call] # not typed
-    lines = [
-        r"% \input this file; needs \usepackage{pgf}, \usepackage[T1]{fontenc} and a font of any",
-        r"% size, such as \usepackage{lmodern}",
-        r"\begingroup\makeatletter%",
-        r"\begin{pgfpicture}%",
-        rf"\pgfpathrectangle{{\pgfpointorigin}}{{\pgfpoint{size}}}%",
-        r"\pgfusepath{use as bounding box,clip}%",
-        written.getvalue().rstrip("\n"),
-        r"\end{pgfpicture}%",
-        r"\makeatother\endgroup%",
-    ]
-    return "\n".join(lines) + "\n"
+Point = tuple[float, float]
+"""A place on a sheet, in points from its upper left corner; y goes down."""
 
 
-@contextmanager
-def drawn(room: Room, most: float) -> Iterator[Figure]:
-    """An empty figure as wide as `room`, and at most `most` as high as wide.
+@dataclass
+class _Sheet:
+    """What is drawn of a figure, in points and in the order of drawing."""
 
-    Raises `UsageError` where matplotlib is not installed.
-    """
-    require_extra("report", "a figure", {"matplotlib": "matplotlib"})
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
+    width: float
+    height: float
+    shapes: list[Markup] = field(default_factory=list)
 
-    size = (room.width / 72, min(room.height, room.width * most) / 72)
-    letters = {"font.size": _letters(room)}
-    with mpl.rc_context(_LOOK | letters):
-        yield Figure(figsize=size, layout="constrained")
+    def line(
+        self, *ways: Sequence[Point], colour: str, width: float, dashes: Sequence[float] = ()
+    ) -> None:
+        """Lines of one look, each from point to point."""
+        look = {"stroke": colour, "stroke-width": _short(width)}
+        look |= {"stroke-dasharray": ",".join(map(_short, dashes))} if dashes else {}
+        steps = " ".join(f"M{_written(way, 'L')}" for way in ways)
+        self._add("path", {"fill": "none", **look, "d": steps})
+
+    def area(self, corners: Sequence[Point], fill: str, edge: str = "", width: float = 0) -> None:
+        """A polygon."""
+        look = {"stroke": edge, "stroke-width": _short(width)} if edge else {}
+        self._add("polygon", {"fill": fill, **look, "points": _written(corners)})
+
+    def disc(self, middle: Point, radius: float, fill: str) -> None:
+        """A circle."""
+        (x, y), r = map(_short, middle), _short(radius)
+        self._add("ellipse", {"fill": fill, "cx": x, "cy": y, "rx": r, "ry": r})
+
+    def band(self, start: Point, end: Point, width: float, fill: str) -> None:
+        """A band as high as `width`, from the upper corner `start` to the upper corner `end`."""
+        (left, a), (right, b) = start, end
+        middle = (left + right) / 2
+        there = _written([(middle, a), (middle, b), end])
+        back = _written([(middle, b + width), (middle, a + width), (left, a + width)])
+        outline = f"M{_written([start])} C{there} L{_written([(right, b + width)])} C{back}"
+        self._add("path", {"fill": fill, "fill-opacity": "0.45", "d": outline})
+
+    def text(
+        self, place: Point, text: str, size: float, colour: str, anchor: str = "start"
+    ) -> None:
+        """A line of text; `place` is the start, middle or end of its base line."""
+        x, y = map(_short, place)
+        look = {"x": x, "y": y, "text-anchor": anchor, "fill": colour}
+        self._add("text", {**look, "font-family": FONT, "font-size": _short(size)}, legible(text))
+
+    def _add(self, kind: str, look: Mapping[str, str], inside: str = "") -> None:
+        written = Markup().join(Markup(' {}="{}"').format(*item) for item in look.items())
+        self.shapes.append(Markup("<{}{}>{}</{}>").format(kind, written, inside, kind))
+
+    def figure(self, title: str) -> DrawnFigure:
+        """What is drawn, as a figure that is told as `title`."""
+        width, height = _short(self.width), _short(self.height)
+        shown = Markup(
+            '<?xml version="1.0" encoding="UTF-8"?>\n<svg width="{}pt" height="{}pt" '
+            'viewBox="0 0 {} {}" xmlns="http://www.w3.org/2000/svg">\n{}\n</svg>\n'
+        ).format(width, height, width, height, Markup("\n").join(self.shapes))
+        return DrawnFigure(title, Canvas(str(shown)))
+
+
+def _written(places: Sequence[Point], between: str = " ") -> str:
+    return between.join(f"{_short(x)},{_short(y)}" for x, y in places)
+
+
+def _short(number: float) -> str:
+    """A number with the digits that can be seen."""
+    return f"{round(number, 2):g}"
 
 
 def _letters(room: Room) -> float:
@@ -376,53 +349,184 @@ def curves(
     title: str, axes: tuple[str, str], lines: Sequence[Curve],
     marks: Sequence[PlotMark] = (), *, top: float, room: Room = SCREEN, whole: bool = False,
 ) -> DrawnFigure:  # fmt: skip
-    """Curves against message number.
+    """Curves against message number, from 0 to `top`.
 
     `whole` says that heights are whole numbers.
     """
-    narrow = _is_narrow(room)
-    with drawn(room, 0.75 if narrow else 0.42) as figure:
-        from matplotlib.ticker import MaxNLocator
-
-        plot = figure.subplots()
-        for number, line in enumerate(lines):
-            _draw(
-                plot, line, (number - (len(lines) - 1) / 2) * 0.09, _DASHES[number % len(_DASHES)]
-            )
-        for mark in marks:
-            plot.plot(
-                [mark.x], [mark.y], linestyle="none", marker="D", markersize=7, zorder=5,
-                markerfacecolor=LIGHT["paper"], markeredgecolor=LIGHT[mark.colour],
-                markeredgewidth=1.4, label=shortened(mark.name, 44),
-            )  # fmt: skip
-        xs = sorted({point[0] for line in lines for point in line.points})
-        plot.set_xlabel(axes[0])
-        plot.set_ylabel(axes[1])
-        plot.set_xticks(xs if len(xs) <= 21 else xs[:: len(xs) // 20])
-        plot.set_ylim(0, top)
-        plot.yaxis.set_major_locator(MaxNLocator("auto", integer=whole, steps=[1, 2, 5, 10]))
-        if narrow:
-            columns = 2 if room.width > 300 and not marks else 1
-            figure.legend(loc="outside lower left", handlelength=2.6, ncols=columns)
-        else:
-            figure.legend(loc="outside right upper", handlelength=2.6)
-        return DrawnFigure(title, figure)
+    size, narrow = _letters(room), _is_narrow(room)
+    sheet = _Sheet(room.width, min(room.height, room.width * (0.75 if narrow else 0.42)))
+    legend = _Legend(lines, marks, size, room.width)
+    columns = 2 if narrow and 2 * legend.width <= room.width and not marks else 1
+    below = legend.height(columns) + size if narrow else 0.0
+    aside = 0.0 if narrow else legend.width + size
+    bottom = sheet.height - below - 3 * size - _TICK
+    ticks = list(_ticks(top, (bottom - 2 * size) / (3 * size), whole))
+    left = _TICK + 4 + size * max(ems(label) for _, label in ticks)
+    plot = _Plot(left, room.width - aside - 2, 2 * size, bottom, _xs(lines), top)
+    _draw_axes(sheet, plot, axes, ticks, size)
+    for number, line in enumerate(lines):
+        shift = (number - (len(lines) - 1) / 2) * min(_APART, 0.16 * plot.step)
+        _draw(sheet, line, plot, shift, number, size)
+    for mark in marks:
+        _diamond(sheet, (plot.x(mark.x), plot.y(mark.y)), mark.colour, size)
+    if narrow:
+        legend.draw(sheet, (1.0, sheet.height - legend.height(columns)), columns)
+    else:
+        legend.draw(sheet, (room.width - legend.width, 2 * size), columns)
+    return sheet.figure(title)
 
 
-_DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1.5)))
+_TICK = 3.5
+"""Points of the small line at a number of an axis."""
+
+_APART = 5.0
+"""Points at most between the bars of two curves at one message, so that both are seen."""
+
+_DASHES: Sequence[Sequence[float]] = ((), (7.5, 2.2), (2.2, 2.2))
 """Lines that can be told apart without their colours."""
 
 
-def _draw(plot: Axes, line: Curve, aside: float, dashes: Any) -> None:
-    xs = [point[0] + aside for point in line.points]
-    middles = [point[1] for point in line.points]
-    below = [point[1] - point[2] for point in line.points]
-    above = [point[3] - point[1] for point in line.points]
-    bars = [below, above] if any(below) or any(above) else None
-    plot.errorbar(
-        xs, middles, yerr=bars, color=LIGHT[line.colour], marker=line.marker, markersize=5,
-        linewidth=1.5, elinewidth=1.0, capsize=2.5, label=line.name, linestyle=dashes,
+def _xs(lines: Sequence[Curve]) -> Sequence[float]:
+    return sorted({point[0] for line in lines for point in line.points})
+
+
+@dataclass(frozen=True, slots=True)
+class _Plot:
+    """The place of a plot on its sheet, the message numbers in it, and its greatest height."""
+
+    left: float
+    right: float
+    above: float
+    below: float
+    xs: Sequence[float]
+    top: float
+
+    @property
+    def step(self) -> float:
+        """Points from one message to the next."""
+        return (self.right - self.left) / (self.xs[-1] - self.xs[0] + 1)
+
+    def x(self, message: float) -> float:
+        return self.left + (message - self.xs[0] + 0.5) * self.step
+
+    def y(self, height: float) -> float:
+        return self.below - height / self.top * (self.below - self.above)
+
+
+def _ticks(top: float, most: float, whole: bool) -> Iterator[tuple[float, str]]:
+    """Round numbers from 0 to `top`, at most `most` steps apart, as they are written."""
+    sizes = (digit * 10.0**power for power in range(-6, 12) for digit in (1, 2, 5))
+    step = next(size for size in sizes if top / size <= max(2, most) and (size >= 1 or not whole))
+    digits = max(0, -floor(log10(step)))
+    for number in range(int(top / step) + 1):
+        yield number * step, f"{number * step:,.{digits}f}"
+
+
+def _draw_axes(
+    sheet: _Sheet, plot: _Plot, axes: tuple[str, str], ticks: Sequence[tuple[float, str]],
+    size: float,
+) -> None:  # fmt: skip
+    """The axes with their names and numbers, and a line across at each height."""
+    heights = [(plot.y(height), label) for height, label in ticks]
+    label = size * max(ems(f"{message:g}") for message in plot.xs) + 0.4 * size
+    every = max(1, ceil(label * len(plot.xs) / (plot.right - plot.left)))
+    places = [(plot.x(message), f"{message:g}") for message in plot.xs[::every]]
+    sheet.line(*([(plot.left, y), (plot.right, y)] for y, _ in heights[1:]),
+               colour=LIGHT["rule"], width=0.7)  # fmt: skip
+    sheet.line(
+        [(plot.left, plot.above), (plot.left, plot.below), (plot.right, plot.below)],
+        *([(plot.left - _TICK, y), (plot.left, y)] for y, _ in heights),
+        *([(x, plot.below), (x, plot.below + _TICK)] for x, _ in places),
+        colour=LIGHT["grey"], width=0.8,
     )  # fmt: skip
+    for y, shown in heights:
+        sheet.text((plot.left - _TICK - 3, y + 0.35 * size), shown, size, LIGHT["ink"], "end")
+    for x, shown in places:
+        sheet.text((x, plot.below + _TICK + 1.1 * size), shown, size, LIGHT["ink"], "middle")
+    middle = (plot.left + plot.right) / 2
+    under = (middle, plot.below + _TICK + 2.5 * size)
+    sheet.text(under, axes[0], size, LIGHT["ink"], "middle")
+    sheet.text((1.0, size), axes[1], size, LIGHT["ink"])
+
+
+def _draw(sheet: _Sheet, line: Curve, plot: _Plot, shift: float, number: int, size: float) -> None:
+    """A curve with a bar at each point, from least to most."""
+    places = [
+        (plot.x(at) + shift, plot.y(middle), plot.y(least), plot.y(most))
+        for at, middle, least, most in line.points
+    ]
+    colour, half = LIGHT[line.colour], 0.28 * size
+    bars = [
+        way
+        for x, _, low, high in places
+        if low != high
+        for way in ([(x, low), (x, high)], *([(x - half, y), (x + half, y)] for y in (low, high)))
+    ]
+    if bars:
+        sheet.line(*bars, colour=colour, width=1)
+    way = [(x, y) for x, y, _, _ in places]
+    sheet.line(way, colour=colour, width=1.5, dashes=_DASHES[number % len(_DASHES)])
+    for place in way:
+        _marker(sheet, place, line, size)
+
+
+def _marker(sheet: _Sheet, place: Point, line: Curve, size: float) -> None:
+    (x, y), r, colour = place, 0.3 * size, LIGHT[line.colour]
+    match line.marker:
+        case "o":
+            sheet.disc(place, r, colour)
+        case "s":
+            r *= 0.9
+            sheet.area([(x - r, y - r), (x + r, y - r), (x + r, y + r), (x - r, y + r)], colour)
+        case _:
+            sheet.area([(x, y - 1.1 * r), (x + r, y + 0.8 * r), (x - r, y + 0.8 * r)], colour)
+
+
+def _diamond(sheet: _Sheet, place: Point, colour: str, size: float) -> None:
+    (x, y), r = place, 0.5 * size
+    corners = [(x, y - r), (x + r, y), (x, y + r), (x - r, y)]
+    sheet.area(corners, LIGHT["paper"], LIGHT[colour], 1.4)
+
+
+@dataclass(frozen=True, slots=True)
+class _Legend:
+    """What the curves and the marks of a plot are, with letters of `size`, in at most `room`."""
+
+    lines: Sequence[Curve]
+    marks: Sequence[PlotMark]
+    size: float
+    room: float
+
+    @property
+    def names(self) -> Sequence[str]:
+        most = max(4, min(44, int((self.room / self.size - 3.2) / (WIDER * 0.6))))
+        names = [*(line.name for line in self.lines), *(mark.name for mark in self.marks)]
+        return [shortened(name, most) for name in names]
+
+    @property
+    def width(self) -> float:
+        """Points of one column; a viewer's font may be wider than ours."""
+        return self.size * (3.2 + WIDER * max(map(ems, self.names)))
+
+    def height(self, columns: int) -> float:
+        return 1.4 * self.size * ceil(len(self.names) / columns)
+
+    def draw(self, sheet: _Sheet, corner: Point, columns: int) -> None:
+        """Draw it in so many columns, its upper left corner at `corner`."""
+        rows = ceil(len(self.names) / columns)
+        for number, name in enumerate(self.names):
+            left = corner[0] + number // rows * self.width
+            base = corner[1] + (number % rows + 1) * 1.4 * self.size - 0.35 * self.size
+            middle = (left + 1.3 * self.size, base - 0.35 * self.size)
+            if number < len(self.lines):
+                line, dashes = self.lines[number], _DASHES[number % len(_DASHES)]
+                way = [(left, middle[1]), (left + 2.6 * self.size, middle[1])]
+                sheet.line(way, colour=LIGHT[line.colour], width=1.5, dashes=dashes)
+                _marker(sheet, middle, line, self.size)
+            else:
+                colour = self.marks[number - len(self.lines)].colour
+                _diamond(sheet, middle, colour, self.size)
+            sheet.text((left + 3.2 * self.size, base), name, self.size, LIGHT["ink"])
 
 
 COLUMNS = 12
@@ -470,25 +574,29 @@ def chart(title: str, tally: RunTally, room: Room = SCREEN) -> DrawnFigure:
 
     Tags stand above the line, a column a message; what has ended leaves below it.
     """
-    most = columns_drawn(tally, room)
+    most, wide = columns_drawn(tally, room), not _is_narrow(room)
     found = {pair: count for pair, count in links(tally).items() if pair[0][0] <= most}
     nodes, sizes = _placed(found), _sizes(found)
+    size = _letters(room)
+    sheet = _Sheet(room.width, min(room.height, room.width * (0.54 if wide else 0.8)))
+    columns = sorted({node[0] for node in nodes if not node[2]})
     top = max((place.bottom + place.height for place in nodes.values()), default=1.0)
-    small = _letters(room) - (1.0 if room.width > 480 else 2.0)
-    with drawn(room, 0.54 if room.width > 480 else 0.8) as figure:
-        plot = figure.subplots()
-        plot.set_axis_off()
-        for (source, target), count in sorted(found.items(), key=lambda item: _rank(*item[0])):
-            _band(plot, source, target, nodes, count / _total(found))
-        for node, place in nodes.items():
-            _box(plot, node, place, sizes[node], small, short=_is_narrow(room))
-        columns = sorted({node[0] for node in nodes if not node[2]})
-        for number in columns:
-            shown = f"message {number}" if number == 1 else str(number)
-            plot.text(number, top + 0.05, shown, ha="center", color=LIGHT["grey"])
-        plot.set_xlim(0.6, max(columns, default=1) + 1.0)
-        plot.set_ylim(min((p.bottom for p in nodes.values()), default=0) - 0.03, top + 0.12)
-        return DrawnFigure(title, figure)
+    low = min((place.bottom for place in nodes.values()), default=0.0)
+    small = size - (1.0 if wide else 2.0)
+    # The labels at the right have room.
+    wanted = {node: small * WIDER * ems(_label(node, short=not wide)) + 4 for node in nodes}
+    column = min((sheet.width - room) / (_right(node) - 0.6) for node, room in wanted.items())
+    plane = _Plane(column, (sheet.height - 3.4 * size) / (top - low), top, 2.1 * size)
+    for (source, target), count in sorted(found.items(), key=lambda item: _rank(*item[0])):
+        _band(sheet, plane, source, target, nodes, count / _total(found))
+    for node, place in nodes.items():
+        _box(sheet, plane, node, place, sizes[node], small, short=not wide)
+    for number in columns:
+        if number == 1 and wide:
+            sheet.text((1.0, size), "message 1", size, LIGHT["grey"])
+        else:
+            sheet.text((plane.x(number), size), str(number), size, LIGHT["grey"], "middle")
+    return sheet.figure(title)
 
 
 def _total(found: Mapping[tuple[Key, Key], int]) -> int:
@@ -530,52 +638,89 @@ def _rank(source: Key, target: Key) -> tuple[int, Rank, Rank]:
     return source[0], _place(source), _place(target)
 
 
-def _band(plot: Axes, source: Key, target: Key, nodes: dict[Key, _Node], share: float) -> None:
-    from matplotlib.patches import PathPatch
-    from matplotlib.path import Path
+@dataclass(frozen=True, slots=True)
+class _Plane:
+    """Where a flow is on its sheet, in points: a column, all sessions, and the room above.
 
+    `top` is the greatest height, in shares of all sessions.
+    """
+
+    column: float
+    scale: float
+    top: float
+    above: float
+
+    def x(self, column: float) -> float:
+        return (column - 0.6) * self.column
+
+    def y(self, height: float) -> float:
+        return self.above + (self.top - height) * self.scale
+
+
+def _band(
+    sheet: _Sheet, plane: _Plane, source: Key, target: Key, nodes: dict[Key, _Node], share: float
+) -> None:
     start, end = nodes[source], nodes[target]
     start.taken_out += share
     end.taken_in += share
-    left, right = source[0] + _WIDTH / 2, target[0] - _WIDTH / 2
-    if target[2]:
-        right = target[0] - 0.5
-    a = start.bottom + start.height - start.taken_out
-    b = end.bottom + end.height - end.taken_in
-    middle = (left + right) / 2
-    outline = [
-        (left, a), (middle, a), (middle, b), (right, b),
-        (right, b + share), (middle, b + share), (middle, a + share), (left, a + share), (left, a),
-    ]  # fmt: skip
-    codes = [Path.MOVETO, *[Path.CURVE4] * 3, Path.LINETO, *[Path.CURVE4] * 3, Path.CLOSEPOLY]
-    plot.add_patch(
-        PathPatch(Path(outline, codes), facecolor=_colour(target), linewidth=0, alpha=0.45)
-    )
+    left = source[0] + _WIDTH / 2
+    right = target[0] - (0.5 if target[2] else _WIDTH / 2)
+    a = start.bottom + start.height - start.taken_out + share
+    b = end.bottom + end.height - end.taken_in + share
+    corners = ((plane.x(left), plane.y(a)), (plane.x(right), plane.y(b)))
+    sheet.band(*corners, share * plane.scale, _colour(target))
 
 
-def _box(plot: Axes, node: Key, place: _Node, count: int, size: float, short: bool) -> None:
-    from matplotlib.patches import Rectangle
+def _box(
+    sheet: _Sheet, plane: _Plane, node: Key, place: _Node, count: int, size: float, short: bool
+) -> None:
+    ended, right = node[2], plane.x(_right(node))
+    left = right - (0.04 if ended else _WIDTH) * plane.column
+    top, bottom = plane.y(place.bottom + place.height), plane.y(place.bottom)
+    sheet.area([(left, top), (right, top), (right, bottom), (left, bottom)], _colour(node))
+    if not ended and (hatch := list(_hatched(node[1], left, top, right, bottom))):
+        sheet.line(*hatch, colour=LIGHT["paper"], width=1)
+    ink, middle = LIGHT["grey" if ended else "ink"], (top + bottom) / 2
+    for line, base in ((_label(node, short=short), -0.2), (f"{count:,}", 0.9)):
+        sheet.text((right + 2, middle + base * size), line, size, ink)
 
-    number, name, ended = node
-    left = number - 0.5 if ended else number - _WIDTH / 2
-    width = 0.04 if ended else _WIDTH
-    plot.add_patch(
-        Rectangle(
-            (left, place.bottom),
-            width,
-            place.height,
-            facecolor=_colour(node),
-            linewidth=0,
-            hatch="" if ended else _HATCHES.get(name, ""),
-            edgecolor=LIGHT["paper"],
-        )
-    )
-    shown = _SHORT.get(name, name) if short else name
-    plot.text(
-        left + width + 0.03, place.bottom + place.height / 2, f"{shortened(shown, 14)}\n{count:,}",
-        ha="left", va="center", fontsize=size, linespacing=1.1,
-        color=LIGHT["grey" if ended else "ink"],
-    )  # fmt: skip
+
+def _right(node: Key) -> float:
+    """The right side of a node, in columns: an ending stands between two messages."""
+    return node[0] + (-0.46 if node[2] else _WIDTH / 2)
+
+
+def _label(node: Key, *, short: bool) -> str:
+    return shortened(_SHORT.get(node[1], node[1]) if short else node[1], 14)
+
+
+_HATCH = 5.0
+"""Points from one line of a pattern to the next."""
+
+
+def _hatched(
+    tag: str, left: float, top: float, right: float, bottom: float
+) -> Iterator[Sequence[Point]]:
+    """The lines of the pattern of `tag` within a box."""
+    for pattern in _HATCHES.get(tag, ""):
+        if pattern == "|":
+            width = (right - left) / 3
+            yield from ([(x, top), (x, bottom)] for x in (left + width, right - width))
+            continue
+        drop = {"-": 0.0, "/": left - right, "\\": right - left}[pattern]
+        first, last = top - max(0.0, drop), bottom - min(0.0, drop)
+        for number in range(ceil((last - first) / _HATCH - 0.5)):
+            y = first + (number + 0.5) * _HATCH
+            yield _within((left, y), (right, y + drop), top, bottom)
+
+
+def _within(start: Point, end: Point, top: float, bottom: float) -> Sequence[Point]:
+    """What of a straight line is neither above `top` nor below `bottom`."""
+    (x, y), (a, b) = start, end
+    if y == b:
+        return [start, end]
+    heights = [min(max(height, top), bottom) for height in (y, b)]
+    return [(x + (a - x) * (height - y) / (b - y), height) for height in heights]
 
 
 _SHORT: Mapping[str, str] = {
@@ -586,7 +731,7 @@ _SHORT: Mapping[str, str] = {
 }
 """The papers' short names of tags."""
 
-_HATCHES: Mapping[str, str] = {Tag.REVISE: "--", Tag.REFUTE: "//", Tag.REJECT: "xx", Tag.TERM: "||"}
+_HATCHES: Mapping[str, str] = {Tag.REVISE: "-", Tag.REFUTE: "/", Tag.REJECT: "/\\", Tag.TERM: "|"}
 """Patterns of tags, which can be told apart without their colours."""
 
 

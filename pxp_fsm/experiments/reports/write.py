@@ -534,7 +534,7 @@ def _models(report: RunReport) -> Iterator[tuple[str, str]]:
 
 
 def drawings_of(report: RunReport, room: Room = SCREEN) -> Drawings:
-    """The figures of a run that have `room`; `UsageError` where matplotlib is not installed."""
+    """The figures of a run that have `room`."""
     return {
         "curves": _curves(report, room),
         "measured": _performance(report, room),
@@ -813,8 +813,9 @@ def write(
 ) -> tuple[Sequence[RunReport], Sequence[Path]]:
     """Report `runs` as `path` and files beside it; none: those with a plan, or of a system.
 
-    Every figure is also written into the folder `figures`, as SVG, PDF and PGF. Those and the LaTeX
-    tables have `room`. `source` says where the sessions are from; else it is the database's name.
+    Every figure is also written into the folder `figures`, as SVG, PDF and TikZ. Those and the
+    LaTeX tables have `room`. `source` says where the sessions are from; else it is the database's
+    name.
 
     Gives what was reported and what was written. Each file is replaced at once when it is whole.
     Raises `UsageError`, `NotThere`, `BlackboardError`, and `OSError` where the disk refuses.
@@ -860,7 +861,7 @@ def write(
 
 
 def _figures(reports: Sequence[RunReport], room: Room, folder: Path) -> dict[Path, str | bytes]:
-    """Every figure of every run as SVG, PDF and PGF, by the file that it goes to."""
+    """Every figure of every run as SVG, PDF and TikZ, by the file that it goes to."""
     found: dict[Path, str | bytes] = {}
     for place, report in enumerate(reports, start=1):
         stem = file_name(report.name)
