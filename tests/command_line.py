@@ -88,6 +88,10 @@ def pxp_apart(*commands: str, cwd: Path, path: str) -> list[tuple[int, str, str]
     return [(code, out, err) for code, out, err in json.loads(done.stdout)]
 
 
+ENDLESS = "20000"
+"""More repetitions than any machine has done when a test interrupts it."""
+
+
 def take_sigint() -> None:
     """Let a process that is started take Ctrl-C, as one in a terminal does."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)

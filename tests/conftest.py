@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from unittest.mock import patch
@@ -17,6 +15,7 @@ from urllib.request import urlopen
 import pytest
 
 from tests.command_line import INSTALLED, PLACES
+from tests.waiting import free_port, until
 
 LOCAL = Path(__file__).parents[1] / "node_modules" / ".bin" / "llmock"
 
@@ -35,12 +34,6 @@ def _installed() -> Iterator[None]:
         yield
 
 
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
 @pytest.fixture(scope="module")
 def llmock() -> Iterator[Callable[[Path], str]]:
     """Start `llmock` of the npm package @copilotkit/aimock with a file; its address.
@@ -53,7 +46,7 @@ def llmock() -> Iterator[Callable[[Path], str]]:
     def started(fixtures: Path) -> str:
         if command is None or shutil.which("node") is None:
             pytest.skip("llmock is not here: npm install --no-save @copilotkit/aimock")
-        port = _free_port()
+        port = free_port()
         arguments = ["-p", str(port), "-f", str(fixtures), "--log-level", "silent"]
         running.append(
             subprocess.Popen(
@@ -61,13 +54,17 @@ def llmock() -> Iterator[Callable[[Path], str]]:
             )
         )
         address = f"http://127.0.0.1:{port}"
-        for _ in range(300):
+
+        def answers() -> bool:
+            assert running[-1].poll() is None, "llmock has ended"
             try:
-                with urlopen(f"{address}/__aimock/journal", timeout=5):  # noqa: S310 - our own
-                    return address
+                with urlopen(f"{address}/__aimock/journal", timeout=60):  # noqa: S310 - our own
+                    return True
             except URLError:
-                time.sleep(0.1)
-        pytest.fail("llmock did not start")
+                return False
+
+        until(answers)
+        return address
 
     yield started
     for process in running:

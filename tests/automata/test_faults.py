@@ -16,6 +16,7 @@ from pxp_fsm.protocol.rules import Ending, Interact, Pxp, Rules
 from pxp_fsm.sessions.agent import Agent
 from pxp_fsm.sessions.session import Session
 from tests.sessions.agents import ListBoard
+from tests.waiting import PATIENCE
 
 X = Instance("x", "x")
 
@@ -111,14 +112,17 @@ def test_a_respondent_that_cancels_itself_has_no_answer() -> None:
 
 
 def test_a_session_that_is_stopped_from_outside_is_stopped() -> None:
+    asked = asyncio.Event()
+
     class Waits(Says):
         async def answer(self, question: Question) -> Answer:
-            await asyncio.sleep(60)
+            asked.set()
+            await asyncio.sleep(600)
             raise AssertionError("never")
 
     async def stopped() -> None:
         task = asyncio.create_task(session(Waits("1/a"), Says("1/a"), Interact()).run())
-        await asyncio.sleep(0.01)
+        await asyncio.wait_for(asked.wait(), PATIENCE)
         task.cancel()
         await task
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import threading
 import time
 from collections.abc import Iterator
 from functools import cache
-from itertools import cycle, product
+from itertools import product
 from typing import Any
 
 import httpx2
@@ -210,17 +211,15 @@ NOTHING = {
 
 
 class Dripping:
-    """Serves the beginning of a stream, then one of `parts` each twentieth of a second.
+    """Serves the beginning of a stream, then `part` each twentieth of a second, for ever.
 
     `seen` counts the requests.
     """
 
-    def __init__(
-        self, httpserver: HTTPServer, kind: str, *parts: bytes, ends: bool = False
-    ) -> None:
+    def __init__(self, httpserver: HTTPServer, kind: str, part: bytes) -> None:
         self.seen = 0
         self._over = threading.Event()
-        self._begins, self._parts, self._ends = events(kind, "fi", cut=True), parts, ends
+        self._begins, self._part = events(kind, "fi", cut=True), part
         for path in ("/v1/messages", "/v1/chat/completions"):
             httpserver.expect_request(path).respond_with_handler(self._drip)
         url = httpserver.url_for("/v1" if kind == "openai" else "").rstrip("/")
@@ -237,10 +236,8 @@ class Dripping:
 
         def parts() -> Iterator[bytes]:
             yield self._begins
-            for part in self._parts if self._ends else cycle(self._parts):
-                if self._over.wait(0.05):
-                    return
-                yield part
+            while not self._over.wait(0.05):
+                yield self._part
 
         return Response(parts(), content_type="text/event-stream")
 
@@ -279,23 +276,34 @@ def test_a_silent_stream_is_counted_and_tried_three_times_in_all(httpserver: HTT
         assert run(asked(server.name)) == server.seen == 3
 
 
+class Slow(httpx2.AsyncByteStream):
+    """A stream whose pieces come 50 seconds after one another, as the clock of the loop has it."""
+
+    def __init__(self, *pieces: bytes) -> None:
+        self._pieces = pieces
+
+    async def __aiter__(self) -> Any:
+        loop, passed = asyncio.get_running_loop(), 0.0
+        real = loop.time
+        loop.time = lambda: real() + passed  # type: ignore[method-assign] # nobody waits
+        for piece in self._pieces:
+            passed += 50.0
+            await asyncio.sleep(0)
+            yield piece
+
+
 @pytest.mark.parametrize("piece", ["text", "thinking"])
-def test_a_slow_stream_that_says_something_is_waited_for(
-    piece: str, httpserver: HTTPServer
-) -> None:
+def test_a_slow_stream_that_says_something_is_waited_for(piece: str) -> None:
     """Each piece comes before the silence is too long; all of them take longer than it."""
     more = {"type": f"{piece}_delta", piece: "n"}
     event = {"type": "content_block_delta", "index": 0, "delta": more}
     delta = f"event: content_block_delta\ndata: {json.dumps(event)}\n\n".encode()
     end = events("anthropic", "").partition(b"event: content_block_stop")
-    pieces = [delta] * 20 + [b"".join(end[1:])]
-
-    async def asked(name: str) -> Reply:
-        async with Serving(Settings(silence=0.5, timeout=20, attempts=1)) as serving:
-            return await serving.model(name).reply(ask())
-
-    with Dripping(httpserver, "anthropic", *pieces, ends=True) as server:
-        reply = run(asked(server.name))
+    stream = Slow(events("anthropic", "fi", cut=True), *[delta] * 20, b"".join(end[1:]))
+    headers = {"content-type": "text/event-stream"}
+    handler = lambda _request: httpx2.Response(200, headers=headers, stream=stream)  # noqa: E731
+    settings = Settings(silence=60, timeout=5_000, attempts=1)
+    reply = run(asking("anthropic:served@http://localhost:1", handler, Log(), ask(), settings))
     assert reply.text == "fi" + ("n" * 20 if piece == "text" else "")
 
 

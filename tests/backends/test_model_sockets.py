@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 from contextlib import suppress
 
 import pytest
@@ -18,6 +19,7 @@ from backends.models.settings import Settings
 from pxp_fsm.errors import Halted
 from pxp_fsm.prompting.model import ModelRequest, Reply
 from tests.backends.model_servers import UNTHINKING, Pauses, ask, events, run, said
+from tests.waiting import PATIENCE
 
 KINDS = ("anthropic", "openai")
 
@@ -85,7 +87,7 @@ def test_a_server_that_says_nothing_is_late(kind: str, name: str, httpserver: HT
     silent = threading.Event()
 
     def wait(_request: Asked) -> Response:
-        silent.wait(20)
+        silent.wait(PATIENCE)
         return Response()
 
     httpserver.expect_request(path(kind)).respond_with_handler(wait)
@@ -96,8 +98,8 @@ def test_a_server_that_says_nothing_is_late(kind: str, name: str, httpserver: HT
         silent.set()
 
 
-def test_no_more_are_in_flight_than_may_be(kind: str, name: str, httpserver: HTTPServer) -> None:
-    lock = threading.Lock()
+def test_no_more_are_in_flight_than_may_be(kind: str) -> None:
+    lock, both = threading.Lock(), threading.Event()
     under_way = most = 0
 
     def count(_request: Asked) -> Response:
@@ -105,15 +107,20 @@ def test_no_more_are_in_flight_than_may_be(kind: str, name: str, httpserver: HTT
         with lock:
             under_way += 1
             most = max(most, under_way)
-        threading.Event().wait(0.02)
+        if under_way == 2:
+            both.set()
+        assert both.wait(PATIENCE)
+        time.sleep(0.02)  # a third would come now
         with lock:
             under_way -= 1
         return Response(json.dumps(said(kind)), content_type="application/json")
 
-    httpserver.expect_request(path(kind)).respond_with_handler(count)
-    requests = [ask(str(number)) for number in range(9)]
-    assert len(run(asking(name, Settings(in_flight=2, catalogue=UNTHINKING), *requests))) == 9
-    assert most <= 2
+    with HTTPServer(threaded=True) as server:
+        server.expect_request(path(kind)).respond_with_handler(count)
+        name = f"{kind}:x@{server.url_for('/v1' if kind == 'openai' else '').rstrip('/')}"
+        requests = [ask(str(number)) for number in range(9)]
+        assert len(run(asking(name, Settings(in_flight=2, catalogue=UNTHINKING), *requests))) == 9
+    assert most == 2
 
 
 def test_a_server_that_is_not_there_stops_the_run(kind: str) -> None:
@@ -127,10 +134,12 @@ def test_a_connection_is_kept_for_each_call_under_way_and_no_more(
 ) -> None:
     """Also where the environment names a proxy for everything, which is then what is asked."""
     opened: list[bytes] = []
+    under_way, together = 0, asyncio.Event()
     body = json.dumps(said(kind)).encode()
     head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal under_way
         place = len(opened)
         opened.append(b"")
         with suppress(asyncio.IncompleteReadError):
@@ -139,7 +148,12 @@ def test_a_connection_is_kept_for_each_call_under_way_and_no_more(
                 opened[place] = asked.split(b"\r\n")[0]
                 lengths = (line for line in asked.lower().split(b"\r\n") if b"-length:" in line)
                 await reader.readexactly(int(next(lengths).partition(b":")[2]))
-                await asyncio.sleep(0.05)
+                under_way += 1
+                if under_way == 4:
+                    together.set()
+                await together.wait()
+                await asyncio.sleep(0.02)  # a fifth would come now
+                under_way -= 1
                 writer.write(head % len(body) + body)
         writer.close()
 
@@ -151,9 +165,11 @@ def test_a_connection_is_kept_for_each_call_under_way_and_no_more(
             monkeypatch.setenv("all_proxy", f"http://127.0.0.1:{port}")
         async with server, Serving(Settings(in_flight=4, catalogue=UNTHINKING)) as serving:
             model = serving.model(f"{kind}:x@http://{host}:{port}/v1")
+            together.set()
             for number in range(3):
                 assert (await model.reply(ask(f"first {number}"))).text
             assert len(opened) == 1
+            together.clear()
             await asyncio.gather(*(model.reply(ask(str(number))) for number in range(9)))
             assert len(opened) == 4
 

@@ -7,14 +7,14 @@ import resource
 import sqlite3
 import subprocess
 import sys
-import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
 
 from pxp_fsm.protocol.messages import printable
-from tests.command_line import interrupted, pxp, take_sigint
+from tests.command_line import ENDLESS, interrupted, pxp, take_sigint
+from tests.waiting import until
 
 PXP = [sys.executable, "-m", "pxp_fsm.cli"]
 
@@ -205,7 +205,7 @@ def test_a_full_disk_ends_the_run_with_a_message_and_loses_nothing(tmp_path: Pat
 @pytest.mark.deep
 def test_ctrl_c_stops_the_run_and_says_how_to_carry_on(tmp_path: Path) -> None:
     process = subprocess.Popen(
-        [*PXP, "run", "animals", "--repetitions", "50"],
+        [*PXP, "run", "animals", "--repetitions", ENDLESS],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -213,8 +213,7 @@ def test_ctrl_c_stops_the_run_and_says_how_to_carry_on(tmp_path: Path) -> None:
         preexec_fn=take_sigint,  # noqa: PLW1509 - no threads here
     )
     database = tmp_path / "runs" / "blackboard.sqlite"
-    while process.poll() is None and len(messages(database)) < 20:
-        time.sleep(0.05)
+    until(lambda: process.poll() is not None or len(messages(database)) >= 20)
     _, error = interrupted(process)
     assert process.returncode == 130, error
     assert "pxp run animals animals-1 --output runs" in error

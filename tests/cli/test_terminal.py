@@ -18,7 +18,8 @@ import pytest
 from backends.databases import RunRecord, SessionRecord, SqlBlackboard
 from pxp_fsm.protocol.messages import Answer, Instance, Message
 from pxp_fsm.sessions.events import Event
-from tests.command_line import PLACES, interrupted, pxp, take_sigint
+from tests.command_line import ENDLESS, PLACES, interrupted, pxp, take_sigint
+from tests.waiting import until
 
 PXP = [sys.executable, "-m", "pxp_fsm.cli"]
 LONG = "C" * 300
@@ -175,7 +176,7 @@ def test_a_drawing_is_named_after_its_agent_and_may_be_called_gv(tmp_path: Path)
 @pytest.mark.deep
 def test_the_hint_after_ctrl_c_can_be_pasted_as_it_is(tmp_path: Path) -> None:
     place = ("--output", "my runs", "--database", "my data.sqlite")
-    command = [*PXP, "run", "animals", "--repetitions", "500", *place]
+    command = [*PXP, "run", "animals", "--repetitions", ENDLESS, *place]
     process = subprocess.Popen(
         command,
         cwd=tmp_path,
@@ -183,8 +184,7 @@ def test_the_hint_after_ctrl_c_can_be_pasted_as_it_is(tmp_path: Path) -> None:
         text=True,
         preexec_fn=take_sigint,  # noqa: PLW1509 - no threads here
     )
-    while process.poll() is None and not any_message(tmp_path / "my data.sqlite"):
-        time.sleep(0.05)
+    until(lambda: process.poll() is not None or any_message(tmp_path / "my data.sqlite"))
     _, error = interrupted(process)
     assert process.returncode == 130, error
     hint = re.search(r"^  (pxp run .*)$", error, re.MULTILINE)
@@ -303,7 +303,7 @@ main(sys.argv[1:], "pxp")
 """
 COMMANDS = {
     "check": ("check", "pxp"),
-    "run": ("run", "animals", "--repetitions", "500", "--output", "runs"),
+    "run": ("run", "animals", "--repetitions", ENDLESS, "--output", "runs"),
     "list": ("list",),
     "serve": ("serve", "pxp", "--no-browser", "--port", "0"),
 }

@@ -1,7 +1,8 @@
 """A task that comes as an installed plug-in, with scripted agents that take their time.
 
 What the machine says depends on all that it has learned in its repetition, so that a session that
-is carried on wrongly is seen. `PXP_SLOW` is how many seconds an answer takes.
+is carried on wrongly is seen. While the file `PXP_HELD` is there, a process answers so often
+only, and then waits: whoever kills it there needs not be quick.
 """
 
 from __future__ import annotations
@@ -9,12 +10,18 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+from itertools import count
 from pathlib import Path
 
 from guards import Exact
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question
 from pxp_fsm.sessions.agent import Agent
 from pxp_fsm.tasks.task import DataRow, DataSet, Task
+
+BEFORE_HELD = 20
+"""The answers of a process before it is held."""
+
+_answers = count(1)
 
 
 class Player:
@@ -30,7 +37,10 @@ class Player:
         self.learned = hashlib.sha256(said.encode()).hexdigest()
 
     async def answer(self, question: Question) -> Answer:
-        await asyncio.sleep(float(os.environ.get("PXP_SLOW", "0")))
+        held = os.environ.get("PXP_HELD", "")
+        if held and next(_answers) > BEFORE_HELD:
+            while Path(held).exists():
+                await asyncio.sleep(0.01)
         asked = f"{self.name}/{question.instance.key}/{len(question.history)}/{self.learned}"
         number = int(hashlib.sha256(asked.encode()).hexdigest(), 16)
         return Answer("abc"[number % 3], "because " + "xy"[number // 3 % 2])

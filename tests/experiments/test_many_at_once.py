@@ -20,30 +20,34 @@ from pxp_fsm.experiments import costs, runs
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.runs import Progress
 from tests.backends.model_servers import completion
+from tests.waiting import PATIENCE
 
 MODEL = "openai:x@http://localhost:1/v1"
 FORM = json.dumps({"prediction": "worm", "explanation": "so it is"})
 
 
 class Slow(httpx2.AsyncBaseTransport):
-    """A server that takes its time, and counts how many wait for it."""
+    """A server that answers nobody before so many wait for it, and counts how many do."""
 
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        self.now = self.most = self.asked = 0
+    def __init__(self) -> None:
+        self.before = self.now = self.most = self.asked = 0
+        self.full = asyncio.Event()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         self.now += 1
         self.asked += 1
         self.most = max(self.most, self.now)
-        await asyncio.sleep(self.seconds)
+        if self.now >= self.before:
+            self.full.set()
+        await asyncio.wait_for(self.full.wait(), PATIENCE)
+        await asyncio.sleep(0.02)  # more of them than may would come now
         self.now -= 1
         return httpx2.Response(200, json=completion(FORM))
 
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Slow:
-    found, made = Slow(0.02), registry.Serving
+    found, made = Slow(), registry.Serving
 
     def serving(*given: Any, **more: Any) -> registry.Serving:
         return made(*given, **more, transport=found)
@@ -55,6 +59,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Slow:
 @pytest.mark.parametrize("in_flight", [4, pytest.param(30, marks=pytest.mark.deep)])
 def test_sessions_of_all_repetitions_go_on_together(server: Slow, in_flight: int) -> None:
     plan = Plan("animals", instances="5", repetitions=8, machine=MODEL)
+    server.before = in_flight
     over: Counter[int] = Counter()
 
     def count(step: Progress) -> None:
@@ -77,6 +82,7 @@ def test_repetitions_that_carry_on_go_on_together_and_their_sessions_in_a_row(
     server: Slow,
 ) -> None:
     plan = Plan("animals", instances="3", repetitions=6, machine=MODEL, carry=True)
+    server.before = 6
     begun: dict[int, list[int]] = {}
 
     def note(step: Progress) -> None:

@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,8 @@ from pxp_fsm.experiments import executors
 from pxp_fsm.experiments.executors import Assignment, carry, spread
 from pxp_fsm.experiments.openings import SystemOpening
 from pxp_fsm.experiments.runs import Run, resume, start
-from tests.experiments.test_workers import dask
+from tests.experiments.test_workers import dask, spawned
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = (
@@ -142,9 +142,10 @@ def test_workers_share_postgresql_alone(tmp_path: Path) -> None:
 def test_a_worker_that_is_killed_loses_no_session(
     database: str, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slow = tmp_path / "slow.py"
-    slow.write_text(SLOW, "utf-8")
-    program = f"program:{sys.executable} -S -E {slow}"
+    program = f"program:{sys.executable} -S -E {tmp_path / 'first.py'}"
+    (tmp_path / "first.py").write_text(FIRST, "utf-8")
+    held = tmp_path / "held"
+    held.touch()
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     killed: list[int] = []
@@ -157,13 +158,13 @@ def test_a_worker_that_is_killed_loses_no_session(
 
         def kill_one() -> None:
             with SqlBlackboard(database) as mine:
-                while not stop.is_set() and not killed:
-                    time.sleep(0.01)
-                    if sum(one.messages for one in mine.sessions(run.name)) < 10:
-                        continue
-                    found = [workers[0].pid] if kind == "dask" else spawned()
-                    killed.append(found[0])
-                    os.kill(found[0], signal.SIGKILL)
+                try:
+                    until(lambda: stop.is_set() or len([*tmp_path.glob("waits-*")]) == 2)
+                    assert min(one.messages for one in mine.sessions(run.name)) > 0
+                    killed.append(workers[0].pid if kind == "dask" else spawned()[0])
+                    os.kill(killed[0], signal.SIGKILL)
+                finally:
+                    held.unlink()
 
         thread = threading.Thread(target=kill_one)
         thread.start()
@@ -177,18 +178,14 @@ def test_a_worker_that_is_killed_loses_no_session(
     assert verify(database).problems == ()
 
 
-def spawned() -> list[int]:
-    """The worker processes of this one."""
-    children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
-    lines = {int(pid): Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children}
-    return [pid for pid, line in lines.items() if b"spawn_main" in line]
-
-
-SLOW = """
-import json, sys, time
-for line in sys.stdin:
+FIRST = """
+import json, os, pathlib, sys, time
+held = pathlib.Path(__file__).with_name("held")
+for number, line in enumerate(sys.stdin):
     told = json.loads(line)
-    time.sleep(0.02)
+    while number == 2 and held.exists():
+        held.with_name(f"waits-{os.getpid()}").touch()
+        time.sleep(0.01)
     first = sorted(option["do"] for option in told["options"])[0]
     print(json.dumps({"do": first, "to": "", "payload": None}), flush=True)
 """

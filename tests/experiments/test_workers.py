@@ -28,7 +28,8 @@ from pxp_fsm.experiments.openings import Unit, units
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.processes import interrupts_wait
 from tests.command_line import take_sigint
-from tests.experiments.slow_task import install
+from tests.experiments.slow_task import BEFORE_HELD, install
+from tests.waiting import PATIENCE, until
 
 ROOT = Path(__file__).parents[2]
 PLAN = Plan("slow", repetitions=4, seed=3)
@@ -146,16 +147,19 @@ def dask(environment: dict[str, str], folder: Path, workers: int) -> Iterator[tu
             started.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log))
 
         try:
-            start("scheduler", "--host", "127.0.0.1", "--port", "0")
-            while not ready.exists():
-                time.sleep(0.05)
+
+            def is_ready() -> bool:
                 assert started[0].poll() is None, (folder / "dask.log").read_text()
+                return ready.exists()
+
+            start("scheduler", "--host", "127.0.0.1", "--port", "0")
+            until(is_ready)
             for _ in range(workers):
                 start("worker", "--nthreads", "1", "--no-nanny")
             from distributed import Client
 
             with Client(scheduler_file=str(ready), set_as_default=False) as client:
-                client.wait_for_workers(workers, timeout=240)
+                client.wait_for_workers(workers, timeout=PATIENCE)
                 address = client.scheduler.address.removeprefix("tcp://")
             yield f"dask://{address}", started[1:]
         finally:
@@ -172,6 +176,19 @@ def opened_sessions(board: SqlBlackboard) -> tuple[int, int]:
     return int(left or 0), int(sent or 0)
 
 
+HELD = 2 * BEFORE_HELD
+"""The messages of a run of which two workers are held."""
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> Iterator[Path]:
+    """The file that holds each worker in the middle of a session, until it is gone."""
+    path = tmp_path / "held"
+    path.touch()
+    yield path
+    path.unlink(missing_ok=True)
+
+
 @pytest.mark.deep
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
@@ -184,11 +201,11 @@ def opened_sessions(board: SqlBlackboard) -> tuple[int, int]:
     ids=["carries", "two", "panel"],
 )
 def test_a_worker_that_is_killed_loses_nothing_and_another_ends_its_session_once(
-    database: str, plugin: dict[str, str], tmp_path: Path, plan: Plan
+    database: str, plugin: dict[str, str], tmp_path: Path, held: Path, plan: Plan
 ) -> None:
     failed: list[BaseException] = []
-    slowly = {**plugin, "PXP_SLOW": "0.02"}
-    with SqlBlackboard(database) as board, dask(slowly, tmp_path, 2) as (name, workers):
+    holding = {**plugin, "PXP_HELD": str(held)}
+    with SqlBlackboard(database) as board, dask(holding, tmp_path, 2) as (name, workers):
         run = runs.start(plan, board)
 
         def work() -> None:
@@ -198,17 +215,18 @@ def test_a_worker_that_is_killed_loses_nothing_and_another_ends_its_session_once
             except BaseException as error:  # noqa: BLE001 - told by the test below
                 failed.append(error)
 
+        def are_held() -> bool:
+            assert thread.is_alive(), failed
+            return opened_sessions(board) == (2, HELD)
+
         thread = threading.Thread(target=work)
         thread.start()
-        while opened_sessions(board)[0] < 2 or opened_sessions(board)[1] < 40:
-            time.sleep(0.01)
-            assert thread.is_alive(), failed
+        until(are_held)
         os.kill(workers[0].pid, signal.SIGKILL)
-        open_at_death = opened_sessions(board)
-        thread.join(timeout=240)
+        held.unlink()
+        thread.join(timeout=PATIENCE)
         assert not thread.is_alive()
         assert failed == []
-        assert open_at_death[0] >= 1
         expected = alone(plan)
         assert transcript(board, run.name) == expected
         assert len(expected) == run.total + opened_sessions(board)[1]
@@ -218,10 +236,10 @@ def test_a_worker_that_is_killed_loses_nothing_and_another_ends_its_session_once
 
 @pytest.mark.deep
 def test_local_processes_carry_a_run_and_are_started_again_when_one_is_killed(
-    database: str, plugin: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    database: str, plugin: dict[str, str], held: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", plugin["PYTHONPATH"])
-    monkeypatch.setenv("PXP_SLOW", "0.02")
+    monkeypatch.setenv("PXP_HELD", str(held))
     killed: list[int] = []
     with SqlBlackboard(database) as board:
         run = runs.start(PLAN, board)
@@ -229,17 +247,12 @@ def test_local_processes_carry_a_run_and_are_started_again_when_one_is_killed(
 
         def kill_one() -> None:
             with SqlBlackboard(database) as mine:
-                while not stop.is_set() and not killed:
-                    time.sleep(0.01)
-                    if opened_sessions(mine)[1] < 40:
-                        continue
-                    children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
-                    for pid in map(int, children.read_text().split()):
-                        line = Path(f"/proc/{pid}/cmdline").read_bytes()
-                        if b"spawn_main" in line:
-                            os.kill(pid, signal.SIGKILL)
-                            killed.append(pid)
-                            break
+                try:
+                    until(lambda: stop.is_set() or opened_sessions(mine)[1] == HELD)
+                    killed.append(spawned()[0])
+                    os.kill(killed[0], signal.SIGKILL)
+                finally:
+                    held.unlink()
 
         thread = threading.Thread(target=kill_one)
         thread.start()
@@ -248,9 +261,15 @@ def test_local_processes_carry_a_run_and_are_started_again_when_one_is_killed(
         finally:
             stop.set()
             thread.join()
-        monkeypatch.setenv("PXP_SLOW", "0")
         assert len(killed) == 1
         assert transcript(board, run.name) == alone(PLAN)
+
+
+def spawned() -> list[int]:
+    """The worker processes of this one."""
+    children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
+    lines = {int(pid): Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children}
+    return [pid for pid, line in lines.items() if b"spawn_main" in line]
 
 
 PARENT = """
@@ -274,11 +293,14 @@ def test_workers_end_when_the_process_that_started_them_is_killed(tmp_path: Path
         workers = [Path(f"/proc/{pid}/cmdline") for pid in parent.stdout.readline().split()]
         assert workers and all(b"spawn_main" in worker.read_bytes() for worker in workers)
         parent.kill()
-    for _ in range(2400):
-        if not any(worker.exists() and worker.read_bytes() for worker in workers):
-            return
-        time.sleep(0.05)
-    pytest.fail("a worker goes on without its parent")
+
+    def goes_on(worker: Path) -> bool:
+        try:
+            return bool(worker.read_bytes())
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+
+    until(lambda: not any(map(goes_on, workers)))
 
 
 INTERRUPTED = """
@@ -286,12 +308,12 @@ import time
 from pxp_fsm.experiments.executors import open_executor
 if __name__ == "__main__":
     for _ in range(12):
-        print("begins", flush=True)
         try:
+            print("begins", flush=True)
             with open_executor("processes://2") as pool:
                 for _ in range(9):
-                    pool.submit(time.sleep, 60)
-                time.sleep(60)
+                    pool.submit(time.sleep, 600)
+                time.sleep(600)
         except KeyboardInterrupt:
             print("stopped", flush=True)
 """
@@ -313,15 +335,17 @@ def test_ctrl_c_ends_workers_without_a_word_at_every_moment_of_their_start(tmp_p
             os.killpg(parent.pid, signal.SIGINT)  # as a terminal does
             sent = time.monotonic()
             assert parent.stdout.readline() == "stopped\n", parent.stderr.read()
-            assert time.monotonic() - sent < 30
-        assert parent.communicate(timeout=60) == ("", "")
-    for _ in range(600):
+            assert time.monotonic() - sent < PATIENCE  # and no worker has slept to the end
+        assert parent.communicate(timeout=PATIENCE) == ("", "")
+
+    def is_gone() -> bool:
         try:
             os.killpg(parent.pid, 0)
         except ProcessLookupError:
-            return
-        time.sleep(0.05)
-    pytest.fail("a worker goes on")
+            return True
+        return False
+
+    until(is_gone)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="masks of signals are those of POSIX")
@@ -341,7 +365,7 @@ def test_ctrl_c_is_handled_as_before_where_no_process_can_be_started(
 @pytest.mark.deep
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT to a group of processes")
 def test_a_run_on_workers_that_is_interrupted_goes_on_at_its_next_messages(
-    database: str, plugin: dict[str, str], tmp_path: Path
+    database: str, plugin: dict[str, str], held: Path, tmp_path: Path
 ) -> None:
     command = [sys.executable, "-m", "pxp_fsm.cli", "run", "slow", "--repetitions", "4"]
     places = ["--seed", "3", "--database", database, "--output", "out"]
@@ -349,17 +373,20 @@ def test_a_run_on_workers_that_is_interrupted_goes_on_at_its_next_messages(
         with subprocess.Popen(
             [*command, *places, "--executor", "processes://2"], cwd=tmp_path, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-            env={**plugin, "PXP_SLOW": "0.02"}, preexec_fn=take_sigint,  # noqa: PLW1509
+            env={**plugin, "PXP_HELD": str(held)}, preexec_fn=take_sigint,  # noqa: PLW1509
         ) as process:  # fmt: skip
-            while opened_sessions(board)[1] < 40:
-                time.sleep(0.01)
+
+            def are_held() -> bool:
                 assert process.poll() is None
+                return opened_sessions(board)[1] == HELD
+
+            until(are_held)
             os.killpg(process.pid, signal.SIGINT)
-            _, error = process.communicate(timeout=300)
+            _, error = process.communicate(timeout=PATIENCE)
         assert (process.returncode, "Traceback" in error) == (130, False), error
         assert "Stopped" in error
         sent = opened_sessions(board)[1]
         runs.resume("slow-1", board).execute()
         assert transcript(board, "slow-1") == alone(PLAN)
-        assert 40 <= sent < opened_sessions(board)[1]
+        assert HELD == sent < opened_sessions(board)[1]
         assert verify(database).problems == ()

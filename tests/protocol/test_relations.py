@@ -122,7 +122,7 @@ def fail(error: Exception) -> Any:
 FAILURES: dict[str, tuple[Callable[[str, str], Any], Outcome, str]] = {
     "raises": (lambda *_: fail(ValueError("no such molecule")), Outcome.BROKEN, "ValueError: no"),
     "raises ours": (lambda *_: fail(GuardError("used up")), Outcome.BROKEN, "used up"),
-    "sleeps": (lambda *_: asyncio.sleep(5), Outcome.LATE, "no answer within 0.05 s"),
+    "sleeps": (lambda *_: asyncio.sleep(600), Outcome.LATE, "no answer within 0.05 s"),
     "times out": (lambda *_: fail(TimeoutError("read timed out")), Outcome.LATE, "read timed out"),
     "says late": (lambda *_: Outcome.LATE, Outcome.LATE, "it answered 'late' itself"),
     "says broken": (lambda *_: Outcome.BROKEN, Outcome.BROKEN, "it answered 'broken' itself"),

@@ -128,9 +128,9 @@ def test_a_guard_without_an_oracle_is_told() -> None:
 
 
 def test_guards_that_are_late_and_answers_that_fail_within_them_keep_their_endings() -> None:
-    late = answered(Deciding(lambda _: asyncio.sleep(5)), timeout=0.005)
+    late = answered(Deciding(lambda _: asyncio.sleep(600)), timeout=0.2)
     assert late.ending is Ending.LATE
-    assert late.cause == "guards (deciding): no answer within 0.005 s"
+    assert late.cause == "guards (deciding): no answer within 0.2 s"
     read = answered(Deciding(lambda _: fail(TimeoutError("read timed out"))))
     assert (read.ending, read.cause) == (Ending.LATE, "guards (deciding): read timed out")
     none = answered(Deciding(lambda _: fail(NoAnswer("the model refused"))))
@@ -304,9 +304,9 @@ def test_the_time_of_guards_goes_on_after_a_question_within_them() -> None:
         await asyncio.sleep(3600)
         return situation.choosing("REF")
 
-    made = run(agent(), agent(guards=Deciding(decide), timeout=0.1), Pxp())
+    made = run(agent(), agent(guards=Deciding(decide), timeout=0.2), Pxp())
     assert made.ending is Ending.LATE
-    assert made.cause == "guards (deciding): no answer within 0.1 s"
+    assert made.cause == "guards (deciding): no answer within 0.2 s"
 
 
 @pytest.mark.parametrize("rules", [Interact(4, 1), Interact(4, 4), Pxp()])

@@ -17,6 +17,7 @@ from pxp_fsm.protocol.rules import Ending
 from pxp_fsm.sessions.pending import Chance, Pending, check_source
 from pxp_fsm.sessions.session import Session
 from tests.sessions.small_systems import SILENT, WAITING, two, wrong
+from tests.waiting import PATIENCE
 
 TICKING = two(
     "[S] -> [S] event TICK\n[S] -> [S] event TOCK\n[S] -> [S] send X",
@@ -133,7 +134,8 @@ def test_a_caller_is_waited_for_only_where_its_event_is_possible() -> None:
         first = pxp.Session(WAITING, SILENT, events={"APPROVE": None, "CANCEL": 0})
         second = pxp.Session(WAITING, SILENT, events={"APPROVE": None})
         running = asyncio.create_task(second.run())
-        await asyncio.sleep(0.01)
+        for _ in range(100):  # rounds of the event loop
+            await asyncio.sleep(0)
         assert second.ending is None
         second.raise_event("CANCEL")
         return [await first.run(), await running]
@@ -144,7 +146,7 @@ def test_a_caller_is_waited_for_only_where_its_event_is_possible() -> None:
 def test_time_is_kept_in_seconds_and_none_may_pass() -> None:
     session = pxp.Session(WAITING, SILENT, events={"APPROVE": 0}).run_sync()
     assert labels(session) == ["APPROVE"]
-    both = pxp.Session(WAITING, SILENT, events={"APPROVE": 0.02, "CANCEL": 0.001}).run_sync()
+    both = pxp.Session(WAITING, SILENT, events={"APPROVE": 60, "CANCEL": 0.001}).run_sync()
     assert labels(both) == ["CANCEL"]
 
 
@@ -205,7 +207,7 @@ def test_who_waits_is_woken_once_by_whatever_comes_first() -> None:
         assert not waiting.done()
         pending.wake()
         pending.wake()
-        await asyncio.wait_for(waiting, 1)
+        await asyncio.wait_for(waiting, PATIENCE)
 
         async def decides() -> None:
             return None
@@ -213,8 +215,8 @@ def test_who_waits_is_woken_once_by_whatever_comes_first() -> None:
         pending.ask("a", decides())
         assert pending.is_asked("a")
         assert pending.waits_for(set())
-        await asyncio.wait_for(pending.wait(), 1)
-        await asyncio.wait_for(pending.wait(), 1)  # somebody has answered: nothing to wait for
+        await asyncio.wait_for(pending.wait(), PATIENCE)
+        await asyncio.wait_for(pending.wait(), PATIENCE)  # somebody has answered: it is at once
         assert pending.hear() == {"a": None}
         assert not pending.is_asked("a")
         assert not pending.waits_for(set())

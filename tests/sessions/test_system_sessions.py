@@ -24,6 +24,7 @@ from tests.sessions.small_systems import (
     two,
     wrong,
 )
+from tests.waiting import comes
 
 
 @pytest.mark.parametrize("channel", ["sync", "fifo:1", "reordering:2", "duplicating:1"])
@@ -108,7 +109,8 @@ def test_events_come_from_timers_functions_and_callers() -> None:
     async def by_caller() -> Session:
         session = pxp.Session(WAITING, SILENT, events={"APPROVE": None})
         running = asyncio.create_task(session.run())
-        await asyncio.sleep(0.01)
+        for _ in range(100):  # rounds of the event loop
+            await asyncio.sleep(0)
         with pytest.raises(Refused, match="refused: no member takes it, for a is in S, b is in S"):
             session.raise_event("NONE")
         assert session.events == ()
@@ -144,7 +146,7 @@ def test_a_message_interrupts_who_thinks() -> None:
     async def thinks(turn: pxp.Turn) -> str | None:
         told.append(turn.state)
         if turn.state == "S":
-            await asyncio.sleep(60)
+            await asyncio.sleep(600)
         return "BYE"
 
     system = two(
@@ -154,7 +156,7 @@ def test_a_message_interrupts_who_thinks() -> None:
     )
 
     async def stops(turn: pxp.Turn) -> str:
-        await asyncio.sleep(0.01)
+        await comes(lambda: told)
         return "STOP"
 
     session = pxp.Session(system, {"a": thinks, "b": stops}).run_sync()

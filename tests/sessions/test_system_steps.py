@@ -19,6 +19,7 @@ from pxp_fsm.sessions.session import Session
 from tests.proofs.text_tables import table
 from tests.sessions.random_sessions import steady_session
 from tests.sessions.small_systems import HUB, SILENT, WAITING, bids, contract, hub, two
+from tests.waiting import comes
 
 PING = two("S -> T send X\nT -> [U] receive Y", "S -> T receive X\nT -> [U] send Y")
 EITHER = pxp.System.load(
@@ -111,7 +112,7 @@ def test_who_still_thinks_when_a_session_ends_is_cancelled() -> None:
         session = pxp.Session(system, {"a": fails, "b": thinks})
         assert (session.ending, session.cause) == (None, "")
         assert await session.step() is None
-        await asyncio.sleep(0.01)
+        await comes(lambda: cancelled)
         assert cancelled == ["b"]
         return session
 
@@ -122,20 +123,21 @@ def test_who_still_thinks_when_a_session_ends_is_cancelled() -> None:
 
 
 def test_who_thinks_is_cancelled_with_the_session_that_is() -> None:
-    ended = list[str]()
+    begun, ended = list[str](), list[str]()
 
     async def thinks(turn: pxp.Turn) -> None:
+        begun.append(turn.member)
         try:
-            await asyncio.sleep(60)
+            await asyncio.sleep(600)
         finally:
             ended.append(turn.member)
 
     async def stopped() -> None:
         running = asyncio.create_task(pxp.Session(PING, {"a": thinks, "b": silent}).run())
-        await asyncio.sleep(0.01)
+        await comes(lambda: begun)
         running.cancel()
         await asyncio.wait([running])
-        await asyncio.sleep(0.01)
+        await comes(lambda: ended)
         assert (running.cancelled(), ended) == (True, ["a"])
 
     asyncio.run(stopped())

@@ -38,6 +38,7 @@ from pxp_fsm.plugins.easylan.running.requests import Requester, bundled
 from pxp_fsm.prompting.framing import unframed
 from pxp_fsm.prompting.model import ModelRequest, Reply
 from tests.plugins.easylan.scripted_models import Frames, Say, Speaking, module
+from tests.waiting import comes
 
 
 def agent(name: str, *, enabled: bool = False, required: tuple[str, ...] = ()) -> LanAgent:
@@ -251,9 +252,9 @@ def test_independent_agents_are_asked_at_once() -> None:
 
 def test_cancelling_a_run_ends_its_agents() -> None:
     async def go() -> int:
-        model = Speaking(module, seconds=60)
+        model = Speaking(module, seconds=600)
         run = asyncio.create_task(runner(model).run(network(*map(agent, "AB")), "x"))
-        await asyncio.sleep(0.01)
+        await comes(lambda: model.requests)
         run.cancel()
         with pytest.raises(asyncio.CancelledError):
             await run

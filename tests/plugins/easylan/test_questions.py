@@ -49,6 +49,7 @@ from tests.plugins.easylan.trainings import (
     scripted,
     weak,
 )
+from tests.waiting import PATIENCE
 
 
 def test_a_training_is_carried_by_answers_from_elsewhere_and_told_as_json() -> None:
@@ -209,18 +210,20 @@ def test_there_is_no_going_back_where_no_step_is_before() -> None:
 
 
 def test_cancelling_stops_a_call_and_hands_the_pipeline_over() -> None:
+    hangs = asyncio.Event()
+
     class Hanging(Speaking):
         hangs = True
 
         async def reply(self, request: Any) -> Any:
             if request.purpose == "gap" and self.hangs:
+                hangs.set()
                 await asyncio.Event().wait()
             return await super().reply(request)
 
     async def play(page: Page) -> None:
         page.answer(obvious(await page.asked()))
-        for _ in range(100):
-            await asyncio.sleep(0)
+        await asyncio.wait_for(hangs.wait(), PATIENCE)
         page.trainer.cancel()
         question = await page.asked()
         assert isinstance(question.view, HandedView) and "cancelled" in question.view.why
@@ -298,7 +301,7 @@ def test_a_page_goes_on_with_the_example_that_is_unfinished() -> None:
         assert (await training).handled and page.trainer.unfinished is None
 
     asyncio.run(begin())
-    asyncio.run(asyncio.wait_for(resume(), 60))
+    asyncio.run(asyncio.wait_for(resume(), PATIENCE))
     assert page.model.asked["gap"] == page.model.asked["reason"] == 1
 
 
