@@ -21,8 +21,13 @@ from proofs.core.properties import complete_words, terminates
 from pxp_fsm.automata.actions import Exchange
 from pxp_fsm.diagrams import SequenceChart, sequence_chart, write
 from pxp_fsm.experiments import runs
-from pxp_fsm.plugins.panels.answers import REPLIES, Lasso, PanelAnswers, answers, table
-from pxp_fsm.plugins.panels.exploration import AssumedRelations, ChannelModel, PanelModel
+from pxp_fsm.plugins.panels.answers import Lasso, PanelAnswers, answers, table
+from pxp_fsm.plugins.panels.exploration import (
+    REPLIES,
+    AssumedRelations,
+    ChannelModel,
+    PanelModel,
+)
 from pxp_fsm.plugins.panels.panel import Scheduling
 from pxp_fsm.plugins.panels.results import panel_sessions
 

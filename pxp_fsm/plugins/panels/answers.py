@@ -14,15 +14,9 @@ from proofs.core.explore import Space, Step, Trace, explore
 from pxp_fsm.automata.actions import Exchange
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.panels.board import ChannelStatus, PanelBoard
-from pxp_fsm.plugins.panels.exploration import PanelModel
+from pxp_fsm.plugins.panels.exploration import REPLIES, PanelModel
+from pxp_fsm.plugins.panels.packed import packed, search_packed
 from pxp_fsm.protocol.messages import Tag
-
-REPLIES = {
-    Tag.RATIFY.value: Tag.RATIFY.value,
-    Tag.REVISE.value: Tag.RATIFY.value,
-    Tag.REJECT.value: Tag.REJECT.value,
-}
-"""What alone answers these tags between two agents with an equivalence, TERM aside."""
 
 MOST = 60_000
 """How many states are looked at."""
@@ -91,6 +85,17 @@ def answers(model: PanelModel, most: int = MOST) -> PanelAnswers:
     (True, 20, {})
     """
     began, looked = process_time(), 0
+    tables = packed(model)
+    if tables is not None:
+        searched = search_packed(tables, most)
+        return PanelAnswers(
+            model,
+            searched.states,
+            searched.transitions,
+            process_time() - began,
+            searched.is_whole,
+            searched.longest,
+        )
 
     def few(
         _state: PanelBoard,

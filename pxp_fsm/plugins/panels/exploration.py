@@ -23,6 +23,8 @@ that it stands for every choice of who does.
 - Of messages in different channels one order stands for all where neither changes what the other
   is, or may be (`_first`). Each whole session is then another with its messages in another order,
   as long, and with the same answers in each channel.
+
+Where an end of an open channel changes its pair nowhere else, `packed` searches the reduced model.
 """
 
 from __future__ import annotations
@@ -46,6 +48,13 @@ from pxp_fsm.protocol.rules import MATCH, Comparison, Interact, Role, Rules, der
 
 Values = tuple[int, int]
 """A prediction and an explanation, as numbers."""
+
+REPLIES = {
+    Tag.RATIFY.value: Tag.RATIFY.value,
+    Tag.REVISE.value: Tag.RATIFY.value,
+    Tag.REJECT.value: Tag.REJECT.value,
+}
+"""What alone answers these tags between two agents with an equivalence, TERM aside."""
 
 
 class AssumedRelations(StrEnum):
@@ -126,8 +135,8 @@ class PanelModel:
         found: dict[Hashable, Step[PanelBoard]] = {}
         for owed in self._first(state) if self.reduced else self.layout.due(state):
             names = self.layout.names
-            for tag, pair in self._replies(state, owed):
-                after = self._after(state, owed, tag, pair)
+            for tag, pair in self.replies(state, owed):
+                after = self.after(state, owed, tag, pair)
                 changed = state.current[owed.member] not in (None, pair)
                 action = Exchange(names[owed.member], names[owed.partner], tag)
                 step = Step(action, self._kept(after), (changed,))
@@ -166,7 +175,7 @@ class PanelModel:
             )
             for place in (owed.member, owed.partner)
         )
-        tags = {tag for tag, _ in self._replies(state, owed)}
+        tags = {tag for tag, _ in self.replies(state, owed)}
         learns = bool(tags - {Tag.RATIFY, Tag.REJECT, Tag.TERM})
         return not (mine and learns) and not (Tag.TERM in tags and (mine or theirs))
 
@@ -184,7 +193,8 @@ class PanelModel:
             return all(abs(a - b) <= 1 for a, b in zip(left, right, strict=True))  # type: ignore[call-overload]
         return left == right
 
-    def _after(self, state: PanelBoard, owed: Owed, tag: str, pair: Values) -> PanelBoard:
+    def after(self, state: PanelBoard, owed: Owed, tag: str, pair: Values) -> PanelBoard:
+        """The board after the message that is owed has been sent with this tag and this pair."""
         talk = state.talks[owed.channel]
         closes = tag == Tag.TERM
         if self.panel.rules.n is not None:
@@ -196,7 +206,7 @@ class PanelModel:
     def _received(self, talk: Talk, owed: Owed) -> str:
         return talk.said[self.layout.links[owed.channel].index(owed.partner)]
 
-    def _replies(self, state: PanelBoard, owed: Owed) -> Iterator[tuple[str, Values]]:
+    def replies(self, state: PanelBoard, owed: Owed) -> Iterator[tuple[str, Values]]:
         """What the agent may say: its tag with the pair that it carries."""
         layout, rules = self.layout, self.panel.rules
         talk, current = state.talks[owed.channel], state.current[owed.member]
@@ -292,7 +302,7 @@ class PanelModel:
         channels = []
         for number in self.layout.own[place]:
             talk, end = board.talks[number], self.layout.links[number].index(place)
-            two = talk if end == 0 else _turned(talk)
+            two = talk if end == 0 else turned(talk)
             none = tuple(pair is None for pair in two.pairs)
             channels.append(
                 (talk.status, talk.speaker == place, two.said, two.moved, none, two.loops)
@@ -315,7 +325,7 @@ class PanelModel:
             number = layout.channels[order[first], order[second]]
             talk = board.talks[number]
             if layout.links[number] != (order[first], order[second]):
-                talk = _turned(talk)
+                talk = turned(talk)
             talks.append(
                 talk._replace(
                     opener=first if talk.status is ChannelStatus.WAITS else -1,
@@ -335,7 +345,7 @@ class PanelModel:
             kept = self._known.channels.get(place)
             if kept is None:
                 kept = self.layout.channel_key(talk, number, queue[number])
-                kept = self._known.channels[place] = self._forgotten(kept, number)
+                kept = self._known.channels[place] = self.forgotten(kept, number)
             talks.append(kept)
         key = self.layout.board_key(board, talks)
         return self._numbered(key, talks)
@@ -345,20 +355,21 @@ class PanelModel:
         if self.relations is not AssumedRelations.EQUIVALENCE:
             return key
         pairs = (*key.current, *(pair for talk in talks for pair in talk.pairs))
-        renamed = self._known.names.get(pairs)
-        if renamed is None:
-            renamed = self._known.names[pairs] = _renamed(pairs)
-        if renamed == pairs:
+        names = self._known.names.get(pairs)
+        if names is None:
+            names = self._known.names[pairs] = renamed(pairs)
+        if names == pairs:
             return key._replace(talks=tuple(talks))
         many = self.agents
         found = []
         for number, talk in enumerate(talks):
-            two = renamed[many + 2 * number], renamed[many + 2 * number + 1]
+            two = names[many + 2 * number], names[many + 2 * number + 1]
             other = talk._replace(pairs=two)
             found.append(self._known.talks.setdefault(other, other))
-        return key._replace(current=renamed[:many], talks=tuple(found))
+        return key._replace(current=names[:many], talks=tuple(found))
 
-    def _forgotten(self, talk: Talk, number: int) -> Talk:
+    def forgotten(self, talk: Talk, number: int) -> Talk:
+        """Channel `number` without the tags and changes on which nothing depends."""
         counts = isinstance(self.panel.rules, Interact)
         spoke = self._speaking(talk, number)
         said, moved = list(talk.said), list(talk.moved)
@@ -466,7 +477,7 @@ _SPOKEN = "-"
 _NO = Answer("", "")
 
 
-def _renamed(pairs: Sequence[Hashable]) -> tuple[Hashable, ...]:
+def renamed(pairs: Sequence[Hashable]) -> tuple[Hashable, ...]:
     """The pairs with their values numbered in the order in which they stand there."""
     names: tuple[dict[int, int], dict[int, int]] = ({}, {})
     return tuple(
@@ -480,7 +491,7 @@ def _renamed(pairs: Sequence[Hashable]) -> tuple[Hashable, ...]:
     )
 
 
-def _turned(talk: Talk) -> Talk:
+def turned(talk: Talk) -> Talk:
     """A channel with its two ends in the other order."""
     one, other = talk.moved
     return talk._replace(

@@ -10,12 +10,19 @@ import pytest
 
 import pxp_fsm as pxp
 from proofs.core.explore import Space, explore
+from proofs.core.kernels import Interpreter
 from proofs.core.properties import complete_words, longest_run, terminates
 from pxp_fsm.automata.actions import Exchange
 from pxp_fsm.errors import UsageError
-from pxp_fsm.plugins.panels.answers import REPLIES, answers
+from pxp_fsm.plugins.panels.answers import answers
 from pxp_fsm.plugins.panels.board import PanelBoard
-from pxp_fsm.plugins.panels.exploration import AssumedRelations, ChannelModel, PanelModel
+from pxp_fsm.plugins.panels.exploration import (
+    REPLIES,
+    AssumedRelations,
+    ChannelModel,
+    PanelModel,
+)
+from pxp_fsm.plugins.panels.packed import PackedSpace, packed, search_packed
 
 SCHEDULES = ("free", "fifo", "round-robin")
 
@@ -149,6 +156,7 @@ def test_commit_does_not_keep_the_replies_of_two() -> None:
         *((2, k, {}) for k in (1, 2)),
         (3, 1, {"limit": 0}),
         pytest.param(3, 1, {"call": True}, marks=pytest.mark.deep),
+        pytest.param(3, 1, {"alone": True}, marks=pytest.mark.deep),
         pytest.param(3, 1, {"alone": True, "limit": 1}, marks=pytest.mark.deep),
         pytest.param(3, 1, {"call": True, "limit": 1}, marks=pytest.mark.deep),
     ],
@@ -183,10 +191,54 @@ def _replied(of: PanelModel) -> set[tuple[str, str]]:
     return {(received, tag) for received, tag in found if received in REPLIES}
 
 
-@pytest.mark.deep
-def test_four_agents_with_one_channel_at_a_time_end_within_seven_messages_for_each() -> None:
-    found = answers(replace(model(agents=4, call=True), reduced=True))
-    assert (found.is_whole, found.longest, found.replies) == (True, 7 * 6, {})
+@pytest.mark.parametrize(
+    ("agents", "k", "rule", "free_term"),
+    [
+        (2, 2, {"alone": True}, True),
+        (3, 1, {"call": True}, False),
+        (3, 2, {"call": True}, True),
+        (3, 1, {"call": True, "limit": 0}, True),
+        pytest.param(3, 1, {"alone": True}, True, marks=pytest.mark.deep),
+        pytest.param(4, 1, {"call": True}, False, marks=pytest.mark.deep),
+    ],
+)
+def test_a_packed_panel_is_the_reduced_model(
+    agents: int, k: int, rule: dict[str, Any], free_term: bool
+) -> None:
+    """Where no choice of an order is left to who is whom, to the state and to the step."""
+    few = replace(model(k, "free", agents, **rule), reduced=True, free_term=free_term)
+    space, tables = explore(few), packed(few)
+    assert tables is not None
+    longest = len(longest_run(space).steps)
+    expected = PackedSpace(space.states, space.transitions, True, longest)
+    assert search_packed(tables, 10_000) == expected
+    if agents < 4:
+        assert search_packed(tables, 10_000, Interpreter()) == expected
+
+
+def test_a_packed_search_is_cut_and_says_so() -> None:
+    tables = packed(replace(model(alone=True), reduced=True))
+    assert tables is not None
+    found = search_packed(tables, 100)
+    assert (found.is_whole, found.longest) == (False, None)
+    assert found.states > 100
+
+
+@pytest.mark.parametrize("rule", [{"limit": 1}, {"alone": True, "limit": 1}, {}])
+def test_what_depends_on_changes_elsewhere_is_not_packed(rule: dict[str, Any]) -> None:
+    assert packed(replace(model(**rule), reduced=True)) is None
+    assert packed(model(alone=True)) is None
+
+
+@pytest.mark.parametrize(
+    ("rule", "states"), [({"alone": True}, 896_077), ({"call": True}, 4_584), ({"limit": 0}, 2_580)]
+)
+def test_four_agents_end_within_the_messages_of_six_sessions_of_two(
+    rule: dict[str, Any], states: int
+) -> None:
+    found = answers(replace(model(agents=4, **rule), reduced=True), 1_000_000)
+    assert (found.is_whole, found.states, found.replies) == (True, states, {})
+    assert found.longest == (4 if "limit" in rule else 7) * 6
 
 
 def test_a_model_that_cannot_be_reduced_is_refused() -> None:
