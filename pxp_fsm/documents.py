@@ -327,8 +327,6 @@ def faults(
     `in_words` says of a violation what it means to somebody who edits such a file, where that is
     more than can be said of any file.
     """
-    if _is_valid(raw, schema):
-        return []
     from jsonschema import Draft202012Validator
 
     errors = Draft202012Validator(schema).iter_errors(raw)
@@ -337,18 +335,6 @@ def faults(
         for error in sorted(errors, key=lambda e: list(map(str, e.path)))
     ]
     return list(dict.fromkeys(found))
-
-
-def _is_valid(raw: object, schema: Mapping[str, Any]) -> bool:
-    """Whether `raw` surely is what `schema` says: in hundredths of the time of telling why not."""
-    try:
-        import jsonschema_rs
-    except ModuleNotFoundError:  # in a browser
-        return False
-    try:
-        return jsonschema_rs.is_valid(dict(schema), raw)
-    except ValueError:  # a date, half a character: no JSON, or none that it reads
-        return False
 
 
 def located(found: Iterable[Fault], text: str, filename: str) -> tuple[Fault, ...]:

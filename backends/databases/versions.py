@@ -16,7 +16,7 @@ from backends.databases import schema
 from backends.databases.locks import Locks
 from backends.databases.triggers import triggers
 from backends.databases.views import VIEWS
-from pxp_fsm.errors import BlackboardError, NotThere
+from pxp_fsm.errors import BlackboardError, NotThere, require_extra
 from pxp_fsm.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
@@ -92,13 +92,12 @@ def plan_upgrade(engine: Engine, shown: str) -> UpgradePlan:
 
     Raises `BlackboardError` where it is no blackboard, or a newer one.
     """
+    config = _migrations()
     from alembic.script import ScriptDirectory
 
     with engine.connect() as connection:
         found = _older(connection, set(inspect(connection).get_table_names()), shown)
-    steps = ScriptDirectory.from_config(_migrations()).iterate_revisions(
-        schema.SCHEMA_VERSION, found
-    )
+    steps = ScriptDirectory.from_config(config).iterate_revisions(schema.SCHEMA_VERSION, found)
     said = tuple(" ".join(step.doc.split()) for step in steps)
     return UpgradePlan(found, schema.SCHEMA_VERSION, said[::-1])
 
@@ -108,6 +107,7 @@ def upgrade(engine: Engine, shown: str) -> tuple[str, str]:
 
     Raises `RunLocked` where a process of the older version still works on a run.
     """
+    _require_migrations()
     from alembic import command
 
     _refuse_while_worked_on(engine, shown)
@@ -172,7 +172,12 @@ def _older(connection: Connection, names: set[str], shown: str) -> str:
     return found
 
 
+def _require_migrations() -> None:
+    require_extra("upgrade", "an upgrade", {"alembic": "Alembic"})
+
+
 def _migrations(connection: Connection | None = None) -> Config:
+    _require_migrations()
     from alembic.config import Config
 
     config = Config(attributes={"connection": connection})

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pxp_fsm.documents import text_of
-from pxp_fsm.errors import FileError, PXPError, UsageError
+from pxp_fsm.errors import FileError, PXPError, UsageError, require_extra
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.messages import printable
 
@@ -57,12 +57,21 @@ class Keys:
 
 
 def has_terminal() -> bool:
-    """Whether somebody can be asked: input and output are a terminal."""
+    """Whether somebody can be asked: input and output are a terminal.
+
+    Raises `UsageError` without the extra `terminal`.
+    """
+    _require_terminal()
     return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _require_terminal() -> None:
+    require_extra("terminal", "a person at the terminal", {"prompt_toolkit": "prompt_toolkit"})
 
 
 def say(*parts: tuple[str, str] | str) -> None:
     """Print a line of texts, each with its style or plain; nothing in them steers the terminal."""
+    _require_terminal()
     from prompt_toolkit import print_formatted_text
     from prompt_toolkit.formatted_text import FormattedText
 
@@ -167,6 +176,7 @@ def _many_lines() -> KeyBindings:
 async def _ask(
     question: str, keys: Keys | None, history: History | None = None, **options: object
 ) -> str:
+    _require_terminal()
     from prompt_toolkit import PromptSession
 
     session: PromptSession[str] = PromptSession(history=history)

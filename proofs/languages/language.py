@@ -16,7 +16,7 @@ from proofs.sessions.model import AGENTS
 from pxp_fsm.diagrams import Edge, EdgeRow, Node, StateDiagram, svg
 from pxp_fsm.errors import UsageError
 from pxp_fsm.lazy_dataclasses import dataclass
-from pxp_fsm.protocol.intelligibility import ALPHABET
+from pxp_fsm.protocol.intelligibility import ALPHABET, require_automata
 
 if TYPE_CHECKING:
     from automata.fa.dfa import DFA
@@ -257,6 +257,7 @@ def of_words(title: str, words: Iterable[Iterable[str]]) -> Language:
 
     Raises `UsageError` for a symbol that is not one of `SYMBOLS`.
     """
+    require_automata()
     from automata.fa.dfa import DFA
 
     known = frozenset(SYMBOLS)

@@ -22,7 +22,12 @@ from proofs.sessions.replay import PrefixModel, ReplayPoint, replay
 from pxp_fsm.automata.actions import Say
 from pxp_fsm.errors import UsageError
 from pxp_fsm.lazy_dataclasses import dataclass
-from pxp_fsm.protocol.intelligibility import ALPHABET, DEFINITIONS, two_way_automaton
+from pxp_fsm.protocol.intelligibility import (
+    ALPHABET,
+    DEFINITIONS,
+    require_automata,
+    two_way_automaton,
+)
 from pxp_fsm.protocol.messages import Message
 from pxp_fsm.protocol.relations import Assumption
 from pxp_fsm.protocol.rules import Interact, Rules
@@ -125,6 +130,7 @@ def automaton_of(model: Model[S], accepts: Callable[[S], bool]) -> DFA:
 
     Raises `UsageError` where there are more than `LARGEST` states.
     """
+    require_automata()
     from automata.fa.dfa import DFA
     from automata.fa.nfa import NFA
 

@@ -27,6 +27,9 @@ SHADOWED = 1
 """The exit code where a package of ours is shadowed or was replaced."""
 
 EXTRAS = {
+    "terminal": ("answers that a person types: --human terminal", ("prompt_toolkit",)),
+    "audit": ("pxp audit, pxp language", ("automata-lib",)),
+    "upgrade": ("pxp upgrade, of a database of an older version", ("alembic",)),
     "drug": ("sessions about drug molecules: pxp run drug", ("numpy", "rdkit")),
     "pictures": ("labels of your own pictures: pxp run labels", ("numpy", "pillow")),
     "rad": ("sessions about X-rays: pxp run rad", ("numpy", "pillow", "scikit-image")),
@@ -39,7 +42,7 @@ EXTRAS = {
     "mcp": ("assistants in sessions: pxp serve --mcp", ("fastapi", "mcp", "uvicorn", "websockets")),
     "openai": ("models at OpenAI and at servers of its protocol", ("openai",)),
     "lan": ("distances between networks: pxp compare, run TASK, lan history", ("numpy",)),
-    "languages": ("explanations of published counts", ("z3-solver",)),
+    "languages": ("explanations of published counts", ("automata-lib", "z3-solver")),
     "odds": (
         "pxp odds with floats, --free, --from and --published",
         ("numpy", "python-flint", "scipy"),
@@ -59,6 +62,7 @@ EXTRAS = {
 """What each extra of pyproject.toml enables, and the distributions that it installs."""
 
 MODULES = {
+    "automata-lib": "automata",
     "pillow": "PIL",
     "scikit-image": "skimage",
     "python-flint": "flint",

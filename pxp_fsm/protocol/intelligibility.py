@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from pxp_fsm.errors import UsageError, quoted
+from pxp_fsm.errors import UsageError, quoted, require_extra
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.messages import Message, Tag
 
@@ -27,6 +27,11 @@ ALPHABET = tuple(str(tag) for tag in Tag)
 
 _UNCOUNTED = frozenset({Tag.INIT, Tag.TERM})
 _ACCEPTING = frozenset({Tag.RATIFY, Tag.REVISE})
+
+
+def require_automata() -> None:
+    """Raise `UsageError` without the extra `audit`: sequences of tags are its automata."""
+    require_extra("audit", "a set of tag sequences", {"automata": "automata-lib"})
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,7 @@ class Definition:
         return self._dfa({tag: f"{agent}:{tag}" for tag in ALPHABET}, others)
 
     def _dfa(self, symbols: Mapping[str, str], ignored: tuple[str, ...]) -> DFA:
+        require_automata()
         from automata.fa.dfa import DFA
 
         read = (Tag.RATIFY, Tag.REFUTE, Tag.REVISE, Tag.REJECT)

@@ -16,7 +16,7 @@ import pytest
 from tests.pythons import newest_python
 
 ROOT = Path(__file__).parents[2]
-MOST_MEGABYTES, MOST_DISTRIBUTIONS = 300, 50
+MOST_MEGABYTES, MOST_DISTRIBUTIONS = 200, 40
 """What the base may install."""
 INSTALLERS = ("pip", "setuptools", "pkg_resources", "_distutils_hack")
 

