@@ -19,10 +19,7 @@ from backends import programs
 from backends.models.catalogue import CATALOGUE
 from backends.models.scripts import SCRIPT
 from proofs.claims import catalogue
-from proofs.claims.catalogue import source_of
-from proofs.claims.theorems import THEOREMS
-from proofs.core.results import Status
-from proofs.subjects import NAMES, explain_check
+from proofs.subjects import NAMES, explain_check, explain_claim
 from pxp_fsm.analysis.recordings.conversations import MAPPING
 from pxp_fsm.automata.system_files import SYSTEM
 from pxp_fsm.automata.table_files import TABLE
@@ -260,19 +257,9 @@ def claims() -> Iterator[str]:
         yield f"## {protocol}\n"
         for claim in catalogue.CLAIMS:
             if claim.protocol == protocol:
-                proved = ", proved for all n and k" if claim.id in THEOREMS else ""
                 yield f"`{claim.name}`\n: {claim.title[0].upper()}{claim.title[1:]}.  "
-                holds, fails = (_under(claim, one) for one in (Status.HOLDS, Status.FAILS))
-                yield from [f"  Holds {holds}{proved}.  "] if holds else ()
-                yield from [f"  Fails {fails}.  "] if fails else ()
-                yield f"  Source: {source_of(claim)}.\n"
-
-
-def _under(claim: catalogue.Claim, status: Status) -> str:
-    names = [name for name, found in claim.expected.items() if found is status]
-    if names == ["noisy"] and status is Status.HOLDS:
-        return "for any relations"
-    return f"under {'; '.join(names)}" if names else ""
+                yield from (f"  {line}  " for line in explain_claim(claim).splitlines())
+                yield ""
 
 
 def link_workbooks(_: Sphinx, page: str, source: list[str]) -> None:

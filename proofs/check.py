@@ -11,7 +11,7 @@ from proofs.claims.catalogue import Claim, name_of
 from proofs.claims.system_certificates import SystemCertificate
 from proofs.claims.theorems import THEOREMS, proofs_of
 from proofs.core.results import Bound, Result, Status, Verdict, table
-from proofs.requests import ALONE, NamedProperty, Request
+from proofs.requests import ALONE, ANY_TABLE, NamedProperty, Request
 from proofs.rules.certificates import RulesCertificate, name_of_claim
 from proofs.subjects import (
     NAMES,
@@ -147,6 +147,26 @@ def checkables() -> Iterator[Checkable]:
 def known_properties() -> list[NamedProperty]:
     """Every property that can be asked for by name."""
     return [named_property for kind in checkables() for named_property in kind.properties()]
+
+
+def explain(name: str) -> str:
+    """What `pxp help NAME` prints of a check or a claim: of each subject that has one so called.
+
+    "" where there is none.
+
+    >>> print(explain("ultra-is-strong"))
+    ultra-is-strong, of interact: a session that is Ultra-Strong for an agent is Strong for it.
+    <BLANKLINE>
+    Holds for any relations.
+    Source: [B] Definitions 1 and 2.
+    """
+    known = [one for one in known_properties() if name in (one.name, f"{one.subject}.{one.name}")]
+    known.sort(key=lambda one: one.subject != ANY_TABLE)
+    titles = (
+        "" if one.subject == ANY_TABLE else f"{one.name}, of {one.subject}: {one.title}.\n\n"
+        for one in known
+    )
+    return "\n\n".join(title + one.about for title, one in zip(titles, known, strict=True))
 
 
 def answer(request: Request) -> Results:
@@ -334,6 +354,7 @@ def _check_names(names: Sequence[str]) -> None:
                     "property",
                     name,
                     {named_property.name: named_property.title for named_property in known},
+                    listed="pxp list checks or pxp list claims",
                 )
 
 

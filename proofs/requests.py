@@ -203,8 +203,12 @@ ANY_TABLE = "any table"
 
 
 class NamedProperty(NamedTuple):
-    """A property that can be asked for by its name; of `subject`, or of "any table"."""
+    """A property that can be asked for by its name; of `subject`, or of "any table".
+
+    `about` explains it: when it holds and fails, why it matters, how to see it.
+    """
 
     name: str
     subject: str
     title: str
+    about: str = ""

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from proofs.claims.catalogue import CLAIMS, NAMED, Claim, assumptions_of
+from proofs.claims.catalogue import CLAIMS, NAMED, Claim, assumptions_of, source_of
 from proofs.claims.certificates import certify, shipped_proofs
 from proofs.claims.checking import Bounds, ClaimChecker, Substitutes
 from proofs.claims.system_certificates import (
@@ -19,7 +19,7 @@ from proofs.claims.system_certificates import (
     certify_system,
     uncertified,
 )
-from proofs.claims.theorems import Proof, proofs_of
+from proofs.claims.theorems import THEOREMS, Proof, proofs_of
 from proofs.core.limits import UNLIMITED, Effort, half_of_memory
 from proofs.core.results import Result, Status, Verdict
 from proofs.logic import Formula, Runs, parse
@@ -142,6 +142,37 @@ def explain_check(name: str) -> str:
     return inspect.getdoc(_EXPLAINED[name]) or "" if name in _EXPLAINED else ""
 
 
+def explain_claim(claim: Claim) -> str:
+    """When a claim of the catalogue holds and fails, its source, and how to see a counterexample.
+
+    >>> from proofs.claims.catalogue import find
+    >>> print(explain_claim(find("interact.never-ultra")[0]))  # doctest: +ELLIPSIS
+    Holds under tolerance; equivalence, proved for all n and k.
+    Fails under noisy; without ...; `pxp check interact --property ...` shows a session.
+    Source: observed in [B] Figure 4 and [C] Table 1.
+    """
+    holds, fails = (
+        [name for name, expected in claim.expected.items() if expected is status]
+        for status in (Status.HOLDS, Status.FAILS)
+    )
+    subject = next(table for table, protocols in PROVED_OF.items() if claim.protocol in protocols)
+    lines = []
+    if holds:
+        under = (
+            "for any relations"
+            if "noisy" in holds and not claim.exact
+            else f"under {'; '.join(holds)}"
+        )
+        proved = ", proved for all n and k" if claim.id in THEOREMS else ""
+        lines.append(f"Holds {under}{proved}.")
+    if fails:
+        name = claim.name if claim.protocol == subject else f"'{claim.id}'"
+        relations = fails[0] if fails[0].isalpha() else f"'{fails[0]}'"
+        shows = f"pxp check {subject} --property {name} --relations {relations}"
+        lines.append(f"Fails under {'; '.join(fails)}; `{shows}` shows a session.")
+    return "\n".join([*lines, f"Source: {source_of(claim)}."])
+
+
 # Systems of tables -------------------------------------------------------------------------------
 
 
@@ -157,7 +188,10 @@ class SystemSubjects:
 
     def properties(self) -> Iterator[NamedProperty]:
         """The standard checks, and the questions about termination."""
-        return (NamedProperty(name, ANY_TABLE, title) for name, title in NAMES.items())
+        return (
+            NamedProperty(name, ANY_TABLE, title, explain_check(name))
+            for name, title in NAMES.items()
+        )
 
     def results(self, request: Request) -> Iterator[Answer]:
         """One result per property and channel, those of a property together.
@@ -591,7 +625,10 @@ class ProtocolSubjects:
 
     def properties(self) -> Iterator[NamedProperty]:
         """The claims of the catalogue."""
-        return (NamedProperty(claim.name, claim.protocol, claim.title) for claim in CLAIMS)
+        return (
+            NamedProperty(claim.name, claim.protocol, claim.title, explain_claim(claim))
+            for claim in CLAIMS
+        )
 
     def results(self, request: Request) -> Iterator[Answer]:
         """What is known of each: of a name its standard checks and every claim under each set of

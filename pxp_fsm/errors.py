@@ -143,9 +143,17 @@ _FEW = 8
 
 
 def unknown_name(
-    what: str, name: str, meanings: Mapping[str, str], field: str | None = None
+    what: str,
+    name: str,
+    meanings: Mapping[str, str],
+    field: str | None = None,
+    *,
+    listed: str = "",
 ) -> UsageError:
-    """The error for a `name` that is no `what`: the names that there are, with their meanings."""
+    """The error for a `name` that is no `what`: the names that there are, with their meanings.
+
+    Of many only the nearest are named where `listed` says what shows all.
+    """
     said = f"there is no {what} {quoted(name)}"
     if len(meanings) <= _FEW:
         listed = [_with_meaning(meaning, meanings) for meaning in meanings]
@@ -153,6 +161,10 @@ def unknown_name(
     near = get_close_matches(name, meanings, n=3)
     if near:
         said += f"; did you mean {' or '.join(_with_meaning(one, meanings) for one in near)}?"
+    if listed:
+        return UsageError(
+            f"{said}{' S' if near else '; s'}ee {listed} for all {len(meanings)}", field
+        )
     return UsageError(f"{said}{' There' if near else '; there'} are: {', '.join(meanings)}", field)
 
 

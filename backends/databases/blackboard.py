@@ -98,6 +98,7 @@ class Addition:
 
 
 _NUMBER = re.compile(r"-([0-9]{1,18})$")
+_MOST_NEAR = 10_000
 
 
 # Of the chains whose rows are numbered for several writers: the link under a number.
@@ -617,9 +618,9 @@ class SqlBlackboard:
         """One session whole; `NotThere` where there is none of that name."""
         found = self.read(lambda connection: queries.session(connection, name))
         if found is None:
-            raise NotThere(
-                f"{self.shown} has no session {quoted(name)}; list the sessions to see their names"
-            )
+            known = [line.session for line in self.listing(limit=_MOST_NEAR)]
+            near = did_you_mean(name, known) or "; pxp show RUN lists the sessions of a run"
+            raise NotThere(f"{self.shown} has no session {quoted(name)}{near}")
         return StoredSession(found, self.events(name))
 
     def stored(self, names: Iterable[str]) -> Iterator[StoredSession]:

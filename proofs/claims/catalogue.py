@@ -378,7 +378,8 @@ def find(name: str) -> tuple[Claim, ...]:
     """
     found = tuple(claim for claim in CLAIMS if name in (claim.name, claim.id))
     if not found:
-        raise unknown_name("claim", name, {claim.name: claim.title for claim in CLAIMS})
+        titles = {claim.name: claim.title for claim in CLAIMS}
+        raise unknown_name("claim", name, titles, listed="pxp list claims")
     return found
 
 

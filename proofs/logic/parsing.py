@@ -63,8 +63,8 @@ _OTHERS = (
 )
 """How others write what is written here in another way; the longest that fits counts."""
 
-_SHOWN = 60
-"""How many names a list in an error has."""
+_SHOWN = 20
+"""How many names a list in an error has; of more, one of each form stands for all."""
 
 
 def hint(rest: str, *, whole: bool = False) -> str:
@@ -107,8 +107,11 @@ def unknown(names: Iterable[str], known: Collection[str], whose: str) -> UsageEr
     if meant:
         told += f"; did you mean {' or '.join(meant)}?"
     there = sorted(known)
-    more = f", … ({len(there) - _SHOWN} more)" if len(there) > _SHOWN else ""
-    return UsageError(f"{told}; there are: {', '.join(there[:_SHOWN]) or 'none'}{more}")
+    if len(there) > _SHOWN:
+        forms = {re.sub(r"\w+", "x", name): name for name in reversed(there)}
+        kinds = ", ".join(sorted(forms.values())[:_SHOWN])
+        return UsageError(f"{told}; there are {len(there)} names like: {kinds} (pxp help logic)")
+    return UsageError(f"{told}; there are: {', '.join(there) or 'none'}")
 
 
 GRAMMAR = r"""

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import shlex
 import traceback
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
 
-from proofs.check import answer
+from proofs.check import answer, explain
 from proofs.claims.system_certificates import SystemCertificate
 from proofs.core.results import Result, Status
 from proofs.rules.certificates import RulesCertificate
 from proofs.rules.conditions import FORMATS
-from proofs.subjects import explain_check
 from pxp_fsm.cli.options import check as options
 from pxp_fsm.cli.presentation import results
 from pxp_fsm.cli.presentation.text import printable, progress
-from pxp_fsm.errors import UsageError, counted
+from pxp_fsm.errors import UsageError, counted, quoted
 
 
 def _is_file(subject: object) -> bool:
@@ -26,6 +26,13 @@ def _is_file(subject: object) -> bool:
 
 def tables(request: options.CheckTables) -> int:
     """Check what is asked for, and show the results."""
+    for subject in request.subjects:
+        file = str(subject).partition("=")[2] or str(subject)
+        if " " in file and not _is_file(file) and not _is_file(str(subject)):
+            formula = shlex.quote(str(subject))
+            raise UsageError(
+                f"{quoted(subject)} is no file; a formula is given by --formula {formula}"
+            )
     checked, interrupt = answer(request), None
 
     def so_far() -> str:
@@ -51,7 +58,7 @@ def tables(request: options.CheckTables) -> int:
         fails = [
             line.name for line in found if line.status is Status.FAILS and not line.as_expected
         ]
-        wrong = [name for name in fails if explain_check(name)]
+        wrong = [name for name in fails if explain(name)]
         if wrong:
             pages = (f"pxp help {name}" for name in dict.fromkeys(wrong))
             click.echo(f"Explained by: {', '.join(pages)}")

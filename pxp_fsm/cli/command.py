@@ -81,7 +81,7 @@ class CommandGroup(click.Group):
             if name in self.instead:
                 raise UsageError(f"there is no command {name}; use pxp {self.instead[name]}")
             shorts = {known: entry.short for known, entry in self.entries.items()}
-            raise unknown_name("command", name, shorts)
+            raise unknown_name("command", name, shorts, listed="pxp --help")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -35,15 +35,22 @@ def help_(request: options.HelpOptions) -> None:
             click.echo_via_pager(text)
         else:
             click.echo(text, nl=False)
-    elif command is not None and context.parent is not None:
+        return
+    if command is not None and context.parent is not None:
         inner = click.Context(command, info_name=request.topic, parent=context.parent)
         click.echo(command.get_help(inner))
-    elif explanation := load("proofs.subjects:explain_check")(request.topic):
+        return
+    if explanation := load("proofs.check:explain")(request.topic):
         click.echo(explanation)
-    else:
-        known = {one: title(at) for one, at in found.items()}
-        known |= _shorts() | load("proofs.subjects:NAMES")
-        raise unknown_name("page, command or check", request.topic, known)
+        return
+    meanings = {known: title(at) for known, at in found.items()} | _shorts()
+    meanings |= {known.name: known.title for known in load("proofs.check:known_properties")()}
+    raise unknown_name(
+        "page, command, check or claim",
+        request.topic,
+        meanings,
+        listed="pxp help, pxp --help or pxp list",
+    )
 
 
 def _shorts() -> dict[str, str]:

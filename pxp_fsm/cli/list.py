@@ -53,7 +53,7 @@ def rows_of(
     if kind == "costs":
         return costs.rows(database or STORED, run)
     if run is not None:
-        raise UsageError("this applies to costs", "run")
+        raise UsageError(f"a run is given to pxp list costs alone, not to pxp list {kind}", "run")
     own = _KINDS.get(kind)
     if own is not None:
         return own(database or STORED)
@@ -79,7 +79,7 @@ def _tasks(_database: str) -> tuple[Row, list[Row]]:
 
 def _claims(_database: str) -> tuple[Row, list[Row]]:
     claims = [claim for claim in proofs.known_properties() if claim.subject != ANY_TABLE]
-    return ("name", "of", "meaning"), [*claims]
+    return ("name", "of", "meaning"), [claim[:3] for claim in claims]
 
 
 def _checks(_database: str) -> tuple[Row, list[Row]]:

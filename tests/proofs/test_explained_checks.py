@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import doctest
 import json
+import re
+import shlex
 from pathlib import Path
 
 import pytest
 
+from proofs.check import explain, known_properties
+from proofs.claims.catalogue import assumptions_of
+from proofs.requests import NamedProperty
 from proofs.subjects import NAMES, explain_check
 from tests.command_line import pxp
 
@@ -36,9 +41,22 @@ def test_what_fails_names_the_page_that_explains_it(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1] == "Explained by: pxp help no-deadlock"
     assert done.stdout.splitlines()[-1] in (tmp_path / "x.xml").read_text()
     page = pxp("help", "no-deadlock", cwd=tmp_path).stdout
-    assert page == explain_check("no-deadlock") + "\n"
+    own, _, others = page.partition("\n\nno-deadlock, of ")
+    assert own == explain_check("no-deadlock")
+    assert others.startswith("lan_agent: an agent is never stuck")
     [rule] = json.loads((tmp_path / "x.sarif").read_text())["runs"][0]["tool"]["driver"]["rules"]
     assert rule["help"]["text"] == explain_check("no-deadlock")
     listed = pxp("list", "checks", cwd=tmp_path).stdout.splitlines()[1:]
     assert [line.split()[0] for line in listed] == [*NAMES]
     assert explain_check("strong-once") == ""
+
+
+@pytest.mark.parametrize("known", known_properties(), ids=lambda one: f"{one.subject}.{one.name}")
+def test_whatever_has_a_name_is_explained(known: NamedProperty) -> None:
+    assert known.about.strip()
+    assert known.about in explain(known.name)
+    shown = re.findall(r"`pxp check (\S+) --property (.+?)(?: --relations (.+?))?`", known.about)
+    for subject, name, relations in shown:
+        assert subject in (known.subject, known.subject.partition("(")[0])
+        assert shlex.split(name)[0] in (known.name, f"{known.subject}.{known.name}")
+        assert not relations or assumptions_of(shlex.split(relations)[0]) is not None

@@ -8,7 +8,12 @@ from typing import Any
 import pxp_fsm as pxp
 from greetings.task import PHRASES as LANGUAGES
 
-ONE_LANGUAGE = pxp.proofs.NamedProperty("one-language", "greetings", "each phrase has one language")
+ONE_LANGUAGE = pxp.proofs.NamedProperty(
+    "one-language",
+    "greetings",
+    "each phrase has one language",
+    "Fails for a phrase without a language; name one for it in LANGUAGES.",
+)
 
 
 class Phrases:
@@ -28,7 +33,7 @@ class Phrases:
         silent = [phrase for phrase, language in LANGUAGES.items() if not language.strip()]
         holds, fails = pxp.proofs.Status.HOLDS, pxp.proofs.Status.FAILS
         verdict = pxp.proofs.Verdict(fails if silent else holds, ", ".join(silent))
-        name, subject, title = ONE_LANGUAGE
+        name, subject, title, _about = ONE_LANGUAGE
         yield pxp.proofs.Result(subject, name, title, "", verdict, holds)
 
 

@@ -134,7 +134,7 @@ def _explained_by(name: str) -> str:
 
 def _help(name: str) -> dict[str, Any]:
     """What explains a check, where a service shows it beside the result."""
-    text = load("proofs.subjects:explain_check")(name)
+    text = load("proofs.subjects:explain_check")(name) or load("proofs.check:explain")(name)
     return {"help": {"text": text}} if text else {}
 
 

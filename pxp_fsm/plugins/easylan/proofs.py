@@ -817,7 +817,17 @@ class NetworkTables:
 
     def properties(self) -> Iterator[NamedProperty]:
         """The claims about them."""
-        return (NamedProperty(claim.name, claim.table, claim.title) for claim in CLAIMS)
+        return (
+            NamedProperty(
+                claim.name,
+                claim.table,
+                claim.title,
+                f"Holds for any oracles: whatever modules and developers say.\n"
+                f"Fails without {claim.without}; `pxp check {claim.table} --property "
+                f"{claim.name}` shows both.",
+            )
+            for claim in CLAIMS
+        )
 
     def results(self, request: Request) -> Iterator[Result]:
         """The claims about each, as built and changed; and its machine compared with it."""

@@ -7,6 +7,7 @@ tables and limits allow less, so what never happens by a table never happens in 
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ from proofs.logic.formulas import atoms
 from proofs.logic.parsing import parse
 from proofs.requests import NamedProperty, Request
 from proofs.rules.certificates import RulesCertificate, name_of_claim, prove_system
+from proofs.subjects import explain_check
 from proofs.systems import check_formulas
 from proofs.systems.product import Composition
 from proofs.systems.propositions import named
@@ -88,7 +90,11 @@ class Policies:
 
     def properties(self) -> Iterator[NamedProperty]:
         """The checks of every policy."""
-        return (NamedProperty(name, "a policy", title) for name, title in CHECKS.items())
+        about = {name: inspect.getdoc(run) or "" for name, run in _CHECKS.items()}
+        about[MACHINE] = explain_check(MACHINE)
+        return (
+            NamedProperty(name, "a policy", title, about[name]) for name, title in CHECKS.items()
+        )
 
     def results(self, request: Request) -> Iterator[Answer]:
         """The checks of each policy, then what its file claims; certificates come last.
@@ -362,13 +368,7 @@ def _table_of(policy: GatewayPolicy, text: str) -> EventTable:
 
 
 def _checks(policy: GatewayPolicy) -> Iterator[tuple[str, str, Callable[[], Verdict]]]:
-    for name, run in (
-        (LINES, _dead_lines),
-        (ROWS, _dead_rows),
-        (CALLABLE, _callable),
-        (FORBIDS, _forbids),
-        (POSSIBLE, _possible),
-    ):
+    for name, run in _CHECKS.items():
         yield name, CHECKS[name], lambda run=run: run(policy)  # type: ignore[misc]
 
 
@@ -388,6 +388,13 @@ def _calls(policy: GatewayPolicy) -> Iterator[ReadLine]:
 
 
 def _dead_lines(policy: GatewayPolicy) -> Verdict:
+    """Each line is the first that is true of some message.
+
+    Why it matters: a line that never counts was written for messages that an earlier line takes:
+    what it refuses may pass.
+
+    What to do: move the line before the one that takes its messages, or remove it.
+    """
     problems = []
     for read in policy.lines:
         try:
@@ -430,6 +437,12 @@ def _place(policy: GatewayPolicy, read: ReadLine) -> str:
 
 
 def _dead_rows(policy: GatewayPolicy) -> Verdict:
+    """Each row of each table is taken after some events.
+
+    Why it matters: a row that is never taken allows a call that in fact is always refused.
+
+    What to do: remove the row, or add the row that leads to its state.
+    """
     problems = []
     for table in policy.tables:
         ways = table.ways
@@ -449,6 +462,12 @@ def _dead_rows(policy: GatewayPolicy) -> Verdict:
 
 
 def _callable(policy: GatewayPolicy) -> Verdict:
+    """Each tool that some line does not refuse can be called after some events.
+
+    Why it matters: otherwise the policy takes a tool away that it says it allows.
+
+    What to do: add a row for the event of its line, or refuse the tool by `then = "refuse"`.
+    """
     problems, unclear = list[str](), list[str]()
     for tool in policy.tools:
         lines = policy.about(policy.protocol.calls, tool)
@@ -524,6 +543,12 @@ def _joint(policy: GatewayPolicy, event: str) -> _Joint | None:
 
 
 def _forbids(policy: GatewayPolicy) -> Verdict:
+    """Each table has a state in which one of the calls of its events is refused.
+
+    Why it matters: a table that allows each call in every state protects from nothing.
+
+    What to do: take the rows out that allow a call too early, or the table.
+    """
     events = {read.line.event for read in _calls(policy)}
     problems = [
         f"{table.name} allows {', '.join(sorted(table.labels & events)) or 'no call'} in every "
@@ -539,6 +564,13 @@ def _forbids(policy: GatewayPolicy) -> Verdict:
 
 
 def _possible(policy: GatewayPolicy) -> Verdict:
+    """From each state that events can lead to, events can lead to one that allows each call.
+
+    Why it matters: after the trace, a client is refused for ever. Of a sum or of a login that is
+    spent, that may be what the policy is for: then write `expected = "FAILS"` for it.
+
+    What to do: add a row that leads back, such as one for a new approval.
+    """
     if policy.sums:
         entry = policy.sums[0].entry
         said = f"once the sum of {entry.of} is {entry.most}, no {entry.event} adds to it again"
@@ -621,3 +653,13 @@ def _terminates(table: EventTable) -> Verdict:
         said = f"{table.name} stops in {bases[stuck]}, which is no end state"
         return Verdict(Status.FAILS, said, _trace(table, ways[stuck]))
     return Verdict(Status.HOLDS)
+
+
+_CHECKS: Mapping[str, Callable[[GatewayPolicy], Verdict]] = {
+    LINES: _dead_lines,
+    ROWS: _dead_rows,
+    CALLABLE: _callable,
+    FORBIDS: _forbids,
+    POSSIBLE: _possible,
+}
+"""By check, the function that decides it, whose docstring explains it."""

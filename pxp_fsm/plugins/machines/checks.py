@@ -17,7 +17,18 @@ from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.machines.machines import ForeignMachine
 from pxp_fsm.plugins.machines.reading import is_foreign, read_machine
 
-CYCLE = NamedProperty("no-unbounded-cycle", "a machine", "no cycle can go on for ever")
+CYCLE = NamedProperty(
+    "no-unbounded-cycle",
+    "a machine",
+    "no cycle can go on for ever",
+    """No cycle of states can go on for ever, whatever its guards say.
+
+Why it matters: nothing in the machine itself ends such a loop; a graph of agents that goes round
+calls its models until a limit stops it.
+
+What to do: the verdict names the cycle. Where the loop is meant, nothing; else count its rounds
+in a guard, and limit them where it runs, as by LangGraph's recursion_limit.""",
+)
 
 _SHOWN = 6
 """So many free choices are named."""
