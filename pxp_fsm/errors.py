@@ -156,16 +156,18 @@ def unknown_name(
     """
     said = f"there is no {what} {quoted(name)}"
     if len(meanings) <= _FEW:
-        listed = [_with_meaning(meaning, meanings) for meaning in meanings]
-        return UsageError(f"{said}; there are: {', '.join(listed) or 'none'}", field)
+        all_of_them = ", ".join(_with_meaning(meaning, meanings) for meaning in meanings)
+        return UsageError(f"{said}; there are: {all_of_them or 'none'}", field)
     near = get_close_matches(name, meanings, n=3)
     if near:
         said += f"; did you mean {' or '.join(_with_meaning(one, meanings) for one in near)}?"
     if listed:
-        return UsageError(
-            f"{said}{' S' if near else '; s'}ee {listed} for all {len(meanings)}", field
-        )
-    return UsageError(f"{said}{' There' if near else '; there'} are: {', '.join(meanings)}", field)
+        see = "See" if near else "see"
+        rest = f"{see} {listed} for all {len(meanings)}"
+    else:
+        there = "There" if near else "there"
+        rest = f"{there} are: {', '.join(meanings)}"
+    return UsageError(f"{said}{'' if near else ';'} {rest}", field)
 
 
 def did_you_mean(name: str, known: Iterable[str], folder: str = "") -> str:

@@ -24,7 +24,7 @@ def check(request: options.CheckPolicy) -> int:
     checked = Results(POLICIES.results(asked))
     found = tuple(checked)
     if not found:
-        there = ", ".join(name for name, _, _ in POLICIES.properties())
+        there = ", ".join(known.name for known in POLICIES.properties())
         raise UsageError(f"the policy has no such property; every policy has: {there}", "names")
     for line in results.shown(found, in_json=request.as_json):
         click.echo(line)
