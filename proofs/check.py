@@ -61,7 +61,7 @@ class Results(Sequence[Result]):
             if self._error is not None:
                 raise self._error
             try:
-                found = next(self._answers)
+                result = next(self._answers)
             except StopIteration:
                 return False
             except Interrupted as interrupt:
@@ -70,12 +70,12 @@ class Results(Sequence[Result]):
             except Exception as error:
                 self._error = error
                 raise
-            if isinstance(found, Result):
-                self._found.append(found)
-            elif isinstance(found, str):
-                self.notes = (*self.notes, found)
+            if isinstance(result, Result):
+                self._found.append(result)
+            elif isinstance(result, str):
+                self.notes = (*self.notes, result)
             else:
-                self.certificates = (*self.certificates, found)
+                self.certificates = (*self.certificates, result)
         return True
 
     def __iter__(self) -> Iterator[Result]:
@@ -266,12 +266,12 @@ def check(
 
 def _answers(request: Request) -> Iterator[Answer]:
     """What comes of a request, from whoever accepts its subjects; `UsageError` if it is nothing."""
-    found = False
+    is_answered = False
     for kind, part in _parts(request):
         for result in kind.results(part):
-            found = found or isinstance(result, Result)
+            is_answered = is_answered or isinstance(result, Result)
             yield result
-    if not found:
+    if not is_answered:
         subjects = ", ".join(map(str, request.subjects or PROVED_OF))
         raise UsageError(
             f"{', '.join(request.names)} is not a property of {subjects}; "
@@ -313,7 +313,7 @@ def _parts(request: Request) -> Iterator[tuple[Checkable, Request]]:
         return
     for kind in kinds:
         pairs = zip(request.subjects, owners, strict=True)
-        own = tuple(one for one, owner in pairs if owner is kind)
+        own = tuple(subject for subject, owner in pairs if owner is kind)
         # The standard checks are not those of one kind: all that have tables may know them.
         known = _names([kind]) | NAMES.keys() if request.names else frozenset()
         names = tuple(name for name in request.names if name in known)

@@ -53,14 +53,14 @@ def compare(
         if name not in TITLES:
             raise unknown_name("relation", name, TITLES)
     given = dict(parameters or {})
-    one, other = (_subject(each, given) for each in (first, second))
-    known = {name for _, names in (one, other) for name in names}
+    left, right = (_subject(each, given) for each in (first, second))
+    known = {name for _, names in (left, right) for name in names}
     unknown = [name for name in given if name not in known]
     if unknown:
         there = ", ".join(sorted(known)) or "none"
-        said = f"neither counts with a parameter {unknown[0]}; there are: {there}"
-        raise UsageError(said, "parameters")
-    subjects = one[0], other[0]
+        reason = f"neither counts with a parameter {unknown[0]}; there are: {there}"
+        raise UsageError(reason, "parameters")
+    subjects = left[0], right[0]
     patterns = (hide,) if isinstance(hide, str) else hide
     if not isinstance(patterns, Iterable) or not all(
         isinstance(pattern, str) for pattern in patterns
@@ -102,14 +102,14 @@ def _compared(
 ) -> Iterator[Result]:
     required = relations or (TRACES,)
     title = " and ".join(_name(subject) for subject in subjects)
-    found: Refinement | None = None
+    refinement: Refinement | None = None
     for name in relations or TITLES:
         started = time.perf_counter()
         try:
-            if found is None:
+            if refinement is None:
                 sides: list[ActionGraph] = [behaviour_of(subject, effort) for subject in subjects]
-                found = Refinement.of(sides[0], sides[1], hidden)
-            verdict = found.decide(name)
+                refinement = Refinement.of(sides[0], sides[1], hidden)
+            verdict = refinement.decide(name)
         except TooLarge as error:
             verdict = Verdict(Status.UNKNOWN, str(error))
         except Exception as error:  # noqa: BLE001 - what machines refuse is a verdict, the rest is raised

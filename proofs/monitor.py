@@ -172,10 +172,10 @@ class _ByLetters:
 
     @property
     def outlook(self) -> MonitorVerdict:
-        found = self._monitor.outlooks[self._place]
+        outlook = self._monitor.outlooks[self._place]
         if not self._observer.over:
-            return found
-        return MonitorVerdict.TRUE if found.positive else MonitorVerdict.FALSE
+            return outlook
+        return MonitorVerdict.TRUE if outlook.positive else MonitorVerdict.FALSE
 
 
 class _Followed(Protocol):
@@ -294,12 +294,12 @@ class SessionObserver:
         key = (self.seen, sender, action.tag, "" if ending is None else ending.value)
         if key not in self._known:
             self._known[key] = self._after(*key)
-        found = self._known[key]
-        if found is None:
+        seen = self._known[key]
+        if seen is None:
             self._history.pop()
             raise self._refused(event)
-        self.seen = found
-        return found
+        self.seen = seen
+        return seen
 
     def _after(self, seen: Seen, sender: int, tag: str, closed: str) -> Seen | None:
         """What is seen after a message, and after the schedule's close; None if not allowed."""
@@ -372,10 +372,10 @@ class _SystemObserver:
         return not self._steps
 
     def hear(self, event: Event) -> None:
-        found = next((step.target for step in self._steps if step.action == event.action), None)
-        if found is None:
+        target = next((step.target for step in self._steps if step.action == event.action), None)
+        if target is None:
             raise Refused(f"{self._system.name} does not allow {event.action} here")
-        self._enter(found)
+        self._enter(target)
 
 
 def _names(formula: Formula) -> Iterator[Atom]:

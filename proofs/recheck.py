@@ -46,11 +46,11 @@ class Reader:
             raise ValueError(f"an expression is a text of at most {LONGEST_RULE} characters")
         self.words, at = list[tuple[str, str]](), 0
         while not self.words or self.words[-1][0]:
-            found = RULE.match(text, at)
-            if found is None:
+            match = RULE.match(text, at)
+            if match is None:
                 raise ValueError(f"this expression cannot be read: {text!r}, from {text[at:]!r}")
-            self.words.append(self._word(*found.groups()))
-            at = found.end()
+            self.words.append(self._word(*match.groups()))
+            at = match.end()
         self.words.reverse()
         self.tree = self._choice()
         if self.words != [("", "")]:
@@ -79,10 +79,10 @@ class Reader:
         return ""
 
     def _must(self, kind: str, word: str = "") -> str:
-        found = self.words.pop()
-        if found[0] != kind or word not in ("", found[1]):
-            raise ValueError(f"{word or kind} is missing before {found[1] or 'the end'!r}")
-        return found[1]
+        token = self.words.pop()
+        if token[0] != kind or word not in ("", token[1]):
+            raise ValueError(f"{word or kind} is missing before {token[1] or 'the end'!r}")
+        return token[1]
 
     def _choice(self) -> Any:
         value = self._joined("or")
@@ -93,10 +93,10 @@ class Reader:
         return ("if", condition, value, self._choice())
 
     def _joined(self, word: str) -> Any:
-        found = self._joined("and") if word == "or" else self._denied()
+        operands = self._joined("and") if word == "or" else self._denied()
         while self._next(word):
-            found = (word, found, self._joined("and") if word == "or" else self._denied())
-        return found
+            operands = (word, operands, self._joined("and") if word == "or" else self._denied())
+        return operands
 
     def _denied(self) -> Any:
         return ("not", self._denied()) if self._next("not") else self._compared()
@@ -114,17 +114,17 @@ class Reader:
 
     def _members(self) -> tuple[str, ...]:
         self._must("word", "{")
-        found = [self._must("name")]
+        members = [self._must("name")]
         while self._next(","):
-            found.append(self._must("name"))
+            members.append(self._must("name"))
         self._must("word", "}")
-        return tuple(found)
+        return tuple(members)
 
     def _sum(self) -> Any:
-        found = self._term()
+        total = self._term()
         while sign := self._next("+", "-"):
-            found = (sign, found, self._term())
-        return found
+            total = (sign, total, self._term())
+        return total
 
     def _term(self) -> Any:
         if self._next("-"):
@@ -143,9 +143,9 @@ class Reader:
             return ("bool", word == "true")
         if word != "(":
             raise ValueError(f"a value is missing before {word or 'the end'!r}")
-        found = self._choice()
+        inner = self._choice()
         self._must("word", ")")
-        return found
+        return inner
 
 
 @cache
@@ -163,18 +163,18 @@ class Linear(NamedTuple):
     def plus(self, other: "Linear", factor: int = 1) -> "Linear":
         if not other.terms:
             return Linear(self.terms, self.constant + factor * other.constant)
-        found = dict(self.terms)
+        factors = dict(self.terms)
         for name, times in other.terms:
-            found[name] = found.get(name, 0) + factor * times
-        terms = tuple(sorted((name, times) for name, times in found.items() if times))
+            factors[name] = factors.get(name, 0) + factor * times
+        terms = tuple(sorted((name, times) for name, times in factors.items() if times))
         return Linear(terms, self.constant + factor * other.constant)
 
     def after(self, values: dict[str, "Linear"]) -> "Linear":
         """It, with these values in place of names."""
-        found = Linear((), self.constant)
+        result = Linear((), self.constant)
         for name, times in self.terms:
-            found = found.plus(values.get(name) or Linear(((name, 1),), 0), times)
-        return found
+            result = result.plus(values.get(name) or Linear(((name, 1),), 0), times)
+        return result
 
 
 def number(value: int) -> Linear:
@@ -237,16 +237,16 @@ class Knowledge:
 
     def literal(self, atom: Linear) -> int:
         if atom not in self.numbers:
-            for one in (atom, contrary(atom)):
-                self.numbers[one] = len(self.atoms)
-                self.atoms.append(one)
+            for half in (atom, contrary(atom)):
+                self.numbers[half] = len(self.atoms)
+                self.atoms.append(half)
         return self.numbers[atom]
 
     def learn(self, literals: Iterable[int]) -> None:
         """Add a lemma; whoever calls has made sure of it."""
-        found = {*literals}
-        bits = sum(1 << literal for literal in found)
-        for literal in found:
+        lemma_literals = {*literals}
+        bits = sum(1 << literal for literal in lemma_literals)
+        for literal in lemma_literals:
             self.lemmas.setdefault(literal, []).append(bits)
 
     def impossible(self, given: int, literal: int) -> bool:
@@ -263,8 +263,8 @@ class Knowledge:
         key = given, literal
         if key not in self.known:
             self.undecided[literal & -2] = None
-            found = True if self.impossible(given, literal ^ 1) else None
-            self.known[key] = False if not found and self.impossible(given, literal) else found
+            result = True if self.impossible(given, literal ^ 1) else None
+            self.known[key] = False if not result and self.impossible(given, literal) else result
         return self.known[key]
 
     def tree(self, run: Callable[[Callable[[Linear], bool]], Any], given: int = 0) -> Any:
@@ -282,7 +282,7 @@ class Knowledge:
             return run(decide)
         except _Undecided as error:
             literal = error.literal
-        yes, no = (self.tree(run, given | 1 << one) for one in (literal, literal ^ 1))
+        yes, no = (self.tree(run, given | 1 << assumed) for assumed in (literal, literal ^ 1))
         return yes if yes == no and not isinstance(yes, Fork) else Fork(literal, yes, no)
 
     def walk(self, tree: Any, given: int) -> Iterator[tuple[int, Any]]:
@@ -356,10 +356,10 @@ def value(  # noqa: PLR0911, PLR0912 - one for each form
     return decide(at_most_0(difference.plus(number(len(kind) == 1))))
 
 
-def _typed(found: Any, kind: type) -> Any:
-    if not isinstance(found, kind):
-        raise ValueError(f"{found!r} is of another type than it must be")
-    return found
+def _typed(entry: Any, kind: type) -> Any:
+    if not isinstance(entry, kind):
+        raise ValueError(f"{entry!r} is of another type than it must be")
+    return entry
 
 
 # Part 2: relations that are only assumed. Values are points: 0 is the first member's latest, 1 the
@@ -384,7 +384,9 @@ def _grown(r: Any, points: Any, new: int, laws: Any) -> list[Any]:
     """
     itself, links = {(new, new)}, [({(p, new)}, {(new, p)}) for p in points]
     fresh = (
-        [one | other for one, other in links] if "s" in laws else [x for two in links for x in two]
+        [pair | other for pair, other in links]
+        if "s" in laws
+        else [x for pair in links for x in pair]
     )
     fresh, r = (fresh, r | itself) if "r" in laws else ([itself, *fresh], r)
     some = (r.union(*compress(fresh, bits)) for bits in product((0, 1), repeat=len(fresh)))
@@ -393,10 +395,10 @@ def _grown(r: Any, points: Any, new: int, laws: Any) -> list[Any]:
 
 @cache
 def _relations(points: int, laws: frozenset[str]) -> list[Any]:
-    found: list[Any] = [frozenset()]
+    relations: list[Any] = [frozenset()]
     for new in range(points):
-        found = [s for r in found for s in _grown(r, range(new), new, laws)]
-    return found
+        relations = [s for r in relations for s in _grown(r, range(new), new, laws)]
+    return relations
 
 
 @cache
@@ -475,23 +477,23 @@ class Theory:
         after = (0, new) if who else (new, 1)
 
         def possible(whose: int, asked: list[Any]) -> dict[tuple[bool, ...], dict[Any, None]]:
-            found = dict[tuple[bool, ...], dict[Any, None]]()
+            judged = dict[tuple[bool, ...], dict[Any, None]]()
             for relation in self.fit:
                 if _cut(relation, *range(2 - second)) == known[whose]:
                     says = tuple(pair in relation for pair in asked)
                     kept = _cut(relation, 0, 1), _cut(relation, *after)
-                    found.setdefault(says, {})[kept] = None
-            return found
+                    judged.setdefault(says, {})[kept] = None
+            return judged
 
         own = possible(who, pairs)
         if self.shared:
             return {says: {((a, a), (b, b)): None for a, b in some} for says, some in own.items()}
         # What is not shared is related with the fresh value in any way, whatever the other says.
-        others, found = possible(1 - who, [])[()], dict[tuple[bool, ...], dict[Any, None]]()
+        others, both_judged = possible(1 - who, [])[()], dict[tuple[bool, ...], dict[Any, None]]()
         for says, some in own.items():
             ways = product(some, others) if who == 0 else product(others, some)
-            found[says] = {((a, c), (b, d)): None for (a, b), (c, d) in ways}
-        return found
+            both_judged[says] = {((a, c), (b, d)): None for (a, b), (c, d) in ways}
+        return both_judged
 
 
 # Part 3: tables with rules, and what sessions of one to three members can do, for all numbers.
@@ -539,11 +541,11 @@ class Rules:
         self.enums = {name: tuple(of) for name, of in raw.get("enums", {}).items()}
         self.parameters = raw.get("parameters", {})
         self.registers, self.oracles = raw.get("registers", {}), raw.get("oracles", {})
-        for one in (*self.parameters.values(), *self.registers.values(), *self.oracles.values()):
+        for kind in (*self.parameters.values(), *self.registers.values(), *self.oracles.values()):
             known = {"init", "min", "type", "of", "relation", "about"}
-            if {*one} - known or kind_of(one) not in ("int", "bool", "of", "id"):
-                raise ValueError(f"this is not proved about: {one}")
-        if any(kind_of(one) == "id" for one in self.parameters.values()):
+            if {*kind} - known or kind_of(kind) not in ("int", "bool", "of", "id"):
+                raise ValueError(f"this is not proved about: {kind}")
+        if any(kind_of(parameter) == "id" for parameter in self.parameters.values()):
             raise ValueError("a parameter that is an id")
         self.payloads = raw.get("payloads", {})
         answers = {"ask": "each"} | raw.get("answers", {})
@@ -557,8 +559,10 @@ class Rules:
             self.lets[name] = self._read(text)
         if len({*declared}) < len(declared):
             raise ValueError("a name is declared twice")
-        rules = {name: one for name, one in raw.get("guards", {}).items() if isinstance(one, dict)}
-        whens = {name: one["when"] for name, one in rules.items() if "when" in one}
+        rules = {
+            name: guard for name, guard in raw.get("guards", {}).items() if isinstance(guard, dict)
+        }
+        whens = {name: rule["when"] for name, rule in rules.items() if "when" in rule}
         self.guards = {name: None if x == "else" else self._read(x) for name, x in whens.items()}
         each = raw.get("each", {}).get("message", {})
         self.rows, numbers = list[Ruled](), count()
@@ -579,7 +583,9 @@ class Rules:
                       row.get("partner", ""), *rest, updates)
                 for at in places for tag in tags
             ]  # fmt: skip
-        self.of_state = {one["name"]: tuple(one.get("guards", ())) for one in raw.get("states", ())}
+        self.of_state = {
+            state["name"]: tuple(state.get("guards", ())) for state in raw.get("states", ())
+        }
         for row in self.rows:
             if row.guard and row.guard not in self.of_state.get(row.source, ()):
                 self.of_state[row.source] = (*self.of_state.get(row.source, ()), row.guard)
@@ -587,17 +593,17 @@ class Rules:
         self.places |= {at for row in self.rows for at in (row.source, row.target)}
         self.leaving = {at: [r for r in self.rows if r.source == at] for at in self.places}
         kinds = (*self.parameters.values(), *self.registers.values(), *self.oracles.values())
-        self.members = {member for one in kinds for member in one.get("of", ())}
+        self.members = {member for declaration in kinds for member in declaration.get("of", ())}
         self.members |= {m for of in self.enums.values() for m in of}
         self.members |= {row.label for row in self.rows}
         told = {
             at: bool(gs) and all(g in self.guards for g in gs) for at, gs in self.of_state.items()
         }
         self.decides = {at for at, all_told in told.items() if all_told}
-        for name, one in self.registers.items():
+        for name, kind in self.registers.items():
             first = {"int": int, "bool": bool, "of": str, "id": type(None)}  # an id: none yet
-            fine = type(one.get("init")) is first[kind_of(one)]
-            if not fine or (kind_of(one) == "of" and one["init"] not in one["of"]):
+            fine = type(kind.get("init")) is first[kind_of(kind)]
+            if not fine or (kind_of(kind) == "of" and kind["init"] not in kind["of"]):
                 raise ValueError(f"register {name} has no value to begin with")
         if {*self.lets} & (self.members | self.places):
             raise ValueError("a definition has the name of a member")
@@ -610,14 +616,17 @@ class Rules:
     def digest(self) -> str:
         """SHA-256 of what decides: rows, states, rules, payloads; no prose, and no layout."""
         kinds = (self.parameters, self.registers, self.oracles)
-        declared = [sorted((x, sorted(_plain(one).items())) for x, one in k.items()) for k in kinds]
-        found = [self.initial, sorted(self.final), sorted(repr(row[1:]) for row in self.rows)]
-        found += [
+        declared = [
+            sorted((x, sorted(_plain(declaration).items())) for x, declaration in k.items())
+            for k in kinds
+        ]
+        meaning = [self.initial, sorted(self.final), sorted(repr(row[1:]) for row in self.rows)]
+        meaning += [
             sorted(self.of_state.items()),
             sorted((g, repr(x)) for g, x in self.guards.items()),
         ]
-        found += [self.asks_each, declared, _text(self.payloads)]
-        return hashlib.sha256(repr(found).encode()).hexdigest()
+        meaning += [self.asks_each, declared, _text(self.payloads)]
+        return hashlib.sha256(repr(meaning).encode()).hexdigest()
 
 
 def _messages(tables: Iterable[Rules]) -> dict[str, dict[str, tuple[Any, int | None]]]:
@@ -625,20 +634,20 @@ def _messages(tables: Iterable[Rules]) -> dict[str, dict[str, tuple[Any, int | N
     each with its least value. In a step sender and receiver read the same: any. A number is what
     the schema says is an integer; all else is an id.
     """
-    found = dict[str, dict[str, tuple[Any, int | None]]]()
+    carried = dict[str, dict[str, tuple[Any, int | None]]]()
     for table in tables:
         for label in [row.label for row in table.rows if row.sign != "!"]:
-            found.setdefault(label, {})["msg"] = Opaque(variable(f"?msg:{label}")), None
+            carried.setdefault(label, {})["msg"] = Opaque(variable(f"?msg:{label}")), None
         for label, schema in table.payloads.items():
             properties = schema.get("properties", {}) if schema.get("type") == "object" else {}
             for name in schema.get("required", ()):
-                if name in properties and label in found:
-                    form, one = variable(f"?msg:{label}.{name}"), properties[name]
-                    is_number = isinstance(one, dict) and one.get("type") == "integer"
-                    least = one.get("minimum") if is_number else None
+                if name in properties and label in carried:
+                    form, schema_of = variable(f"?msg:{label}.{name}"), properties[name]
+                    is_number = isinstance(schema_of, dict) and schema_of.get("type") == "integer"
+                    least = schema_of.get("minimum") if is_number else None
                     least = least if type(least) is int else None
-                    found[label][f"msg.{name}"] = (form if is_number else Opaque(form)), least
-    return found
+                    carried[label][f"msg.{name}"] = (form if is_number else Opaque(form)), least
+    return carried
 
 
 def _data(row: Ruled) -> str:
@@ -646,11 +655,11 @@ def _data(row: Ruled) -> str:
     return "same" if row.sign == "!" else "plain own" if row.carry == "own" else "plain"
 
 
-def kind_of(one: Any) -> str:
+def kind_of(declared: Any) -> str:
     """Whether a declared value is an "int", a "bool", or one "of" some members."""
-    if "of" in one and "relation" not in one:
+    if "of" in declared and "relation" not in declared:
         return "of"
-    return str(one.get("type", "int" if {"min", "init"} & {*one} else "bool"))
+    return str(declared.get("type", "int" if {"min", "init"} & {*declared} else "bool"))
 
 
 def substituted(tree: Any, lets: dict[str, Any]) -> Any:
@@ -661,7 +670,7 @@ def substituted(tree: Any, lets: dict[str, Any]) -> Any:
         return tree
     last = tree[2:] if tree[0] == "in" else ()
     parts = tree[1:2] if tree[0] == "in" else tree[1:]
-    put = (substituted(one, lets) if isinstance(one, tuple) else one for one in parts)
+    put = (substituted(part, lets) if isinstance(part, tuple) else part for part in parts)
     return (tree[0], *put, *last)
 
 
@@ -670,7 +679,7 @@ def names_in(tree: Any) -> set[str]:
     if tree[0] == "name":
         return {tree[1]}
     parts = tree[1:2] if tree[0] == "in" else tree[1:]
-    return {name for one in parts if isinstance(one, tuple) for name in names_in(one)}
+    return {name for part in parts if isinstance(part, tuple) for name in names_in(part)}
 
 
 class Control(NamedTuple):
@@ -768,9 +777,9 @@ class Sessions:
             raise ValueError("a system has one to three members, each with a name of its own")
         self.parameters = dict[str, Any]()
         for table in self.tables:
-            for name, one in table.parameters.items():
-                known = self.parameters.setdefault(name, one)
-                if _plain(known) != _plain(one):
+            for name, kind in table.parameters.items():
+                known = self.parameters.setdefault(name, kind)
+                if _plain(known) != _plain(kind):
                     raise ValueError(f"{name} is declared in two ways")
         self.starts = self.names.index(part["starts"]) if part.get("starts") else None
         self.theory = self._theory(part.get("relations"))
@@ -792,16 +801,16 @@ class Sessions:
         self.stated = [parse(claim[claim["check"]]) for claim in claims]
         self.forget = self._forget()
         self.fixed = 0
-        for name, one in self.parameters.items():
-            if "min" in one:
-                self._know(number(_integer(one["min"])).plus(variable(name), -1))
+        for name, kind in self.parameters.items():
+            if "min" in kind:
+                self._know(number(_integer(kind["min"])).plus(variable(name), -1))
         for i, table in enumerate(self.tables):
-            for x, one in table.oracles.items():
-                if "min" in one:
+            for x, kind in table.oracles.items():
+                if "min" in kind:
                     measured = variable(f"?{self.names[i]}.{x}")
-                    self._know(number(_integer(one["min"])).plus(measured, -1))
-        every = (one for fields in self.messages.values() for one in fields.values())
-        for form, least in (one for one in every if one[1] is not None):
+                    self._know(number(_integer(kind["min"])).plus(measured, -1))
+        every = (field for fields in self.messages.values() for field in fields.values())
+        for form, least in (field for field in every if field[1] is not None):
             self._know(number(_integer(least)).plus(form, -1))
         # What is measured is another number in each step: no state knows of it.
         if any(name[0] == "?" for atom in keep for name, _ in atom.terms):
@@ -821,21 +830,25 @@ class Sessions:
         clash = seen & own or (own | seen) & (RESERVED | self.members)
         if clash or {*ghosts} & (seen | RESERVED | self.members):
             raise ValueError(f"a name stands for two things: {clash or ', '.join(ghosts)}")
-        for name, one in ghosts.items():
+        for name, ghost in ghosts.items():
             kinds = {"int": int, "bool": bool, "of": str}
             keys = [{"init", "step", "type"}, {"init", "step", "of"}]
-            if not NAME.fullmatch(name) or {*one} not in keys:
+            if not NAME.fullmatch(name) or {*ghost} not in keys:
                 raise ValueError(f"this is no ghost: {name}")
-            if len({*one.get("of", ())}) < len(one.get("of", ())):
+            if len({*ghost.get("of", ())}) < len(ghost.get("of", ())):
                 raise ValueError(f"ghost {name} has a member twice")
-            if type(one["init"]) is not kinds[kind_of(one)] or (
-                "of" in one and one["init"] not in one["of"]
+            if type(ghost["init"]) is not kinds[kind_of(ghost)] or (
+                "of" in ghost and ghost["init"] not in ghost["of"]
             ):
                 raise ValueError(f"ghost {name} has no value to begin with")
         partners = {row.partner for t in self.tables for row in t.rows} - {""}
         if len(self.names) > 1 and not partners <= {*self.names}:
             raise ValueError(f"a row names a partner that is no member: {', '.join(partners)}")
-        labels = [(label, _text(one)) for t in self.tables for label, one in t.payloads.items()]
+        labels = [
+            (label, _text(schema_of))
+            for t in self.tables
+            for label, schema_of in t.payloads.items()
+        ]
         if len({label for label, _ in labels}) < len({*labels}):
             raise ValueError("two tables declare other payloads for one label")
 
@@ -849,8 +862,8 @@ class Sessions:
         if len(self.names) != 2 or self.starts != 0 or len(both) > 1:
             raise ValueError("relations are between two, the first of whom starts")
         itself = any(
-            one["of"][0] == one["of"][1]
-            for table in self.tables for one in table.oracles.values() if "relation" in one
+            oracle["of"][0] == oracle["of"][1]
+            for table in self.tables for oracle in table.oracles.values() if "relation" in oracle
         )  # fmt: skip
         return Theory(given, both.pop(), itself)
 
@@ -860,7 +873,9 @@ class Sessions:
         Tests are sets of values; two values that are in the same tests of a register, and of each
         register that it is copied to, lead to the same steps.
         """
-        tests: dict[tuple[int, str], set[frozenset[Any]]] = {one: set() for one in self.finite}
+        tests: dict[tuple[int, str], set[frozenset[Any]]] = {
+            register: set() for register in self.finite
+        }
         true, every = frozenset([True]), {frozenset([x]) for _, of in self._values() for x in of}
 
         def read(tree: Any, names: Callable[[str], Any], goal: set[frozenset[Any]]) -> None:
@@ -873,19 +888,19 @@ class Sessions:
                 read(tree[2], names, goal)
                 read(tree[3], names, goal)
             elif kind in ("and", "or", "not"):
-                for one in tree[1:]:
-                    read(one, names, {true})
+                for part in tree[1:]:
+                    read(part, names, {true})
             elif kind == "in":
                 read(tree[1], names, {frozenset(tree[2])})
             elif kind in ("==", "!="):
-                for one, other in (tree[1:], tree[:0:-1]):
+                for part, other in (tree[1:], tree[:0:-1]):
                     plain = other[0] == "name" and names(other[1]) not in tests
                     plain = plain and other[1] in self.members
-                    read(one, names, {frozenset([other[1]])} if plain else every)
+                    read(part, names, {frozenset([other[1]])} if plain else every)
             elif kind not in ("int", "bool"):
-                for one in tree[1:]:
-                    if isinstance(one, tuple):
-                        read(one, names, set())
+                for part in tree[1:]:
+                    if isinstance(part, tuple):
+                        read(part, names, set())
 
         def globally(name: str) -> Any:
             who, _, rest = name.removeprefix("next.").partition(".")
@@ -911,17 +926,17 @@ class Sessions:
         before = -1
         while before != (before := sum(map(len, tests.values()))):
             note()
-        found = dict[tuple[int, str], dict[Any, Any]]()
-        for one, of in self._values():
+        standing = dict[tuple[int, str], dict[Any, Any]]()
+        for register_of, of in self._values():
             first = dict[Any, Any]()
-            alike = {x: frozenset(t for t in tests[one] if x in t) for x in of}
-            found[one] = {x: first.setdefault(alike[x], x) for x in of}
-        return found
+            alike = {x: frozenset(t for t in tests[register_of] if x in t) for x in of}
+            standing[register_of] = {x: first.setdefault(alike[x], x) for x in of}
+        return standing
 
     def _values(self) -> Iterator[tuple[tuple[int, str], tuple[Any, ...]]]:
         for i, x in self.finite:
-            one = self.tables[i].registers[x]
-            yield (i, x), (tuple(one["of"]) if kind_of(one) == "of" else (False, True))
+            declared = self.tables[i].registers[x]
+            yield (i, x), (tuple(declared["of"]) if kind_of(declared) == "of" else (False, True))
 
     def _tree(self, tree: Any, names: dict[str, Any]) -> Any:
         """The value of an expression in each case of the numbers."""
@@ -930,10 +945,10 @@ class Sessions:
     # What one member does by itself, in each case of the numbers.
 
     def _own(self, i: int, finite: tuple[Any, ...], chosen: tuple[Any, ...]) -> dict[str, Any]:
-        found = self._parameters(chosen)
-        found |= {x: self._register(i, x) for j, x in self.ints if j == i}
+        values = self._parameters(chosen)
+        values |= {x: self._register(i, x) for j, x in self.ints if j == i}
         mine = [x for j, x in self.finite if j == i]
-        return found | dict(zip(mine, finite, strict=True))
+        return values | dict(zip(mine, finite, strict=True))
 
     def _register(self, i: int, x: str) -> Any:
         """What a register that is no member and no truth value holds."""
@@ -942,11 +957,11 @@ class Sessions:
 
     def _carried(self, label: str) -> dict[str, Any]:
         """What a message with this label carries, as expressions name it: anything."""
-        return {x: one for x, (one, _) in self.messages.get(label, {}).items()}
+        return {x: form for x, (form, _) in self.messages.get(label, {}).items()}
 
     def _parameters(self, chosen: tuple[Any, ...]) -> dict[str, Any]:
-        found: dict[str, Any] = {x: variable(x) for x in self.parameters}
-        return found | dict(zip(self.chosen, chosen, strict=True))
+        values: dict[str, Any] = {x: variable(x) for x in self.parameters}
+        return values | dict(zip(self.chosen, chosen, strict=True))
 
     def _mine(self, i: int, control: Control) -> tuple[Any, ...]:
         return tuple(v for (j, _), v in zip(self.finite, control.finite, strict=True) if j == i)
@@ -980,7 +995,11 @@ class Sessions:
                 for row in taken or [None]:
                     new = self._updates(i, row, known, decide) if row else ()
                     decisions.setdefault((row, new), set()).add(says)
-            return False, rows, [(*one, frozenset(says)) for one, says in decisions.items()]
+            return (
+                False,
+                rows,
+                [(*decision, frozenset(says)) for decision, says in decisions.items()],
+            )
 
         return self.about.tree(run)
 
@@ -1001,12 +1020,12 @@ class Sessions:
         table, settled = self.tables[i], self.asked(i, at)
         free, numbers = dict[str, tuple[Any, ...]](), dict[str, Any]()
         for x in self.depends(i, at):
-            one = table.oracles[x]
-            if kind_of(one) in ("int", "id"):
+            oracle = table.oracles[x]
+            if kind_of(oracle) in ("int", "id"):
                 form = variable(f"?{self.names[i]}.{x}")
-                numbers[x] = Opaque(form) if kind_of(one) == "id" else form
+                numbers[x] = Opaque(form) if kind_of(oracle) == "id" else form
             elif x not in settled:
-                free[x] = tuple(one["of"]) if kind_of(one) == "of" else (False, True)
+                free[x] = tuple(oracle["of"]) if kind_of(oracle) == "of" else (False, True)
         for says in product((True, False), repeat=len(settled)):
             for some in product(*free.values()):
                 yield (
@@ -1020,7 +1039,7 @@ class Sessions:
         self, i: int, row: Ruled, names: dict[str, Any], decide: Callable[[Linear], bool]
     ) -> tuple[tuple[str, Any], ...]:
         """The new values of a member's registers, where they change."""
-        found = list[tuple[str, Any]]()
+        updates = list[tuple[str, Any]]()
         names = names | {"tag": row.label}
         names |= self._carried(row.label) if row.sign != "!" else {}
         for x, tree in row.updates:
@@ -1032,8 +1051,8 @@ class Sessions:
             elif type(new) is not type(names[x]):
                 raise ValueError(f"{x} becomes {new}, which it cannot be")
             if new != names[x]:
-                found.append((x, new.form if isinstance(new, Opaque) else new))
-        return tuple(found)
+                updates.append((x, new.form if isinstance(new, Opaque) else new))
+        return tuple(updates)
 
     def _replies(
         self, j: int, at: str, finite: tuple[Any, ...], chosen: tuple[Any, ...], i: int, label: str
@@ -1057,7 +1076,7 @@ class Sessions:
         def run(decide: Callable[[Linear], bool]) -> list[Move]:
             offers = [self._offered(control, i, decide) for i in self.everybody]
             busy = {i for i, (urgent, _, _) in enumerate(offers) if urgent}
-            found, world = list[Move](), dict[str, dict[int, list[Any]]]()
+            moves, world = list[Move](), dict[str, dict[int, list[Any]]]()
             for i, (_, rows, decisions) in enumerate(offers):
                 for row, new in rows:
                     if row.sign == "!" and row.by == "world" and not row.urgent:
@@ -1065,20 +1084,20 @@ class Sessions:
                     elif control.over != "begin" or self.starts in (None, i):
                         for heard in self._heard(control, i, row, busy, decide):
                             taken = ((i, row, new), *heard)
-                            found.append(self._move(control, taken, None, _data(row), decide))
+                            moves.append(self._move(control, taken, None, _data(row), decide))
                 for row, new, says in decisions:
-                    found += self._decided(control, i, row, new, says, busy, decide)
+                    moves += self._decided(control, i, row, new, says, busy, decide)
             if len(self.names) == 1 and not busy:  # the environment sends whatever is taken
                 own = control.at[0], self._mine(0, control), control.chosen
                 rows = self.tables[0].leaving[control.at[0]]
                 for label in sorted({row.label for row in rows if row.sign == "-"}):
                     for row, new in branch(self.replies(0, *own, 0, label), decide, self.about):
-                        found.append(self._move(control, ((0, row, new),), None, "same", decide))
+                        moves.append(self._move(control, ((0, row, new),), None, "same", decide))
             # An event of the outside world reaches all members at once that have a row for it.
             for some in world.values():
                 for taken in product(*some.values()):
-                    found.append(self._move(control, taken, None, "same", decide))
-            return found
+                    moves.append(self._move(control, taken, None, "same", decide))
+            return moves
 
         return self.about.tree(run)
 
@@ -1096,14 +1115,14 @@ class Sessions:
         """The ways in which others take part in a row of i: the member with its row and updates."""
         if row.sign == "!" or len(self.names) == 1:
             return [()]
-        found = list[tuple[Any, ...]]()
+        heard = list[tuple[Any, ...]]()
         for j in self.everybody:
             able = j != i and j not in busy and not control.settled[j]
             if able and row.partner in ("", self.names[j]):
                 own = control.at[j], self._mine(j, control), control.chosen
                 rows = branch(self.replies(j, *own, i, row.label), decide, self.about)
-                found += [((j, *one),) for one in rows]
-        return found
+                heard += [((j, *taken_row),) for taken_row in rows]
+        return heard
 
     def _decided(
         self, control: Control, i: int, row: Any, new: Any, says: Any, busy: set[int], decide: Any
@@ -1136,8 +1155,8 @@ class Sessions:
         settled = [*control.settled]
         at, finite = [*control.at], dict(zip(self.finite, control.finite, strict=True))
         values = dict[str, Linear]()
-        for j, one, new in taken:
-            at[j], settled[j] = one.target, ()
+        for j, taken_row, new in taken:
+            at[j], settled[j] = taken_row.target, ()
             for x, now in new:
                 if (j, x) in finite:
                     finite[j, x] = now
@@ -1152,8 +1171,8 @@ class Sessions:
         for x, tree in self.steps_of.items():
             new = value(tree, names, self.members, decide)
             if x in self.ghosts:
-                one = self.ghosts[x]
-                if new not in (one["of"] if kind_of(one) == "of" else (False, True)):
+                ghost = self.ghosts[x]
+                if new not in (ghost["of"] if kind_of(ghost) == "of" else (False, True)):
                     raise ValueError(f"{x} becomes {new}, which it cannot be")
                 ghosts.append(new)
             elif _typed(new, Linear) != variable(x):
@@ -1164,21 +1183,21 @@ class Sessions:
         return Move(i, who, kind, row.label, target, tuple(sorted(values.items())), says, data)
 
     def _over(self, at: Iterable[str]) -> str:
-        ended = all(one in table.final for one, table in zip(at, self.tables, strict=True))
+        ended = all(state in table.final for state, table in zip(at, self.tables, strict=True))
         return "end" if ended else ""
 
     def _all(self, control: Control) -> dict[str, Any]:
         """The values of all names in claims and ghosts."""
-        found: dict[str, Any] = {x: variable(x) for x in (*self.parameters, *self.counts)}
-        found |= dict(zip(self.chosen, control.chosen, strict=True))
-        found |= dict(zip(self.ghosts, control.ghosts, strict=True))
-        found["over"] = control.over == "end"
+        values: dict[str, Any] = {x: variable(x) for x in (*self.parameters, *self.counts)}
+        values |= dict(zip(self.chosen, control.chosen, strict=True))
+        values |= dict(zip(self.ghosts, control.ghosts, strict=True))
+        values["over"] = control.over == "end"
         for i, name in enumerate(self.names):
-            found[f"{name}.at"] = control.at[i]
-            found[f"{name}.over"] = control.at[i] in self.tables[i].final
+            values[f"{name}.at"] = control.at[i]
+            values[f"{name}.over"] = control.at[i] in self.tables[i].final
         for (i, x), now in zip(self.finite, control.finite, strict=True):
-            found[f"{self.names[i]}.{x}"] = now
-        return found | {f"{self.names[i]}.{x}": self._register(i, x) for i, x in self.ints}
+            values[f"{self.names[i]}.{x}"] = now
+        return values | {f"{self.names[i]}.{x}": self._register(i, x) for i, x in self.ints}
 
     def _follow(self, data: Data, who: int, at: str, says: Any, sent: str) -> tuple[Any, ...]:
         """What may be known of values after a move; nothing where its answers are impossible."""
@@ -1213,9 +1232,9 @@ class Sessions:
         """For each answer that leads to a decision, what may be known of one relation then."""
         theory: Any = self.theory
         pairs, answers = self.judged(who, at, says)
-        found = theory.judged(known, who, second, pairs[place])
-        ways = (found.get(one[place], ()) for one in answers)
-        return [tuple(dict.fromkeys(one[new] for one in some)) for some in ways]
+        judged = theory.judged(known, who, second, pairs[place])
+        ways = (judged.get(says_each[place], ()) for says_each in answers)
+        return [tuple(dict.fromkeys(known_after[new] for known_after in some)) for some in ways]
 
     def _judged(self, who: int, at: str, says: Any) -> tuple[Any, Any]:
         """What a decision asks of MATCH and of AGREE, and the answers to each that lead to it."""
@@ -1230,19 +1249,19 @@ class Sessions:
 
     def _after(self, values: tuple[tuple[str, Linear], ...]) -> list[tuple[int, int | None]]:
         """For each atom that is kept, the one that must hold before, or whether it holds anyway."""
-        found, new = list[tuple[int, int | None]](), dict(values)
+        before_each, new = list[tuple[int, int | None]](), dict(values)
         for literal in self.keep:
             before = at_most_0(self.about.atoms[literal].after(new))
             known = self.about.literal(before) if before.terms else None
-            found.append((literal ^ (known is None and before.constant > 0), known))
-        return found
+            before_each.append((literal ^ (known is None and before.constant > 0), known))
+        return before_each
 
     def _reached(self, given: int, values: tuple[tuple[str, Linear], ...]) -> tuple[int, ...]:
         """Which of the atoms that are kept may hold after an update: each possible set of them."""
-        found = [(given, given & self.fixed)]
+        reached = [(given, given & self.fixed)]
         for literal, before in self.after(values):
             grown = list[tuple[int, int]]()
-            for known, region in found:
+            for known, region in reached:
                 if before is None:
                     grown.append((known, region | 1 << literal))
                     continue
@@ -1251,20 +1270,20 @@ class Sessions:
                     if holds is not bool(side):
                         both = known | 1 << (before ^ side)
                         grown.append((both, region | 1 << (literal ^ side)))
-            found = grown
-            if len(found) > self.most:
+            reached = grown
+            if len(reached) > self.most:
                 raise TooMany(f"there are more than {self.most:,} cases of numbers")
-        return tuple(dict.fromkeys(region for _, region in found))
+        return tuple(dict.fromkeys(region for _, region in reached))
 
     def _first(self) -> Iterator[Node]:
         values = {
             f"{self.names[i]}.{x}": self.tables[i].registers[x].get("init", 0) for i, x in self.ints
         }
-        values |= {x: _integer(one["init"]) for x, one in self.counts.items()}
+        values |= {x: _integer(counter["init"]) for x, counter in self.counts.items()}
         zero = tuple(sorted((x, number(init)) for x, init in values.items()))
         at = tuple(table.initial for table in self.tables)
         init = [self.forget[i, x][self.tables[i].registers[x]["init"]] for i, x in self.finite]
-        ghosts = tuple(one["init"] for one in self.ghosts.values())
+        ghosts = tuple(ghost["init"] for ghost in self.ghosts.values())
         ways = (self.parameters[x].get("of", (False, True)) for x in self.chosen)
         for chosen in product(*ways):
             over = self._over(at) or "begin"
@@ -1297,8 +1316,8 @@ class Sessions:
 
     def _data(self, control: Control, data: Data, move: Move) -> tuple[Any, ...]:
         """What may be known of values after a move; nothing where it is impossible."""
-        found = self.follow(data, move.who, control.at[move.who], move.says, move.data)
-        return (Data(),) if found and self.rests(move.target) else found
+        known = self.follow(data, move.who, control.at[move.who], move.says, move.data)
+        return (Data(),) if known and self.rests(move.target) else known
 
     def explore(self, edges: bool = False) -> None:
         """Find all nodes; and all edges, if asked for.
@@ -1319,7 +1338,7 @@ class Sessions:
                 continue
             moves, cases, untaken = self.ways(control, region)
             afters = [self._data(control, data, move) for move, _ in moves]
-            for given, place in [one for one in untaken if afters[one[1]]]:
+            for given, place in [pair for pair in untaken if afters[pair[1]]]:
                 self.taken[control, given, moves[place][0]] = None
                 del untaken[given, place]
             for (_, there), some in zip(moves, afters, strict=True):
@@ -1336,7 +1355,7 @@ class Sessions:
     def _add(self, there: list[Place], datas: tuple[Any, ...]) -> None:
         """Add the nodes at some places with these data that are new."""
         for control, region, nodes in there:
-            for data in [one for one in datas if one not in nodes]:
+            for data in [new for new in datas if new not in nodes]:
                 nodes[data] = Node(control, region, Data(*data))
                 self.nodes.append(nodes[data])
 
@@ -1420,7 +1439,7 @@ class Sessions:
         ends = [(numbers[edge.source], numbers[edge.target]) for edge in self.edges]
         part = components(len(numbers), ends)
         pairs = zip(self.edges, ends, strict=True)
-        return [edge for edge, (one, other) in pairs if part[one] == part[other]]
+        return [edge for edge, (source, other) in pairs if part[source] == part[other]]
 
     def _endless(self, ranks: Any) -> Any:
         """A step that may be taken for ever.
@@ -1446,7 +1465,7 @@ class Sessions:
             if change == "same":
                 flat.append((numbers[edge.source], numbers[edge.target]))
         part = components(len(numbers), flat)
-        cycle = next((one for one, other in flat if part[one] == part[other]), None)
+        cycle = next((source for source, other in flat if part[source] == part[other]), None)
         return None if cycle is None else [*numbers][cycle]
 
     def changes(self, forms: tuple[Linear, ...], given: int, values: Any) -> str:
@@ -1474,23 +1493,25 @@ def _written(atom: Linear) -> str:
     return f"{left} <= {-atom.constant}"
 
 
-def _plain(one: Any) -> Any:
+def _plain(declared: Any) -> Any:
     """What a declaration means, however it says so."""
-    found = {x: v for x, v in one.items() if x not in ("about", "type")} | {"kind": kind_of(one)}
-    return found | ({"of": sorted(one["of"])} if found["kind"] == "of" else {})
+    meaning = {x: v for x, v in declared.items() if x not in ("about", "type")} | {
+        "kind": kind_of(declared)
+    }
+    return meaning | ({"of": sorted(declared["of"])} if meaning["kind"] == "of" else {})
 
 
-def _integer(found: Any) -> int:
-    if type(found) is not int:
-        raise ValueError(f"{found!r} is no whole number")
-    return found
+def _integer(entry: Any) -> int:
+    if type(entry) is not int:
+        raise ValueError(f"{entry!r} is no whole number")
+    return entry
 
 
 def components(size: int, edges: list[tuple[int, int]]) -> list[int]:
     """For each vertex a number of its strongly connected component (Tarjan, without recursion)."""
     out: list[list[int]] = [[] for _ in range(size)]
-    for one, other in edges:
-        out[one].append(other)
+    for source, other in edges:
+        out[source].append(other)
     index, low, part = [0] * len(out), [0] * len(out), [-1] * len(out)
     stack, count = list[int](), 0
     for root in range(len(out)):
@@ -1560,8 +1581,8 @@ SELF_LOOPS = " or ".join(f"{name}.{register} > k" for name in "mh" for register 
 
 
 def _replies(*tags: str) -> list[tuple[str, str, str]]:
-    said = "last_tag != {0} or tag in {{{1}, TERM}}"
-    return [(f"replies-{tag}", "step", said.format(tag, REPLIES[tag])) for tag in tags]
+    rule = "last_tag != {0} or tag in {{{1}, TERM}}"
+    return [(f"replies-{tag}", "step", rule.format(tag, REPLIES[tag])) for tag in tags]
 
 
 def _due(
@@ -1656,13 +1677,13 @@ def lemma(listed: Any, about: Knowledge) -> list[int]:
 
 def _atom(terms: Any, constant: Any) -> Linear:
     """An atom as a certificate has it: sorted, with factors that have no common divisor."""
-    found = Linear(tuple((name, _integer(factor)) for name, factor in terms), _integer(constant))
-    plain = number(found.constant)
-    for name, factor in found.terms:
+    atom = Linear(tuple((name, _integer(factor)) for name, factor in terms), _integer(constant))
+    plain = number(atom.constant)
+    for name, factor in atom.terms:
         plain = plain.plus(variable(name), factor)
-    if not found.terms or at_most_0(plain) != found or not all(type(x) is str for x, _ in terms):
+    if not atom.terms or at_most_0(plain) != atom or not all(type(x) is str for x, _ in terms):
         raise ValueError(f"this is no atom: {[terms, constant]}")
-    return found
+    return atom
 
 
 def sessions_of(members: list[tuple[str, Rules]], part: Any) -> Sessions:
@@ -1678,13 +1699,13 @@ def sessions_of(members: list[tuple[str, Rules]], part: Any) -> Sessions:
     if any(type(part[key]) is not kind for key, kind in kinds.items()):
         raise ValueError("a part with values of other types than they must be")
     about, seen = Knowledge(), set[frozenset[int]]()
-    for one in part["lemmas"]:
-        found = frozenset(lemma(one, about))
-        if found in seen:
-            raise ValueError(f"a lemma is there twice: {one}")
-        seen.add(found)
-        about.learn(found)
-    atoms = [_atom(*one) for one in part["atoms"]]
+    for written in part["lemmas"]:
+        literals_of = frozenset(lemma(written, about))
+        if literals_of in seen:
+            raise ValueError(f"a lemma is there twice: {written}")
+        seen.add(literals_of)
+        about.learn(literals_of)
+    atoms = [_atom(*pair) for pair in part["atoms"]]
     literals = [about.literal(atom) & -2 for atom in atoms]
     if len({*literals}) < len(literals):
         raise ValueError("an atom is there twice, or with its contrary")
@@ -1702,8 +1723,8 @@ def given(part: Any) -> Iterator[str]:
     yield from (f"where {_line(text)}" for text in part["assume"])
     if part["while"]:
         yield f"while {_line(part['while'])}"
-    for name, one in part["ghosts"].items():
-        yield f"with {name} = {one['init']} and then {_line(one['step'])}"
+    for name, ghost in part["ghosts"].items():
+        yield f"with {name} = {ghost['init']} and then {_line(ghost['step'])}"
 
 
 def _line(text: str) -> str:
@@ -1749,16 +1770,16 @@ def check_rules(certificate: Any, *raw: Any) -> Iterator[tuple[bool, str]]:
             told.add(key)
         sessions = sessions_of(both, part)
         for claim in part["claims"]:
-            said = f"{claim['name']}: {claim['check']} {_line(claim.get(claim['check'], ''))}"
-            yield sessions.against(claim) is None, ", ".join([said.rstrip(), *given(part)])
+            statement = f"{claim['name']}: {claim['check']} {_line(claim.get(claim['check'], ''))}"
+            yield sessions.against(claim) is None, ", ".join([statement.rstrip(), *given(part)])
 
 
 def _stated(part: Any) -> Any:
     """What a part says: all but its evidence."""
     evidence = ("atoms", "lemmas")
-    found = {key: one for key, one in part.items() if key not in evidence}
-    claims = [{key: x for key, x in one.items() if key != "ranks"} for one in part["claims"]]
-    return found | {"claims": claims}
+    rest = {key: stated for key, stated in part.items() if key not in evidence}
+    claims = [{key: x for key, x in claim.items() if key != "ranks"} for claim in part["claims"]]
+    return rest | {"claims": claims}
 
 
 # Part 6: what can happen in a system: what a channel does with messages, when a guard is settled.
@@ -1798,16 +1819,18 @@ class Table:
             *map(str, self.rows),
         ]
         for tag, schema in raw.get("payloads", {}).items():
-            said = json.dumps(schema, sort_keys=True, ensure_ascii=False)
-            lines.append(f"payload {tag} {said}")
+            written = json.dumps(schema, sort_keys=True, ensure_ascii=False)
+            lines.append(f"payload {tag} {written}")
         text = "".join(f"{line}\n" for line in sorted(lines))
         self.fingerprint = hashlib.sha256(text.encode()).hexdigest()
         self.states = {self.initial, *self.final, *(s for row in self.rows for s in row[:2])}
         self.states |= {state["name"] for state in raw["states"]}
         names = {*self.states, *(x for row in self.rows for x in (row[2], *row[4:])), "x"} - {""}
         alike = [(r.source, r.sign, r.label, r.guard * (r.sign == "!")) for r in self.rows]
-        for one, row in zip(alike, self.rows, strict=True):
-            twins = [r for r, two in zip(self.rows, alike, strict=True) if one == two]
+        for row_key, row in zip(alike, self.rows, strict=True):
+            twins = [
+                r for r, other_key in zip(self.rows, alike, strict=True) if row_key == other_key
+            ]
             if sum("" in (r.partner, row.partner) or r.partner == row.partner for r in twins) > 1:
                 raise ValueError(f"two rows for one tag: {row}")
         if not all(map(NAME.fullmatch, names)) or any(r.guard and r.sign == "-" for r in self.rows):
@@ -1854,14 +1877,14 @@ class System:
         between = [f"{names[i]}:{names[j]}" for i, j in self.links]
         if not {*own} <= {*between}:
             raise ValueError(f"a channel of a link over which nothing is sent: {own}")
-        self.carries = [own.get(one, channel) for one in between]
+        self.carries = [own.get(link, channel) for link in between]
         for (i, row), some in self.ways.items():
             if i in some or (row.sign == "+" and not some):
                 raise ValueError(f"a row sends to nobody: {row}")
         self.stops = not self.capacity and len(names) == 2
         self.leaving = [
-            {at: [row for row in one.rows if row.source == at] for at in one.states}
-            for one in tables
+            {at: [row for row in table.rows if row.source == at] for at in table.states}
+            for table in tables
         ]
 
     def __str__(self) -> str:
@@ -1873,9 +1896,9 @@ class System:
         if row.partner:
             return (self.names.index(row.partner),)
         opposite, others = {"+": "-", "-": "+"}.get(row.sign), [j for j in self.everybody if j != i]
-        found = tuple(j for j in others if self._has(j, opposite, row.label, i))
+        possible = tuple(j for j in others if self._has(j, opposite, row.label, i))
         # Of two members, what is received in no state can only be for the other one.
-        return found or tuple(others if row.sign == "+" and len(others) == 1 else ())
+        return possible or tuple(others if row.sign == "+" and len(others) == 1 else ())
 
     def _has(self, j: int, sign: str | None, label: str, i: int) -> bool:
         """Whether j has a row for a tag to or from i, in some state."""
@@ -1885,7 +1908,9 @@ class System:
     @property
     def first(self) -> State:
         nothing = ("",) * len(self.names)
-        return State(tuple(one.initial for one in self.tables), ((),) * len(self.links), nothing)
+        return State(
+            tuple(table.initial for table in self.tables), ((),) * len(self.links), nothing
+        )
 
     def rows(self, state: State, i: int) -> list[Row]:
         """By which rows a member can go on: by one, where it has settled a guard."""
@@ -1909,7 +1934,9 @@ class System:
             for row in self.rows(state, i):
                 moved, sends = _moved(state, {i: row.target}), list[Step]()
                 if row.sign == "+":
-                    sends = [one for j in self.ways[i, row] for one in self._sent(moved, i, j, row)]
+                    sends = [
+                        target for j in self.ways[i, row] for target in self._sent(moved, i, j, row)
+                    ]
                 yield from sends
                 if row.sign == "!" and row.guard:
                     yield Step(moved, ((i, row),), self.names[i])
@@ -1918,7 +1945,7 @@ class System:
                     yield Step(state._replace(settled=settled), ((i, row),), self.names[i], True)
         for link in enumerate(self.links):
             yield from self._delivered(state, *link)
-        events = {r.label: None for one in self.tables for r in one.rows if r.sign == "!"}
+        events = {r.label: None for table in self.tables for r in table.rows if r.sign == "!"}
         for label in events:
             free = [
                 (i, r) for i in self.everybody if not state.settled[i] for r in self.rows(state, i)
@@ -1965,11 +1992,11 @@ class System:
             if row:
                 there, moved = list(state.buffers[link]), _moved(state, {ends[1]: row.target})
                 there.remove(tag)
-                for one in (
+                for after in (
                     _holding(moved, link, (*there,)),
                     *[moved] * ("duplicating" in self.carries[link]),
                 ):
-                    yield Step(one, ((ends[1], row),), self.names[ends[1]])
+                    yield Step(after, ((ends[1], row),), self.names[ends[1]])
 
 
 def _capacity(channel: str) -> int:
@@ -1984,8 +2011,8 @@ def _capacity(channel: str) -> int:
 
 
 def _moved(state: State, where: dict[int, str]) -> State:
-    at = tuple(where.get(i, one) for i, one in enumerate(state.at))
-    settled = tuple("" if i in where else one for i, one in enumerate(state.settled))
+    at = tuple(where.get(i, before) for i, before in enumerate(state.at))
+    settled = tuple("" if i in where else before for i, before in enumerate(state.settled))
     return State(at, state.buffers, settled)
 
 
@@ -2016,19 +2043,19 @@ class Proof:
     def __init__(self, system: System, given: Any, listed: Any) -> None:
         self.system, self.states, self.given, self.used = system, [system.first], given, set[str]()
         self.steps, numbers = list[list[tuple[int, Step]]](), {_text(system.first): 0}
-        found = [{_text(step.target): step.target for step in system.steps(system.first)}]
+        targets = [{_text(step.target): step.target for step in system.steps(system.first)}]
         if _text(listed[0]) != _text([*system.first, None]):
             raise ValueError("the first state is another")
         for number, (at, buffers, settled, before) in enumerate(listed[1:], start=1):
             text = _text([at, buffers, settled])
-            if type(before) is not int or not 0 <= before < number or text not in found[before]:
+            if type(before) is not int or not 0 <= before < number or text not in targets[before]:
                 raise ValueError(f"no step of a state before it leads to state {number}: {text}")
             if text in numbers:
                 raise ValueError(f"state {number} is there twice: {text}")
             numbers[text] = number
-            self.states.append(found[before][text])
-            found.append({_text(s.target): s.target for s in system.steps(self.states[-1])})
-        for missing in (text for some in found for text in some if text not in numbers):
+            self.states.append(targets[before][text])
+            targets.append({_text(s.target): s.target for s in system.steps(self.states[-1])})
+        for missing in (text for some in targets for text in some if text not in numbers):
             raise ValueError(f"a state can be reached and is not there: {missing}")
         for state in self.states:
             steps = ((numbers[_text(step.target)], step) for step in system.steps(state))
@@ -2047,13 +2074,13 @@ class Proof:
         self.used.add(key)
         if type(given) is not list or len(given) != len(self.states):
             raise ValueError(f"there are not as many distances as states: {key}")
-        for number, one in enumerate(given):
+        for number, distance in enumerate(given):
             near = [given[to] for to, step in self.steps[number] if step.actor != without]
             least = min((x for x in near if x is not None), default=None)
             due = 0 if goal(number) else None if least is None else least + 1
-            if due != one or type(due) is not type(one):
-                raise ValueError(f"{key}: state {number} is at the distance {due}, not {one}")
-        return [one is not None for one in given]
+            if due != distance or type(due) is not type(distance):
+                raise ValueError(f"{key}: state {number} is at the distance {due}, not {distance}")
+        return [entry is not None for entry in given]
 
     def ends(self, given: Any, how: str, whose: str) -> bool:
         """Whether ranks show that every run, as fair as that, comes to an end.
@@ -2062,7 +2089,7 @@ class Proof:
         """
         if type(given) is not list or len(given) != len(self.states):
             raise ValueError("there are not as many ranks as states")
-        left = [number for number, one in enumerate(given) if one is not None]
+        left = [number for number, rank in enumerate(given) if rank is not None]
         due = {0, *(to for number in left for to, _ in self.steps[number])}
         running = {number for number in due if not self.over[number]} == {*left}
         return (
@@ -2119,7 +2146,13 @@ class Proof:
         if name in ("end-reachable-from-everywhere", "no-trap"):
             return all(self.distances("end", lambda n: self.over[n]))
         if name == "no-dead-row":
-            taken = {one for some in self.steps for _, s in some if not s.settles for one in s.rows}
+            taken = {
+                taken_row
+                for some in self.steps
+                for _, s in some
+                if not s.settles
+                for taken_row in s.rows
+            }
             return taken >= {*system.ways}
         return self._always(name) if name not in STANDARD else self._are_received(name)
 
@@ -2199,7 +2232,7 @@ class Proof:
         return {
             "eventual-reception": all(can[link][n] for n in numbers for link in there[n]),
             "progress": all(
-                can[system.ways[one][0], one[0]][n] for n in numbers for one in waits[n]
+                can[system.ways[sending][0], sending[0]][n] for n in numbers for sending in waits[n]
             ),
         }
 
@@ -2213,7 +2246,7 @@ class Proof:
         """From which states a message from one to the other is received at last."""
         i, j = link
         own = {(j, row) for k, row in self.system.ways if k == j and row.sign == "-"}
-        own = {one for one in own if self.system.ways[one] == (i,)}
+        own = {receiving for receiving in own if self.system.ways[receiving] == (i,)}
         taken = [any({*step.rows} & own for _, step in some) for some in self.steps]
         key = f"receives {self.system.names[i]}>{self.system.names[j]}"
         return self.distances(key, lambda n: taken[n])
@@ -2224,11 +2257,11 @@ class Proof:
         """Whether G p or AG p holds, where p speaks of states. Raises ValueError for others."""
         tokens, where = list[str](), 0
         while not tokens or tokens[-1]:
-            found = TOKEN.match(formula, where)
-            if found is None:
+            token = TOKEN.match(formula, where)
+            if token is None:
                 raise ValueError(f"this formula cannot be read: {formula}")
-            tokens.append(found[1])
-            where = found.end()
+            tokens.append(token[1])
+            where = token.end()
         head = next((x for x in (["G"], ["AG"], ["A", "G"]) if tokens[: len(x)] == x), None)
         if head is None:
             raise ValueError(f"this formula is none of states: {formula}")
@@ -2244,10 +2277,10 @@ class Proof:
         if word == "!":
             return every - self._part(left)
         if word == "(":
-            found = self._joined(left, 0)
+            inner = self._joined(left, 0)
             if left.pop() != ")":
                 raise ValueError("a parenthesis is missing")
-            return found
+            return inner
         if word in ("true", "false"):
             return every if word == "true" else set()
         return self._where(word.strip('"'))
@@ -2256,25 +2289,25 @@ class Proof:
         """What is joined by <->, -> (to the right), | and &, from the loosest."""
         if level == len(JOINS):
             return self._part(left)
-        every, found = {*range(len(self.states))}, self._joined(left, level + 1)
+        every, states = {*range(len(self.states))}, self._joined(left, level + 1)
         while left[-1] and left[-1] in JOINS[level]:
             sign = left.pop()
             other = self._joined(left, level + (sign != "->"))
             if sign[0] in "&|":
-                found = found & other if sign[0] == "&" else found | other
+                states = states & other if sign[0] == "&" else states | other
             else:
-                found = (every - found) | other if sign == "->" else every - (found ^ other)
-        return found
+                states = (every - states) | other if sign == "->" else every - (states ^ other)
+        return states
 
     def _where(self, name: str) -> set[int]:
         """In which states a proposition is true. Raises ValueError where there is none."""
-        system, (who, _, what) = self.system, name.partition("@")
+        system, (who, _, what_holds) = self.system, name.partition("@")
         places = dict(zip(system.names, system.everybody, strict=True))
         places |= {str(place + 1): place for place in system.everybody}
         if name == "ended":
             return {n for n, over in enumerate(self.over) if over}
-        if who in places and what in system.tables[places[who]].states:
-            return {n for n, state in enumerate(self.states) if state.at[places[who]] == what}
+        if who in places and what_holds in system.tables[places[who]].states:
+            return {n for n, state in enumerate(self.states) if state.at[places[who]] == what_holds}
         sender, _, receiver = who.partition(":")
         i, j = system.names.index(sender), system.names.index(receiver)
         link, sent = system.links.index((i, j)), [r for k, r in system.ways if k == i]
@@ -2283,7 +2316,7 @@ class Proof:
             "empty": lambda tags: not tags,
             "full": lambda tags: len(tags) == int(system.carries[link].partition(":")[2]),
         } | {f"has.{tag}": lambda tags, tag=tag: tag in tags for tag in on_it}
-        return {n for n, state in enumerate(self.states) if true[what](state.buffers[link])}
+        return {n for n, state in enumerate(self.states) if true[what_holds](state.buffers[link])}
 
 
 def check_system(certificate: Any, *tables: Any) -> Iterator[tuple[bool, str]]:
@@ -2325,17 +2358,21 @@ def check_system(certificate: Any, *tables: Any) -> Iterator[tuple[bool, str]]:
 
 def _system(certificate: Any, tables: list[Table]) -> System:
     """The system that it is about. Raises ValueError where these are not its tables."""
-    found = {table.fingerprint: table for table in tables}
-    members = [(one["name"], one["fingerprint"]) for one in certificate["members"]]
+    by_fingerprint = {table.fingerprint: table for table in tables}
+    members = [(member["name"], member["fingerprint"]) for member in certificate["members"]]
     due = [{"name": name, "fingerprint": fingerprint} for name, fingerprint in members]
-    if _text(due) != _text(certificate["members"]) or len(found) < len(tables):
+    if _text(due) != _text(certificate["members"]) or len(by_fingerprint) < len(tables):
         raise ValueError("a member has a name and a fingerprint; each table is given once")
-    if {*found} != {fingerprint for _, fingerprint in members}:
+    if {*by_fingerprint} != {fingerprint for _, fingerprint in members}:
         raise ValueError("the tables that are given are not those of its members")
     channel = certificate["channel"]
     if channel == "fifo":
         channel = f"fifo:{_text(certificate['k'])}"
-    return System([name for name, _ in members], [found[one] for _, one in members], channel)
+    return System(
+        [name for name, _ in members],
+        [by_fingerprint[fingerprint] for _, fingerprint in members],
+        channel,
+    )
 
 
 # Part 8: files.

@@ -32,18 +32,20 @@ def parameters_in(texts: Iterable[str]) -> dict[str, object]:
 
     Raises `UsageError` for a text that gives none.
     """
-    found = dict[str, object]()
+    values = dict[str, object]()
     for text in ",".join(texts).split(","):
         name, equals, value = (part.strip() for part in text.partition("="))
         if not name or not equals or not value:
-            said = f"{quoted(text)} is no parameter; write NAME=VALUE, as in n=4,k=2"
-            raise UsageError(said, "parameters")
+            reason = f"{quoted(text)} is no parameter; write NAME=VALUE, as in n=4,k=2"
+            raise UsageError(reason, "parameters")
         number = re.fullmatch(r"(-?[0-9]{1,18})(?:\.\.(-?[0-9]{1,18}))?", value)
         if number and number[2]:
-            found[name] = range(int(number[1]), int(number[2]) + 1)
+            values[name] = range(int(number[1]), int(number[2]) + 1)
         else:
-            found[name] = int(value) if number else {"true": True, "false": False}.get(value, value)
-    return found
+            values[name] = (
+                int(value) if number else {"true": True, "false": False}.get(value, value)
+            )
+    return values
 
 
 def limit_option() -> Any:
@@ -189,8 +191,8 @@ class Request:
     def refuse_folder(self) -> None:
         """Raise `UsageError` where a folder is given for what has one certificate."""
         if self.certificate_folder is not None:
-            said = "only the claims about interact and pxp fill a folder; write FILE.json"
-            raise UsageError(said, "certificate")
+            reason = "only the claims about interact and pxp fill a folder; write FILE.json"
+            raise UsageError(reason, "certificate")
 
     def wants(self, name: str, subject: str = "") -> bool:
         """Whether the property `name` (or SUBJECT.NAME) is asked for; without names all are."""

@@ -202,10 +202,10 @@ class SystemSubjects:
         if table is not None:
             return _proved_of_table(table, request)
         _, properties = _system(request)
-        if any(one.claim for one in properties) and not request.formulas:
+        if any(declared.claim for declared in properties) and not request.formulas:
             return _proved_from_rules(request)
-        found = self.checked(request)
-        return found if request.certificate_file is None else _certified(request, found)
+        results = self.checked(request)
+        return results if request.certificate_file is None else _certified(request, results)
 
     def checked(self, request: Request) -> Iterator[Result | str]:
         """What is checked of the tables: by their rules, or with free guards and notes why."""
@@ -224,7 +224,7 @@ class SystemSubjects:
         _check_options(request)
         decided = _decided(request, [system.over(text) for text in channels] or [system])
         yield from _notes(decided)
-        over = [one.system for one in decided]
+        over = [declared.system for declared in decided]
         reduction = _reduction(request.reduction)
         try:
             yield from _bounded(request, over, properties, reduction)
@@ -306,12 +306,12 @@ def properties_of(subject: object) -> tuple[Property, ...]:
 
 def _given(request: Request) -> dict[str, object]:
     """The parameters of the system file, and those of the request, which count before them."""
-    found = dict[str, object]()
+    values = dict[str, object]()
     for subject in request.subjects:
         if is_system_file(subject):
-            found |= read_system(subject).parameters
+            values |= read_system(subject).parameters
     written = parameters_in(request.parameters) if request.parameters else {}
-    return found | written | dict(request.given)
+    return values | written | dict(request.given)
 
 
 def _proved_from_rules(request: Request) -> Iterator[Answer]:
@@ -320,7 +320,11 @@ def _proved_from_rules(request: Request) -> Iterator[Answer]:
     With `certificate` only what is proved is asked for; the certificate comes last.
     """
     system, properties = _system(request)
-    wanted = [one for one in properties if one.claim and request.wants(name_of_claim(one))]
+    wanted = [
+        declared
+        for declared in properties
+        if declared.claim and request.wants(name_of_claim(declared))
+    ]
     others = tuple(name for name in request.names if name not in map(name_of_claim, wanted))
     if request.certificate_file is None and (others or not request.names):
         yield from SYSTEMS.checked(replace(request, names=others))
@@ -340,13 +344,15 @@ def _with_claims(request: Request) -> Automaton | None:
         subject = load_automaton(subject)
     if not isinstance(subject, Automaton) or not subject.properties:
         return None
-    known = {name_of_claim(one) for one in subject.properties}
+    known = {name_of_claim(declared) for declared in subject.properties}
     return subject if known >= {*request.names} else None
 
 
 def _proved_of_table(table: Automaton, request: Request) -> Iterator[Answer]:
     """The claims of a table alone, proved; the certificate comes last."""
-    wanted = tuple(one for one in table.properties if request.wants(name_of_claim(one)))
+    wanted = tuple(
+        declared for declared in table.properties if request.wants(name_of_claim(declared))
+    )
     results, certificate = prove_table(replace(table, properties=wanted))
     yield from results
     if certificate is not None and request.certificate_file is not None:
@@ -357,13 +363,13 @@ def _decided(request: Request, systems: Sequence[System], *, bounded: bool = Tru
     """The systems as far as their rules decide; a certificate is of every decision."""
     if request.certificate_file is not None:
         return [*map(Decided, systems)]
-    return [by_rules(one, _given(request), bounded=bounded) for one in systems]
+    return [by_rules(system, _given(request), bounded=bounded) for system in systems]
 
 
 def _notes(decided: Iterable[Decided]) -> Iterator[str]:
     """Which rules nothing that is checked looks at, each once."""
-    for one in dict.fromkeys(reason for each in decided for reason in each.left_out):
-        yield f"rules left out: {one}"
+    for left_out in dict.fromkeys(reason for each in decided for reason in each.left_out):
+        yield f"rules left out: {left_out}"
 
 
 def _channels_of(request: Request) -> tuple[str, ...]:
@@ -389,7 +395,7 @@ def _reduction(name: str | None) -> Reduction | None:
 
 def _certified(request: Request, answers: Iterator[Result | str]) -> Iterator[Answer]:
     """The results, with the certificate of those that hold; what it has not is UNKNOWN."""
-    found, channels = list[Result](), request.channels
+    results, channels = list[Result](), request.channels
     if request.parameters or request.given:
         raise UsageError(
             "a certificate is of every decision, whatever the rules say: leave the parameters out, "
@@ -402,17 +408,17 @@ def _certified(request: Request, answers: Iterator[Result | str]) -> Iterator[An
             "certificate",
         )
     try:
-        found += (result for result in answers if isinstance(result, Result))
+        results += (result for result in answers if isinstance(result, Result))
         system, _ = _system(request)
         over = system if channels in ((), (UNBOUNDED,)) else system.over(channels[0])
-        certificate = certify_system(over, found, _effort(request))
+        certificate = certify_system(over, results, _effort(request))
     except KeyboardInterrupt:
-        yield from found
+        yield from results
         raise
     except NotCertified as error:
-        yield from uncertified(found, str(error))
+        yield from uncertified(results, str(error))
     else:
-        yield from uncertified(found, OTHERS, certificate.claims)
+        yield from uncertified(results, OTHERS, certificate.claims)
         yield certificate
 
 
@@ -433,16 +439,18 @@ def _bounded(
                 "names",
             )
         for system in over:
-            found = check_termination(system, effort)
-            yield from _advised(found, system, None, reducible=False)
+            checked = check_termination(system, effort)
+            yield from _advised(checked, system, None, reducible=False)
         return
     asked = {text: parse(text) for text in request.formulas}
-    demanded = [one for one in properties if one.formula] if everything else []
-    parsed = asked | {one.formula: parse(one.formula) for one in demanded}
+    demanded = [declared for declared in properties if declared.formula] if everything else []
+    parsed = asked | {declared.formula: parse(declared.formula) for declared in demanded}
     for text, formula in parsed.items():
         _check_about_tables(text, formula)
     expected = {
-        one.check: Status(one.expected) for one in properties if one.check and not one.claim
+        declared.check: Status(declared.expected)
+        for declared in properties
+        if declared.check and not declared.claim
     }
     _check_names(tuple(expected), TITLES, "a system", "")
     if everything or request.names:
@@ -450,18 +458,18 @@ def _bounded(
             yield replace(result, expected=expected.get(result.name, result.expected))
     for text, formula in asked.items():
         for system in over:
-            found = check_formulas(
+            checked = check_formulas(
                 system, [text], Runs(request.runs), request.fair, effort, reduction
             )
             reducible = not (reduction or request.fair)
-            yield from _advised(found, system, formula, reducible=reducible)
-    for one in demanded:
+            yield from _advised(checked, system, formula, reducible=reducible)
+    for declared in demanded:
         for system in over:
-            found = check_formulas(system, [one.formula], effort=effort, reduction=reduction)
+            checked = check_formulas(system, [declared.formula], effort=effort, reduction=reduction)
             reducible = reduction is None
-            for result in _advised(found, system, parsed[one.formula], reducible=reducible):
-                title = one.about or result.title
-                yield replace(result, title=title, expected=Status(one.expected))
+            for result in _advised(checked, system, parsed[declared.formula], reducible=reducible):
+                title = declared.about or result.title
+                yield replace(result, title=title, expected=Status(declared.expected))
 
 
 def standard(
@@ -475,16 +483,16 @@ def standard(
     They come in the order of `NAMES`, whatever the channel; termination and machines come last.
     """
     wanted = titles_for(over[0], names)
-    found, interrupt = list[Result](), None
+    results, interrupt = list[Result](), None
     of_system = [name for name in wanted if name not in (FINDING, MACHINE)]
     for system in over if of_system else ():
         checked = check_standard(system, of_system, effort, reduction)
         try:
-            found += _advised(checked, system, None, reducible=reduction is None)
+            results += _advised(checked, system, None, reducible=reduction is None)
         except Interrupted as error:
             interrupt = error
             break
-    yield from sorted(found, key=lambda result: wanted.index(result.name))
+    yield from sorted(results, key=lambda result: wanted.index(result.name))
     if interrupt is not None:
         raise interrupt
     ends = [name for name in TERMINATION if name in names and name not in TITLES]
@@ -497,10 +505,10 @@ def standard(
 
 
 def _advised(
-    found: Iterator[Result], system: System, formula: Formula | None, *, reducible: bool
+    results: Iterator[Result], system: System, formula: Formula | None, *, reducible: bool
 ) -> Iterator[Result]:
     """The results; an unknown verdict gets advice on what would need less."""
-    for result in found:
+    for result in results:
         if result.status is not Status.UNKNOWN:
             yield result
             continue
@@ -518,7 +526,7 @@ def _remedies(
     Not `reducible` is what is reduced already, and what no reduction keeps.
     """
     system, channel = composition.system, composition.channel
-    largest = max(one.capacity for one in channel.each)
+    largest = max(declared.capacity for declared in channel.each)
     if reducible and not symmetry.why_not(system, formula):
         classes = symmetry.interchangeable(system)
         alike = " and ".join(
@@ -594,10 +602,10 @@ def _check_names(names: Sequence[str], known: Mapping[str, str], subject: str, r
 
 def _check_about_tables(text: str, formula: Formula) -> None:
     """Raise `UsageError` for a proposition that only sessions of a protocol have."""
-    found = [name for name in atoms(formula) if is_of_sessions(name)]
-    if found:
+    foreign = [name for name in atoms(formula) if is_of_sessions(name)]
+    if foreign:
         raise UsageError(
-            f"{quoted(text)} uses {', '.join(found)}, which tables do not have but sessions of "
+            f"{quoted(text)} uses {', '.join(foreign)}, which tables do not have but sessions of "
             f"interact and pxp do; give the assumptions on MATCH and AGREE, such as noisy",
             "relations",
         )
@@ -678,11 +686,11 @@ def _of_table(table: str, request: Request, bounds: Bounds) -> Iterator[Answer]:
         proofs, anew = list[Proof](), request.certificate_folder is not None
         for protocol, rules in protocols:
             own = [claim for claim in claims if claim.protocol == protocol and claim.proved_by]
-            for found in _proved(protocol, rules, own, anew=anew) if own else ():
-                if isinstance(found, Proof):
-                    proofs.append(found)
+            for proved in _proved(protocol, rules, own, anew=anew) if own else ():
+                if isinstance(proved, Proof):
+                    proofs.append(proved)
                 else:
-                    yield found
+                    yield proved
         yield from _explored(claims, request, bounds, proofs)
     for text in request.formulas:
         for name, rules in protocols:
@@ -695,10 +703,10 @@ def _proved(
     """What is proved for all n and k: what comes with the package where it is of what runs."""
     shipped = None if anew else shipped_proofs(rules)
     if anew:
-        found = certify(protocol)
-        yield from found.proofs
-        if found.certificate is not None:
-            yield found.certificate
+        certified = certify(protocol)
+        yield from certified.proofs
+        if certified.certificate is not None:
+            yield certified.certificate
     else:
         yield from proofs_of(claims) if shipped is None else shipped
 

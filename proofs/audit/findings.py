@@ -111,9 +111,12 @@ class AuditedAnswer(NamedTuple):
     implied: bool = False
 
     def __str__(self) -> str:
-        said = ("yes" if self.held else "no") + (" by its tag" if self.implied else "")
-        places = (f"message {one}" if one else "a text not sent" for one in (self.left, self.right))
-        return f"{self.agent} at {self.number}: {self.relation}({', '.join(places)}) = {said}"
+        answer = ("yes" if self.held else "no") + (" by its tag" if self.implied else "")
+        places = (
+            f"message {message}" if message else "a text not sent"
+            for message in (self.left, self.right)
+        )
+        return f"{self.agent} at {self.number}: {self.relation}({', '.join(places)}) = {answer}"
 
 
 class AuditFinding(NamedTuple):

@@ -61,58 +61,60 @@ def given(recording: AuditedSession) -> list[GivenAnswer]:
     REJECT for no, of both relations; REFUTE and REVISE stand for one of several, and for nothing
     here.
     """
-    found = []
-    for number, said in enumerate(recording.said, start=1):
-        agent = AGENTS[0 if said.initiator else 1]
-        for answer in said.judged:
+    answers = []
+    for number, message in enumerate(recording.said, start=1):
+        agent = AGENTS[0 if message.initiator else 1]
+        for answer in message.judged:
             if answer.held is not None:
-                found.append(
+                answers.append(
                     GivenAnswer(
                         number, agent, answer.relation, answer.left, answer.right, answer.held
                     )
                 )
-        if number > 1 and not said.judged and said.tag in _STATED:
+        if number > 1 and not message.judged and message.tag in _STATED:
             got, own = (
                 recording.said[number - 2],
-                recording.said[number - 3] if number > 2 else said,
+                recording.said[number - 3] if number > 2 else message,
             )
-            held = said.tag == Tag.RATIFY
+            held = message.tag == Tag.RATIFY
             sides = ("MATCH", got.prediction, own.prediction), (
                 "AGREE", got.explanation, own.explanation,
             )  # fmt: skip
-            found += [GivenAnswer(number, agent, *side, held, True) for side in sides]
+            answers += [GivenAnswer(number, agent, *side, held, True) for side in sides]
     after = len(recording.said) + 1
     for answer in recording.closing:
         if answer.held is not None:
             agent = AGENTS[1 if recording.said and recording.said[-1].initiator else 0]
-            found.append(
+            answers.append(
                 GivenAnswer(after, agent, answer.relation, answer.left, answer.right, answer.held)
             )
-    return found
+    return answers
 
 
 def contradictions(recording: AuditedSession) -> Iterator[AuditFinding]:
     """What no tolerance, or no equivalence, can have said in a session of two."""
-    judged = chain.from_iterable([recording.closing, *(said.judged for said in recording.said)])
-    stated = all(said.judged or said.tag not in _STATED for said in recording.said)
+    judged = chain.from_iterable(
+        [recording.closing, *(message.judged for message in recording.said)]
+    )
+    stated = all(message.judged or message.tag not in _STATED for message in recording.said)
     if stated and all(held is None or held is (left == right) for _, left, right, held in judged):
         return iter(())  # as equality says, which is an equivalence: so are most
     return contradictions_of(given(recording), recording.said)
 
 
 def contradictions_of(
-    answers: Sequence[GivenAnswer], said: Sequence[AuditedMessage]
+    answers: Sequence[GivenAnswer], messages: Sequence[AuditedMessage]
 ) -> Iterator[AuditFinding]:
     """Everything in the answers of a session that no tolerance, or no equivalence, can have said.
 
     Each pair that was answered in two ways is told once a relation, by its first two answers that
-    differ; a chain is a shortest one. What was `said` tells which message has which text.
+    differ; a chain is a shortest one. What was `messages` tells which message has which text.
     """
     for relation in dict.fromkeys(answer.relation for answer in answers):
         own = [answer for answer in answers if answer.relation == relation]
         if all(answer.held is (answer.left == answer.right) for answer in own):
             continue  # as equality says
-        where = _places(said, relation)
+        where = _places(messages, relation)
         yield from _differing(own, where)
         yield from _chains(own, where)
 
@@ -121,28 +123,28 @@ def _differing(answers: Iterable[GivenAnswer], where: Mapping[str, int]) -> Iter
     """Texts unlike themselves, and pairs answered in two ways."""
     first: dict[tuple[str, str], list[GivenAnswer]] = {}
     told = set[tuple[str, str]]()
-    for one in answers:
-        if one.left == one.right:
-            pair = (one.left, one.right)
-            if not one.held and pair not in told:
+    for answer in answers:
+        if answer.left == answer.right:
+            pair = (answer.left, answer.right)
+            if not answer.held and pair not in told:
                 told.add(pair)
-                shown = _shown(one, where)
-                yield AuditFinding(FindingKind.ITSELF, one.number, one.agent, (shown,))
+                shown = _shown(answer, where)
+                yield AuditFinding(FindingKind.ITSELF, answer.number, answer.agent, (shown,))
             continue
-        pair = (min(one.left, one.right), max(one.left, one.right))
+        pair = (min(answer.left, answer.right), max(answer.left, answer.right))
         before = first.setdefault(pair, [])
-        other = next((known for known in before if known.held is not one.held), None)
-        before.append(one)
+        other = next((known for known in before if known.held is not answer.held), None)
+        before.append(answer)
         if other is None or pair in told:
             continue
         told.add(pair)
-        evidence = _shown(other, where), _shown(one, where)
-        if one.agent != other.agent:
-            yield AuditFinding(FindingKind.APART, one.number, "both agents", evidence)
-        elif one.left == other.left:
-            yield AuditFinding(FindingKind.TWICE, one.number, one.agent, evidence)
+        evidence = _shown(other, where), _shown(answer, where)
+        if answer.agent != other.agent:
+            yield AuditFinding(FindingKind.APART, answer.number, "both agents", evidence)
+        elif answer.left == other.left:
+            yield AuditFinding(FindingKind.TWICE, answer.number, answer.agent, evidence)
         else:
-            yield AuditFinding(FindingKind.MIRROR, one.number, one.agent, evidence)
+            yield AuditFinding(FindingKind.MIRROR, answer.number, answer.agent, evidence)
 
 
 def _chains(answers: Iterable[GivenAnswer], where: Mapping[str, int]) -> Iterator[AuditFinding]:
@@ -164,8 +166,8 @@ def _chains(answers: Iterable[GivenAnswer], where: Mapping[str, int]) -> Iterato
         if len(path) > 1:
             links = tuple(_shown(link, where) for link in path)
             number = max(link.number for link in (*path, answer))
-            what = f"{len(path) + 1} texts in a row"
-            yield AuditFinding(FindingKind.CHAIN, number, what, (*links, _shown(answer, where)))
+            whole = f"{len(path) + 1} texts in a row"
+            yield AuditFinding(FindingKind.CHAIN, number, whole, (*links, _shown(answer, where)))
 
 
 def _path(
@@ -180,20 +182,22 @@ def _path(
             if following not in came:
                 came[following] = link
                 waiting.append(following)
-    found, at, step = list[GivenAnswer](), end, came.get(end)
+    path, at, step = list[GivenAnswer](), end, came.get(end)
     while step is not None:
-        found.append(step)
+        path.append(step)
         at = step.left if step.right == at else step.right
         step = came[at]
-    return tuple(reversed(found))
+    return tuple(reversed(path))
 
 
 def _places(messages: Sequence[AuditedMessage], relation: str) -> dict[str, int]:
     """The first message that carries each text that the relation is about."""
-    found: dict[str, int] = {}
-    for number, said in enumerate(messages, start=1):
-        found.setdefault(said.prediction if relation == "MATCH" else said.explanation, number)
-    return found
+    places: dict[str, int] = {}
+    for number, message in enumerate(messages, start=1):
+        places.setdefault(
+            message.prediction if relation == "MATCH" else message.explanation, number
+        )
+    return places
 
 
 def _shown(answer: GivenAnswer, where: Mapping[str, int]) -> AuditedAnswer:
@@ -264,8 +268,8 @@ class ProtocolTags:
         # only the latest tags and the number of messages count
         history = [Message("", 0, "", "", empty, "")] * (len(word) - len(sent))
         history += [Message("", 0, letter.agent, letter.tag, empty, "") for letter in sent]
-        found = self.rules.ending(history) if history else None
-        return None if found is None else found.value
+        ending = self.rules.ending(history) if history else None
+        return None if ending is None else ending.value
 
 
 @lru_cache(maxsize=_KNOWN)
@@ -281,9 +285,9 @@ def of_tags(followed: RecordedRules, word: Word) -> FollowedSession:
         if length < len(word):
             bound = length == followed.longest
             before = () if bound else language.after(word[:length])
-            found = AuditFinding(kind, length + 1, word[length], (), before)
+            finding = AuditFinding(kind, length + 1, word[length], (), before)
             ending = None if kind is FindingKind.MESSAGE else followed.ending(word)
-            return FollowedSession(kind.leaves, (found,), ending)
+            return FollowedSession(kind.leaves, (finding,), ending)
     return FollowedSession(Possible.EQUIVALENCE, (), followed.ending(word))
 
 
@@ -297,17 +301,19 @@ def wrong_answers(recording: AuditedSession, rules: Rules) -> Iterator[AuditFind
     Looked at are agents whose guards follow from their relations, at messages with answers of
     MATCH and AGREE. Where Changed was not asked, the agent never revises.
     """
-    for number, said in enumerate(recording.said, start=1):
+    for number, message in enumerate(recording.said, start=1):
         if number > 1:
             own = recording.said[number - 3] if number > 2 else None
-            derived = recording.derived[0 if said.initiator else 1]
-            yield from wrong_answer(rules, number, said, recording.said[number - 2], own, derived)
+            derived = recording.derived[0 if message.initiator else 1]
+            yield from wrong_answer(
+                rules, number, message, recording.said[number - 2], own, derived
+            )
 
 
 def wrong_answer(
     rules: Rules,
     number: int,
-    said: AuditedMessage,
+    message: AuditedMessage,
     received: AuditedMessage,
     own: AuditedMessage | None,
     derived: bool,
@@ -317,49 +323,49 @@ def wrong_answer(
     `own` has the pair that the agent compares with what it received; None where it had sent none.
     `derived` says that its tags follow from its relations.
     """
-    if said.tag == Tag.TERM:
+    if message.tag == Tag.TERM:
         return
     if not isinstance(rules, Interact) and own is not None:
-        yield from _kept(number, said, own)
+        yield from _kept(number, message, own)
     if not derived:
         return
-    judged = [answer for answer in said.judged if answer.relation in ("MATCH", "AGREE")]
+    judged = [answer for answer in message.judged if answer.relation in ("MATCH", "AGREE")]
     if len(judged) >= 2 and all(answer.held is not None for answer in judged):
-        yield from _tagged(rules, number, said.tag, judged)
-        yield from _asked(rules, number, said, received, own, judged)
+        yield from _tagged(rules, number, message.tag, judged)
+        yield from _asked(rules, number, message, received, own, judged)
 
 
-def _kept(number: int, said: AuditedMessage, own: AuditedMessage) -> Iterator[AuditFinding]:
-    pair, before = (said.prediction, said.explanation), (own.prediction, own.explanation)
-    if said.tag in (Tag.RATIFY, Tag.REJECT) and pair != before:
-        what = f"{said.tag} with another pair than the agent's own"
-        yield AuditFinding(FindingKind.PAIR, number, what)
+def _kept(number: int, message: AuditedMessage, own: AuditedMessage) -> Iterator[AuditFinding]:
+    pair, before = (message.prediction, message.explanation), (own.prediction, own.explanation)
+    if message.tag in (Tag.RATIFY, Tag.REJECT) and pair != before:
+        detail = f"{message.tag} with another pair than the agent's own"
+        yield AuditFinding(FindingKind.PAIR, number, detail)
 
 
 def _tagged(
     rules: Rules, number: int, tag: str, judged: list[JudgedAnswer]
 ) -> Iterator[AuditFinding]:
-    found, due = _due(rules, number, tuple([bool(answer.held) for answer in judged]))
+    own_category, due = _due(rules, number, tuple([bool(answer.held) for answer in judged]))
     if tag != due:
-        what = f"{tag}, where category {found} makes it {due}"
-        yield AuditFinding(FindingKind.TAG, number, what, possible=(due,))
+        detail = f"{tag}, where category {own_category} makes it {due}"
+        yield AuditFinding(FindingKind.TAG, number, detail, possible=(due,))
 
 
 @lru_cache(maxsize=_KNOWN)
 def _due(rules: Rules, number: int, held: tuple[bool, ...]) -> tuple[Category, str]:
     """The category of what MATCH and AGREE answered for message `number`, and its tag."""
     match, agree, *rest = held
-    found = category(match, agree)
+    own_category = category(match, agree)
     revises = False
-    if rules.depends_on_revision(found, number) and rest:
+    if rules.depends_on_revision(own_category, number) and rest:
         revises = all(rest) if not rules.asks_each_time else not all(rest)
-    return found, TAGS[rules.guard(found, revises, number)]
+    return own_category, TAGS[rules.guard(own_category, revises, number)]
 
 
 def _asked(
     rules: Rules,
     number: int,
-    said: AuditedMessage,
+    message: AuditedMessage,
     received: AuditedMessage,
     own: AuditedMessage | None,
     judged: list[JudgedAnswer],
@@ -369,10 +375,10 @@ def _asked(
     What PXP compares of message 2 was not sent where the agent has learned; it is not looked at.
     """
     each = rules.asks_each_time
-    learned = not each and said.tag in (Tag.REFUTE, Tag.REVISE)
-    mine = own if own is not None else (None if learned else said)
-    second = (own or said) if each else received
-    pairs = ((received, mine), (said, second) if each or learned else (None, None))
+    learned = not each and message.tag in (Tag.REFUTE, Tag.REVISE)
+    mine = own if own is not None else (None if learned else message)
+    second = (own or message) if each else received
+    pairs = ((received, mine), (message, second) if each or learned else (None, None))
     for place, (relation, left, right, _) in enumerate(judged[:4]):
         first, other = pairs[place // 2]
         if place % 2 == 0:
@@ -382,8 +388,8 @@ def _asked(
         if (relation, left, right) != due and (
             relation != due[0] or (first and left != due[1]) or (other and right != due[2])
         ):
-            what = f"question {place + 1} to {relation}"
-            yield AuditFinding(FindingKind.QUESTION, number, what)
+            detail = f"question {place + 1} to {relation}"
+            yield AuditFinding(FindingKind.QUESTION, number, detail)
             return
 
 
@@ -446,16 +452,16 @@ def _ending(recording: AuditedSession, due: str | None) -> Iterator[AuditFinding
     ending = recording.ending
     if ending is None or ending == due or (due is None and ending not in _CONCLUDED):
         return
-    what = "the rules go on" if due is None else f"the rules end it as {due}"
-    yield AuditFinding(FindingKind.ENDING, len(recording.steps) or None, what)
+    detail = "the rules go on" if due is None else f"the rules end it as {due}"
+    yield AuditFinding(FindingKind.ENDING, len(recording.steps) or None, detail)
 
 
-def _assumed(recording: AuditedSession, found: list[AuditFinding]) -> Iterator[AuditFinding]:
+def _assumed(recording: AuditedSession, findings: list[AuditFinding]) -> Iterator[AuditFinding]:
     """Assumptions under which the session is said to have run, and its answers contradict."""
-    for finding in found:
+    for finding in findings:
         if _CONTRADICTS[finding.kind] <= recording.assumptions:
-            what = f"it is recorded as {', '.join(sorted(_CONTRADICTS[finding.kind]))}"
-            yield AuditFinding(FindingKind.ASSUMED, finding.number, what, finding.answers)
+            detail = f"it is recorded as {', '.join(sorted(_CONTRADICTS[finding.kind]))}"
+            yield AuditFinding(FindingKind.ASSUMED, finding.number, detail, finding.answers)
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,8 @@ class SystemTables:
             try:
                 live.check(event.action)
             except Refused:
-                said = f"{event.action} cannot happen there"
-                yield AuditFinding(FindingKind.MESSAGE, event.number, said, possible=possible)
+                detail = f"{event.action} cannot happen there"
+                yield AuditFinding(FindingKind.MESSAGE, event.number, detail, possible=possible)
                 return
             yield from _guard(live, event)
             unfit = [*_payload(live, event)]
@@ -56,8 +56,8 @@ class SystemTables:
             except Refused:
                 if unfit or _unread(live, event):
                     return  # rules read what it does not carry, as was found when it was sent
-                said = f"{event.action} delivers a message that was not the next"
-                yield AuditFinding(FindingKind.MESSAGE, event.number, said, possible=possible)
+                detail = f"{event.action} delivers a message that was not the next"
+                yield AuditFinding(FindingKind.MESSAGE, event.number, detail, possible=possible)
                 return
         yield from _ending(live, session.ending)
 
@@ -68,12 +68,16 @@ def _guard(live: LiveSystem, event: Event) -> Iterator[AuditFinding]:
         return
     due = live.row_of(event.action).guard or ""
     if event.guard != due:
-        said = f"{event.action} follows from {due or 'no guard'}, not from {event.guard or 'none'}"
-        yield AuditFinding(FindingKind.TAG, event.number, said)
+        detail = (
+            f"{event.action} follows from {due or 'no guard'}, not from {event.guard or 'none'}"
+        )
+        yield AuditFinding(FindingKind.TAG, event.number, detail)
     true = [judged.relation for judged in event.judgements if judged.outcome is Outcome.YES]
     if event.judgements and true != [due]:
-        said = f"{', '.join(true) or 'no guard'} was judged to be true, and {event.action} follows"
-        yield AuditFinding(FindingKind.TAG, event.number, f"{said} from {due or 'no guard'}")
+        detail = (
+            f"{', '.join(true) or 'no guard'} was judged to be true, and {event.action} follows"
+        )
+        yield AuditFinding(FindingKind.TAG, event.number, f"{detail} from {due or 'no guard'}")
 
 
 def _payload(live: LiveSystem, event: Event) -> Iterator[AuditFinding]:
@@ -84,8 +88,8 @@ def _payload(live: LiveSystem, event: Event) -> Iterator[AuditFinding]:
         member = live.system.members[each]
         concerned = each == place or event.message.receiver in ("", member.name)
         if concerned and payload_problem(member.automaton, row.label, event.message.json):
-            said = f"the payload of {row.label} does not fit the schema of {member.name}'s table"
-            yield AuditFinding(FindingKind.PAYLOAD, event.number, said)
+            detail = f"the payload of {row.label} does not fit the schema of {member.name}'s table"
+            yield AuditFinding(FindingKind.PAYLOAD, event.number, detail)
 
 
 def _unread(live: LiveSystem, event: Event) -> bool:

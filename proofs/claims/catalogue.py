@@ -105,7 +105,11 @@ class Claim:
     def suffices(self) -> tuple[frozenset[Assumption], ...]:
         """The smallest sets of assumptions under which it is expected to hold."""
         sets = [assumptions_of(n) for n, status in self.expected.items() if status is Status.HOLDS]
-        return tuple(dict.fromkeys(one for one in sets if not any(two < one for two in sets)))
+        return tuple(
+            dict.fromkeys(
+                candidate for candidate in sets if not any(smaller < candidate for smaller in sets)
+            )
+        )
 
     @property
     def needs(self) -> frozenset[Assumption]:
@@ -117,15 +121,15 @@ class Claim:
 
         What holds under some assumptions holds under more, and what fails fails under fewer.
         """
-        found = self.expected.get(assumptions)
+        expected = self.expected.get(assumptions)
         assumed = assumptions_of(assumptions)
         for name, status in self.expected.items():
             known = assumptions_of(name)
             if status is Status.HOLDS and known <= assumed and not self.exact:
-                found = found or status
+                expected = expected or status
             if status is Status.FAILS and known >= assumed:
-                found = found or status
-        return found
+                expected = expected or status
+        return expected
 
     def result(
         self,
@@ -159,11 +163,15 @@ def given(*smallest: frozenset[Assumption]) -> dict[str, Status]:
     if NOISY in smallest:
         return {"noisy": Status.HOLDS}
     lacking = {frozenset(choice) for choice in product(*smallest)}
-    largest = [EQUIVALENCE - one for one in lacking if not any(two < one for two in lacking)]
+    largest = [
+        EQUIVALENCE - candidate
+        for candidate in lacking
+        if not any(smaller < candidate for smaller in lacking)
+    ]
     sets = [*smallest, *NAMED.values(), *sorted(largest, key=name_of)]
     return {
-        name_of(one): Status.HOLDS if any(s <= one for s in smallest) else Status.FAILS
-        for one in sets
+        name_of(assumed): Status.HOLDS if any(s <= assumed for s in smallest) else Status.FAILS
+        for assumed in sets
     }
 
 
@@ -322,7 +330,7 @@ _REPLIES_NEED = {
 def _replies(protocol: str) -> Iterator[Claim]:
     """PXP's replies; PXP(k) takes nothing but what PXP takes, TERM where it must."""
     for tag, needed in _REPLIES_NEED.items():
-        answers = " or ".join(one for one in Tag if one in REPLIES[tag])
+        answers = " or ".join(reply for reply in Tag if reply in REPLIES[tag])
         yield Claim(
             f"replies-{tag}",
             f"{tag} is answered by {answers}, TERM aside",

@@ -56,10 +56,10 @@ def certify(protocol: str, automaton: Automaton | None = None) -> Certified:
     parts = prove_protocol(protocol, table)
     whole = not any(part.obstacles for part in parts)
     own = digest_of(table) == recheck.DIGESTS[protocol] and whole
-    found = certificate_of({"m": table, "h": table}, parts, protocol if own else "")
-    found = found and replace(found, filename=filename_of(table))
+    certificate = certificate_of({"m": table, "h": table}, parts, protocol if own else "")
+    certificate = certificate and replace(certificate, filename=filename_of(table))
     claims = [claim for claim in CLAIMS if claim.protocol == protocol and claim.proved_by]
-    return Certified(found, tuple(read_off(claims, parts)))
+    return Certified(certificate, tuple(read_off(claims, parts)))
 
 
 def filename_of(table: Automaton) -> str:
@@ -108,13 +108,13 @@ def shipped_proofs(rules: Rules) -> list[Proof] | None:
     """
     started, protocol = time.perf_counter(), _protocol(rules)
     for _, certificate in _certificates(rules, (SHIPPED,)):
-        seconds, found = time.perf_counter() - started, list[Proof]()
+        seconds, proofs = time.perf_counter() - started, list[Proof]()
         for claim in CLAIMS:
             for assumed in dict.fromkeys(map(assumed_by, certificate["parts"])):
-                parts = [one for one in certificate["parts"] if assumed_by(one) == assumed]
+                parts = [part for part in certificate["parts"] if assumed_by(part) == assumed]
                 if claim.protocol == protocol and claim.name in _claims(protocol, parts):
-                    found.append(Proof(claim, assumed, seconds=seconds))
-        return found
+                    proofs.append(Proof(claim, assumed, seconds=seconds))
+        return proofs
     return None
 
 
@@ -125,7 +125,10 @@ def _protocol(rules: Rules) -> str:
 def _claims(protocol: str, parts: list[Any]) -> Iterator[str]:
     """The claims of the catalogue of which all that they say stands in `parts`, as it is due."""
     proved = {
-        one["name"] for part in parts for one in part["claims"] if _is_due(protocol, part, one)
+        entry["name"]
+        for part in parts
+        for entry in part["claims"]
+        if _is_due(protocol, part, entry)
     }
     for claim in CLAIMS:
         if claim.protocol == protocol and claim.proved_by and proved.issuperset(claim.proved_by):
@@ -134,7 +137,7 @@ def _claims(protocol: str, parts: list[Any]) -> Iterator[str]:
 
 def _is_due(protocol: str, part: Any, claim: Any) -> bool:
     """Whether a claim says what is due under its name, under the assumptions that are due."""
-    stated = {key: one for key, one in claim.items() if key != "ranks"}
+    stated = {key: value for key, value in claim.items() if key != "ranks"}
     keys = ("relations", "starts", "assume", "ghosts", "while")
     return any(
         stated in due["claims"] and all(part[key] == due[key] for key in keys)
@@ -170,11 +173,13 @@ def _accepted(path: Path, table: Automaton) -> dict[str, Any] | None:
 def _checked(certificate: str, table: str) -> dict[str, Any] | None:
     """The texts say all that is checked, so each pair of them is checked once in a process."""
     try:
-        found: dict[str, Any] = recheck.read(certificate)
-        lines = list(recheck.check_rules(found, json.loads(table)))
-        two = [name for name, _ in found["members"]] == ["m", "h"]
-        known = all({*(part["relations"] or "")} <= ASSUMED.keys() for part in found["parts"])
-        fine = two and known and all(part["relations"] is not None for part in found["parts"])
+        contents: dict[str, Any] = recheck.read(certificate)
+        lines = list(recheck.check_rules(contents, json.loads(table)))
+        is_pair = [name for name, _ in contents["members"]] == ["m", "h"]
+        known = all({*(part["relations"] or "")} <= ASSUMED.keys() for part in contents["parts"])
+        fine = (
+            is_pair and known and all(part["relations"] is not None for part in contents["parts"])
+        )
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
-    return found if fine and lines and all(accepted for accepted, _ in lines) else None
+    return contents if fine and lines and all(accepted for accepted, _ in lines) else None

@@ -56,7 +56,7 @@ from pxp_fsm.sessions.policy import CLOSE
 TAGS = tuple(map(str, Tag))
 BOOLEANS = (False, True)
 
-REPLIES = {tag: frozenset(said.split(", ")) for tag, said in recheck.REPLIES.items()}
+REPLIES = {tag: frozenset(replies.split(", ")) for tag, replies in recheck.REPLIES.items()}
 """PXP's replies under equivalence, TERM aside (arXiv 2301.01819, Prop. 5; REFUTE's are ours)."""
 
 RATIFIED = session(Tag.INIT, Tag.RATIFY, Tag.RATIFY)
@@ -66,31 +66,31 @@ Wrong = Iterator[str]
 """The cases in which rules are not what the papers say, in words."""
 
 
-def verdict(found: Wrong) -> Verdict:
+def verdict(wrong: Wrong) -> Verdict:
     """HOLDS where no case is wrong, FAILS with the first one that is."""
-    first = next(found, None)
+    first = next(wrong, None)
     return Verdict(Status.HOLDS) if first is None else Verdict(Status.FAILS, first)
 
 
-def _differing(table: Automaton, what: str, found: Expression, written: str) -> Wrong:
+def _differing(table: Automaton, subject: str, expression: Expression, written: str) -> Wrong:
     """Where an expression of a table and a sentence of a paper are not worth the same.
 
     All cases are looked at, those of numbers by what is compared in them.
     """
     rules, kept = table.rules, dict(table.rules.types) | {"tag": _TAG}
-    members = {member for one in kept.values() for member in one.members}
+    members = {member for kind in kept.values() for member in kind.members}
     due = parse_expression(written, kept, members)
 
     def both(case: Case) -> bool:
-        one, other = value_in(found, case), value_in(due, case)
-        if isinstance(one, Linear) and isinstance(other, Linear):
-            return case.holds(one.plus(other, -1)) and case.holds(other.plus(one, -1))
-        return one == other
+        actual, other = value_in(expression, case), value_in(due, case)
+        if isinstance(actual, Linear) and isinstance(other, Linear):
+            return case.holds(actual.plus(other, -1)) and case.holds(other.plus(actual, -1))
+        return actual == other
 
     for case, alike in cases(both, rules.bounds):
         if not alike:
             where = witness(rules, case) or "some values"
-            yield f"{what} at {where} is not {written}"
+            yield f"{subject} at {where} is not {written}"
 
 
 _TAG = enumeration(("INIT", "RATIFY", "REFUTE", "REVISE", "REJECT", "TERM"))
@@ -101,11 +101,15 @@ def _guards(table: Automaton, written: Mapping[str, str]) -> Wrong:
     if table.rules.whens.keys() != written.keys():
         yield f"the guards are {', '.join(table.rules.whens)}"
         return
-    for guard, said in written.items():
+    for guard, sentence in written.items():
         when = table.rules.whens[guard]
-        others = [one for name, one in table.rules.whens.items() if name != guard and one]
-        found = Negated(Disjunction(tuple(others))) if when is None else when
-        yield from _differing(table, guard, found, said)
+        others = [
+            condition
+            for name, condition in table.rules.whens.items()
+            if name != guard and condition
+        ]
+        expression = Negated(Disjunction(tuple(others))) if when is None else when
+        yield from _differing(table, guard, expression, sentence)
 
 
 def interact_guards(rules: Rules) -> Wrong:
@@ -141,9 +145,9 @@ def compared(rules: Rules) -> Wrong:
     new = "own" if isinstance(rules, Interact) else "received"
     written = [(MATCH, ("received", "own")), (AGREE, ("received", "own"))]
     written += [(MATCH, ("new", new)), (AGREE, ("new", new))]
-    found = [(oracle.relation, oracle.roles) for oracle in rules.ruled.rules.oracles]
-    if found != written:
-        yield f"{found} are compared, not {written}"
+    comparisons = [(oracle.relation, oracle.roles) for oracle in rules.ruled.rules.oracles]
+    if comparisons != written:
+        yield f"{comparisons} are compared, not {written}"
     asked = rules.ruled.rules
     state = next(iter(asked.deciding))
     names = [oracle.name for oracle in asked.oracles]
@@ -160,13 +164,13 @@ def _numbers(rules: Rules) -> list[dict[str, Value]]:
     """Values of parameters and registers, one for each case that the guards tell apart."""
     table = rules.ruled.rules
     whens = [when for when in table.whens.values() if when is not None]
-    found = dict[tuple[tuple[str, Value], ...], None]()
+    distinct = dict[tuple[tuple[str, Value], ...], None]()
     for case, _ in cases(lambda case: [value_in(when, case) for when in whens], table.bounds):
         numbers = whole_numbers(case.atoms, table.stored)
         if numbers is not None:
             kept = {register.name: register.initial for register in table.registers} | numbers
-            found[tuple((name, kept[name]) for name in table.stored)] = None
-    return [dict(one) for one in found]
+            distinct[tuple((name, kept[name]) for name in table.stored)] = None
+    return [dict(values) for values in distinct]
 
 
 def stop(rules: Rules) -> Wrong:
@@ -176,11 +180,11 @@ def stop(rules: Rules) -> Wrong:
     updates["stop"] = "tag == REJECT or (tag == RATIFY and last == RATIFY)"
     if any(register.initial not in (0, "NONE", False) for register in table.rules.registers):
         yield "something has been counted before the first message"
-    for name, said in updates.items():
+    for name, sentence in updates.items():
         if name not in table.rules.on_message:
             yield f"nothing is remembered as {name}"
             return
-        yield from _differing(table, name, table.rules.on_message[name], said)
+        yield from _differing(table, name, table.rules.on_message[name], sentence)
     closing = [row for row in table.transitions if row.urgent and row.when is not None]
     for row in closing:
         yield from _differing(table, row.action, row.when or TRUE, "stop or j >= n")
@@ -211,10 +215,10 @@ def limits(table: Automaton) -> Wrong:
     yield from _differing(table, "last", table.rules.on_message["last"], "tag")
     if any(register.initial not in (0, "NONE") for register in table.rules.registers):
         yield "something has been counted before the first message"
-    for guard, found in table.rules.whens.items():
-        if found is not None:
+    for guard, when in table.rules.whens.items():
+        if when is not None:
             plain = str_of(builtin("pxp").rules.whens[guard] or _pxp_else(), expanded=True)
-            yield from _differing(table, guard, found, f"({plain}) and not ({used[guard]})")
+            yield from _differing(table, guard, when, f"({plain}) and not ({used[guard]})")
 
 
 def _pxp_else() -> Expression:
@@ -235,9 +239,9 @@ def policy(_rules: Rules) -> Wrong:
     """By default TERM answers a RATIFY or a REJECT that one has oneself answered in kind."""
     for received, own in product((*TAGS, ""), repeat=2):
         due = (received, own) in (("RATIFY", "RATIFY"), ("REJECT", "REJECT"))
-        found = concluded(received, own)
-        if found is not due:
-            yield f"TERM in answer to {received}, having said {own or 'nothing'}: {found}"
+        concludes = concluded(received, own)
+        if concludes is not due:
+            yield f"TERM in answer to {received}, having said {own or 'nothing'}: {concludes}"
 
 
 def bounds(rules: Rules) -> Wrong:
@@ -255,11 +259,11 @@ def bounds(rules: Rules) -> Wrong:
             try:
                 Interact(**given)
             except UsageError:
-                found = False
+                is_taken = False
             else:
-                found = True
-            if found is not due:
-                yield f"{name} = {value!r} is {'taken' if found else 'refused'}"
+                is_taken = True
+            if is_taken is not due:
+                yield f"{name} = {value!r} is {'taken' if is_taken else 'refused'}"
 
 
 ON_RULES: tuple[tuple[str, str, str, tuple[Callable[[Rules], Wrong], ...]], ...] = (
@@ -419,13 +423,13 @@ def sequences(n: int, k: int) -> Check:
     def check(model: SessionModel, _space: Space[SessionState]) -> Verdict:
         rules = Interact(n, k, model.rules.table)
         small = replace(model, rules=rules)
-        found = len(complete_words(explore(small, limit=10_000)))
+        count = len(complete_words(explore(small, limit=10_000)))
         expected = SEQUENCES[n, k].get(model.theory.assumptions)
         if expected is None:
             told = "the reading says how many for equivalence, tolerance and noisy alone"
-            return Verdict(Status.UNKNOWN, f"{found} sequences; {told}")
-        status = Status.HOLDS if found == expected else Status.FAILS
-        return Verdict(status, f"{found} sequences")
+            return Verdict(Status.UNKNOWN, f"{count} sequences; {told}")
+        status = Status.HOLDS if count == expected else Status.FAILS
+        return Verdict(status, f"{count} sequences")
 
     return check
 
@@ -463,16 +467,16 @@ def _all_end(space: Space[SessionState]) -> Verdict:
     return terminates(space) if stuck.status is Status.HOLDS else stuck
 
 
-def never_alternates(one: str, other: str) -> Check:
-    """No session goes on for ever by answering `one` with `other` and `other` with `one`."""
+def never_alternates(tag: str, other: str) -> Check:
+    """No session goes on for ever by answering `tag` with `other` and `other` with `tag`."""
 
     def alternates(state: SessionState, step: Step[SessionState]) -> bool:
         received = state.tags[1 - speaker_of(step)]
-        return (received, tag_of(step)) in ((one, other), (other, one))
+        return (received, tag_of(step)) in ((tag, other), (other, tag))
 
     def check(_model: SessionModel, space: Space[SessionState]) -> Verdict:
-        found = terminates(space, alternates)
-        return Verdict(Status.HOLDS) if found.status is Status.HOLDS else found
+        result = terminates(space, alternates)
+        return Verdict(Status.HOLDS) if result.status is Status.HOLDS else result
 
     return check
 
@@ -481,7 +485,7 @@ def decides(*wrong: Callable[[Rules], Wrong]) -> Check:
     """The rules of the table are, for all n, k and j, what the papers write."""
 
     def check(model: SessionModel, _space: Space[SessionState]) -> Verdict:
-        return verdict(case for one in wrong for case in one(model.rules))
+        return verdict(case for finder in wrong for case in finder(model.rules))
 
     return check
 
@@ -489,7 +493,7 @@ def decides(*wrong: Callable[[Rules], Wrong]) -> Check:
 def loops_at_most_k(model: SessionModel, space: Space[SessionState]) -> Verdict:
     """No self-loop of PXP(k) is taken more than k times."""
     k = model.rules.k or 0
-    return always(space, lambda s: all(one <= k for one in s.counted if type(one) is int))
+    return always(space, lambda s: all(count <= k for count in s.counted if type(count) is int))
 
 
 _READ = (Tag.RATIFY, Tag.REFUTE, Tag.REVISE, Tag.REJECT)
@@ -544,8 +548,8 @@ def _each(holds: Callable[[frozenset[str]], bool]) -> Check:
 
 def _of(holds: Callable[[Read], bool]) -> Check:
     def check(_model: SessionModel, _sessions: Space[SessionState]) -> Verdict:
-        found = always(_space(), holds)
-        return Verdict(found.status, ", ".join(found.trace.labels) if found.trace else "")
+        result = always(_space(), holds)
+        return Verdict(result.status, ", ".join(result.trace.labels) if result.trace else "")
 
     return check
 
@@ -642,7 +646,7 @@ def some_agent_can_send(model: SessionModel, _space: Space[SessionState]) -> Ver
         )
         return not composition.ended(state) and all(row.kind is not Kind.SEND for row in rows)
 
-    found = explore(composition).find(nobody_sends)
-    if found is None:
+    trace = explore(composition).find(nobody_sends)
+    if trace is None:
         return Verdict(Status.HOLDS)
-    return Verdict(Status.FAILS, f"nobody can send after {', '.join(found.labels)}")
+    return Verdict(Status.FAILS, f"nobody can send after {', '.join(trace.labels)}")

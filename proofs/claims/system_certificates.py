@@ -64,7 +64,9 @@ class SystemCertificate:
     @property
     def claims(self) -> tuple[str, ...]:
         """The names of the claims that hold, and are certified."""
-        return tuple(one["name"] for one in self.document["claims"] if one["verdict"] == "HOLDS")
+        return tuple(
+            claim["name"] for claim in self.document["claims"] if claim["verdict"] == "HOLDS"
+        )
 
     def text(self) -> str:
         """The certificate as it is written: a line a state."""
@@ -108,23 +110,23 @@ def certify_system(
     held = [result for result in results if result.status is Status.HOLDS]
     unbounded = any(result.assumptions == ANY_CAPACITY for result in results)
     capacities = [result.bound.capacities_from or 0 for result in held if result.bound is not None]
-    found = dict[str, Any](format=FORMAT, channel=system.channel.name)
+    content = dict[str, Any](format=FORMAT, channel=system.channel.name)
     if unbounded:
         k = max(capacities, default=0)
         if not k:
             raise NotCertified("no property holds over channels of every capacity")
-        system, found = system.over(Channel(k)), found | {"channel": "fifo", "k": k}
+        system, content = system.over(Channel(k)), content | {"channel": "fifo", "k": k}
     states = States(system, effort or Effort())
-    found["members"] = [
+    content["members"] = [
         {"name": member.name, "fingerprint": member.automaton.without_rules().fingerprint}
         for member in system.members
     ]
     if unbounded:
-        claims, found["distances"] = _unbounded(states)
+        claims, content["distances"] = _unbounded(states)
     else:
-        claims, found["distances"] = _standard(states, effort)
+        claims, content["distances"] = _standard(states, effort)
         claims += _besides(states, [result.name for result in held])
-    document_of = found | {"claims": claims, "states": [*states.listed()]}
+    document_of = content | {"claims": claims, "states": [*states.listed()]}
     certificate = SystemCertificate(system, document_of)
     refusal = _refusal(certificate)
     if refusal:
@@ -180,14 +182,16 @@ class States:
             for target, move in steps:
                 if without is None or agent_of(move.action) != without:
                     before[target].append(number)
-        found: list[int | None] = [None] * len(self.states)
+        distances: list[int | None] = [None] * len(self.states)
         level, distance = [*goals], 0
         while level:
             for number in level:
-                found[number] = distance
-            near = {one for number in level for one in before[number] if found[one] is None}
+                distances[number] = distance
+            near = {
+                source for number in level for source in before[number] if distances[source] is None
+            }
             level, distance = [*near], distance + 1
-        return found
+        return distances
 
     def ranks(self, strength: Strength | None, whose: str) -> list[Any]:
         """For each state in which a run may be that has not come to an end its ranks, each with the
@@ -199,12 +203,12 @@ class States:
             if number not in running and not self.over[number]:
                 running.add(number)
                 left += (target for target, _ in self.steps[number])
-        found: list[Any] = [[] if number in running else None for number in range(len(self.states))]
-        self._rank(running, found, strength, whose)
-        return found
+        ranks: list[Any] = [[] if number in running else None for number in range(len(self.states))]
+        self._rank(running, ranks, strength, whose)
+        return ranks
 
     def _rank(
-        self, among: set[int], found: list[Any], strength: Strength | None, whose: str
+        self, among: set[int], ranks: list[Any], strength: Strength | None, whose: str
     ) -> None:
         import networkx as nx
 
@@ -216,9 +220,9 @@ class States:
             block = {*condensed.nodes[part]["members"]}
             helpful, left = self._helpful(block, strength, whose)
             for number in block:
-                found[number].append([rank, helpful])
+                ranks[number].append([rank, helpful])
             if left:
-                self._rank(left, found, strength, whose)
+                self._rank(left, ranks, strength, whose)
 
     def _helpful(
         self, block: set[int], strength: Strength | None, whose: str

@@ -92,28 +92,28 @@ def prove_protocol(
     claims of `proofs.recheck.DUE` are tried.
     """
     table, wanted = automaton or builtin(TABLES[protocol]), frozenset(names)
-    found = list[PartProof]()
+    proofs = list[PartProof]()
     for part in recheck.DUE[protocol]:
-        claims = [one for one in part["claims"] if not wanted or one["name"] in wanted]
-        hints = [hint for one in claims for hint in _HINTS.get(one["name"], ())]
+        claims = [claim for claim in part["claims"] if not wanted or claim["name"] in wanted]
+        hints = [hint for claim in claims for hint in _HINTS.get(claim["name"], ())]
         if claims:
-            found.append(prove({"m": table, "h": table}, {**part, "claims": claims}, hints))
-    return found
+            proofs.append(prove({"m": table, "h": table}, {**part, "claims": claims}, hints))
+    return proofs
 
 
 def proofs_of(claims: Iterable[Claim], automaton: Automaton | None = None) -> list[Proof]:
     """What comes of claims that can be proved, under each set of assumptions that suffices."""
-    found, claims = list[Proof](), [claim for claim in claims if claim.proved_by]
+    proofs, claims = list[Proof](), [claim for claim in claims if claim.proved_by]
     for protocol in dict.fromkeys(claim.protocol for claim in claims):
-        own = [one for one in claims if one.protocol == protocol]
+        own = [claim for claim in claims if claim.protocol == protocol]
         names = [name for claim in own for name in claim.proved_by]
-        found += read_off(own, prove_protocol(protocol, automaton, names))
-    return found
+        proofs += read_off(own, prove_protocol(protocol, automaton, names))
+    return proofs
 
 
 def read_off(claims: Iterable[Claim], parts: Sequence[PartProof]) -> list[Proof]:
     """What parts prove of claims: one is proved where all that it says is."""
-    found = list[Proof]()
+    proofs = list[Proof]()
     for claim in claims:
         for assumed in dict.fromkeys(assumed_by(part.evidence) for part in parts):
             own = [part for part in parts if assumed_by(part.evidence) == assumed]
@@ -123,5 +123,5 @@ def read_off(claims: Iterable[Claim], parts: Sequence[PartProof]) -> list[Proof]
                 obstacle = next(filter(None, obstacles), "")
                 states = sum(part.nodes for part in own)
                 seconds = sum(part.seconds for part in own) / len(known)
-                found.append(Proof(claim, assumed, obstacle, states, seconds))
-    return found
+                proofs.append(Proof(claim, assumed, obstacle, states, seconds))
+    return proofs

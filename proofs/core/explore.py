@@ -117,8 +117,8 @@ class Space(Generic[S]):
 
     def find(self, holds: Callable[[S], bool]) -> Trace[S] | None:
         """A shortest trace to a state in which `holds`; None if there is none."""
-        found = next(filter(holds, self.steps), None)
-        return None if found is None else self.trace_to(found)
+        state = next(filter(holds, self.steps), None)
+        return None if state is None else self.trace_to(state)
 
 
 class TooLarge(Exception):

@@ -9,22 +9,22 @@ Arrays = tuple[Array, Array]
 """For each node where its entries begin in the second array, and where they end: one more."""
 
 
-def leading_to(runner: Runner, offsets: Array, targets: Array, found: Array) -> None:
-    """Spread the 1s of `found`, a byte for each node, to all nodes from which one is reached."""
-    spread(runner, turned_round(runner, offsets, targets, len(found)), found)
+def leading_to(runner: Runner, offsets: Array, targets: Array, marks: Array) -> None:
+    """Spread the 1s of `marks`, a byte for each node, to all nodes from which one is reached."""
+    spread(runner, turned_round(runner, offsets, targets, len(marks)), marks)
 
 
 def turned_round(runner: Runner, offsets: Array, targets: Array, nodes: int) -> Arrays:
     """The edges of so many nodes turned round: from each node where its edges come from."""
-    found = runner.new("i", nodes + 1), runner.new("i", len(targets))
-    runner.run(turn, offsets, targets, *found)
-    return found
+    backwards = runner.new("i", nodes + 1), runner.new("i", len(targets))
+    runner.run(turn, offsets, targets, *backwards)
+    return backwards
 
 
-def spread(runner: Runner, backwards: Arrays, found: Array) -> None:
-    """Spread the 1s of `found` along edges that are turned round."""
-    left = runner.new("i", len(found))
-    runner.run(follow, *backwards, found, left)
+def spread(runner: Runner, backwards: Arrays, marks: Array) -> None:
+    """Spread the 1s of `marks` along edges that are turned round."""
+    left = runner.new("i", len(marks))
+    runner.run(follow, *backwards, marks, left)
     runner.release(left)
 
 
@@ -48,14 +48,14 @@ def turn(offsets: I32, targets: I32, starts: I32, sources: I32) -> int:
     return 0
 
 
-def follow(starts: I32, sources: I32, found: U8, left: I32) -> int:
-    """Spread the 1s of `found`; `left` has room for every node. How many nodes have a 1 then.
+def follow(starts: I32, sources: I32, marks: U8, left: I32) -> int:
+    """Spread the 1s of `marks`; `left` has room for every node. How many nodes have a 1 then.
 
     Each node is put into `left` once, when it gets its 1.
     """
     waiting = 0
-    for node in range(len(found)):
-        if found[node]:
+    for node in range(len(marks)):
+        if marks[node]:
             left[waiting] = node
             waiting += 1
     done = 0
@@ -64,8 +64,8 @@ def follow(starts: I32, sources: I32, found: U8, left: I32) -> int:
         done += 1
         for place in range(starts[node_left], starts[node_left + 1]):
             source = sources[place]
-            if not found[source]:
-                found[source] = 1
+            if not marks[source]:
+                marks[source] = 1
                 left[waiting] = source
                 waiting += 1
     return waiting

@@ -106,16 +106,18 @@ class Compiled:
 
     def new(self, kind: str, count: int) -> Array:
         size = SIZES[kind] * count
-        aligned = next((one for one in (_HUGE_PAGE, _SMALL_PAGE) if size >= one), _ALIGNED)
+        aligned = next(
+            (alignment for alignment in (_HUGE_PAGE, _SMALL_PAGE) if size >= alignment), _ALIGNED
+        )
         begin = -(-self._end // aligned) * aligned
         self._reach(begin + size)
         return self._view(kind, begin, count)
 
     def put(self, kind: str, values: Iterable[int]) -> Array:
         entries = array(kind, values)
-        found = self.new(kind, len(entries))
-        found[:] = memoryview(entries)
-        return found
+        stored = self.new(kind, len(entries))
+        stored[:] = memoryview(entries)
+        return stored
 
     def enlarged(self, latest: Array, count: int) -> Array:
         """The array that was made last, with so many entries, where it is; the new ones are 0."""

@@ -22,17 +22,17 @@ def half_of_memory() -> int:
     """
     if sys.platform == "emscripten":
         return UNLIMITED
-    found = list[int]()
+    amounts = list[int]()
     try:
-        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+        amounts.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, OSError, ValueError):
-        found.append(UNLIMITED)
+        amounts.append(UNLIMITED)
     for name in ("memory.max", "memory/memory.limit_in_bytes"):
         try:
-            found.append(int(Path("/sys/fs/cgroup", name).read_text("ascii")))
+            amounts.append(int(Path("/sys/fs/cgroup", name).read_text("ascii")))
         except (OSError, ValueError):
             continue
-    least = min(found)
+    least = min(amounts)
     return UNLIMITED if least == UNLIMITED else max(1, least // 2 >> 20)
 
 

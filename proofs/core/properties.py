@@ -64,9 +64,9 @@ def terminates(space: Space[S], takes: OnStep[S] = lambda _state, _step: True) -
     for state in (step for step in space.steps if step not in others):  # breadth first
         if cycle and space.depth(state) > space.depth(start):
             break
-        found = _shortest_cycle(space, state, takes, len(cycle))
-        if found:
-            start, cycle = state, found
+        shortest = _shortest_cycle(space, state, takes, len(cycle))
+        if shortest:
+            start, cycle = state, shortest
     stem = space.trace_to(start)
     return Verdict(
         Status.FAILS,
@@ -106,8 +106,8 @@ def complete_words(space: Space[S]) -> frozenset[tuple[str, ...]]:
     def after(state: S) -> frozenset[tuple[str, ...]]:
         if state not in known:
             steps = space.steps[state]
-            found = frozenset((step.label, *rest) for step in steps for rest in after(step.target))
-            known[state] = found or frozenset({()})
+            words = frozenset((step.label, *rest) for step in steps for rest in after(step.target))
+            known[state] = words or frozenset({()})
         return known[state]
 
     return frozenset().union(*(after(s) for s, parent in space.parents.items() if parent is None))
@@ -126,7 +126,7 @@ def longest_run(space: Space[S]) -> Trace[S]:
     state = max((s for s in order if space.parents[s] is None), key=measure)
     start, steps = state, list[Step[S]]()
     while space.steps[state]:
-        step = max(space.steps[state], key=lambda one: measure(one.target))
+        step = max(space.steps[state], key=lambda move: measure(move.target))
         steps.append(step)
         state = step.target
     return Trace(start, tuple(steps))

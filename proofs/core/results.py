@@ -56,8 +56,8 @@ class Bound:
     def parameters(self) -> dict[str, int | Literal["all"]]:
         """The parameters that are bounded, or were checked for all values."""
         names = ("n", "k", "capacity", "iterations", "retries", "tries")
-        found = ((name, getattr(self, name)) for name in names)
-        return {name: value for name, value in found if value is not None}
+        bounds = ((name, getattr(self, name)) for name in names)
+        return {name: value for name, value in bounds if value is not None}
 
     @property
     def is_all(self) -> bool:
@@ -267,8 +267,8 @@ def table(results: Sequence[Result]) -> Iterator[str]:
         yield f"  {_aligned(_COLUMNS, widths)}  seconds"
     for result, row in zip(results, rows, strict=True):
         mark = " " if result.as_expected else "!"
-        said = f"{result.seconds:7.2f}  {result.verdict.explanation}"
-        yield f"{mark} {_aligned(row, widths)}  {said}".rstrip()
+        remarks = f"{result.seconds:7.2f}  {result.verdict.explanation}"
+        yield f"{mark} {_aligned(row, widths)}  {remarks}".rstrip()
     wrong = [line for line in results if not line.as_expected]
     several = "" if len(results) == 1 else "s"
     yield (
@@ -290,8 +290,8 @@ def _counted(results: Sequence[Result]) -> str:
         ("fails as expected", "fail as expected"): expected,
         ("fails as allowed", "fail as allowed"): len(failing) - expected,
     }
-    said = [f"{many} {words[many > 1]}" for words, many in counts.items() if many]
-    return f" ({', '.join(said)})"
+    counted = [f"{many} {words[many > 1]}" for words, many in counts.items() if many]
+    return f" ({', '.join(counted)})"
 
 
 def _widths(rows: Sequence[Sequence[str]]) -> list[int]:

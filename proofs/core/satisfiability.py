@@ -274,9 +274,9 @@ def forget(latest: int, pool: I32, heads: I32, truth: U8, progress: I64) -> int:
             pool[target], pool[target + QUALITY] = size, quality
             for place in range(size):
                 pool[target + FIRST + place] = pool[clause + FIRST + place]
-            one, other = pool[target + FIRST], pool[target + SECOND]
-            pool[target + 1], pool[target + 2] = heads[one], heads[other]
-            heads[one], heads[other] = target, target
+            watched, other = pool[target + FIRST], pool[target + SECOND]
+            pool[target + 1], pool[target + 2] = heads[watched], heads[other]
+            heads[watched], heads[other] = target, target
             progress[END] = target + FIRST + size
             count += 1
         clause += FIRST + size

@@ -76,7 +76,7 @@ def expand(
     state: int,
     base: int,
     values: I64,
-    found: int,
+    filled: int,
     units: I64,
     first: I64,
     starts: I64,
@@ -85,7 +85,7 @@ def expand(
     parts: I64,
     ready: I64,
 ) -> int:
-    """Put `base` and what is added by each move of `state` into `values`, from place `found` on.
+    """Put `base` and what is added by each move of `state` into `values`, from place `filled` on.
 
     The order is that of `Composition.moves`: the units, then what is joint. The result is the first
     place that is free. One more place is written to, so `values` has one more than there are moves.
@@ -95,13 +95,13 @@ def expand(
         entry = (state >> units[at] & own) * (other + 1) + (state >> units[at + 2] & other)
         move = first[units[at + 4] + entry]
         # Written whether there is a move or not: to see that would cost more than to write.
-        values[found] = base + (move >> 1)
-        found += move & 1
+        values[filled] = base + (move >> 1)
+        filled += move & 1
         more = units[at + 5]
         if more >= 0:
             for k in range(starts[more + entry], starts[more + entry + 1]):
-                values[found] = base + rest[k]
-                found += 1
+                values[filled] = base + rest[k]
+                filled += 1
     for j in range(0, len(joint) - 3, 3):
         target, there = base + joint[j + 2], 0
         for p in range(3 * joint[j], 3 * joint[j + 3], 3):
@@ -111,9 +111,9 @@ def expand(
             if joint[j + 1] > 1 and ready[place] == 0:
                 break
         if there >= joint[j + 1]:
-            values[found] = target
-            found += 1
-    return found
+            values[filled] = target
+            filled += 1
+    return filled
 
 
 def place_of(state: int, shift: int, mask: int) -> int:
@@ -166,15 +166,15 @@ def search(
     count, done, steps = progress[0], progress[1], progress[2]
     depth, level = progress[3], progress[4]
     while done < count and done < until and count + len(keys) <= room:
-        batch, found = min(len(begins) - 1, count - done), 0
+        batch, filled = min(len(begins) - 1, count - done), 0
         for b in range(batch):
-            begins[b] = found
+            begins[b] = filled
             state = states[done + b] & keep
-            found = expand(
-                state, state, keys, found, units, first, starts, rest, joint, parts, ready
+            filled = expand(
+                state, state, keys, filled, units, first, starts, rest, joint, parts, ready
             )
-        begins[batch] = found
-        for k in range(found):
+        begins[batch] = filled
+        for k in range(filled):
             places[k] = place_of(keys[k], shift, mask)
             prefetch(slots, places[k])
         for b in range(batch):
@@ -260,23 +260,23 @@ def follow_steps(
     mask, shift = len(slots) - 1, shift_for(len(slots))
     expanded, done, steps = len(offsets) - 1, 0, 0
     while done < expanded:
-        batch, found = min(BATCH, expanded - done), 0
+        batch, filled = min(BATCH, expanded - done), 0
         for b in range(batch):
             state = states[done + b] & keep
-            found = expand(
-                state, state, keys, found, units, first, starts, rest, joint, parts, ready
+            filled = expand(
+                state, state, keys, filled, units, first, starts, rest, joint, parts, ready
             )
-            offsets[done + b + 1] = steps + found
-        for k in range(found):
+            offsets[done + b + 1] = steps + filled
+        for k in range(filled):
             places[k] = place_of(keys[k], shift, mask)
             prefetch(slots, places[k])
             prefetch(index, places[k])
-        for k in range(found):
+        for k in range(filled):
             key, slot = keys[k] + 1, places[k]
             while slots[slot] != key:
                 slot = (slot + 1) & mask
             targets[steps + k] = index[slot]
-        steps += found
+        steps += filled
         done += batch
     return steps
 
@@ -301,12 +301,12 @@ def label_steps(
     """
     steps = 0
     for done in range(expanded):
-        found = expand(
+        filled = expand(
             states[done] & keep, 0, values, 0, units, first, starts, rest, joint, parts, ready
         )
-        for k in range(found):
+        for k in range(filled):
             labels[steps + k] = values[k]
-        steps += found
+        steps += filled
     return steps
 
 
@@ -479,8 +479,8 @@ class _Search:
             )  # fmt: skip
         self._runner.release(self._slots)
         count, done, steps, depth, _ = progress
-        found = self._states[:count], self._children[:done]
-        return Visited(self._runner, self._tables, *found, done, steps, depth, cut)
+        tables = self._states[:count], self._children[:done]
+        return Visited(self._runner, self._tables, *tables, done, steps, depth, cut)
 
     def _grow(self) -> str:
         """Make room for a batch; why it cannot be, where there are too many states."""

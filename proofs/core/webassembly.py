@@ -179,12 +179,12 @@ class _Function:
             case ast.Assign([ast.Tuple(targets)], ast.Tuple(values)) if len(targets) == len(values):
                 # All values, then what they are put into, from the left: as Python does it.
                 room = [self._fresh() for _ in values]
-                found = [self._value(v) + _SET + own for v, own in zip(values, room, strict=True)]
-                found += [
+                code = [self._value(v) + _SET + own for v, own in zip(values, room, strict=True)]
+                code += [
                     self._stored(target, _GET + own)
                     for target, own in zip(targets, room, strict=True)
                 ]
-                return b"".join(found)
+                return b"".join(code)
             case ast.Assign([target], value):
                 return self._stored(target, self._value(value))
             case ast.AugAssign(target, operator, value):
@@ -217,31 +217,31 @@ class _Function:
         raise _refused(target, "only names and entries of arrays are assigned")
 
     def _if(self, node: ast.If) -> bytes:
-        found, before = self._test(node.test) + _IF + _NOTHING, self._valued
+        code, before = self._test(node.test) + _IF + _NOTHING, self._valued
         self._depth += 1
         self._valued = before and before.copy()
-        found += self._block(node.body)
+        code += self._block(node.body)
         after, self._valued = self._valued, before
         if node.orelse:
-            found += _ELSE + self._block(node.orelse)
+            code += _ELSE + self._block(node.orelse)
         if after is not None:
             self._valued = after if self._valued is None else after & self._valued
         self._depth -= 1
-        return found + _END
+        return code + _END
 
     def _while(self, node: ast.While) -> bytes:
         """A block that `break` leaves, around a loop to whose beginning `continue` goes."""
         before = self._valued
         self._depth += 2
         self._loops.append((self._depth - 1, self._depth))
-        found = _BLOCK + _NOTHING + _LOOP + _NOTHING + self._test(node.test) + _NOT
-        found += _BR_IF + _number(1)
+        code = _BLOCK + _NOTHING + _LOOP + _NOTHING + self._test(node.test) + _NOT
+        code += _BR_IF + _number(1)
         self._valued = before and before.copy()
-        found += self._block(node.body) + _BR + _number(0) + _END + _END
+        code += self._block(node.body) + _BR + _number(0) + _END + _END
         self._loops.pop()
         self._depth -= 2
         self._valued = before
-        return found
+        return code
 
     def _for(self, node: ast.For, own: ast.Name, bounds: list[ast.expr]) -> bytes:
         """The same with one more block inside, which `continue` leaves for the next number.
@@ -254,20 +254,20 @@ class _Function:
             if isinstance(inner, ast.Name) and (inner.id, type(inner.ctx)) == (own.id, ast.Store):
                 raise _refused(inner, "a loop's variable is not changed inside of it")
         last, compare = self._fresh(), _COMPARE[ast.Lt if step > 0 else ast.Gt]
-        found = self._value(end) + _SET + last + self._value(begin)
+        code = self._value(end) + _SET + last + self._value(begin)
         before = self._valued
         self._valued = before and before.copy()
         number = self._assigned(own)
-        found += _SET + number + _BLOCK + _NOTHING + _LOOP + _NOTHING
-        found += _GET + number + _GET + last + compare + _NOT + _BR_IF + _number(1)
+        code += _SET + number + _BLOCK + _NOTHING + _LOOP + _NOTHING
+        code += _GET + number + _GET + last + compare + _NOT + _BR_IF + _number(1)
         self._depth += 3
         self._loops.append((self._depth - 2, self._depth))
-        found += _BLOCK + _NOTHING + self._block(node.body) + _END
+        code += _BLOCK + _NOTHING + self._block(node.body) + _END
         self._loops.pop()
         self._depth -= 3
-        found += _GET + number + _constant(step) + _BINARY[ast.Add] + _SET + number
+        code += _GET + number + _constant(step) + _BINARY[ast.Add] + _SET + number
         self._valued = before and before - {self._prefix + own.id}
-        return found + _BR + _number(0) + _END + _END
+        return code + _BR + _number(0) + _END + _END
 
     # expressions
 
@@ -279,15 +279,15 @@ class _Function:
     def _address(self, table: ast.Name, index: ast.expr) -> bytes:
         """Where an entry of an array is."""
         kind, place = self._kind(table), self._places[table.id]
-        found = self._value(index)
+        code = self._value(index)
         if self._checked:
             own = self._fresh()
-            found += _TEE + own + _GET + _number(place + 1) + _NOT_LESS_UNSIGNED
-            found += _IF + _NOTHING + _UNREACHABLE + _END + _GET + own
-        found += _WRAP
+            code += _TEE + own + _GET + _number(place + 1) + _NOT_LESS_UNSIGNED
+            code += _IF + _NOTHING + _UNREACHABLE + _END + _GET + own
+        code += _WRAP
         if _SIZES[kind]:
-            found += _SMALL + _number(_SIZES[kind]) + _SHIFT_SMALL
-        return found + _GET + _number(place) + _ADD_SMALL
+            code += _SMALL + _number(_SIZES[kind]) + _SHIFT_SMALL
+        return code + _GET + _number(place) + _ADD_SMALL
 
     def _value(self, node: ast.expr) -> bytes:  # noqa: PLR0911 - one case for each expression
         match node:
@@ -308,8 +308,8 @@ class _Function:
             case ast.UnaryOp(ast.USub(), operand):
                 return self._binary(ast.Sub(), ast.Constant(0), operand)
             case ast.IfExp(test, then, other):
-                found = self._test(test) + _IF + _I64 + self._value(then)
-                return found + _ELSE + self._value(other) + _END
+                code = self._test(test) + _IF + _I64 + self._value(then)
+                return code + _ELSE + self._value(other) + _END
             case ast.Call(ast.Name() as called, arguments, []):
                 return self._call(called, arguments)
         raise _refused(node, "this expression is not translated as a number")
@@ -340,26 +340,26 @@ class _Function:
         quotient is one less, and its rest is more by the divisor.
         """
         left, right, rest = (self._fresh() for _ in range(3))
-        found = both + _SET + right + _SET + left
-        found += _GET + left + _GET + right + _REST + _TEE + rest + _constant(0) + _NOT_EQUAL
-        found += _GET + rest + _GET + right + _BINARY[ast.BitXor] + _constant(0) + _COMPARE[ast.Lt]
-        found += _AND_SMALL + _IF + _I64
+        code = both + _SET + right + _SET + left
+        code += _GET + left + _GET + right + _REST + _TEE + rest + _constant(0) + _NOT_EQUAL
+        code += _GET + rest + _GET + right + _BINARY[ast.BitXor] + _constant(0) + _COMPARE[ast.Lt]
+        code += _AND_SMALL + _IF + _I64
         if isinstance(operator, ast.Mod):
-            found += _GET + rest + _GET + right + _BINARY[ast.Add] + _ELSE + _GET + rest
+            code += _GET + rest + _GET + right + _BINARY[ast.Add] + _ELSE + _GET + rest
         else:
             quotient = _GET + left + _GET + right + _QUOTIENT
-            found += quotient + _constant(1) + _BINARY[ast.Sub] + _ELSE + quotient
-        return found + _END
+            code += quotient + _constant(1) + _BINARY[ast.Sub] + _ELSE + quotient
+        return code + _END
 
     def _without_overflow(self, operator: ast.operator, both: bytes) -> bytes:
         """The sum, or a trap where its sign is that of neither summand; so with a difference."""
         left, right, result = (self._fresh() for _ in range(3))
-        found = both + _SET + right + _TEE + left + _GET + right + _BINARY[type(operator)]
-        found += _SET + result + _GET + left + _GET + result + _BINARY[ast.BitXor]
+        code = both + _SET + right + _TEE + left + _GET + right + _BINARY[type(operator)]
+        code += _SET + result + _GET + left + _GET + result + _BINARY[ast.BitXor]
         other = result if isinstance(operator, ast.Add) else left
-        found += _GET + right + _GET + other + _BINARY[ast.BitXor] + _BINARY[ast.BitAnd]
-        found += _constant(0) + _COMPARE[ast.Lt] + _IF + _NOTHING + _UNREACHABLE + _END
-        return found + _GET + result
+        code += _GET + right + _GET + other + _BINARY[ast.BitXor] + _BINARY[ast.BitAnd]
+        code += _constant(0) + _COMPARE[ast.Lt] + _IF + _NOTHING + _UNREACHABLE + _END
+        return code + _GET + result
 
     def _call(self, called: ast.Name, arguments: list[ast.expr]) -> bytes:
         match called.id, arguments:
@@ -367,10 +367,10 @@ class _Function:
                 self._kind(table)
                 return _GET + _number(self._places[table.id] + 1)
             case (("min" | "max"), [left, right]):
-                one, other = self._fresh(), self._fresh()
-                found = self._value(left) + _TEE + one + self._value(right) + _TEE + other
-                found += _GET + one + _GET + other
-                return found + _COMPARE[ast.Lt if called.id == "min" else ast.Gt] + _SELECT
+                own, other = self._fresh(), self._fresh()
+                code = self._value(left) + _TEE + own + self._value(right) + _TEE + other
+                code += _GET + own + _GET + other
+                return code + _COMPARE[ast.Lt if called.id == "min" else ast.Gt] + _SELECT
             case "wrapping_product", [left, right]:
                 return self._value(left) + self._value(right) + _PRODUCT
         kernel = self._known.get(called.id)
@@ -384,17 +384,17 @@ class _Function:
         if kernel not in self._functions:
             self._functions[kernel] = len(self._order)
             self._order.append(kernel)
-        found = b""
+        code = b""
         for argument, parameter in zip(arguments, _parameters(tree), strict=True):
             kind = KINDS.get(ast.unparse(parameter.annotation) if parameter.annotation else "")
             if kind is None:
-                found += self._value(argument)
+                code += self._value(argument)
             elif isinstance(argument, ast.Name) and self._kind(argument) == kind:
                 place = self._places[argument.id]
-                found += _GET + _number(place) + _GET + _number(place + 1)
+                code += _GET + _number(place) + _GET + _number(place + 1)
             else:
                 raise _refused(argument, "this is no array of the kind that is wanted")
-        return found + _CALL + _number(self._functions[kernel])
+        return code + _CALL + _number(self._functions[kernel])
 
     def _in_place(self, kernel: Kernel, tree: ast.FunctionDef, arguments: list[ast.expr]) -> bytes:
         """The instructions of a called kernel without arrays and loops; its names are its own."""
@@ -402,16 +402,16 @@ class _Function:
         before = self._prefix, self._known, self._own, self._arrays
         self._prefix += f"{tree.name}."
         self._known, self._own, self._arrays = kernel.__globals__, _names(tree), {}
-        found = b"".join(values)
+        code = b"".join(values)
         for parameter in reversed(_parameters(tree)):
-            found += _SET + self._assigned(ast.Name(parameter.arg))
+            code += _SET + self._assigned(ast.Name(parameter.arg))
         *body, last = tree.body
-        found += self._block(body)
+        code += self._block(body)
         if not isinstance(last, ast.Return) or last.value is None:
             raise _refused(last, "what is written in place ends with its value")
-        found += self._value(last.value)
+        code += self._value(last.value)
         self._prefix, self._known, self._own, self._arrays = before
-        return found
+        return code
 
     def _test(self, node: ast.expr) -> bytes:
         """A condition, as 0 or 1 of 32 bits."""
@@ -419,13 +419,13 @@ class _Function:
             case ast.Compare(left, [operator], [right]) if type(operator) in _COMPARE:
                 return self._value(left) + self._value(right) + _COMPARE[type(operator)]
             case ast.BoolOp(operator, values):
-                *rest, found = map(self._test, values)
+                *rest, result = map(self._test, values)
                 for test in reversed(rest):
                     if isinstance(operator, ast.And):
-                        found = test + _IF + _I32 + found + _ELSE + _SMALL + _number(0) + _END
+                        result = test + _IF + _I32 + result + _ELSE + _SMALL + _number(0) + _END
                     else:
-                        found = test + _IF + _I32 + _SMALL + _number(1) + _ELSE + found + _END
-                return found
+                        result = test + _IF + _I32 + _SMALL + _number(1) + _ELSE + result + _END
+                return result
             case ast.UnaryOp(ast.Not(), operand):
                 return self._test(operand) + _NOT
         return self._value(node) + _constant(0) + _NOT_EQUAL
@@ -505,20 +505,20 @@ def _refused(node: ast.AST, why: str) -> NotTranslated:
 
 def _number(value: int) -> bytes:
     """An integer without a sign, seven bits a byte (LEB128)."""
-    found = bytearray()
+    encoded = bytearray()
     while value > 127:
-        found.append(value & 127 | 128)
+        encoded.append(value & 127 | 128)
         value >>= 7
-    return bytes((*found, value))
+    return bytes((*encoded, value))
 
 
 def _constant(value: int) -> bytes:
     """The instruction that gives a signed integer."""
-    found = bytearray(_LARGE)
+    encoded = bytearray(_LARGE)
     while not -64 <= value < 64:
-        found.append(value & 127 | 128)
+        encoded.append(value & 127 | 128)
         value >>= 7
-    return bytes((*found, value & 127))
+    return bytes((*encoded, value & 127))
 
 
 def _listed(parts: list[bytes]) -> bytes:

@@ -76,7 +76,7 @@ def actions_of(text: str, filename: str = "trace.itf.json") -> tuple[SystemActio
     Raises `FileError` where the text holds no such trace.
     """
     states = documents.read(text, filename, is_json=True).get("states")
-    found = []
+    actions = []
     for index, state in enumerate(states[1:] if isinstance(states, list) else (), start=1):
         meta = state.get("#meta", {}) if isinstance(state, dict) else {}
         written = meta.get("action") if isinstance(meta, dict) else None
@@ -88,12 +88,12 @@ def actions_of(text: str, filename: str = "trace.itf.json") -> tuple[SystemActio
                 [f"{filename}: state {index} does not say by which action it is reached"]
             )
         try:
-            found.append(action_of(ActionRecord(*(written[field] for field in fields))))
+            actions.append(action_of(ActionRecord(*(written[field] for field in fields))))
         except UsageError as error:
             raise FileError([f"{filename}: state {index}: {error}"]) from error
-    if not found:
+    if not actions:
         raise FileError([f"{filename}: it holds no trace of a system"])
-    return tuple(found)
+    return tuple(actions)
 
 
 def _variables(state: Any) -> dict[str, Any]:
@@ -106,18 +106,18 @@ def _value(value: Any) -> Any:
     """An ITF value: tuples and sets are marked, integers kept exact, the rest as records."""
     match value:
         case bool() | str() | None:
-            found: Any = value
+            encoded: Any = value
         case int():
-            found = {"#bigint": str(value)}
+            encoded = {"#bigint": str(value)}
         case frozenset():
-            found = {"#set": sorted(map(_value, value), key=json.dumps)}
+            encoded = {"#set": sorted(map(_value, value), key=json.dumps)}
         case tuple() if hasattr(value, "_asdict"):
-            found = {name: _value(one) for name, one in value._asdict().items()}
+            encoded = {name: _value(part) for name, part in value._asdict().items()}
         case tuple():
-            found = {"#tup": [_value(one) for one in value]}
+            encoded = {"#tup": [_value(part) for part in value]}
         case _:
-            found = {field.name: _value(getattr(value, field.name)) for field in fields(value)}
-    return found
+            encoded = {field.name: _value(getattr(value, field.name)) for field in fields(value)}
+    return encoded
 
 
 TRACE_FORMATS = ("itf", "latex", *PICTURES)

@@ -29,9 +29,9 @@ class Letter(str):
     tag: str
 
     def __new__(cls, agent: str, tag: str) -> Letter:
-        found = super().__new__(cls, f"{agent}:{tag}")
-        found.agent, found.tag = agent, tag
-        return found
+        letter = super().__new__(cls, f"{agent}:{tag}")
+        letter.agent, letter.tag = agent, tag
+        return letter
 
     def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override] # str's is (str,)
         return self.agent, self.tag
@@ -85,16 +85,16 @@ class Language:
         return followed == len(read) and state in self.automaton.final_states
 
     def __and__(self, other: Language) -> Language:
-        found = self.automaton.intersection(other.automaton)
-        return of_automaton(f"{self.title} & {other.title}", found)
+        combined = self.automaton.intersection(other.automaton)
+        return of_automaton(f"{self.title} & {other.title}", combined)
 
     def __or__(self, other: Language) -> Language:
-        found = self.automaton.union(other.automaton)
-        return of_automaton(f"{self.title} | {other.title}", found)
+        combined = self.automaton.union(other.automaton)
+        return of_automaton(f"{self.title} | {other.title}", combined)
 
     def __sub__(self, other: Language) -> Language:
-        found = self.automaton.difference(other.automaton)
-        return of_automaton(f"{self.title} - {other.title}", found)
+        combined = self.automaton.difference(other.automaton)
+        return of_automaton(f"{self.title} - {other.title}", combined)
 
     def __le__(self, other: Language) -> bool:
         return bool(self.automaton.issubset(other.automaton))
@@ -123,8 +123,8 @@ class Language:
         edges = []
         for state, number in order.items():
             lines: dict[int, list[str]] = {}
-            for one in sorted(moves[state]):
-                lines.setdefault(order[moves[state][one]], []).append(one)
+            for letter in sorted(moves[state]):
+                lines.setdefault(order[moves[state][letter]], []).append(letter)
             for target, symbols in lines.items():
                 edges.append(Edge(str(number), str(target), tuple(map(EdgeRow, symbols))))
         return StateDiagram(self.title, _note(self), nodes, tuple(edges))
@@ -188,9 +188,9 @@ class Language:
             if not left:
                 yield word
                 continue
-            for one in sorted(moves[state], reverse=True):
-                if moves[state][one] in self._reach[left - 1]:
-                    waiting.append((moves[state][one], (*word, _LETTERS[one])))
+            for letter in sorted(moves[state], reverse=True):
+                if moves[state][letter] in self._reach[left - 1]:
+                    waiting.append((moves[state][letter], (*word, _LETTERS[letter])))
 
     @cached_property
     def _reach(self) -> list[frozenset[Any]]:
@@ -228,11 +228,11 @@ class Language:
         """How many symbols were read before there was no move, and the state that led to."""
         state: Any = self.automaton.initial_state
         followed = 0
-        for one in word:
+        for letter in word:
             row = self.automaton.transitions[state]
-            if one not in row:
+            if letter not in row:
                 break
-            state = row[one]
+            state = row[letter]
             followed += 1
         return followed, state
 
@@ -265,15 +265,17 @@ def of_words(title: str, words: Iterable[Iterable[str]]) -> Language:
     ends = set[int]()
     for word in words:
         at = 0
-        for one in word:
-            if one not in known:
-                raise UsageError(f"{one!r} is not a symbol of a tag sequence; an example is m:INIT")
-            following = tree[at].setdefault(one, len(tree))
+        for letter in word:
+            if letter not in known:
+                raise UsageError(
+                    f"{letter!r} is not a symbol of a tag sequence; an example is m:INIT"
+                )
+            following = tree[at].setdefault(letter, len(tree))
             if following == len(tree):
                 tree[following] = {}
             at = following
         ends.add(at)
-    found = DFA(
+    tree_automaton = DFA(
         states=set(tree),
         input_symbols=set(SYMBOLS),
         transitions=tree,
@@ -281,23 +283,23 @@ def of_words(title: str, words: Iterable[Iterable[str]]) -> Language:
         final_states=ends,
         allow_partial=True,
     )
-    return of_automaton(title, found)
+    return of_automaton(title, tree_automaton)
 
 
 def _reached(language: Language) -> Sequence[Any]:
     """The states in breadth-first order, symbols in alphabetical order."""
     moves = language.automaton.transitions
-    found = dict[Any, None].fromkeys([language.automaton.initial_state])
-    waiting = list(found)
+    reached = dict[Any, None].fromkeys([language.automaton.initial_state])
+    waiting = list(reached)
     for state in waiting:  # grows while it is read
-        for one in sorted(moves[state]):
-            if moves[state][one] not in found:
-                found[moves[state][one]] = None
-                waiting.append(moves[state][one])
+        for letter in sorted(moves[state]):
+            if moves[state][letter] not in reached:
+                reached[moves[state][letter]] = None
+                waiting.append(moves[state][letter])
     return waiting
 
 
 def _note(language: Language) -> str:
-    found = language.count()
-    told = "infinitely many" if found is None else f"{found:,}"
+    size = language.count()
+    told = "infinitely many" if size is None else f"{size:,}"
     return f"the minimal automaton of {told} tag sequences"

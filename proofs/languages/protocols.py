@@ -109,15 +109,15 @@ def sequences(reading: ProtocolReading) -> Language:
     PXP's are open: who must answer may hang up, and need not. Raises `UsageError` where the
     sessions are more than can be explored.
     """
-    found = automaton_of(_model(reading), lambda state: bool(state.over))
-    return of_automaton(reading.title, found)
+    complete = automaton_of(_model(reading), lambda state: bool(state.over))
+    return of_automaton(reading.title, complete)
 
 
 @cache
 def started(reading: ProtocolReading) -> Language:
     """The tag sequences of sessions that have got so far, ended or not."""
-    found = automaton_of(_model(reading), lambda _state: True)
-    return of_automaton(f"{reading.title}, begun", found)
+    complete = automaton_of(_model(reading), lambda _state: True)
+    return of_automaton(f"{reading.title}, begun", complete)
 
 
 def _model(reading: ProtocolReading) -> Model[SessionState]:
@@ -160,8 +160,8 @@ def automaton_of(model: Model[S], accepts: Callable[[S], bool]) -> DFA:
 
 def _symbol(step: Step[Any]) -> str:
     action = action_of(step)
-    if isinstance(action, Say) and (found := symbol(action.agent, action.tag)) in SYMBOLS:
-        return found
+    if isinstance(action, Say) and (letter := symbol(action.agent, action.tag)) in SYMBOLS:
+        return letter
     raise UsageError(f"{step.label!r} happens in a session, which is none of the six tags")
 
 
@@ -188,8 +188,8 @@ def class_language(name: str) -> Language:
             f"there is no class {name!r}; there are: {', '.join(CLASSES)} "
             "(human and machine stand for h and m)"
         )
-    found = DEFINITIONS[definition].automaton_for(agent, AGENTS)
-    return of_automaton(f"{definition}:{agent}", found)
+    class_automaton = DEFINITIONS[definition].automaton_for(agent, AGENTS)
+    return of_automaton(f"{definition}:{agent}", class_automaton)
 
 
 _MESSAGES: dict[str, Say] = {
@@ -204,12 +204,12 @@ def realised(
 
     With `complete` false it need not be over.
     """
-    followed = tuple(_MESSAGES.get(one) for one in word)
+    followed = tuple(_MESSAGES.get(letter) for letter in word)
     space = explore(PrefixModel(reading.model, followed))
-    found = space.find(
+    trace = space.find(
         lambda place: place.followed == len(followed) and bool(place.state.over or not complete)
     )
-    return None if found is None else found.map(_state)
+    return None if trace is None else trace.map(_state)
 
 
 def _state(place: ReplayPoint[SessionState]) -> SessionState:

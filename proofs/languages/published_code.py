@@ -112,10 +112,10 @@ class PublishedCode:
         self, before: tuple[bool, bool], agent: int, tag: str, sent: int
     ) -> tuple[tuple[bool, bool], str]:
         """Who has ever ratified after a message, and why the session is over then ("" if not)."""
-        one, two = before
+        first, second = before
         ratified = (
-            one or (agent == 0 and tag == Tag.RATIFY),
-            two or (agent == 1 and tag == Tag.RATIFY),
+            first or (agent == 0 and tag == Tag.RATIFY),
+            second or (agent == 1 and tag == Tag.RATIFY),
         )
         if all(ratified):
             return ratified, Ending.RATIFIED
@@ -133,15 +133,15 @@ class PublishedCode:
 @cache
 def published_sequences(reading: PublishedCode) -> Language:
     """The complete tag sequences of the published code."""
-    found = automaton_of(reading, lambda at: bool(at.over))
-    return of_automaton(_title(reading), found)
+    accepted = automaton_of(reading, lambda at: bool(at.over))
+    return of_automaton(_title(reading), accepted)
 
 
 @cache
 def published_started(reading: PublishedCode) -> Language:
     """The tag sequences of its sessions that have got so far, ended or not."""
-    found = automaton_of(reading, lambda _at: True)
-    return of_automaton(f"{_title(reading)}, begun", found)
+    accepted = automaton_of(reading, lambda _at: True)
+    return of_automaton(f"{_title(reading)}, begun", accepted)
 
 
 def _title(reading: PublishedCode) -> str:

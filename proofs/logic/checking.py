@@ -80,16 +80,16 @@ def earliest(
     """
     size = len(offsets) - 1
     count, done = progress[0], progress[1]
-    found = -1
-    while done < count and found == -1:
+    place = -1
+    while done < count and place == -1:
         state = states[done]
         at = duties[done] * (many + 1) + kinds[state]
         if firsts[at] == 0:
-            found = -2
+            place = -2
             break
         for way in range(firsts[at] - 1, firsts[at + 1] - 1):
             if shown[way]:
-                found = done
+                place = done
                 break
             for edge in range(offsets[state], offsets[state + 1]):
                 target = targets[edge]
@@ -100,7 +100,7 @@ def earliest(
                     count += 1
         done += 1
     progress[0], progress[1] = count, done
-    return found
+    return place
 
 
 class _Counting(TypedDict):
@@ -149,13 +149,13 @@ class FormulaChecker:
             return FormulaChecker(self._with(history), self._runs).check(history.formula)
         bad = negated(of_all_runs(formula))
         if is_co_safety(bad):
-            found = self._earliest(bad)
+            run = self._earliest(bad)
         else:
-            found = self._product(Tableau(bad)).run_of(self.graph.starts, **self._counting)
-        if found is None:
+            run = self._product(Tableau(bad)).run_of(self.graph.starts, **self._counting)
+        if run is None:
             return Verdict(Status.HOLDS)
-        trace = self.graph.trace(found.start, found.edges)
-        return Verdict(Status.FAILS, trace=trace, cycle=found.cycle)
+        trace = self.graph.trace(run.start, run.edges)
+        return Verdict(Status.FAILS, trace=trace, cycle=run.cycle)
 
     def holds(self, formula: Formula) -> Array:
         """For each state a 1 where a proposition, or a formula that begins with E, holds.
@@ -264,8 +264,8 @@ class FormulaChecker:
         states[: len(starts)] = runner.put("i", starts)
         for start in starts:
             came[start] = -1
-        progress, found = runner.put("q", (len(starts), 0)), -2 if starts else -1
-        while found == -2:
+        progress, place = runner.put("q", (len(starts), 0)), -2 if starts else -1
+        while place == -2:
             number = duties[progress[1]]
             for kind, (ended, values) in enumerate(known):
                 firsts[number * (len(known) + 1) + kind] = len(ways) + 1
@@ -281,16 +281,16 @@ class FormulaChecker:
                 came, states, duties = (
                     _larger(runner, each, size) for each in (came, states, duties)
                 )
-            found = runner.run(
+            place = runner.run(
                 earliest, graph.offsets, graph.targets, kinds, among, len(known),
                 runner.put("i", firsts), runner.put("i", (then for then, _ in ways)),
                 runner.put("B", (shows for _, shows in ways)), came, states, duties, progress,
             )  # fmt: skip
-        if found < 0:
+        if place < 0:
             return None
-        path = [states[found]]
-        while (found := came[duties[found] * graph.states + states[found]] - 1) >= 0:
-            path.append(states[found])
+        path = [states[place]]
+        while (place := came[duties[place] * graph.states + states[place]] - 1) >= 0:
+            path.append(states[place])
         return FoundRun(path[-1], tuple(graph.edges_along(path[::-1])), 0)
 
     def _continuing(self) -> Array:

@@ -63,19 +63,20 @@ class Demand:
 
 def demand(text: str) -> Demand:
     """What `text` (`weak:FORMULA`, `strong:rows`) asks for; `UsageError` where it is none."""
-    strength, colon, what = text.partition(":")
+    strength, colon, condition = text.partition(":")
     if not colon or strength.strip() not in set(Strength):
         raise UsageError(
             f"fairness is weak:WHAT or strong:WHAT, where WHAT is a formula, {ROWS} or {AGENTS}; "
             f"it was {quoted(text)}"
         )
     how = Strength(strength.strip())
-    if what.strip() in (ROWS, AGENTS):
-        return Demand(how, what.strip())
-    formula = parse(what)
+    if condition.strip() in (ROWS, AGENTS):
+        return Demand(how, condition.strip())
+    formula = parse(condition)
     if not all(isinstance(part, (Truth, Atom, Not, And, Or)) for part in parts(formula)):
         raise UsageError(
-            f"what is true after a step needs no temporal operator; it was {quoted(what.strip())}"
+            "what is true after a step needs no temporal operator; it was "
+            f"{quoted(condition.strip())}"
         )
     return Demand(how, formula)
 
@@ -93,20 +94,20 @@ def fairness(
     `known` are the propositions that may be asked for; `rows` and `agents` say which of them a step
     belongs to, where the model has such. Raises `UsageError`.
     """
-    found: list[FairClass[S]] = []
-    for one in demands:
-        if isinstance(one.of, str):
-            keys = rows if one.of == ROWS else agents
+    classes: list[FairClass[S]] = []
+    for wish in demands:
+        if isinstance(wish.of, str):
+            keys = rows if wish.of == ROWS else agents
             if keys is None:
-                raise UsageError(f"this model has no {one.of} to be fair to; give a formula")
-            found += each(one.strength, keys, space)
+                raise UsageError(f"this model has no {wish.of} to be fair to; give a formula")
+            classes += each(wish.strength, keys, space)
             continue
-        unknown = set(atoms(one.of)) - known
+        unknown = set(atoms(wish.of)) - known
         if unknown:
             raise parsing.unknown(unknown, known, "no step leads to")
-        true = {state: _true(one.of, model.propositions(state)) for state in space.steps}
-        found.append(FairClass(one.strength, partial(_leads_to, true)))
-    return Fairness(tuple(found))
+        true = {state: _true(wish.of, model.propositions(state)) for state in space.steps}
+        classes.append(FairClass(wish.strength, partial(_leads_to, true)))
+    return Fairness(tuple(classes))
 
 
 def each(strength: Strength, keys: Keys[S], space: Space[S]) -> Iterator[FairClass[S]]:
@@ -116,7 +117,9 @@ def each(strength: Strength, keys: Keys[S], space: Space[S]) -> Iterator[FairCla
         for step in steps:
             for key in keys(state, step):
                 members.setdefault(key, set()).add((state, step))
-    return (FairClass(strength, partial(_is_one_of, found)) for found in members.values())
+    return (
+        FairClass(strength, partial(_is_one_of, class_steps)) for class_steps in members.values()
+    )
 
 
 def _leads_to(true: dict[S, bool], _state: S, step: Step[S]) -> bool:

@@ -183,29 +183,29 @@ def children(formula: Formula) -> tuple[Formula, ...]:
 
 def parts(formula: Formula) -> tuple[Formula, ...]:
     """Every subformula once, each after those that it is made of; `formula` is the last."""
-    found: dict[Formula, None] = {}
+    collected: dict[Formula, None] = {}
 
     def visit(part: Formula) -> None:
         for child in children(part):
             visit(child)
-        found.setdefault(part)
+        collected.setdefault(part)
 
     visit(formula)
-    return tuple(found)
+    return tuple(collected)
 
 
 def path_parts(formula: Formula) -> tuple[Formula, ...]:
     """The parts of a path formula, as `parts` gives them; what E quantifies is not looked into."""
-    found: dict[Formula, None] = {}
+    collected: dict[Formula, None] = {}
 
     def visit(part: Formula) -> None:
         if not isinstance(part, Exists):
             for child in children(part):
                 visit(child)
-        found.setdefault(part)
+        collected.setdefault(part)
 
     visit(formula)
-    return tuple(found)
+    return tuple(collected)
 
 
 def atoms(formula: Formula) -> Iterator[str]:

@@ -65,11 +65,11 @@ class Graph:
     @cached_property
     def enabled(self) -> list[Array]:
         """For each word the labels of the edges out of each state."""
-        found = []
+        enabled = []
         for labels in self.labels:
-            found.append(self.runner.new("H", self.states))
-            self.runner.run(enabled_in, self.offsets, labels, found[-1])
-        return found
+            enabled.append(self.runner.new("H", self.states))
+            self.runner.run(enabled_in, self.offsets, labels, enabled[-1])
+        return enabled
 
     @cached_property
     def backwards(self) -> Arrays:

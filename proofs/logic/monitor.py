@@ -80,8 +80,8 @@ class Deterministic(Generic[K, L]):
 
     def after(self, place: int, letter: L) -> int:
         """The place after `letter`."""
-        found = self.moves[place].get(letter)
-        return self._found(place, letter) if found is None else found
+        target = self.moves[place].get(letter)
+        return self._found(place, letter) if target is None else target
 
     @property
     def size(self) -> int:
@@ -218,10 +218,10 @@ def over(formula: Formula, model: Model[S], limit: int = _NODES) -> Deterministi
     every = frozenset(tableau.valuations)
 
     def entered(states: Iterable[S], before: _Open | None) -> tuple[frozenset[S], _Open]:
-        found = frozenset(states)
+        members = frozenset(states)
         letters = {
             tuple(getattr(atom, "name", None) in true[state] for atom in tableau.atoms)
-            for state in found
+            for state in members
         }
         if len(letters) != 1:
             raise UsageError(
@@ -230,7 +230,7 @@ def over(formula: Formula, model: Model[S], limit: int = _NODES) -> Deterministi
             )
         letter = letters.pop()
         opened = tracking.first(letter) if before is None else tracking.after(before, letter)
-        return found, opened
+        return members, opened
 
     def follow(state: tuple[frozenset[S], _Open], label: str) -> tuple[frozenset[S], _Open]:
         places, opened = state
@@ -281,9 +281,9 @@ def _satisfiable(tracking: _Tracking) -> Mapping[int, frozenset[int]]:
     graph.add_edges_from(settled)
     for component in nx.strongly_connected_components(graph):
         good.update(_kept_for_ever(component, settled, (1 << len(tableau.waiting)) - 1))
-    found = good.union(*(nx.ancestors(graph, one) for one in good))
+    kept = good.union(*(nx.ancestors(graph, promise) for promise in good))
     return {
-        before: frozenset(valuation for other, valuation in found if other == before)
+        before: frozenset(valuation for other, valuation in kept if other == before)
         for before in histories
     }
 
@@ -292,8 +292,12 @@ def _kept_for_ever(
     component: set[_Promise], settled: dict[tuple[_Promise, _Promise], int], everything: int
 ) -> Iterator[_Promise]:
     """The component's promises, if a walk round it has an edge and waits for nothing."""
-    inside = [bits for (one, two), bits in settled.items() if one in component and two in component]
-    found = 0
+    inside = [
+        bits
+        for (source, target), bits in settled.items()
+        if source in component and target in component
+    ]
+    covered = 0
     for bits in inside:
-        found |= bits
-    return iter(component if inside and found == everything else ())
+        covered |= bits
+    return iter(component if inside and covered == everything else ())

@@ -72,14 +72,14 @@ def hint(rest: str, *, whole: bool = False) -> str:
 
     With `whole`, `rest` is a word that was read as a name.
     """
-    found = [
+    foreign = [
         (other, ours)
         for ours, others in _OTHERS
         for other in others
         if (rest == other if whole else _begins(rest, other))
     ]
-    if found:
-        other, ours = max(found, key=lambda pair: len(pair[0]))
+    if foreign:
+        other, ours = max(foreign, key=lambda pair: len(pair[0]))
         return f"; write {ours} for {other}"
     if not whole and rest[:1] in ("<", ">", "="):
         return "; a comparison is of a name with a whole number, as in number>=3"
@@ -211,13 +211,13 @@ def check_past(formula: Formula) -> None:
     future = (Next, WeakNext, Until, Release, Exists)
     path = formula.of.path if isinstance(formula, Not) and isinstance(formula.of, Exists) else None
     for part in parts(formula if path is None else path):
-        inner = {type(one) for one in parts(part)}
+        inner = {type(child) for child in parts(part)}
         if isinstance(part, Past) and not inner.isdisjoint(future):
             raise UsageError(
                 "Y, Z, O, H, S and T speak of what has been, and here one of them is about X, N, "
                 "F, G, U, R, W, M, A or E; write what is to come outside: G (paid -> O asked)"
             )
-        if isinstance(part, Exists) and any(isinstance(one, Past) for one in parts(part)):
+        if isinstance(part, Exists) and any(isinstance(child, Past) for child in parts(part)):
             raise UsageError(
                 "Y, Z, O, H, S and T are of formulas about every run; leave out the A and E that "
                 "they stand in"
@@ -225,7 +225,9 @@ def check_past(formula: Formula) -> None:
 
 
 def _explained(text: str, at: int, expected: set[str]) -> str:
-    words = {one.name: str(one.pattern.value) for one in _parser().terminals} | _WORDS
+    words = {
+        terminal.name: str(terminal.pattern.value) for terminal in _parser().terminals
+    } | _WORDS
     shown = sorted({words[name] for name in expected})
     rest = text[at:].strip()
     where = (
@@ -240,8 +242,8 @@ def _accepted(before: str) -> set[str]:
     """What may come after `before`, which can be read."""
     reading = _parser().parse_interactive(before)
     reading.exhaust_lexer()
-    found: set[str] = reading.accepts()  # type: ignore[no-untyped-call] # Lark leaves it so
-    return found
+    accepted: set[str] = reading.accepts()  # type: ignore[no-untyped-call] # Lark leaves it so
+    return accepted
 
 
 @cache
@@ -258,17 +260,17 @@ _IN_A_ROW = ("both", "either")
 def _measured(tree: Tree[Token]) -> tuple[int, int]:
     """The levels of `tree`, and its size with each <-> written out; found without recursion."""
     order, depth = [(tree, 1)], 1
-    for one, level in order:  # grows while it is read
+    for node, level in order:  # grows while it is read
         depth = max(depth, level)
-        for child in _trees(one):
-            same = one.data == child.data and one.data in _IN_A_ROW
+        for child in _trees(node):
+            same = node.data == child.data and node.data in _IN_A_ROW
             order.append((child, level if same else level + 1))
     sizes: dict[int, int] = {}
-    for one, _ in reversed(order):
-        size, *others = [sizes[id(child)] for child in _trees(one)] or [0]
+    for node, _ in reversed(order):
+        size, *others = [sizes[id(child)] for child in _trees(node)] or [0]
         for other in others:
-            size = 2 * (size + other) if one.data == "iff" else size + other
-        sizes[id(one)] = min(size + 1, LARGEST + 1)
+            size = 2 * (size + other) if node.data == "iff" else size + other
+        sizes[id(node)] = min(size + 1, LARGEST + 1)
     return depth, sizes[id(tree)]
 
 
@@ -280,14 +282,14 @@ def _trees(tree: Tree[Token]) -> list[Tree[Token]]:
 
 def _in_a_row(tree: Tree[Token]) -> list[Any]:
     """What & or | joins, of all that are directly inside each other."""
-    found, left = list[Any](), list(reversed(tree.children))
+    joined, left = list[Any](), list(reversed(tree.children))
     while left:
         item = left.pop()
         if getattr(item, "data", None) == tree.data:
             left += reversed(item.children)  # type: ignore[union-attr] # a tree has children
         else:
-            found.append(item)
-    return found
+            joined.append(item)
+    return joined
 
 
 def _formula(tree: Tree[Token] | Token) -> Formula:  # noqa: PLR0911, PLR0912 - a case a rule
@@ -317,13 +319,13 @@ def _formula(tree: Tree[Token] | Token) -> Formula:  # noqa: PLR0911, PLR0912 - 
             return _folded(And, [_formula(item) for item in _in_a_row(tree)])
         case "either":
             return _folded(Or, [_formula(item) for item in _in_a_row(tree)])
-    found = [_formula(item) for item in items]
+    operands = [_formula(item) for item in items]
     match tree.data:
         case "implication":
-            return implies(found[0], found[1])
+            return implies(operands[0], operands[1])
         case _:
-            result = found[0]
-            for other in found[1:]:
+            result = operands[0]
+            for other in operands[1:]:
                 result = And(implies(result, other), implies(other, result))
             return result
 
@@ -336,12 +338,12 @@ def _compared(text: str) -> str:
     return name
 
 
-def _folded(kind: type[And | Or], found: list[Formula]) -> Formula:
+def _folded(kind: type[And | Or], joined: list[Formula]) -> Formula:
     """All of them joined, as a tree that is no deeper than it must be."""
-    if len(found) == 1:
-        return found[0]
-    middle = len(found) // 2
-    return kind(_folded(kind, found[:middle]), _folded(kind, found[middle:]))
+    if len(joined) == 1:
+        return joined[0]
+    middle = len(joined) // 2
+    return kind(_folded(kind, joined[:middle]), _folded(kind, joined[middle:]))
 
 
 def _temporal(operator: str, of: Formula) -> Formula:  # noqa: PLR0911 - a case an operator

@@ -89,7 +89,7 @@ class PastMonitor:
         A run satisfies what the history is of just where some truth of these propositions makes it
         satisfy this.
         """
-        found = self.formula
+        meaning = self.formula
         present = partial(_present, numbers=self._numbers, names=self.names)
         for part, number in self._numbers.items():
             now: Formula = Atom(self.names[number])
@@ -109,8 +109,8 @@ class PastMonitor:
                     implies(now, WeakNext(_equal(now, more))),
                     implies(Not(now), WeakNext(_equal(now, less))),
                 )
-            found = And(found, And(first, globally(after)))
-        return found
+            meaning = And(meaning, And(first, globally(after)))
+        return meaning
 
     def step(self, history: int, known: Sequence[bool]) -> tuple[int, int]:
         """In a state with this history: the past operators that are true, and the history after it.
@@ -169,8 +169,8 @@ def history_of(formula: Formula) -> PastMonitor | None:
     return PastMonitor(_present(formula, numbers, names), names, atoms, begin, ordered, numbers)
 
 
-def _equal(one: Formula, other: Formula) -> Formula:
-    return And(implies(one, other), implies(other, one))
+def _equal(left: Formula, right: Formula) -> Formula:
+    return And(implies(left, right), implies(right, left))
 
 
 def _present(formula: Formula, numbers: dict[Past, int], names: Sequence[str]) -> Formula:
@@ -249,13 +249,13 @@ def unfolded(
         runner.run(take_labels, origins, word, labels[-1])
 
     def truth(name: str) -> Array:
-        found = runner.new("B", count)
+        marks = runner.new("B", count)
         if name in history.names:
             number = history.names.index(name)
-            runner.run(mark_past, nodes, bits, kinds, true, number, found)
+            runner.run(mark_past, nodes, bits, kinds, true, number, marks)
         else:
-            runner.run(mark_present, nodes, bits, runner.put("B", graph.truth(name)), found)
-        return found
+            runner.run(mark_present, nodes, bits, runner.put("B", graph.truth(name)), marks)
+        return marks
 
     def trace(start: int, path: Sequence[int]) -> Trace[object]:
         return graph.trace(nodes[start] >> bits, [origins[edge] for edge in path])
@@ -330,24 +330,24 @@ def follow(
     return 0
 
 
-def take_labels(origins: I32, labels: U16, found: U16) -> int:
+def take_labels(origins: I32, labels: U16, marks: U16) -> int:
     """Each edge has the labels of that from which it comes."""
-    for edge in range(len(found)):
-        found[edge] = labels[origins[edge]]
+    for edge in range(len(marks)):
+        marks[edge] = labels[origins[edge]]
     return 0
 
 
-def mark_past(nodes: I32, bits: int, kinds: I32, true: I64, number: int, found: U8) -> int:
+def mark_past(nodes: I32, bits: int, kinds: I32, true: I64, number: int, marks: U8) -> int:
     """Mark the nodes in which a past operator is true."""
     mask = (1 << bits) - 1
-    for place in range(len(found)):
+    for place in range(len(marks)):
         at = (kinds[nodes[place] >> bits] << bits) + (nodes[place] & mask)
-        found[place] = true[at] >> number & 1
+        marks[place] = true[at] >> number & 1
     return 0
 
 
-def mark_present(nodes: I32, bits: int, truth: U8, found: U8) -> int:
+def mark_present(nodes: I32, bits: int, truth: U8, marks: U8) -> int:
     """Mark the nodes in whose state something is true."""
-    for place in range(len(found)):
-        found[place] = truth[nodes[place] >> bits]
+    for place in range(len(marks)):
+        marks[place] = truth[nodes[place] >> bits]
     return 0

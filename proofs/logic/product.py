@@ -513,7 +513,7 @@ def at_least(
 
     starting = [met(first, kind) for kind in range(len(kinds))]
     following: list[dict[int, list[int]]] = [{} for _ in kinds]
-    left = [(kind, value) for kind, found in enumerate(starting) for value in found]
+    left = [(kind, value) for kind, begun in enumerate(starting) for value in begun]
     seen = set(left)
     while left:
         kind, value = left.pop()
@@ -718,15 +718,15 @@ class Product:
         roots = self.starting(starts)
         ends = self.search(roots) if infinite else finite
         if finite and ends:
-            found = self._nearest(roots, ends=True)
-            if found is not None:
-                return FoundRun(*found.path(self.graph, self._bits, found.place), 0)
+            level = self._nearest(roots, ends=True)
+            if level is not None:
+                return FoundRun(*level.path(self.graph, self._bits, level.place), 0)
         if not infinite or not self._is_recurring:
             return None
-        found = self._nearest(roots, ends=False)
-        if found is None:
+        level = self._nearest(roots, ends=False)
+        if level is None:
             raise AssertionError("a component is reached")
-        return self._lasso(found)
+        return self._lasso(level)
 
     def _nearest(self, roots: Array, *, ends: bool) -> _Level | None:
         """The first node at which a run ends, or that is in a component."""
@@ -741,27 +741,27 @@ class Product:
         )
         return None if place < 0 else _Level(came, queue, place, level[0])
 
-    def _lasso(self, found: _Level) -> FoundRun:
+    def _lasso(self, level: _Level) -> FoundRun:
         """The shortest of the cycles through the nodes of a level, and the way there."""
         places = [
             place
-            for place in range(found.place, found.end)
-            if self._index[found.queue[place]] <= INSIDE
+            for place in range(level.place, level.end)
+            if self._index[level.queue[place]] <= INSIDE
         ]
-        numbers = [INSIDE - self._index[found.queue[place]] for place in places]
+        numbers = [INSIDE - self._index[level.queue[place]] for place in places]
         walkers = dict[int, _Walker]()
         best: tuple[int, list[CycleStep]] | None = None
         for place, component in zip(places, numbers, strict=True):
             if component not in walkers:
                 walkers[component] = _Walker(self, component)
-            cycle = walkers[component].cycle(found.queue[place])
+            cycle = walkers[component].cycle(level.queue[place])
             if best is None or len(cycle) < len(best[1]):
                 best = place, cycle
             if len(cycle) == 1:
                 break
         if best is None:
             raise AssertionError("a component has a cycle")
-        start, stem = found.path(self.graph, self._bits, best[0])
+        start, stem = level.path(self.graph, self._bits, best[0])
         return FoundRun(start, (*stem, *(step.edge for step in best[1])), len(best[1]))
 
 

@@ -128,15 +128,15 @@ class _Search:
                         return short
             if self._finite and not node.asked and self._ends(node):
                 return WitnessRun((*self._way(node.order), self._letter()), 0)
-            found = self._step(node)
-            if found is None:
+            way = self._step(node)
+            if way is None:
                 frames.pop()
                 if self._roots[-1].order == node.order:
                     self._close(node)
                     if frames:  # its edge was the latest; the number of the node is given anew
                         frames[-1].edges.pop()
                 continue
-            duties, settled, letter = found
+            duties, settled, letter = way
             target = self._live.get(duties)
             if target is None:
                 frames.append(self._push(duties, node.order, letter, settled))
@@ -201,9 +201,9 @@ class _Search:
         ]
         if self._infinite and not node.asked:
             node.asked = True
-            found = self._closing(node, base, wished)
-            if found is not None:
-                return found
+            closing = self._closing(node, base, wished)
+            if closing is not None:
+                return closing
         node.asked = True
         if self._solve(base, wished):
             return self._taken(node)
@@ -467,11 +467,11 @@ def satisfying_run(
     history = history_of(formula)
     if history is not None:
         defined = history.defined()
-        found = satisfying_run(defined, finite=finite, infinite=infinite, seconds=seconds)
-        if found is None:
+        run = satisfying_run(defined, finite=finite, infinite=infinite, seconds=seconds)
+        if run is None:
             return None
         own = frozenset(history.names)
-        return WitnessRun(tuple(letter - own for letter in found.states), found.cycle)
+        return WitnessRun(tuple(letter - own for letter in run.states), run.cycle)
     tableau = Tableau(formula)
     if tableau.first in (TRUE, FALSE):
         if tableau.first == FALSE:

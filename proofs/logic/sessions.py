@@ -123,7 +123,7 @@ def reading(names: Iterable[str], tables: Tables) -> SessionReading:
     """How to read the propositions `names`. Raises `UsageError` for one that there is none of."""
     asked = dict.fromkeys(names)
     numbers = {name: match for name in asked if (match := _NUMBER.fullmatch(name))}
-    classes = {name: found for name in asked if (found := _class(name))}
+    classes = {name: named for name in asked if (named := _class(name))}
     called = tuple(dict.fromkeys(definition.name for definition, _ in classes.values()))
     known = vocabulary(tables)
     unknown = [name for name in asked if name not in known and name not in numbers]
@@ -139,28 +139,28 @@ def reading(names: Iterable[str], tables: Tables) -> SessionReading:
         else:
             tests[name] = known[name]
     most = max((int(match[2]) + 1 for match in numbers.values()), default=0)
-    definitions = tuple(DEFINITIONS[one] for one in called)
+    definitions = tuple(DEFINITIONS[key] for key in called)
     notes = any(tests[name].func in (_sent, _by_guard) for name in asked)
     return SessionReading(tables, tests, definitions, most, notes)
 
 
 def vocabulary(tables: Tables) -> Mapping[str, partial[bool]]:
     """Every proposition but comparisons of `number`, whether some session has it or not."""
-    found: dict[str, partial[bool]] = {"ended": partial(_ended, tables)}
-    found |= {f"ended.{why}": partial(_ended_by, why) for why in ENDINGS}
+    known: dict[str, partial[bool]] = {"ended": partial(_ended, tables)}
+    known |= {f"ended.{why}": partial(_ended_by, why) for why in ENDINGS}
     classes = [*(f"{name}.{d}" for both in NAMES for name in both for d in DEFINITIONS), "two_way"]
-    found |= dict.fromkeys(classes, partial(_never))
+    known |= dict.fromkeys(classes, partial(_never))
     for agent, (names, table) in enumerate(zip(NAMES, tables, strict=True)):
         for name in names:
-            found |= {f"{name}@{s.name}": partial(_at, agent, s.name) for s in table.states}
+            known |= {f"{name}@{s.name}": partial(_at, agent, s.name) for s in table.states}
             for row in table.transitions:
                 if row.kind is Kind.SEND:
-                    found[f"{name}.{row.label}"] = partial(_sent, agent, row.label)
+                    known[f"{name}.{row.label}"] = partial(_sent, agent, row.label)
                     if row.guard is not None:
-                        found[f"{name}:{row.guard}"] = partial(_by_guard, agent, row.guard)
+                        known[f"{name}:{row.guard}"] = partial(_by_guard, agent, row.guard)
                 elif row.kind is Kind.RECEIVE:
-                    found[f"{name}?{row.label}"] = partial(_sent, 1 - agent, row.label)
-    return found
+                    known[f"{name}?{row.label}"] = partial(_sent, 1 - agent, row.label)
+    return known
 
 
 def is_of_sessions(name: str) -> bool:

@@ -132,15 +132,20 @@ class Tableau:
                         known[key] = self._next(known[id(of), positive], strong=strong)
                     else:
                         left += ((part, positive, True), (of, positive, False))
-                case And(one, two) | Or(one, two) | Until(one, two) | Release(one, two):
+                case (
+                    And(first, second)
+                    | Or(first, second)
+                    | Until(first, second)
+                    | Release(first, second)
+                ):
                     if ready:
-                        pair = known[id(one), positive], known[id(two), positive]
+                        pair = known[id(first), positive], known[id(second), positive]
                         known[key] = self._joined(_KINDS[type(part), positive], *pair)
                     else:
                         left += (
                             (part, positive, True),
-                            (one, positive, False),
-                            (two, positive, False),
+                            (first, positive, False),
+                            (second, positive, False),
                         )
         return known[id(formula), True]
 
@@ -203,40 +208,40 @@ class Tableau:
         return self._new(Part(kind, left, right), eventual=eventual, universal=universal)
 
     def _opposed(self, left: int, right: int) -> bool:
-        one, two = self.parts[left], self.parts[right]
-        literals = one.kind is PartKind.LITERAL is two.kind
-        return literals and one.left == two.left and one.right != two.right
+        first, second = self.parts[left], self.parts[right]
+        literals = first.kind is PartKind.LITERAL is second.kind
+        return literals and first.left == second.left and first.right != second.right
 
     def _reached(self) -> list[int]:
         """The parts that `first` is made of, each after those that it is made of."""
-        found, left = {self.first}, [self.first]
+        reached, left = {self.first}, [self.first]
         while left:
             for child in children(self.parts[left.pop()]):
-                if child not in found:
-                    found.add(child)
+                if child not in reached:
+                    reached.add(child)
                     left.append(child)
-        return sorted(found)
+        return sorted(reached)
 
     def _promised(self) -> set[int]:
-        found = set[int]()
+        promised = set[int]()
         for number in self.reached:
             part = self.parts[number]
             if part.kind in (PartKind.NEXT, PartKind.WEAK_NEXT):
-                found.add(part.left)
+                promised.add(part.left)
             elif part.kind in _TEMPORAL:
-                found.add(number)
-        return found
+                promised.add(number)
+        return promised
 
     # exactly
 
     @cached_property
     def choices(self) -> tuple[int, ...]:
         """The promised parts that have a bit of a valuation: of a part and its negation one."""
-        found: dict[int, None] = {}
+        chosen: dict[int, None] = {}
         for number in self.promised:
-            if number > FALSE and self._negation(number) not in found:
-                found.setdefault(number)
-        return tuple(found)
+            if number > FALSE and self._negation(number) not in chosen:
+                chosen.setdefault(number)
+        return tuple(chosen)
 
     @property
     def valuations(self) -> range:
@@ -250,11 +255,11 @@ class Tableau:
         """The parts that must not wait for ever: a true U for its right side to hold, a false R
         for its right side to fail.
         """
-        found: dict[int, None] = {}
+        waiting: dict[int, None] = {}
         for number in self.reached:
-            if self.parts[number].kind in _TEMPORAL and self._negation(number) not in found:
-                found.setdefault(number)
-        return tuple(found)
+            if self.parts[number].kind in _TEMPORAL and self._negation(number) not in waiting:
+                waiting.setdefault(number)
+        return tuple(waiting)
 
     def holds(self, known: Known, valuation: int | None) -> bool:
         """Whether the formula holds; the valuation is None where the run ends here."""
@@ -314,22 +319,22 @@ class Tableau:
     @cached_property
     def _negations(self) -> dict[int, int]:
         """The part that is the negation of a part, where there is one."""
-        found = {TRUE: FALSE, FALSE: TRUE}
+        negations = {TRUE: FALSE, FALSE: TRUE}
         for number in self.reached:
             part = self.parts[number]
-            if number in found:
+            if number in negations:
                 continue
             if part.kind is PartKind.LITERAL:
                 other = Part(part.kind, part.left, 1 - part.right)
             elif part.kind in (PartKind.NEXT, PartKind.WEAK_NEXT):
-                other = Part(_DUALS[part.kind], found.get(part.left, -1))
+                other = Part(_DUALS[part.kind], negations.get(part.left, -1))
             else:
-                pair = found.get(part.left, -1), found.get(part.right, -1)
+                pair = negations.get(part.left, -1), negations.get(part.right, -1)
                 sides = pair if part.kind in _TEMPORAL else (min(pair), max(pair))
                 other = Part(_DUALS[part.kind], *sides)
             if other in self._numbers:
-                found[number] = self._numbers[other]
-        return found
+                negations[number] = self._numbers[other]
+        return negations
 
     def _negation(self, number: int) -> int:
         return self._negations.get(number, -1)
@@ -342,12 +347,12 @@ class Tableau:
 
     def members(self, duties: int) -> list[int]:
         """The parts of a set of duties, which is an int with a bit for each of `bits`."""
-        found, numbers = list[int](), self._of_bits
+        members, numbers = list[int](), self._of_bits
         while duties:
             lowest = duties & -duties
-            found.append(numbers[lowest.bit_length() - 1])
+            members.append(numbers[lowest.bit_length() - 1])
             duties ^= lowest
-        return found
+        return members
 
     @cached_property
     def _of_bits(self) -> list[int]:
@@ -360,8 +365,8 @@ class Tableau:
         A way is an int: the duties of the next state, and from bit `len(promised)` on a bit for
         each of `untils` that is put off here. No way contains another. Raises `TooLarge`.
         """
-        found = self._all(self._ways_of(number, known) for number in self.members(duties))
-        return _least({self._without_implied(way) for way in found})
+        ways = self._all(self._ways_of(number, known) for number in self.members(duties))
+        return _least({self._without_implied(way) for way in ways})
 
     def _without_implied(self, way: int) -> int:
         """A way without duties that follow from others, as F p does from G F p."""
@@ -373,16 +378,16 @@ class Tableau:
     @cached_property
     def _implied(self) -> dict[int, int]:
         """The duties that each part brings with it where it has to hold."""
-        found: dict[int, int] = {}
+        implied: dict[int, int] = {}
         for number in self.reached:
             part, duties = self.parts[number], 0
             forced = {PartKind.AND: (part.left, part.right), PartKind.RELEASE: (part.right,)}
             for child in forced.get(part.kind, ()):
-                duties |= found[child]
+                duties |= implied[child]
                 if child in self.promised:
                     duties |= 1 << self.bits[child]
-            found[number] = duties
-        return found
+            implied[number] = duties
+        return implied
 
     def met_at_the_end(self, duties: int, known: Known) -> bool:
         """Whether duties are met in a state after which there is none."""
@@ -390,9 +395,9 @@ class Tableau:
         return all(values[number] for number in self.members(duties))
 
     def _ways_of(self, number: int, known: Known) -> tuple[int, ...]:
-        found = self._known_ways.setdefault(known, {TRUE: (0,), FALSE: ()})
-        if number in found:
-            return found[number]
+        known_ways = self._known_ways.setdefault(known, {TRUE: (0,), FALSE: ()})
+        if number in known_ways:
+            return known_ways[number]
         part = self.parts[number]
         here = partial(self._ways_of, known=known)
         match part.kind:
@@ -411,7 +416,7 @@ class Tableau:
                 again = 1 << self.bits[number]
                 ends = {*here(part.left), again}
                 result = self._all((here(part.right), _least(ends)))
-        found[number] = result
+        known_ways[number] = result
         return result
 
     @cached_property
@@ -421,24 +426,24 @@ class Tableau:
 
     def _all(self, each: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
         """The ways to meet all of what can be met in so many ways each."""
-        found: tuple[int, ...] = (0,)
+        met: tuple[int, ...] = (0,)
         for ways in sorted(each, key=len):
-            joined = {one | two for one in found for two in ways}
-            found = _least(joined) if len(joined) <= 4 * MOST_WAYS else tuple(joined)
-            if len(found) > MOST_WAYS:
+            joined = {way | other for way in met for other in ways}
+            met = _least(joined) if len(joined) <= 4 * MOST_WAYS else tuple(joined)
+            if len(met) > MOST_WAYS:
                 raise TooLarge(f"the formula can be met in more than {MOST_WAYS:,} ways in a state")
-        return found
+        return met
 
 
 def _least(ways: set[int]) -> tuple[int, ...]:
     """Those that contain no other."""
     if len(ways) < 2:
         return tuple(ways)
-    found = list[int]()
+    least = list[int]()
     for way in sorted(ways, key=lambda way: (way.bit_count(), way)):
-        if not any(less & way == less for less in found):
-            found.append(way)
-    return tuple(found)
+        if not any(less & way == less for less in least):
+            least.append(way)
+    return tuple(least)
 
 
 def children(part: Part) -> tuple[int, ...]:

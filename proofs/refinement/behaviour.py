@@ -83,17 +83,17 @@ def _of_table(table: Automaton) -> ActionGraph:
 
     def trace(edges: Sequence[int]) -> Trace[str]:
         taken = [rows[edge] for edge in edges]
-        found = Trace(table.initial, tuple(Step(row.action, row.target) for row in taken))
+        walk = Trace(table.initial, tuple(Step(row.action, row.target) for row in taken))
         machine = Machine(table)
         try:
             for row in taken:
                 guards = table.guards_of(row.source)
                 valuation = None if row.guard is None else one_hot(row.guard, guards)
                 if machine.fire(row.trigger, valuation) != row:
-                    raise NotReplayed(f"the machine of {table.name} takes another row", found)
+                    raise NotReplayed(f"the machine of {table.name} takes another row", walk)
         except PXPError as error:
-            raise NotReplayed(str(error), found) from error
-        return found
+            raise NotReplayed(str(error), walk) from error
+        return walk
 
     return ActionGraph(
         table.name,
@@ -116,11 +116,11 @@ def _of_system(composition: Composition, effort: Effort) -> ActionGraph:
 
     def numbered(moves: Sequence[Move]) -> list[int]:
         labels = (str(as_written(move.action)) for move in moves)
-        found = [actions.setdefault(label, len(actions)) for label in labels]
-        for number, move in zip(found, moves, strict=True):
+        numbers = [actions.setdefault(label, len(actions)) for label in labels]
+        for number, move in zip(numbers, moves, strict=True):
             if isinstance(move.action, Choose):
                 internal.add(number)
-        return found
+        return numbers
 
     labels = reached.labels(numbered)
     if len(actions) > _MOST_LABELS:
@@ -242,23 +242,23 @@ def joint(left: ActionGraph, right: ActionGraph, hidden: Sequence[str] = ()) -> 
         if not any(fnmatchcase(action, pattern) for action in every):
             listed = ", ".join(every[:_LISTED]) + (", …" if len(every) > _LISTED else "")
             raise UsageError(f"no action fits {quoted(pattern)}; there are: {listed}", "hide")
-    unseen = {one for one in every if any(fnmatchcase(one, pattern) for pattern in hidden)}
+    unseen = {action for action in every if any(fnmatchcase(action, pattern) for pattern in hidden)}
     unseen |= {graph.actions[number] for graph in (left, right) for number in graph.internal}
-    alphabet = (HIDDEN, ENDED, *(one for one in every if one not in unseen))
+    alphabet = (HIDDEN, ENDED, *(action for action in every if action not in unseen))
     numbers = {action: number for number, action in enumerate(alphabet)}
     states = left.states + right.states
     runner = Compiled() if states >= COMPILE_FROM else Interpreter()
     edges = len(left.targets) + len(right.targets) + sum(left.ended) + sum(right.ended)
     offsets, targets = runner.new("i", states + 2), runner.new("i", edges)
     labels = runner.new("i", edges)
-    for one, first in ((left, 0), (right, left.states)):
-        meaning = [numbers.get(action, HIDDEN_LABEL) for action in one.actions]
+    for side, first in ((left, 0), (right, left.states)):
+        meaning = [numbers.get(action, HIDDEN_LABEL) for action in side.actions]
         own = [
-            _copied(runner, "i", one.offsets),
-            _copied(runner, "i", one.targets),
-            _copied(runner, "H", one.labels),
+            _copied(runner, "i", side.offsets),
+            _copied(runner, "i", side.targets),
+            _copied(runner, "H", side.labels),
             runner.put("i", meaning),
-            _copied(runner, "B", one.ended),
+            _copied(runner, "B", side.ended),
         ]
         runner.run(append, *own, first, states, offsets, targets, labels)
         for unused in reversed(own):
@@ -269,11 +269,11 @@ def joint(left: ActionGraph, right: ActionGraph, hidden: Sequence[str] = ()) -> 
 
 def _copied(runner: Runner, kind: str, values: Array) -> Array:
     """An array of this runner with these values, which are of the same kind, all at once."""
-    found = runner.new(kind, len(values))
+    copy = runner.new(kind, len(values))
     if len(values):
         view: Any = memoryview(values)
-        memoryview(found)[:] = view.cast("B").cast(kind)
-    return found
+        memoryview(copy)[:] = view.cast("B").cast(kind)
+    return copy
 
 
 _LISTED = 12

@@ -60,18 +60,18 @@ class _Length:
             raise TooLong
 
 
-def telling_apart(partition: Partition, one: int, other: int) -> Can:
-    """A formula that is true of `one` and false of `other`, which are not bisimilar.
+def telling_apart(partition: Partition, state: int, other: int) -> Can:
+    """A formula that is true of `state` and false of `other`, which are not bisimilar.
 
     Raises `TooLong`.
     """
-    return _apart(partition, one, other, _Length())
+    return _apart(partition, state, other, _Length())
 
 
-def _apart(partition: Partition, one: int, other: int, length: _Length) -> Can:
+def _apart(partition: Partition, state: int, other: int, length: _Length) -> Can:
     length.spend()
-    before = partition.parted(one, other) - 1
-    for first, second, negated in ((one, other, False), (other, one, True)):
+    before = partition.parted(state, other) - 1
+    for first, second, negated in ((state, other, False), (other, state, True)):
         answers = partition.graph.edges(second)
         for label, target in partition.graph.edges(first):
             own = partition.class_after(target, before)
@@ -82,7 +82,7 @@ def _apart(partition: Partition, one: int, other: int, length: _Length) -> Can:
                 then = [_apart(partition, target, to, length) for to in others.values()]
                 needed = _needed(partition.graph, then, list(others.values()))
                 return Can(label, needed, negated)
-    raise AssertionError(f"states {one} and {other} are bisimilar")
+    raise AssertionError(f"states {state} and {other} are bisimilar")
 
 
 def not_answered(play: Play, first: int, second: int) -> Can:
@@ -115,9 +115,9 @@ def _needed(graph: Labelled, parts: Sequence[Can], states: Sequence[int]) -> tup
 
 
 def _is_true(graph: Labelled, formula: Can, state: int) -> bool:
-    found = any(
+    can = any(
         all(_is_true(graph, part, target) for part in formula.then)
         for label, target in graph.edges(state)
         if label == formula.label
     )
-    return found is not formula.negated
+    return can is not formula.negated

@@ -59,10 +59,10 @@ class Partition:
 
     @cached_property
     def _changes(self) -> dict[int, list[tuple[int, int]]]:
-        found: dict[int, list[tuple[int, int]]] = {}
+        changes: dict[int, list[tuple[int, int]]] = {}
         for state, before, number in zip(*self.log, strict=True):
-            found.setdefault(state, []).append((number, before))
-        return found
+            changes.setdefault(state, []).append((number, before))
+        return changes
 
     def class_after(self, state: int, rounds: int) -> int:
         """The class of a state when there had been so many rounds."""
@@ -71,22 +71,22 @@ class Partition:
                 return before
         return int(self.class_of[state])
 
-    def parted(self, one: int, other: int) -> int:
+    def parted(self, first: int, other: int) -> int:
         """The round after which two states that are not bisimilar are in different classes."""
-        if self.class_of[one] == self.class_of[other]:
-            raise ValueError(f"states {one} and {other} are bisimilar")
-        rounds = {number for state in (one, other) for number, _ in self._changes.get(state, ())}
+        if self.class_of[first] == self.class_of[other]:
+            raise ValueError(f"states {first} and {other} are bisimilar")
+        rounds = {number for state in (first, other) for number, _ in self._changes.get(state, ())}
         return next(
             number
             for number in sorted(rounds)
-            if self.class_after(one, number) != self.class_after(other, number)
+            if self.class_after(first, number) != self.class_after(other, number)
         )
 
     def after(self, classes: Array) -> Array:
         """The class here of each of `classes`, which are states of this graph."""
-        found = self.graph.runner.new("i", len(classes))
-        self.graph.runner.run(look_up, classes, self.class_of, found)
-        return found
+        classes_here = self.graph.runner.new("i", len(classes))
+        self.graph.runner.run(look_up, classes, self.class_of, classes_here)
+        return classes_here
 
     def quotient(self) -> Labelled:
         """The graph of the classes; edges with one label to one class are one."""
@@ -94,12 +94,12 @@ class Partition:
         states = graph.states
         members = runner.new("i", self.classes)
         runner.run(pick, self.class_of, members)
-        keys, found = runner.new("q", len(graph.targets)), runner.new("i", self.classes + 1)
+        keys, offsets = runner.new("q", len(graph.targets)), runner.new("i", self.classes + 1)
         arguments = (graph.offsets, graph.targets, graph.labels, self.class_of, members)
-        count = runner.run(contract, *arguments, states, keys, found)
+        count = runner.run(contract, *arguments, states, keys, offsets)
         targets, labels = runner.new("i", count), runner.new("i", count)
         runner.run(unpack, keys, states, targets, labels)
-        return Labelled(runner, found, targets, labels)
+        return Labelled(runner, offsets, targets, labels)
 
 
 def refined(graph: Labelled) -> Partition:
@@ -334,21 +334,21 @@ def first_once(keys: I64, first: int, end: int) -> int:
     return count
 
 
-def not_alike(keys: I64, offsets: I32, counts: I32, block: I32, one: int, other: int) -> int:
+def not_alike(keys: I64, offsets: I32, counts: I32, block: I32, state: int, other: int) -> int:
     """1 where two states are of different classes or signatures."""
-    if block[one] != block[other] or counts[one] != counts[other]:
+    if block[state] != block[other] or counts[state] != counts[other]:
         return 1
-    begin_one, begin_other = offsets[one], offsets[other]
-    for number in range(counts[one]):
-        if keys[begin_one + number] != keys[begin_other + number]:
+    begin, begin_other = offsets[state], offsets[other]
+    for number in range(counts[state]):
+        if keys[begin + number] != keys[begin_other + number]:
             return 1
     return 0
 
 
-def look_up(places: I32, values: I32, found: I32) -> int:
+def look_up(places: I32, values: I32, looked_up: I32) -> int:
     """The values at some places."""
     for number in range(len(places)):
-        found[number] = values[places[number]]
+        looked_up[number] = values[places[number]]
     return 0
 
 
@@ -367,7 +367,7 @@ def contract(
     members: I32,
     states: int,
     keys: I64,
-    found: I32,
+    begins: I32,
 ) -> int:
     """The edges of one state of each class, as keys, and where those of each begin; how many."""
     count = 0
@@ -378,7 +378,7 @@ def contract(
             keys[count] = labels[place] * states + class_of[targets[place]]
             count += 1
         count = first + first_once(keys, first, sort(keys, first, count))
-        found[number + 1] = count
+        begins[number + 1] = count
     return count
 
 

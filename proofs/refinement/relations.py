@@ -87,8 +87,8 @@ class Refinement:
     @cached_property
     def _class_of(self) -> Sequence[int]:
         """The class of weak bisimilarity of each state."""
-        found: Sequence[int] = self._weak_partition.after(self._partition.class_of)
-        return found
+        classes: Sequence[int] = self._weak_partition.after(self._partition.class_of)
+        return classes
 
     @cached_property
     def _starts(self) -> tuple[int, int]:
@@ -189,10 +189,10 @@ class Refinement:
 
 def _forced(known: Play, first: int, second: int) -> Path:
     """The path by which a pair is lost soonest, where no step has several answers."""
-    found: Path = []
+    path: Path = []
     while True:
         label, target, answers = known.losing_step(first, second)
-        found.append((label, target))
+        path.append((label, target))
         if not answers:
-            return found
+            return path
         first, (second,) = target, answers

@@ -32,16 +32,16 @@ def saturated(graph: Labelled) -> Labelled:
         return graph
     around, silent = _grown(
         runner,
-        lambda found, keys, slots, used: runner.run(
-            close, graph.offsets, graph.targets, graph.labels, found, keys, slots, used
+        lambda offsets, keys, slots, used: runner.run(
+            close, graph.offsets, graph.targets, graph.labels, offsets, keys, slots, used
         ),
         states,
     )
     offsets, keys = _grown(
         runner,
-        lambda found, keys, slots, used: runner.run(
+        lambda offsets, keys, slots, used: runner.run(
             *(combine, graph.offsets, graph.targets, graph.labels, around, silent),
-            *(states, found, keys, slots, used),
+            *(states, offsets, keys, slots, used),
         ),
         states,
     )
@@ -56,12 +56,12 @@ def _grown(runner: Runner, fill: Fill, states: int) -> tuple[Array, Array]:
 
     The kernel answers 0, 1 where the keys have no room, or 2 where the table of slots is too small.
     """
-    found, room, size = runner.new("i", states + 1), 4 * states + 64, 1 << 10
+    offsets, room, size = runner.new("i", states + 1), 4 * states + 64, 1 << 10
     while room <= 2 * MOST:
         keys, slots, used = runner.new("q", room), runner.new("q", size), runner.new("i", size)
-        missing = fill(found, keys, slots, used)
+        missing = fill(offsets, keys, slots, used)
         if not missing:
-            return found, keys
+            return offsets, keys
         room, size = (4 * room, size) if missing == NO_ROOM else (room, 4 * size)
         for unused in (used, slots, keys):
             runner.release(unused)
@@ -80,7 +80,7 @@ def has_hidden(labels: I32) -> int:
 
 
 def close(
-    offsets: I32, targets: I32, labels: I32, found: I32, keys: I64, slots: I64, used: I32
+    offsets: I32, targets: I32, labels: I32, begins: I32, keys: I64, slots: I64, used: I32
 ) -> int:
     """For each state those that hidden steps lead to, itself among them, in `keys`.
 
@@ -88,8 +88,8 @@ def close(
     """
     count, low = 0, len(slots) - 1
     shift = shift_for(len(slots))
-    found[0] = 0
-    for state in range(len(found) - 1):
+    begins[0] = 0
+    for state in range(len(begins) - 1):
         first, taken, done = count, 0, count
         if count == len(keys):
             return NO_ROOM
@@ -120,7 +120,7 @@ def close(
                         count += 1
         for number in range(taken):
             slots[used[number]] = 0
-        found[state + 1] = first_once(keys, first, sort(keys, first, count)) + first
+        begins[state + 1] = first_once(keys, first, sort(keys, first, count)) + first
     return 0
 
 
@@ -131,7 +131,7 @@ def combine(
     around: I32,
     silent: I64,
     states: int,
-    found: I32,
+    begins: I32,
     keys: I64,
     slots: I64,
     used: I32,
@@ -142,7 +142,7 @@ def combine(
     """
     count, low = 0, len(slots) - 1
     shift = shift_for(len(slots))
-    found[0] = 0
+    begins[0] = 0
     for state in range(states):
         first, taken = count, 0
         for near in range(around[state], around[state + 1]):
@@ -173,5 +173,5 @@ def combine(
         for number in range(taken):
             slots[used[number]] = 0
         sort(keys, first, count)
-        found[state + 1] = count
+        begins[state + 1] = count
     return 0

@@ -60,13 +60,13 @@ class Play:
 
     def losing_step(self, first: int, second: int) -> tuple[int, int, list[int]]:
         """The step by which a lost pair is lost soonest: its label, its target, its answers."""
-        found = []
+        steps = []
         for label, target in self.graph.edges(first):
             answers = [to for with_label, to in self.graph.edges(second) if with_label == label]
             times = [self.time(target, answer) or 0 for answer in answers]
             if all(times):
-                found.append((max(times, default=0), label, target, answers))
-        _, label, target, answers = min(found)
+                steps.append((max(times, default=0), label, target, answers))
+        _, label, target, answers = min(steps)
         return label, target, answers
 
 

@@ -38,10 +38,10 @@ def first_missing(
 
     @cache
     def successors(state: int) -> dict[int, list[int]]:
-        found = defaultdict(list)
+        by_label = defaultdict(list)
         for label, target in graph.edges(state):
-            found[label].append(target)
-        return dict(found)
+            by_label[label].append(target)
+        return dict(by_label)
 
     begin = (first, frozenset([second]))
     came_from: dict[tuple[int, frozenset[int]], tuple[tuple[int, frozenset[int]], int] | None]
@@ -53,8 +53,8 @@ def first_missing(
         for label, target in graph.edges(state):
             if label == HIDDEN_LABEL:
                 continue
-            found = [successors(other).get(label, ()) for other in others]
-            reached = frozenset(to for some in found for to in some)
+            following = [successors(other).get(label, ()) for other in others]
+            reached = frozenset(to for some in following for to in some)
             if not reached:
                 return [*_path(came_from, pair), (label, target)]
             if any(is_simulated(target, other) for other in reached):
@@ -74,8 +74,8 @@ def _path(
     came_from: dict[tuple[int, frozenset[int]], tuple[tuple[int, frozenset[int]], int] | None],
     pair: tuple[int, frozenset[int]],
 ) -> Path:
-    found: Path = []
+    path: Path = []
     while (before := came_from[pair]) is not None:
-        found.append((before[1], pair[0]))
+        path.append((before[1], pair[0]))
         pair = before[0]
-    return found[::-1]
+    return path[::-1]

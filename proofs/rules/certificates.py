@@ -70,9 +70,9 @@ class RulesCertificate:
         return path
 
 
-def name_of_claim(one: Property) -> str:
+def name_of_claim(claimed: Property) -> str:
     """The name of the claim of a property; "" where it has none."""
-    return str(one.claim["claims"][0]["name"]) if one.claim else ""
+    return str(claimed.claim["claims"][0]["name"]) if claimed.claim else ""
 
 
 def prove_system(
@@ -105,41 +105,43 @@ def _proved(
     reason: str = "",
 ) -> tuple[list[Result], RulesCertificate | None]:
     """The results, and the certificate of what holds; with a `reason` nothing is tried."""
-    asked = [one for one in properties if one.claim]
+    asked = [claimed for claimed in properties if claimed.claim]
 
-    def result(one: Property, obstacle: str) -> Result:
-        return _result([*members.values()], one, obstacle, subject, peers)
+    def result(claimed: Property, obstacle: str) -> Result:
+        return _result([*members.values()], claimed, obstacle, subject, peers)
 
     if reason:
-        return [result(one, reason) for one in asked], None
+        return [result(claimed, reason) for claimed in asked], None
     groups = dict[str, list[Property]]()
-    for one in asked:
-        groups.setdefault(_json({**one.claim, "claims": []}), []).append(one)
-    found, proofs = dict[int, Result](), list[PartProof]()
+    for claimed in asked:
+        groups.setdefault(_json({**claimed.claim, "claims": []}), []).append(claimed)
+    results, proofs = dict[int, Result](), list[PartProof]()
     for group in groups.values():
-        claims = [dict(one.claim["claims"][0]) for one in group]
+        claims = [dict(claimed.claim["claims"][0]) for claimed in group]
         proof = prove(members, {**group[0].claim, "claims": claims})
         proofs.append(proof)
-        for one in group:
-            obstacle = proof.obstacles.get(one.claim["claims"][0]["name"], "")
-            found[id(one)] = result(one, obstacle)
-    return [found[id(one)] for one in asked], certificate_of(members, proofs)
+        for claimed in group:
+            obstacle = proof.obstacles.get(claimed.claim["claims"][0]["name"], "")
+            results[id(claimed)] = result(claimed, obstacle)
+    return [results[id(claimed)] for claimed in asked], certificate_of(members, proofs)
 
 
 def _result(
-    tables: Sequence[Automaton], one: Property, obstacle: str, subject: str, peers: str
+    tables: Sequence[Automaton], claimed: Property, obstacle: str, subject: str, peers: str
 ) -> Result:
     """HOLDS for all, or UNKNOWN."""
-    claim = one.claim["claims"][0]
-    assumed = list(recheck.given(one.claim))
+    claim = claimed.claim["claims"][0]
+    assumed = list(recheck.given(claimed.claim))
     verdict = Verdict(Status.UNKNOWN, obstacle)
     if not obstacle:
         numbers = dict.fromkeys(
             parameter.name for table in tables for parameter in table.rules.parameters
         )
         verdict = Verdict(Status.HOLDS, f"for all {' and '.join(numbers)}" if numbers else "")
-    title = one.about or TITLES.get(claim["check"], f"{claim['check']} {claim.get(claim['check'])}")
-    expected = Status(one.expected)
+    title = claimed.about or TITLES.get(
+        claim["check"], f"{claim['check']} {claim.get(claim['check'])}"
+    )
+    expected = Status(claimed.expected)
     under = ", ".join([_decided_by(tables), peers, *assumed])
     return Result(subject, claim["name"], title, under, verdict, expected, 0.0, subject)
 

@@ -69,7 +69,7 @@ def prove_tables(members: Mapping[str, Any], part: Part, hints: Sequence[str] = 
     """The same of tables as TOML reads them."""
     started = time.perf_counter()
     try:
-        tables = [(name, recheck.Rules(one)) for name, one in members.items()]
+        tables = [(name, recheck.Rules(table)) for name, table in members.items()]
         return replace(_prove(tables, part, hints), seconds=time.perf_counter() - started)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         reason = str(error) or type(error).__name__
@@ -97,20 +97,22 @@ def _prove(tables: list[tuple[str, recheck.Rules]], part: Part, hints: Sequence[
                 raise
             break
         claims = [_ranked(sessions, claim) for claim in part["claims"]]
-        found = {claim["name"]: sessions.against(claim) for claim in claims}
-        best = kept, claims, found, len(sessions.nodes)
+        obstacles_by_name = {claim["name"]: sessions.against(claim) for claim in claims}
+        best = kept, claims, obstacles_by_name, len(sessions.nodes)
         known = {atom for linear in kept for atom in (linear, contrary(linear))}
         asked = [search.about.atoms[number] for number in search.about.undecided]
         more = kept | dict.fromkeys(a for a in asked if a not in known and not _is_measured(a))
-        if not any(found.values()) or len(more) == len(kept) or len(more) > MOST_ATOMS:
+        if not any(obstacles_by_name.values()) or len(more) == len(kept) or len(more) > MOST_ATOMS:
             break
     if best is None:
         raise ValueError("no round of the search came to an end")
-    kept, claims, found, nodes = best
-    proved = [claim for claim in claims if not found[claim["name"]]]
+    kept, claims, obstacles_by_name, nodes = best
+    proved = [claim for claim in claims if not obstacles_by_name[claim["name"]]]
     evidence = {**part, "claims": proved, "atoms": [*map(_written, kept)]}
     evidence["lemmas"] = search.used_by(tables, evidence, list(kept)) if proved else []
-    obstacles = {name: _described(one) for name, one in found.items() if one}
+    obstacles = {
+        name: _described(obstacle) for name, obstacle in obstacles_by_name.items() if obstacle
+    }
     return PartProof(evidence, obstacles, nodes)
 
 
@@ -134,11 +136,11 @@ def _is_measured(atom: Linear) -> bool:
 
 def _alike(tables: Sequence[tuple[str, recheck.Rules]]) -> Iterable[Linear]:
     """That registers of one name are equal in neighbours: most protocols count alike."""
-    for (one, first), (other, second) in pairwise(tables):
+    for (member, first), (neighbour, second) in pairwise(tables):
         for name in first.registers:
             both = [table.registers.get(name) for table in (first, second)]
             if all(register and recheck.kind_of(register) == "int" for register in both):
-                difference = variable(f"{one}.{name}").plus(variable(f"{other}.{name}"), -1)
+                difference = variable(f"{member}.{name}").plus(variable(f"{neighbour}.{name}"), -1)
                 yield from (difference, Linear((), 0).plus(difference, -1))
 
 
@@ -161,14 +163,14 @@ def _written(atom: Linear) -> list[Any]:
     return [[list(term) for term in atom.terms], atom.constant]
 
 
-def _described(found: Any) -> str:
+def _described(place: Any) -> str:
     """Where a proof fails, in words: at a state, or at a step from it where numbers are so."""
-    if isinstance(found, Node):
-        where, told = found.control, ""
-    elif isinstance(found, Edge):
-        where, told = found.source.control, f" by {found.move.label}"
+    if isinstance(place, Node):
+        where, told = place.control, ""
+    elif isinstance(place, Edge):
+        where, told = place.source.control, f" by {place.move.label}"
     else:
-        where, numbers, *moves = found
+        where, numbers, *moves = place
         told = "".join(f" by {move.label}" for move in moves) + f", where {numbers}"
     over = f" {where.over}" if where.over else ""
     return f"not proved: nothing excludes ({', '.join(where.at)}){over}{told}"
@@ -267,7 +269,7 @@ def _ranks(sessions: Sessions) -> list[dict[str, int]]:
     atoms = (atom for atom in sessions.about.atoms if not _is_measured(atom))
     forms = dict.fromkeys(Linear((), 0).plus(Linear(atom.terms, 0), -1) for atom in atoms)
     moved = dict.fromkeys((edge.given, edge.move.values) for edge in sessions.lasting())
-    left, found = [*moved], list[Linear]()
+    left, chosen = [*moved], list[Linear]()
     while left:
         best, falls = None, set[Any]()
         for form in forms:
@@ -277,6 +279,6 @@ def _ranks(sessions: Sessions) -> list[dict[str, int]]:
                 best, falls = form, falling
         if best is None:
             break
-        found.append(best)
+        chosen.append(best)
         left = [key for key in left if key not in falls]
-    return [dict(form.terms) for form in found]
+    return [dict(form.terms) for form in chosen]

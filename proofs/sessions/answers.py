@@ -28,8 +28,8 @@ class Answers:
     replies: tuple[str, ...]
 
 
-def answers_after(model: SessionModel, said: Sequence[Say]) -> tuple[Answers, ...]:
-    """The four combinations at the message after `said`; none before message 2, and at the end.
+def answers_after(model: SessionModel, says: Sequence[Say]) -> tuple[Answers, ...]:
+    """The four combinations at the message after `says`; none before message 2, and at the end.
 
     >>> from proofs.sessions.model import session
     >>> from pxp_fsm.protocol.messages import Tag
@@ -48,7 +48,7 @@ def answers_after(model: SessionModel, said: Sequence[Say]) -> tuple[Answers, ..
     states of the model are possible.
     """
     here: Iterable[SessionState] = tuple(model.initial())
-    for number, say in enumerate(said, 1):
+    for number, say in enumerate(says, 1):
         here = {
             step.target: None
             for state in here
@@ -62,18 +62,18 @@ def answers_after(model: SessionModel, said: Sequence[Say]) -> tuple[Answers, ..
             )
         if len(here) > MOST:
             raise TooLarge(f"more than {MOST} states of the sessions are possible")
-    if not said or all(state.over for state in here):
+    if not says or all(state.over for state in here):
         return ()
     replies: dict[tuple[bool, bool], dict[str, None]] = {}
     for state in here:
         if state.over:
             continue
         for y, e in model.judgements(state):
-            found = replies.setdefault((y.same, e.same), {})
-            found.update(dict.fromkeys(map(tag_of, model.after(state, y, e))))
+            tags = replies.setdefault((y.same, e.same), {})
+            tags.update(dict.fromkeys(map(tag_of, model.after(state, y, e))))
     return tuple(
-        Answers(match, agree, str(category(match, agree)), tuple(filter(None, sorted(found))))
+        Answers(match, agree, str(category(match, agree)), tuple(filter(None, sorted(permitted))))
         for match in (True, False)
         for agree in (True, False)
-        for found in [replies.get((match, agree), {})]
+        for permitted in [replies.get((match, agree), {})]
     )

@@ -141,20 +141,20 @@ class PackedSessions:
         model = self._sessions
         (start,) = model.initial()
         numbers = {start: 0}
-        order, found = [start], []
+        order, steps_of = [start], []
         for state in order:  # grows while it is read
             steps = self._steps(state)
-            found.append(steps)
+            steps_of.append(steps)
             for step in steps:
                 if step.target not in numbers:
                     numbers[step.target] = len(order)
                     order.append(step.target)
         follow = tuple(
             numbers[target]
-            for steps in found
+            for steps in steps_of
             for target in ([step.target for step in steps] or [start] * len(OUTCOMES))
         )
-        return Controls(tuple(order), tuple(found), follow, tuple(map(_kind, order)))
+        return Controls(tuple(order), tuple(steps_of), follow, tuple(map(_kind, order)))
 
     @cached_property
     def _sessions(self) -> SessionModel:
@@ -259,9 +259,9 @@ class Explicit:
         control, values = self._packed.unpack(packed)
         state = self._packed.controls.states[control]
         y, e = _equalities(state, values)
-        found = Valued(*state[:3], y, e, state.history, state.over, values)
-        self._numbers[found] = packed
-        return found
+        valued = Valued(*state[:3], y, e, state.history, state.over, values)
+        self._numbers[valued] = packed
+        return valued
 
 
 def _equalities(state: SessionState, values: Values) -> tuple[Structure, Structure]:

@@ -168,7 +168,8 @@ class SessionModel:
             data, number = (state.predictions, state.explanations), state.sent + 1
             outcomes = self._judgements.outcomes(data, self._speaker(state), number)
             moves = {
-                guard: self._move(state, guard) for guard in {one.guard: None for one in outcomes}
+                guard: self._move(state, guard)
+                for guard in {outcome.guard: None for outcome in outcomes}
             }
             if _apart(moves.values()):
                 return [
@@ -216,14 +217,14 @@ class SessionModel:
 
     def _steps(self, state: SessionState, moves: Iterable[Moved]) -> Iterable[Step[SessionState]]:
         """Each step once; a message that cannot be sent changes neither registers nor data."""
-        found: dict[tuple[int, Data], Step[SessionState]] = {}
+        distinct: dict[tuple[int, Data], Step[SessionState]] = {}
         kept = state.counted, (state.predictions, state.explanations)
         for move, registers, carried, facts in moves:
             counted, data = kept if isinstance(move.action, Blocked) else (registers, carried)
             key = (id(move), data)
-            if key not in found:
-                found[key] = _step(move, counted, data, facts)
-        return found.values()
+            if key not in distinct:
+                distinct[key] = _step(move, counted, data, facts)
+        return distinct.values()
 
     def _moves(self, state: SessionState) -> Iterator[Moved]:
         number = state.sent + 1
@@ -278,17 +279,19 @@ class SessionModel:
     def _speaker(self, state: SessionState) -> int:
         return 0 if initiator_speaks(state.sent + 1) else 1
 
-    def _move(self, state: SessionState, said: Guard | Tag) -> SessionMove:
+    def _move(self, state: SessionState, decision: Guard | Tag) -> SessionMove:
         """The move where a guard is true, or a tag is sent without one; equal ones are one object.
 
         It depends on nothing but the state's control.
         """
         moves = self._known.setdefault((state.sent, state.at, state.tags, state.history), {})
-        if said not in moves:
+        if decision not in moves:
             sent, at, tags, _, _, history, _, over = state
-            new = self._moved(SessionState(sent, at, tags, EMPTY, EMPTY, history, (), over), said)
-            moves[said] = next((move for move in moves.values() if move == new), new)
-        return moves[said]
+            new = self._moved(
+                SessionState(sent, at, tags, EMPTY, EMPTY, history, (), over), decision
+            )
+            moves[decision] = next((move for move in moves.values() if move == new), new)
+        return moves[decision]
 
     @cached_property
     def _known(
@@ -296,12 +299,12 @@ class SessionModel:
     ) -> dict[tuple[int, Pair, Pair, tuple[SentSoFar, SentSoFar]], dict[Guard | Tag, SessionMove]]:
         return {}
 
-    def _moved(self, state: SessionState, said: Guard | Tag) -> SessionMove:
+    def _moved(self, state: SessionState, decision: Guard | Tag) -> SessionMove:
         """The speaker takes its row, the peer receives, and the rules may close."""
-        speaker = 0 if said is Tag.INIT else self._speaker(state)
+        speaker = 0 if decision is Tag.INIT else self._speaker(state)
         received = state.tags[1 - speaker]
-        sent = self._tag(speaker, state.at[speaker], said)
-        taken = self._exchange(speaker, state.at, said)
+        sent = self._tag(speaker, state.at[speaker], decision)
+        taken = self._exchange(speaker, state.at, decision)
         if isinstance(taken.action, Blocked):
             return SessionMove(taken.action, state._replace(over="stuck"), sent)
         tag = taken.action.tag
@@ -317,24 +320,26 @@ class SessionModel:
         )
         return SessionMove(taken.action, self._close(following, tag, received), sent)
 
-    def _tag(self, speaker: int, at: str, said: Guard | Tag) -> str:
+    def _tag(self, speaker: int, at: str, decision: Guard | Tag) -> str:
         """The tag that is sent, where PXP(k) counts it; "" for none."""
         if not isinstance(self.rules, Pxp) or self.rules.k is None:
             return ""
-        rows = (row for row in self.both[speaker].leaving(at) if row.guard == said)
-        return said.value if isinstance(said, Tag) else next((row.label for row in rows), "")
+        rows = (row for row in self.both[speaker].leaving(at) if row.guard == decision)
+        return (
+            decision.value if isinstance(decision, Tag) else next((row.label for row in rows), "")
+        )
 
     @cached_property
     def _exchange(self) -> Callable[[int, tuple[str, str], Guard | Tag], Taken]:
         """What the two tables say of a message, remembered."""
         return cache(self._exchanged)
 
-    def _exchanged(self, speaker: int, at: Pair, said: Guard | Tag) -> Taken:
+    def _exchanged(self, speaker: int, at: Pair, decision: Guard | Tag) -> Taken:
         """What the two tables say of a message: the sender's row, then the receiver's."""
         table, where, listener = self.both[speaker], at[speaker], 1 - speaker
-        guarded = isinstance(said, Guard)
-        event = DECIDE if guarded else sending(said)
-        valuation = one_hot(said, table.guards_of(where)) if guarded else None
+        guarded = isinstance(decision, Guard)
+        event = DECIDE if guarded else sending(decision)
+        valuation = one_hot(decision, table.guards_of(where)) if guarded else None
         try:
             row = table.step(where, event, valuation)
         except PXPError:

@@ -115,7 +115,7 @@ class Theory:
             yield from (Structure(new + 1, pairs, pairs) for pairs in lefts)
             return
         rights = list(self._relations(base.right, fresh, new + 1))
-        yield from (Structure(new + 1, one, two) for one, two in product(lefts, rights))
+        yield from (Structure(new + 1, left, right) for left, right in product(lefts, rights))
 
     def _relations(self, base: Pairs, fresh: list[tuple[int, int]], points: int) -> Iterator[Pairs]:
         for chosen in product((False, True), repeat=len(fresh)):
@@ -202,8 +202,8 @@ class Judgements:
         key = (base, speaker, number == 2)
         if key not in self._judged:
             # agreement first, not in a set's order: traces are always the same
-            found = dict.fromkeys(self._judge(*key))
-            self._judged[key] = tuple(sorted(found, key=_said, reverse=True))
+            outcomes = dict.fromkeys(self._judge(*key))
+            self._judged[key] = tuple(sorted(outcomes, key=_said, reverse=True))
         return self._judged[key]
 
     def outcomes(self, data: Data, speaker: int, number: int) -> tuple[GuardOutcome, ...]:
@@ -211,8 +211,8 @@ class Judgements:
         key = (data, speaker, number)
         if key not in self._at_number:
             y, e = (self.judge(part, speaker, number) for part in data)
-            said = product(dict.fromkeys(map(_said, y)), dict.fromkeys(map(_said, e)))
-            derived = {pair: self.derived(number, *pair) for pair in said}
+            pairs = product(dict.fromkeys(map(_said, y)), dict.fromkeys(map(_said, e)))
+            derived = {pair: self.derived(number, *pair) for pair in pairs}
             # other numbers with the same guards have the same outcomes
             alike = (data, speaker, number == 2, tuple(derived.values()))
             if alike not in self._outcomes:
@@ -246,13 +246,13 @@ class Judgements:
 
     def _derive(self, number: int, y: Said, e: Said) -> DerivedGuard:
         answers = list[bool]()
-        while not isinstance(found := derive(self.rules, number, answers), Guard):
-            same, revision = y if found.relation == MATCH else e
-            answers.append(same if (found.left, found.right) == CATEGORY else revision)
-        takes = self.rules.carries(found) is Role.NEW
+        while not isinstance(decision := derive(self.rules, number, answers), Guard):
+            same, revision = y if decision.relation == MATCH else e
+            answers.append(same if (decision.left, decision.right) == CATEGORY else revision)
+        takes = self.rules.carries(decision) is Role.NEW
         if self.keeps_unchanged and y[1] and e[1]:
             takes = False
-        return DerivedGuard(found, tuple(answers), takes)
+        return DerivedGuard(decision, tuple(answers), takes)
 
     def _judge(self, base: Structure, speaker: int, second: bool) -> Iterator[RelationOutcome]:
         """The same for message 2, or for a later one: nothing else of the number matters."""
@@ -261,11 +261,11 @@ class Judgements:
             own, other = (1, 0) if second else (speaker, 1 - speaker)
             at_once = second and changes
             fresh = own if at_once else mine.points
-            for one in (mine,) if at_once else theory.extensions(mine):
-                taken = one.keep(0, fresh) if speaker else one.keep(fresh, 1)
+            for structure in (mine,) if at_once else theory.extensions(mine):
+                taken = structure.keep(0, fresh) if speaker else structure.keep(fresh, 1)
                 points = {Role.RECEIVED: other, Role.OWN: own, Role.NEW: fresh}
                 pairs = ([points[role] for role in of] for of in (CATEGORY, self.rules.revision))
-                first, then = (theory.answers(one, speaker, *pair) for pair in pairs)
+                first, then = (theory.answers(structure, speaker, *pair) for pair in pairs)
                 for same, revision in product(first, then):
                     yield RelationOutcome(same, revision, mine, taken)
 
@@ -276,21 +276,21 @@ def _outcomes(
     derived: Mapping[tuple[Said, Said], DerivedGuard],
 ) -> tuple[GuardOutcome, ...]:
     """Each guard with each data once, in the order of the judgements."""
-    found: dict[tuple[Guard, Data], GuardOutcome] = {}
-    alike = [(said, list(some)) for said, some in groupby(es, key=_said)]
+    distinct: dict[tuple[Guard, Data], GuardOutcome] = {}
+    alike = [(told, list(some)) for told, some in groupby(es, key=_said)]
     groups = [
-        (said, dict.fromkeys(e.kept for e in some), dict.fromkeys(e.taken for e in some))
-        for said, some in alike
+        (told, dict.fromkeys(e.kept for e in some), dict.fromkeys(e.taken for e in some))
+        for told, some in alike
     ]
     for y in ys:
-        for said, kept, taken in groups:
-            guard, answers, takes = derived[_said(y), said]
+        for known, kept, taken in groups:
+            guard, answers, takes = derived[_said(y), known]
             first, others = (y.taken, taken) if takes else (y.kept, kept)
             for other in others:
                 data = (first, other)
-                if (guard, data) not in found:
-                    found[guard, data] = GuardOutcome(guard, data, answers)
-    return tuple(found.values())
+                if (guard, data) not in distinct:
+                    distinct[guard, data] = GuardOutcome(guard, data, answers)
+    return tuple(distinct.values())
 
 
 def _said(judged: RelationOutcome) -> Said:

@@ -210,7 +210,9 @@ class ScriptedSession:
             ("not asked for are", script.texts, []),
         )
         wrong = (
-            f"{what} {found}, by the model {due}" for what, found, due in compared if found != due
+            f"{subject} {actual}, by the model {due}"
+            for subject, actual, due in compared
+            if actual != due
         )
         return next(wrong, "")
 
@@ -279,9 +281,9 @@ class ScriptedSession:
     def _tag(self, step: Step[SessionState]) -> str:
         """What the decision functions make of the answers that are the facts of `step`."""
         match, agree, *revision = step.facts
-        found, number = category(match, agree), len(self.history) + 1
-        asked = self._rules.depends_on_revision(found, number)
-        guard = self._rules.guard(found, asked and self._rules.revises(all(revision)), number)
+        judged, number = category(match, agree), len(self.history) + 1
+        asked = self._rules.depends_on_revision(judged, number)
+        guard = self._rules.guard(judged, asked and self._rules.revises(all(revision)), number)
         if asked != bool(revision):
             return f"{guard} without the questions on which it depends"
         sender = self.history[-1].receiver

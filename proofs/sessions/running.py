@@ -73,12 +73,12 @@ def check_running(rules: Rules, relations: str, limit: int = MOST_STATES) -> Res
     bounded = rules.n is not None or rules.k is not None
     model = SessionModel(rules, Theory(assumptions_of(relations)), observes=interact)
     try:
-        found = compare(model, limit)
-        counted = f"{found.states:,} states, {found.messages:,} messages"
-        if found.distinct < found.states:
-            counted = f"{counted}; a session tells {found.distinct:,} of the states apart"
-        if found.difference:
-            verdict = Verdict(Status.FAILS, found.difference, found.trace)
+        agreement = compare(model, limit)
+        counted = f"{agreement.states:,} states, {agreement.messages:,} messages"
+        if agreement.distinct < agreement.states:
+            counted = f"{counted}; a session tells {agreement.distinct:,} of the states apart"
+        if agreement.difference:
+            verdict = Verdict(Status.FAILS, agreement.difference, agreement.trace)
         elif bounded:
             verdict = Verdict(Status.HOLDS_UP_TO, counted, bound=Bound(n=rules.n, k=rules.k))
         else:
@@ -117,8 +117,8 @@ class _Running:
         assumed = self._model.theory.assumptions
         fixed = Assumption.DETERMINISTIC in assumed
         if self._session.assumptions != (assumed if fixed else assumed - {Assumption.SHARED}):
-            found = ", ".join(sorted(self._session.assumptions)) or "nothing"
-            return Agreement(0, 0, 0, f"a session of such agents is said to assume {found}")
+            assumed_here = ", ".join(sorted(self._session.assumptions)) or "nothing"
+            return Agreement(0, 0, 0, f"a session of such agents is said to assume {assumed_here}")
         (start,) = self._model.initial()
         difference, trace = "", None
         try:
@@ -126,7 +126,9 @@ class _Running:
         except _Differs as error:
             difference, state, due = error.args
             before = self._space.trace_to(state)
-            step = next(one for one in self._space.steps[state] if self._key(one)[0] == due)
+            step = next(
+                possible for possible in self._space.steps[state] if self._key(possible)[0] == due
+            )
             trace = Trace(before.start, (*before.steps, step))
         states = sum(len(self._alike[session_state]) for session_state in self._met)
         return Agreement(states, len(self._met), self._messages, difference, trace)
@@ -158,23 +160,25 @@ class _Running:
 
         Each comes with texts that realise it.
         """
-        found = dict[tuple[Step[SessionState], tuple[bool, ...]], tuple[SessionState, Expected]]()
+        expected = dict[
+            tuple[Step[SessionState], tuple[bool, ...]], tuple[SessionState, Expected]
+        ]()
         for state in self._alike[here]:
             for step in self._space.steps[state]:
-                if not step.facts and self._key(step) not in found:
-                    found[self._key(step)] = state, self._session.unasked(step)
+                if not step.facts and self._key(step) not in expected:
+                    expected[self._key(step)] = state, self._session.unasked(step)
             for y, e in self._judgements(state) if state.sent else ():
                 for step in self._model.after(state, y, e):
-                    if self._key(step) not in found:
-                        found[self._key(step)] = state, self._session.answer(step, y, e)
-        return found.values()
+                    if self._key(step) not in expected:
+                        expected[self._key(step)] = state, self._session.answer(step, y, e)
+        return expected.values()
 
     def _judgements(self, state: SessionState) -> Iterable[tuple[RelationOutcome, RelationOutcome]]:
         """What the relations may say in `state`, as far as a session sees it."""
-        found = self._model.judgements(state)
+        judgements = self._model.judgements(state)
         if not self._hides:
-            return found
-        return dict.fromkeys((_unrelated(y), _unrelated(e)) for y, e in found)
+            return judgements
+        return dict.fromkeys((_unrelated(y), _unrelated(e)) for y, e in judgements)
 
     def _key(self, step: Step[SessionState]) -> tuple[Step[SessionState], tuple[bool, ...]]:
         """What a session sees of a step."""

@@ -122,12 +122,12 @@ def _labels(
     for word in range(-(-len(keys) // WORD)):
 
         def bits(move: Move, word: int = word) -> int:
-            found = 0
+            mask = 0
             for number, demand in enumerate(demands):
                 for key in _keys_of(reached.composition, demand, move):
                     place = classes[places[number, key]]
-                    found |= place.bit if place.word == word else 0
-            return found
+                    mask |= place.bit if place.word == word else 0
+            return mask
 
         def label(moves: Sequence[Move], bits: Callable[[Move], int] = bits) -> list[int]:
             """Moves with one action to one state are one step, with the bits of all of them."""
@@ -289,8 +289,8 @@ def check(
     trace, cycle = verdict.trace, verdict.cycle
     if quotient is not None:
         steps = [(step.action, step.target.state) for step in trace.steps]
-        found, cycle = unfolded(quotient.symmetry, trace.start.state, steps, cycle)
-        trace = Trace(trace.start.state, tuple(found))
+        walked, cycle = unfolded(quotient.symmetry, trace.start.state, steps, cycle)
+        trace = Trace(trace.start.state, tuple(walked))
     replayed = Verdict(verdict.status, verdict.detail, shown(composition, trace), cycle)
     return _with_loss(replayed, formula)
 
@@ -352,15 +352,15 @@ def _refuse(reduction: Reduction, reason: str) -> None:
 
 def invariant(composition: Composition, formula: Formula) -> Formula | None:
     """What `formula` says of every state (G p or AG p, where p speaks of states); else None."""
-    found = _of_every_state(formula)
-    return found if found is not None and _is_of_states(composition, found) else None
+    condition = _of_every_state(formula)
+    return condition if condition is not None and _is_of_states(composition, condition) else None
 
 
 def home_space(composition: Composition, formula: Formula) -> Formula | None:
     """What `formula` says can always be reached again (AG EF p, p of states); else None."""
     match _of_every_state(formula):
-        case Exists(Until(Truth(True), found)) if _is_of_states(composition, found):
-            return found
+        case Exists(Until(Truth(True), goal)) if _is_of_states(composition, goal):
+            return goal
     return None
 
 

@@ -55,7 +55,7 @@ def values_along(
     atoms, and of what begins with E, whether they hold at a place (from 0). A part is given after
     those that it is made of.
     """
-    found: Values = {}
+    truth: Values = {}
     # What has been differs from round to round of the cycle, until each past operator has settled.
     rounds = cycle and sum(isinstance(part, Past) for part in parts(formula))
     whole = length + rounds * cycle
@@ -65,8 +65,8 @@ def values_along(
         return holds(part, place if place < length else length - cycle + (place - length) % cycle)
 
     for part in parts(formula):
-        found[part] = _values(part, after, found, there)
-    return {part: values[:length] for part, values in found.items()}
+        truth[part] = _values(part, after, truth, there)
+    return {part: values[:length] for part, values in truth.items()}
 
 
 def _values(  # noqa: PLR0911, PLR0912 - a case for each kind of formula
@@ -79,7 +79,7 @@ def _values(  # noqa: PLR0911, PLR0912 - a case for each kind of formula
         case Atom() | Exists():
             return tuple(holds(part, place) for place in places)
         case Not(of):
-            return tuple(not one for one in known[of])
+            return tuple(not value for value in known[of])
         case And(left, right):
             return tuple(a and b for a, b in zip(known[left], known[right], strict=True))
         case Or(left, right):
@@ -104,26 +104,26 @@ def _values(  # noqa: PLR0911, PLR0912 - a case for each kind of formula
 
 def _remembered(left: Sequence[bool], right: Sequence[bool], *, since: bool) -> tuple[bool, ...]:
     """S and T at each place, from the place before."""
-    found, before = list[bool](), not since
-    for one, other in zip(left, right, strict=True):
-        before = other or (one and before) if since else other and (one or before)
-        found.append(before)
-    return tuple(found)
+    remembered, before = list[bool](), not since
+    for holds, other in zip(left, right, strict=True):
+        before = other or (holds and before) if since else other and (holds or before)
+        remembered.append(before)
+    return tuple(remembered)
 
 
 def _fixpoint(
     after: Sequence[int], left: Sequence[bool], right: Sequence[bool], *, least: bool
 ) -> tuple[bool, ...]:
     """U is the least solution of its expansion, R the greatest; two rounds reach it on a lasso."""
-    found = [not least] * (len(after) + 1)
+    solution = [not least] * (len(after) + 1)
     for _ in range(2):
         for place in reversed(range(len(after))):
-            then = found[after[place]]
+            then = solution[after[place]]
             if least:
-                found[place] = right[place] or (left[place] and then)
+                solution[place] = right[place] or (left[place] and then)
             else:
-                found[place] = right[place] and (left[place] or then)
-    return tuple(found[:-1])
+                solution[place] = right[place] and (left[place] or then)
+    return tuple(solution[:-1])
 
 
 _PLAIN = re.compile(r"(?!(true|false|[AE]?[GFXN]|[AEURWMYZOHST])\b)[A-Za-z0-9_][A-Za-z0-9_@.:?]*")
@@ -227,10 +227,10 @@ def color(
         assert checker is not None  # noqa: S101 - there is one where a part begins with E
         return bool(checker.holds(part)[numbers[run[place]]])
 
-    found = values_along(formula, len(run), cycle, holds)
-    shown = [part for part in reversed(found) if not isinstance(part, Truth)]
+    truth = values_along(formula, len(run), cycle, holds)
+    shown = [part for part in reversed(truth) if not isinstance(part, Truth)]
     words = partial(describe, named(composition), composition)
-    return tuple(FormulaPart(text_of(part), explain(part, words), found[part]) for part in shown)
+    return tuple(FormulaPart(text_of(part), explain(part, words), truth[part]) for part in shown)
 
 
 def _nodes(part: Formula) -> int:
@@ -238,17 +238,17 @@ def _nodes(part: Formula) -> int:
     if not isinstance(part, Exists):
         return 0
     temporal = (Next, WeakNext, Until, Release)
-    return 1 << sum(isinstance(one, temporal) for one in path_parts(part.path))
+    return 1 << sum(isinstance(child, temporal) for child in path_parts(part.path))
 
 
 def _noted(noting: Noting, choices: Sequence[int]) -> list[NotedState]:
     (state,) = noting.initial()
-    found = [state]
+    noted = [state]
     for choice in choices:
         moves = noting.composition.moves(state.state)
         if not 0 <= choice < len(moves):
-            raise Refused(f"there is no move {choice} in step {len(found)} of the trace")
+            raise Refused(f"there is no move {choice} in step {len(noted)} of the trace")
         move = moves[choice]
         state = NotedState(state.state + move.difference, noting.latest(move))
-        found.append(state)
-    return found
+        noted.append(state)
+    return noted

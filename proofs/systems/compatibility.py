@@ -31,21 +31,21 @@ from pxp_fsm.lazy_dataclasses import dataclass
 def still(system: System, configuration: Configuration) -> frozenset[int]:
     """The members that never move again; those that have no rows any more are among them."""
     rows = leaving(system, configuration)
-    found = {
+    resting = {
         place for place, own in enumerate(rows) if all(row.kind is Kind.RECEIVE for row in own)
     }
     buffers = dict(zip(system.links, configuration.buffers, strict=True))
     while True:
         moving = {
             place
-            for place in found
+            for place in resting
             for row in rows[place]
             for sender in system.partners(place, row)
-            if _may_receive(system, buffers.get((sender, place), ()), sender, place, row, found)
+            if _may_receive(system, buffers.get((sender, place), ()), sender, place, row, resting)
         }
         if not moving:
-            return frozenset(found)
-        found -= moving
+            return frozenset(resting)
+        resting -= moving
 
 
 def lost_for_good(system: System, configuration: Configuration) -> Iterator[str]:
@@ -76,12 +76,12 @@ def _may_receive(
     sender: int,
     receiver: int,
     row: Transition,
-    found: set[int],
+    resting: set[int],
 ) -> bool:
     """Whether `row` can take the first message, or one may still come."""
     if buffer:
         return row.label == buffer[0]
-    return sender not in found and (sender, receiver) in system.links
+    return sender not in resting and (sender, receiver) in system.links
 
 
 MOST_CHAINS = 20_000
@@ -168,8 +168,8 @@ def check_unbounded(
     system: System, most: int = 8, effort: Effort | None = None
 ) -> dict[str, Verdict]:
     """Safety over FIFO channels of any capacity, by name; see `search_unbounded`."""
-    found = dict(search_unbounded(system, most, effort))
-    return {name: found[name] for name in TITLES}
+    verdicts = dict(search_unbounded(system, most, effort))
+    return {name: verdicts[name] for name in TITLES}
 
 
 def search_unbounded(
@@ -303,9 +303,9 @@ def within(system: System, k: int, effort: Effort | None = None) -> WithinCapaci
 
 def _within(system: System, k: int, effort: Effort, *, reduced: bool) -> WithinCapacity:
     graph = _Graph(system, k, effort, reduced=reduced)
-    found = dict(graph.conditions())
-    conditions = {name: one is None for name, one in found.items()}
-    unmet = next((one for one in found.values() if one is not None), None)
+    obstacles = dict(graph.conditions())
+    conditions = {name: obstacle is None for name, obstacle in obstacles.items()}
+    unmet = next((obstacle for obstacle in obstacles.values() if obstacle is not None), None)
     received = {link: graph.leading_to(graph.taking(link)) for link in graph.links}
     can = {place: graph.leading_to(graph.receiving(place)) for place in range(len(system.members))}
     fails: dict[str, BoundedNode | None] = dict.fromkeys(TITLES)
@@ -444,10 +444,10 @@ class _Graph:
                 self.before.setdefault(step.target, []).append((node, step.actor))
 
     def _configuration(self, state: int) -> Configuration:
-        found = self._configurations.get(state)
-        if found is None:
-            found = self._configurations[state] = self.model.encoding.configuration(state)
-        return found
+        configuration = self._configurations.get(state)
+        if configuration is None:
+            configuration = self._configurations[state] = self.model.encoding.configuration(state)
+        return configuration
 
     @cached_property
     def _configurations(self) -> dict[int, Configuration]:
@@ -484,14 +484,14 @@ class _Graph:
         self, goals: Iterable[BoundedNode], without: int | None = None
     ) -> set[BoundedNode]:
         """The nodes from which a goal is reached, without a move of the member `without`."""
-        found = set(goals)
-        left = list(found)
+        leading = set(goals)
+        left = list(leading)
         while left:
             for state, actor in self.before.get(left.pop(), ()):
-                if actor != without and state not in found:
-                    found.add(state)
+                if actor != without and state not in leading:
+                    leading.add(state)
                     left.append(state)
-        return found
+        return leading
 
     def _where(self, wanted: Callable[[TakenStep], bool]) -> list[BoundedNode]:
         """The states in which a step that is wanted is followed."""
@@ -563,12 +563,12 @@ class _Graph:
         """Who can send one of its messages can send all of them (k-OBI, Def. 6)."""
         for state, (at, buffers, _) in self.known.items():
             for place, where in enumerate(at):
-                rows = [one for one in self._rows[place][where] if one[0].kind is Kind.SEND]
+                rows = [pair for pair in self._rows[place][where] if pair[0].kind is Kind.SEND]
                 full = [link for _, link in rows if len(buffers[self._number[link]]) == self.k]
                 if full and len(full) < len(rows):
                     names = self._names(place, full[0].receiver)
-                    said = f"{names[0]} in {where} can send, but not to {names[1]}"
-                    return Unmet(f"{self.k}-OBI", said, state)
+                    reason = f"{names[0]} in {where} can send, but not to {names[1]}"
+                    return Unmet(f"{self.k}-OBI", reason, state)
         return None
 
     def _choices(self) -> Iterator[tuple[BoundedNode, TakenStep, list[tuple[Link, str]]]]:
@@ -601,18 +601,18 @@ class _Graph:
     ) -> Unmet:
         receiver, sender = self._names(step.actor, link.sender)
         other = self.system.members[step.link.sender].name
-        said = (
+        reason = (
             f"{receiver} receives {step.row.label} from {other}, while {sender} may send it {tag}"
         )
-        return Unmet(f"{self.k}-{name}", said, state)
+        return Unmet(f"{self.k}-{name}", reason, state)
 
     def _strong_inputs(self) -> Unmet | None:
         """What a member could receive from others is not sent from there on (k-SIBI, Def. 11)."""
         sent: dict[tuple[Link, str], set[BoundedNode]] = {}
         for state, step, others in self._choices():
-            found = self._both(state, step, others)
-            if found is not None:
-                return found
+            unmet = self._both(state, step, others)
+            if unmet is not None:
+                return unmet
             for link, tag in others:
                 if (link, tag) not in sent:
                     sent[link, tag] = self.leading_to(self._where(_sends(link, tag)))
@@ -626,9 +626,9 @@ class _Graph:
         """
         seen: dict[tuple[int, str, Link], set[DependenceChain]] = {}
         for state, step, others in self._choices():
-            found = self._both(state, step, others)
-            if found is not None:
-                return found
+            unmet = self._both(state, step, others)
+            if unmet is not None:
+                return unmet
             buffers = self.known[step.target].buffers
             empty = frozenset(link for link, number in self._number.items() if not buffers[number])
             start = DependenceChain(

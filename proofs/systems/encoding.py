@@ -84,12 +84,12 @@ class Contents:
 
     def number(self, buffer: Buffer) -> int:
         """The number of `buffer`; a new one where it was not met before."""
-        found = self._numbers.setdefault(buffer, len(self.known))
-        if found == len(self.known):
-            if found >> MET_BITS:
+        number = self._numbers.setdefault(buffer, len(self.known))
+        if number == len(self.known):
+            if number >> MET_BITS:
                 raise TooLarge(f"a buffer has more than {1 << MET_BITS:,} contents")
             self.known.append(buffer)
-        return found
+        return number
 
 
 def _count(tags: int, capacity: int) -> int:
@@ -200,12 +200,12 @@ class Encoding:
     @cached_property
     def contents(self) -> tuple[Contents, ...]:
         """The contents of each link's buffer; links of a kind number them alike."""
-        found: dict[tuple[Channel, tuple[str, ...]], Contents] = {}
+        contents: dict[tuple[Channel, tuple[str, ...]], Contents] = {}
         kinds = [(self.system.channel_of(link), self.tags(link)) for link in self.links]
         for kind in kinds:
-            if kind not in found:
-                found[kind] = Contents(*kind)
-        return tuple(found[kind] for kind in kinds)
+            if kind not in contents:
+                contents[kind] = Contents(*kind)
+        return tuple(contents[kind] for kind in kinds)
 
     @cached_property
     def fields(self) -> tuple[BitField, ...]:

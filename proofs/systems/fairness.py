@@ -116,6 +116,6 @@ def terminates(
         if unknown:
             yield question, Verdict(Status.UNKNOWN, unknown)
             continue
-        found = question.answer()
-        trace = None if found.trace is None else shown(composition, found.trace)
-        yield question, Verdict(found.status, found.detail, trace, found.cycle)
+        verdict = question.answer()
+        trace = None if verdict.trace is None else shown(composition, verdict.trace)
+        yield question, Verdict(verdict.status, verdict.detail, trace, verdict.cycle)

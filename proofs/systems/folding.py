@@ -66,12 +66,12 @@ def folds(composition: Composition) -> tuple[Fold, ...]:
     >>> [str(fold) for fold in folds(Composition(pxp.System.load("pxp", channel="fifo:1")))]
     ['none', 'symmetry', 'control']
     """
-    found = [Fold.NONE]
+    possible = [Fold.NONE]
     if interchangeable(composition.system):
-        found.append(Fold.SYMMETRY)
+        possible.append(Fold.SYMMETRY)
     if composition.encoding.links:
-        found.append(Fold.CONTROL)
-    return tuple(found)
+        possible.append(Fold.CONTROL)
+    return tuple(possible)
 
 
 @dataclass(frozen=True)

@@ -62,13 +62,13 @@ def by_rules(system: System, given: Mapping[str, object], *, bounded: bool = Tru
             left_out[place] = f"{member.automaton.name}: {', '.join(missing)} has no value"
     while True:
         try:
-            found = _followed(written, held, left_out, bounded=bounded)
+            decided = _followed(written, held, left_out, bounded=bounded)
         except _NotFollowed as error:
             if given:
                 raise error.reason from None
             left_out |= dict.fromkeys(error.places, str(error.reason))
         else:
-            return Decided(found, tuple(dict.fromkeys(left_out.values())))
+            return Decided(decided, tuple(dict.fromkeys(left_out.values())))
 
 
 class _NotFollowed(Exception):
@@ -152,11 +152,11 @@ def _within(
             low, high = intervals[place][name]
             first = _first(tables[place])[name][0]
             if abs(held - first) > WIDEST:
-                said = (
+                reason = (
                     f"{tables[place].name}: {name} goes beyond {WIDEST:,}, and nothing bounds it; "
                     f"let a when or an urgent event bound what it counts"
                 )
-                raise _NotFollowed(growing, TooManyStates(said))
+                raise _NotFollowed(growing, TooManyStates(reason))
             twice = 2 * held - first
             intervals[place][name] = min(low, twice), max(high, twice)
         if not outside:

@@ -46,8 +46,9 @@ class NotReceived:
     unreceived: Unreceived
 
     def __str__(self) -> str:
-        one = self.unreceived
-        return f"peer cannot receive: {one.receiver} in {one.state} does not receive {one.tag}"
+        message = self.unreceived
+        where = f"{message.receiver} in {message.state}"
+        return f"peer cannot receive: {where} does not receive {message.tag}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +182,7 @@ class Options:
         for number, move in enumerate(given):
             for taken in move.rows:
                 taking.setdefault(taken, []).append(number)
-        found = list[MoveOption]()
+        options = list[MoveOption]()
         for place, member in enumerate(self.composition.system.members):
             reasons: dict[Transition, dict[Reason, None]] = {}
             for local in self.local_reasons[place]:
@@ -189,8 +190,8 @@ class Options:
                     reasons.setdefault(row, {})[reason] = None
             for row in member.automaton.leaving(self._state_name(state, place)):
                 numbers = tuple(taking.get((place, row), ()))
-                found.append(MoveOption(place, row, numbers, tuple(reasons.get(row, ()))))
-        return tuple(found)
+                options.append(MoveOption(place, row, numbers, tuple(reasons.get(row, ()))))
+        return tuple(options)
 
     @cached_property
     def local_reasons(self) -> tuple[tuple[Local[list[RowReason]], ...], ...]:
@@ -201,7 +202,7 @@ class Options:
         encoding, stops = self.composition.encoding, self.composition.system.stops
         places = range(len(encoding.fields))
         number = {link: len(places) + number for number, link in enumerate(encoding.links)}
-        found = []
+        reasons = []
         for place in places:
             rows = self.composition.system.members[place].automaton.transitions
             partners = {
@@ -217,28 +218,28 @@ class Options:
             # of two members that meet, a settled message of either stops both
             alone = tuple(places) if stops else (place,)
             locals_.append(Local(alone, partial(self._reasons, place, None)))
-            found.append(tuple(locals_))
-        return tuple(found)
+            reasons.append(tuple(locals_))
+        return tuple(reasons)
 
     @cached_property
     def _between(self) -> dict[frozenset[int], list[LinkRows]]:
         """What can happen between two members."""
         units, system = self.composition.units, self.composition.system
-        found: dict[frozenset[int], list[LinkRows]] = {}
+        between: dict[frozenset[int], list[LinkRows]] = {}
         for number, unit in enumerate(units):
             link = system.links[number if unit.link is None else unit.link]
-            found.setdefault(frozenset(link), []).append(unit)
-        return found
+            between.setdefault(frozenset(link), []).append(unit)
+        return between
 
     def deadlock(self, state: int) -> Deadlock | None:
         """Why nothing can happen in `state`; None where something can, or everybody has ended."""
         composition = self.composition
         if composition.moves(state) or composition.ended(state):
             return None
-        found = [
-            one
+        unreceived = [
+            message
             for ended in (False, True)
-            for one in self._receptions.unreceived(state, ended=ended)
+            for message in self._receptions.unreceived(state, ended=ended)
         ]
         options = self.of(state, [])
         waiting = tuple(
@@ -247,7 +248,7 @@ class Options:
             if composition.encoding.fields[place].of(state) not in composition.finals[place]
             and not composition.encoding.is_bound(place, state)
         )
-        return Deadlock(tuple(dict.fromkeys(found)), waiting)
+        return Deadlock(tuple(dict.fromkeys(unreceived)), waiting)
 
     def _waiting(self, state: int, place: int, options: tuple[MoveOption, ...]) -> WaitingMember:
         """What a member waits for where nothing can happen, and why none of it comes."""
@@ -255,9 +256,9 @@ class Options:
         wanted = {
             kind: tuple(
                 dict.fromkeys(
-                    one.label + (f" {word} {one.partner}" if one.partner else "")
-                    for one in (option.row for option in rows)
-                    if one.kind is kind
+                    row.label + (f" {word} {row.partner}" if row.partner else "")
+                    for row in (option.row for option in rows)
+                    if row.kind is kind
                 )
             )
             for kind, word in ((Kind.RECEIVE, "from"), (Kind.SEND, "to"))
@@ -279,12 +280,12 @@ class Options:
                 cause = f"{there} from {sender}, which is in {self._state_name(state, link[0])}"
             case NeverSent(sender, _, tag):
                 cause = f"{sender} never sends {tag}" if sender else f"nobody sends {tag}"
-            case NotReceived(one):
-                cause = f"{one.receiver} in {one.state} does not receive {one.tag}"
+            case NotReceived(message):
+                cause = f"{message.receiver} in {message.state} does not receive {message.tag}"
             case Settled(member, guard, tag):
                 cause = f"{member} has settled {guard} and sends {tag} first"
-            case Stopped(one):
-                cause = f"{one.sender} sends {one.tag} first"
+            case Stopped(message):
+                cause = f"{message.sender} sends {message.tag} first"
             case ChannelFull(sender, receiver):
                 cause = f"the channel from {sender} to {receiver} is full"
             case _:
@@ -295,7 +296,7 @@ class Options:
         """Why rows of member `place` do nothing with member `other`, or at all (None)."""
         encoding, system = self.composition.encoding, self.composition.system
         settled = encoding.chosen_row(place, encoding.fields[place].of(state))
-        stop, found = self._stop(state), list[RowReason]()
+        stop, reasons = self._stop(state), list[RowReason]()
         met = set[Transition]() if other is None else self._met(place, other, state)
         rows = system.members[place].automaton.leaving(self._state_name(state, place))
         for row in rows:
@@ -314,8 +315,8 @@ class Options:
                 else:
                     reason = self._not_receivable(state, other, place, row)
             if reason is not None:
-                found.append((row, reason))
-        return found
+                reasons.append((row, reason))
+        return reasons
 
     def _met(self, place: int, other: int, state: int) -> set[Transition]:
         """The rows of `place` by which a message from or to `other` arrives or is on its way."""

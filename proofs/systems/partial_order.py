@@ -63,11 +63,11 @@ def why_not(composition: Composition, formula: Formula | None) -> str:
         return ""
     if any(isinstance(part, Unary) for part in parts(formula)):
         return "X, N, Y and Z count the very steps that are left out; say it without them"
-    said = sorted(set(atoms(formula)) & of_steps(composition))
-    if said:
+    step_atoms = sorted(set(atoms(formula)) & of_steps(composition))
+    if step_atoms:
         return (
-            f"{', '.join(said)} speaks of single steps, which are reordered; say it of states "
-            f"(name@STATE, name:name@has.TAG)"
+            f"{', '.join(step_atoms)} speaks of single steps, which are reordered; say it of "
+            "states (name@STATE, name:name@has.TAG)"
         )
     return ""
 
@@ -153,7 +153,7 @@ class PartialOrder:
 
     def _moves_of(self, state: int, place: int) -> list[Move]:
         """What a member can do; empty where others could change that, or where it is visible."""
-        composition, found = self.composition, list[Move]()
+        composition, possible = self.composition, list[Move]()
         own = composition.encoding.fields[place].of(state)
         if (place, own) in composition.choices:
             return []
@@ -164,10 +164,10 @@ class PartialOrder:
             moves = unit.at(own, other)
             if moves and unit.link in self._links:
                 return []
-            found += moves
+            possible += moves
         if composition.events:
-            found += (move for move in composition.outside(state) if move.rows[0][0] == place)
-        return [] if any(self._shows(*move.rows[0]) for move in found) else found
+            possible += (move for move in composition.outside(state) if move.rows[0][0] == place)
+        return [] if any(self._shows(*move.rows[0]) for move in possible) else possible
 
     def _is_settled(self, unit: LinkRows, own: int, other: int) -> bool:
         """Whether nothing that others do can enable more of the unit."""

@@ -25,7 +25,7 @@ def states_along(
     Raises `Refused` where a state has no such move.
     """
     (state,) = composition.initial() if start is None else (start,)
-    found = [state]
+    states = [state]
     for number, choice in enumerate(choices, start=1):
         moves = composition.moves(state)
         if not 0 <= choice < len(moves):
@@ -34,8 +34,8 @@ def states_along(
                 f"there, numbered from 0; the trace is of another system"
             )
         state += moves[choice].difference
-        found.append(state)
-    return tuple(found)
+        states.append(state)
+    return tuple(states)
 
 
 def check_cycle(states: Sequence[int], cycle: int) -> None:
@@ -58,16 +58,16 @@ def choices_of(composition: Composition, actions: Iterable[Hashable]) -> Choices
     (1, 0)
     """
     (state,) = composition.initial()
-    found = list[int]()
+    choices = list[int]()
     for action in actions:
         moves = composition.moves(state)
         places = (place for place, move in enumerate(moves) if move.action == action)
         place = next(places, None)
         if place is None:
-            raise Refused(f"{composition.name} does not allow {action} in step {len(found) + 1}")
-        found.append(place)
+            raise Refused(f"{composition.name} does not allow {action} in step {len(choices) + 1}")
+        choices.append(place)
         state += moves[place].difference
-    return tuple(found)
+    return tuple(choices)
 
 
 def nearest(composition: Composition, start: int, goal: Formula, effort: Effort) -> Choices | None:
@@ -134,8 +134,8 @@ def path_to(parents: dict[int, tuple[int, int]], state: int) -> Choices:
 
     The move that leads to the first state is -1.
     """
-    found = list[int]()
+    choices = list[int]()
     while (step := parents[state])[1] >= 0:
-        found.append(step[1])
+        choices.append(step[1])
         state = step[0]
-    return tuple(reversed(found))
+    return tuple(reversed(choices))

@@ -71,10 +71,10 @@ class LinkRows:
 
     def at(self, own: int, other: int) -> tuple[Move, ...]:
         """What can happen where the two parts have these numbers."""
-        found = self.known[own].get(other)
-        if found is None:
-            found = self.known[own][other] = self.moves(own, other)
-        return found
+        moves = self.known[own].get(other)
+        if moves is None:
+            moves = self.known[own][other] = self.moves(own, other)
+        return moves
 
 
 @dataclass(frozen=True)
@@ -109,17 +109,17 @@ class Composition:
 
     def moves(self, state: int) -> list[Move]:
         """What can happen in `state`, in an order that is the same on every run."""
-        found: list[Move] = []
+        moves: list[Move] = []
         for place, part in enumerate(self.encoding.fields):
             own = state >> part.shift & part.mask
             for unit in self.units_of[place][own]:
                 other = state >> unit.other.shift & unit.other.mask
-                found += unit.known[own].get(other) or unit.at(own, other)
+                moves += unit.known[own].get(other) or unit.at(own, other)
         if self.choices:
-            found += self.choosing(state)
+            moves += self.choosing(state)
         if self.events:
-            found += self.outside(state)
-        return found
+            moves += self.outside(state)
+        return moves
 
     @property
     def local_moves(self) -> tuple[Local[list[Move]], ...]:
@@ -134,7 +134,7 @@ class Composition:
         """
         number = {part: place for place, part in enumerate(self.encoding.parts)}
         everybody = tuple(range(len(self.encoding.fields)))
-        found = [
+        local = [
             Local((unit.member, number[unit.other]), partial(self._moves_of, unit))
             for place in everybody
             for unit in self.units
@@ -149,11 +149,11 @@ class Composition:
             ]
             if rows:
                 blocking = {place, *(number[part] for row in rows for part, _ in row.blocked)}
-                found.append(Local(tuple(sorted(blocking)), partial(self._choosing_of, place)))
+                local.append(Local(tuple(sorted(blocking)), partial(self._choosing_of, place)))
         for label, members in self.events.items():
             read = everybody if self.system.stops else members
-            found.append(Local(tuple(read), partial(self._outside_of, label)))
-        return tuple(found)
+            local.append(Local(tuple(read), partial(self._outside_of, label)))
+        return tuple(local)
 
     def _moves_of(self, unit: LinkRows, state: int) -> list[Move]:
         own = self.encoding.fields[unit.member].of(state)
@@ -229,7 +229,7 @@ class Composition:
     @cached_property
     def choices(self) -> dict[tuple[int, int], tuple[ChosenRow, ...]]:
         """By member and the number of its state: the guards that it may settle without sending."""
-        found: dict[tuple[int, int], tuple[ChosenRow, ...]] = {}
+        choices: dict[tuple[int, int], tuple[ChosenRow, ...]] = {}
         for place, rows in enumerate(self.encoding.chosen):
             name = self.system.members[place].name
             for index, row in enumerate(rows):
@@ -240,14 +240,14 @@ class Composition:
                 )
                 move = Move(Choose(name, row.guard or "", row.label), difference, ((place, row),))
                 choice = ChosenRow(move, tuple(self._blocked(place, row)))
-                found[place, own] = (*found.get((place, own), ()), choice)
+                choices[place, own] = (*choices.get((place, own), ()), choice)
             for row in self.decisions(place):
                 own = self.encoding.numbers[place][row.source]
                 action = Decide(row.guard or "", row.label, name)
                 move = Move(action, self.step(place, row), ((place, row),))
                 choice = ChosenRow(move, tuple(self._going_on(place)))
-                found[place, own] = (*found.get((place, own), ()), choice)
-        return found
+                choices[place, own] = (*choices.get((place, own), ()), choice)
+        return choices
 
     def decisions(self, place: int) -> Iterator[Transition]:
         """The rows for events that a member causes by itself, when their guard is true."""
@@ -301,13 +301,13 @@ class Composition:
     @cached_property
     def events(self) -> dict[str, dict[int, dict[int, Transition]]]:
         """By label, member and the number of its state: the rows for events from outside."""
-        found: dict[str, dict[int, dict[int, Transition]]] = {}
+        events: dict[str, dict[int, dict[int, Transition]]] = {}
         for place, member in enumerate(self.system.members):
             for row in member.automaton.transitions:
                 if row.kind is Kind.EVENT and row.guard is None:
-                    rows = found.setdefault(row.label, {}).setdefault(place, {})
+                    rows = events.setdefault(row.label, {}).setdefault(place, {})
                     rows[self.encoding.numbers[place][row.source]] = row
-        return found
+        return events
 
     def outside(self, state: int) -> Iterator[Move]:
         """The events from outside that may happen in `state`."""
@@ -344,14 +344,14 @@ class Composition:
         names = self._names(sender, receiver)
 
         def moves(own: int, other: int) -> tuple[Move, ...]:
-            found = []
+            possible = []
             for row in rows[own]:
                 heard = self.taken(sender, receiver, other, row.label)
                 if heard is not None:
                     both = ((sender, row), (receiver, heard))
                     difference = self.step(sender, row, own) + self.step(receiver, heard)
-                    found.append(Move(Exchange(*names, row.label), difference, both))
-            return tuple(found)
+                    possible.append(Move(Exchange(*names, row.label), difference, both))
+            return tuple(possible)
 
         return LinkRows(sender, self.encoding.fields[receiver], rows, moves)
 
@@ -361,14 +361,14 @@ class Composition:
         names, channel = self._names(sender, receiver), self.system.channel_of((sender, receiver))
 
         def moves(own: int, other: int) -> tuple[Move, ...]:
-            found = []
+            possible = []
             for row in rows[own]:
                 for sent in channel.after_sending(contents.known[other], row.label):
                     grown = contents.number(sent.buffer) - other << part.shift
                     action = Send(*names, row.label, lost=sent.lost)
                     step = self.step(sender, row, own) + grown
-                    found.append(Move(action, step, ((sender, row),)))
-            return tuple(found)
+                    possible.append(Move(action, step, ((sender, row),)))
+            return tuple(possible)
 
         return LinkRows(sender, part, rows, moves, number)
 
@@ -378,30 +378,30 @@ class Composition:
         names, channel = self._names(sender, receiver), self.system.channel_of((sender, receiver))
 
         def moves(own: int, other: int) -> tuple[Move, ...]:
-            found = []
+            possible = []
             for offer in channel.offers(contents.known[other]):
                 for row in rows[own]:
                     if row.label == offer.tag:
                         left = contents.number(offer.buffer) - other << part.shift
                         action = Deliver(*names, row.label, kept=offer.kept)
                         step = self.step(receiver, row)
-                        found.append(Move(action, step + left, ((receiver, row),)))
-            return tuple(found)
+                        possible.append(Move(action, step + left, ((receiver, row),)))
+            return tuple(possible)
 
         return LinkRows(receiver, part, rows, moves, number)
 
     def _rows(self, place: int, other: int, kind: Kind) -> dict[int, list[Transition]]:
         """By the number of its state: the rows of `kind` by which `place` deals with `other`."""
-        found: dict[int, list[Transition]] = {}
+        rows: dict[int, list[Transition]] = {}
         for row in self.system.members[place].automaton.transitions:
             if row.kind is kind and other in self.system.partners(place, row):
-                found.setdefault(self.encoding.numbers[place][row.source], []).append(row)
+                rows.setdefault(self.encoding.numbers[place][row.source], []).append(row)
                 if row in self.encoding.chosen[place]:
                     bound = len(self.encoding.numbers[place]) + self.encoding.chosen[place].index(
                         row
                     )
-                    found[bound] = [row]
-        return found
+                    rows[bound] = [row]
+        return rows
 
     def step(self, place: int, row: Transition, number: int | None = None) -> int:
         """What a row of a member adds to the state, from its source or the state with `number`."""

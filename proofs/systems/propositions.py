@@ -276,23 +276,23 @@ def told_by(composition: Composition, action: Action, guard: str = "") -> frozen
     Nothing is true of a choice: its message has not been sent.
     """
     places = composition.system.places
-    found: set[OfStep] = set()
+    facts: set[OfStep] = set()
     match action:
         case External(label) | Decide(_, label):
-            found.add(Happened(label))
+            facts.add(Happened(label))
         case Exchange() | Send() | Deliver():
             sender, receiver = places[action.sender], places[action.receiver]
             tag = written(action.tag)
             if not isinstance(action, Deliver):
-                found |= {SentTag(sender, None, tag), SentTag(sender, receiver, tag)}
-                found |= {GuardTaken(sender, guard)} if guard else set()
+                facts |= {SentTag(sender, None, tag), SentTag(sender, receiver, tag)}
+                facts |= {GuardTaken(sender, guard)} if guard else set()
             if not isinstance(action, Send):
-                found |= {ReceivedTag(None, receiver, tag), ReceivedTag(sender, receiver, tag)}
+                facts |= {ReceivedTag(None, receiver, tag), ReceivedTag(sender, receiver, tag)}
             elif action.lost:
-                found.add(Lost())
+                facts.add(Lost())
         case Choose():
             pass
-    return frozenset(found)
+    return frozenset(facts)
 
 
 class Noting:
@@ -306,11 +306,13 @@ class Noting:
         self.name = composition.name
         known = named(composition)
         self._names = {name: known[name] for name in sorted({*wanted}) if name in known}
-        self.noted = frozenset(one for one in self._names.values() if isinstance(one, OfStep))
+        self.noted = frozenset(
+            proposition for proposition in self._names.values() if isinstance(proposition, OfStep)
+        )
         self._tests = {
-            name: test_of(composition, one)
-            for name, one in self._names.items()
-            if not isinstance(one, OfStep)
+            name: test_of(composition, proposition)
+            for name, proposition in self._names.items()
+            if not isinstance(proposition, OfStep)
         }
         self._known: dict[tuple[Action, str], frozenset[OfStep]] = {}
 
@@ -324,7 +326,9 @@ class Noting:
     def propositions(self, state: NotedState) -> frozenset[str]:
         there = {name for name, holds in self._tests.items() if holds(state.state)}
         if state.latest:
-            there |= {name for name, one in self._names.items() if one in state.latest}
+            there |= {
+                name for name, proposition in self._names.items() if proposition in state.latest
+            }
         return frozenset(there)
 
     def latest(self, move: Move) -> frozenset[OfStep]:

@@ -52,12 +52,14 @@ class NotedSteps:
 
     def differences(self, moves: Sequence[Move]) -> list[int]:
         """What each move adds to a state without a number."""
-        found = [move.difference for move in moves]
+        differences = [move.difference for move in moves]
         if self._noting.noted:
             for place, move in enumerate(moves):
                 latest = self._noting.latest(move)
-                found[place] += self._numbers.setdefault(latest, len(self._numbers)) << self.shift
-        return found
+                differences[place] += (
+                    self._numbers.setdefault(latest, len(self._numbers)) << self.shift
+                )
+        return differences
 
     @property
     def latest(self) -> list[frozenset[OfStep]]:
@@ -109,7 +111,7 @@ class Reached:
 
     def trace_to(self, number: int) -> Trace[int]:
         """A shortest trace to the state with this number."""
-        found: list[tuple[Action, int]] = []
+        steps: list[tuple[Action, int]] = []
         while (parent := self.parents[number]) >= 0:
             source, target = self.states[parent], self.states[number]
             action = next(
@@ -117,12 +119,12 @@ class Reached:
                 for move in self.composition.moves(source)
                 if self._standing_for(source + move.difference) == target
             )
-            found.append((action, target))
+            steps.append((action, target))
             number = parent
-        start, found = self.states[number], found[::-1]
+        start, steps = self.states[number], steps[::-1]
         if isinstance(self.reduction, Symmetry):
-            return Trace(start, tuple(unfolded(self.reduction, start, found, 0)[0]))
-        return Trace(start, tuple(Step(action, target) for action, target in found))
+            return Trace(start, tuple(unfolded(self.reduction, start, steps, 0)[0]))
+        return Trace(start, tuple(Step(action, target) for action, target in steps))
 
     def along(self, start: int, edges: Sequence[int]) -> Trace[int]:
         """The trace from the state with number `start` along these edges, each a place in the
@@ -146,15 +148,15 @@ class Reached:
     def parts(self, mask: int) -> Iterable[int]:
         """What is met of the bits of `mask`."""
         if self.visited is not None:
-            found: Iterable[int] = _parts(self.runner, self.states, mask)[1]
-            return found
+            met: Iterable[int] = _parts(self.runner, self.states, mask)[1]
+            return met
         return {state & mask for state in self.states}
 
     def marks(self, mask: int, wanted: Callable[[int], bool]) -> bytearray:
         """For each state a 1 if what it has of the bits of `mask` is `wanted`."""
         if self.visited is None:
-            found = {part: wanted(part) for part in self.parts(mask)}
-            return bytearray(found[state & mask] for state in self.states)
+            known = {part: wanted(part) for part in self.parts(mask)}
+            return bytearray(known[state & mask] for state in self.states)
         runner = self.runner
         slots, parts = _parts(runner, self.states, mask)
         truth = runner.put("B", map(wanted, parts))
@@ -167,15 +169,15 @@ class Reached:
 
     def all_marks(self, parts: Iterable[tuple[int, Callable[[int], bool]]]) -> bytearray:
         """For each state a 1 if each of these parts of it is wanted."""
-        found = int.from_bytes(b"\1" * len(self.states))
+        marks = int.from_bytes(b"\1" * len(self.states))
         for mask, wanted in parts:
-            if found:
-                found &= int.from_bytes(self.marks(mask, wanted))
-        return bytearray(found.to_bytes(len(self.states)))
+            if marks:
+                marks &= int.from_bytes(self.marks(mask, wanted))
+        return bytearray(marks.to_bytes(len(self.states)))
 
-    def leading_to(self, found: bytearray) -> bytearray:
-        """For each state a 1 if from it some run comes to one that has a 1 in `found`."""
-        marks = self.runner.put("B", found)
+    def leading_to(self, goals: bytearray) -> bytearray:
+        """For each state a 1 if from it some run comes to one that has a 1 in `goals`."""
+        marks = self.runner.put("B", goals)
         spread(self.runner, self._backwards, marks)
         return bytearray(marks)
 
@@ -268,21 +270,21 @@ def _by_tables(
     tables = tables_of(composition, noted.differences)
     if noted.bits > WIDEST or tables.widest >= ENDED:
         return None
-    found = explore_tables(tables, effort, begun=begun)
+    reached = explore_tables(tables, effort, begun=begun)
     return Reached(
         composition,
         None,
-        found.runner,
+        reached.runner,
         noted,
-        found.states,
-        found.ends,
-        found.expanded,
-        found.transitions,
-        found.depth,
-        found.cut,
-        lambda: found.parents,
-        found.edges,
-        found,
+        reached.states,
+        reached.ends,
+        reached.expanded,
+        reached.transitions,
+        reached.depth,
+        reached.cut,
+        lambda: reached.parents,
+        reached.edges,
+        reached,
     )
 
 
@@ -322,9 +324,9 @@ def _by_python(
                 break
         if len(states) > most:
             begun = Begun(states, _children(parents, offsets), len(targets), depth, level)
-            found = _by_tables(composition, effort, noted, begun)
-            if found is not None:
-                return found
+            reached = _by_tables(composition, effort, noted, begun)
+            if reached is not None:
+                return reached
             most = UNLIMITED
         for target in targets_of(state):
             place = numbers.get(target)
@@ -354,11 +356,11 @@ def _by_python(
 
 def _children(parents: Sequence[int], offsets: Sequence[int]) -> Sequence[int]:
     """For each state that is expanded how many were met first from it, or `ENDED`."""
-    found = array("H", bytes(2 * (len(offsets) - 1)))
+    children = array("H", bytes(2 * (len(offsets) - 1)))
     for parent in parents:
         if parent >= 0:
-            found[parent] += 1
-    for number in range(len(found)):
+            children[parent] += 1
+    for number in range(len(children)):
         if offsets[number] == offsets[number + 1]:
-            found[number] = ENDED
-    return found
+            children[number] = ENDED
+    return children

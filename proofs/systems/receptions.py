@@ -26,11 +26,11 @@ Parts = tuple[Part, ...]
 """Parts of a state: something is wrong with it where it is with all of them."""
 
 
-def _alike(found: Iterable[Unreceived]) -> tuple[Unreceived, ...]:
+def _alike(messages: Iterable[Unreceived]) -> tuple[Unreceived, ...]:
     """Each once; of a tag that is not received whatever it carries, the tag."""
     by_tag = dict[Unreceived, dict[Unreceived, None]]()
-    for one in found:
-        by_tag.setdefault(replace(one, tag=written(one.tag)), {})[one] = None
+    for message in messages:
+        by_tag.setdefault(replace(message, tag=written(message.tag)), {})[message] = None
     return tuple(plain if len(some) > 1 else next(iter(some)) for plain, some in by_tag.items())
 
 
@@ -73,13 +73,13 @@ class Receptions:
         """The messages that are not received in `state`, by members that have ended or have not."""
         places = range(len(self._system.members))
         if self._composition.channel.synchronous:
-            found = [*self._refused(state, ended=ended)]
+            messages = [*self._refused(state, ended=ended)]
         elif ended:
             links = range(len(self._composition.encoding.links))
-            found = [one for number in links for one in self._left_on(number, state)]
+            messages = [message for number in links for message in self._left_on(number, state)]
         else:
-            found = [one for place in places for one in self._refused_by(place, state)]
-        return _alike([*found, *(() if ended else self.waiting(state))])
+            messages = [message for place in places for message in self._refused_by(place, state)]
+        return _alike([*messages, *(() if ended else self.waiting(state))])
 
     def waiting(self, state: int) -> Iterator[Unreceived]:
         """What members have chosen to send and nobody takes now."""

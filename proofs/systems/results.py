@@ -85,11 +85,11 @@ def _region(system: System, trace: Trace[Configuration]) -> tuple[list[frozenset
     first = composition.encoding.state(_last(trace))
     seen, front = {first}, [first]
     while front and len(seen) < MOST_IN_REGION:
-        found = {
+        fresh = {
             state + move.difference for state in front for move in composition.moves(state)
         } - seen
-        seen |= found
-        front = list(found)
+        seen |= fresh
+        front = list(fresh)
     places = zip(*(composition.encoding.configuration(state).at for state in seen), strict=True)
     more = "at least " if front else ""
     reached = "1 state" if len(seen) == 1 else f"{more}{len(seen):,} states"
@@ -132,7 +132,7 @@ def _along(
         return table
     rows = dict.fromkeys((*taken, *fatal))
     visited = {state, *(at for row in rows for at in (row.source, row.target))}
-    states = tuple(one for one in table.states if one.name in visited)
+    states = tuple(table_state for table_state in table.states if table_state.name in visited)
     return replace(table, states=states, transitions=tuple(rows))
 
 
@@ -478,7 +478,7 @@ def check_formulas(
     under = "".join([f", {runs.value} runs", *(f", {text}" for text in fair)])
     for text, formula in parsed.items():
         about = _About(system, effort, reduction)
-        named = whose(about.composition) if any(one.of == AGENTS for one in demands) else ""
+        named = whose(about.composition) if any(wish.of == AGENTS for wish in demands) else ""
 
         def verdicts(
             text: str = text, formula: Formula = formula, about: _About = about
@@ -525,10 +525,10 @@ def check_unbounded(
     """
     effort = effort or Effort(compatibility.MOST_STATES)
     about, started = _About(system, effort, None), time.perf_counter()
-    found, left, interrupt = dict[str, Verdict](), about.cut_off, None
+    verdicts, left, interrupt = dict[str, Verdict](), about.cut_off, None
     try:
         for name, verdict in compatibility.search_unbounded(system, most, about.effort):
-            found[name] = verdict
+            verdicts[name] = verdict
     except KeyboardInterrupt as error:
         interrupt, left = error, about.cut_off
     except MemoryError:
@@ -543,7 +543,7 @@ def check_unbounded(
             name,
             title,
             ANY_CAPACITY,
-            found.get(name, left),
+            verdicts.get(name, left),
             Status.HOLDS,
             seconds,
             f"{system.name} over fifo",

@@ -82,11 +82,13 @@ class StandardChecks:
         >>> print(result.status, result.verdict.explanation)
         FAILS a sends HELLO; b in IDLE does not receive it: (at once, before any step)
         """
-        found = self._first(self._receptions.unspecified())
+        earliest = self._first(self._receptions.unspecified())
         if not self._reached.cut:
             waiting = self._waits_for_ever()
-            found = min((one for one in (found, waiting) if one is not None), default=None)
-        return self._never(found)
+            earliest = min(
+                (number for number in (earliest, waiting) if number is not None), default=None
+            )
+        return self._never(earliest)
 
     def no_orphan_message(self) -> Verdict:
         """Nothing is left, or can be sent, for a member that has ended.
@@ -214,8 +216,8 @@ class StandardChecks:
             for place, member in enumerate(self._system.members)
             for row in member.automaton.transitions
         ]
-        taken = {self._kind_of(*one) for one in self._taken()}
-        dead = [self._row_in_words(*one) for one in rows if self._kind_of(*one) not in taken]
+        taken = {self._kind_of(*pair) for pair in self._taken()}
+        dead = [self._row_in_words(*pair) for pair in rows if self._kind_of(*pair) not in taken]
         if not dead:
             return Verdict(Status.HOLDS)
         if self._reached.cut:
@@ -263,12 +265,12 @@ class StandardChecks:
     @cached_property
     def _alike(self) -> tuple[int, ...]:
         """For each member one that stands for it: itself, where symmetry is not used."""
-        found = list(range(len(self._system.members)))
+        representatives = list(range(len(self._system.members)))
         if isinstance(self._reached.reduction, Symmetry):
             for alike in self._reached.reduction.classes:
                 for place in alike:
-                    found[place] = alike[0]
-        return tuple(found)
+                    representatives[place] = alike[0]
+        return tuple(representatives)
 
     def _never(self, number: int | None, *, told: bool = True, ended: bool = False) -> Verdict:
         """FAILS with a trace to the state with this number, if any, and what is not received."""
@@ -276,9 +278,9 @@ class StandardChecks:
             cut = self._reached.cut
             return Verdict(Status.UNKNOWN, cut) if cut else Verdict(Status.HOLDS)
         state = int(self._reached.states[number])
-        found = self._receptions.unreceived(state, ended=ended) if told else ()
+        unreceived = self._receptions.unreceived(state, ended=ended) if told else ()
         trace = shown(self._composition, self._reached.trace_to(number))
-        return Verdict(Status.FAILS, trace=trace, unreceived=found)
+        return Verdict(Status.FAILS, trace=trace, unreceived=unreceived)
 
     def _first(self, wrong: Iterable[Parts]) -> int | None:
         """The number of the first state that is wrong in all of some parts."""
@@ -375,19 +377,19 @@ class StandardChecks:
         done: Callable[[Move, Part], bool],
     ) -> int | None:
         """The first state in which something is due for a part that no run does."""
-        reached, found = self._reached, list[int]()
+        reached, firsts = self._reached, list[int]()
         if isinstance(reached.reduction, Symmetry):
             return self._never_done_among_equals(reached.reduction, due, done)
         for part, (mask, is_due) in due.items():
             due_now = int.from_bytes(reached.marks(mask, is_due))
             if due_now:
                 can = int.from_bytes(reached.leading_to(self._enabling(part, done)))
-                found.append((due_now & ~can).to_bytes(len(reached.states)).find(1))
-        return min((number for number in found if number >= 0), default=None)
+                firsts.append((due_now & ~can).to_bytes(len(reached.states)).find(1))
+        return min((number for number in firsts if number >= 0), default=None)
 
     def _enabling(self, part: Part, done: Callable[[Move, Part], bool]) -> bytearray:
         """For each state a 1 where a move that is `done` for the part can be made."""
-        composition, found = self._composition, 0
+        composition, enabling = self._composition, 0
         for unit in composition.units:
             own, other = composition.encoding.fields[unit.member], unit.other
 
@@ -398,8 +400,8 @@ class StandardChecks:
                 )
 
             if any(place in part for place in self._places(unit)):
-                found |= int.from_bytes(self._reached.marks(own.bits | other.bits, enables))
-        return bytearray(found.to_bytes(len(self._reached.states)))
+                enabling |= int.from_bytes(self._reached.marks(own.bits | other.bits, enables))
+        return bytearray(enabling.to_bytes(len(self._reached.states)))
 
     def _places(self, unit: LinkRows) -> tuple[int, ...]:
         """The members that move by a unit."""
@@ -441,11 +443,11 @@ class StandardChecks:
                     before.setdefault((target, now), []).append((state, part))
         sent = set(left)
         while left:
-            for one in before.get(left.pop(), ()):
-                if one not in sent:
-                    sent.add(one)
-                    left.append(one)
-        return min((number for one, number in waiting.items() if one not in sent), default=None)
+            for node in before.get(left.pop(), ()):
+                if node not in sent:
+                    sent.add(node)
+                    left.append(node)
+        return min((number for node, number in waiting.items() if node not in sent), default=None)
 
     def _talking_on(self) -> Iterator[Parts]:
         for place, field in enumerate(self._composition.encoding.fields):

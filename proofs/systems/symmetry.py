@@ -109,10 +109,10 @@ class Symmetry:
             return state
         if renaming not in self._shifts:
             self._shifts[renaming] = tuple(self._moved(renaming))
-        found = state
+        renamed_state = state
         for source, target in self._shifts[renaming]:
-            found += source.of(state) - target.of(state) << target.shift
-        return found
+            renamed_state += source.of(state) - target.of(state) << target.shift
+        return renamed_state
 
     def renamed_action(self, action: Action, renaming: Renaming) -> Action:
         """An action after `renaming`."""
@@ -139,12 +139,12 @@ class Symmetry:
         its state and its buffers. Then two renamings of a state are sorted alike, up to members of
         which the same is seen, and those may stand in any order.
         """
-        found = list(self._same)
+        renaming = list(self._same)
         for alike in self.classes:
             order = sorted(alike, key=lambda place: self._seen_of(state, place))
             for place, member in zip(alike, order, strict=True):
-                found[member] = place
-        return tuple(found)
+                renaming[member] = place
+        return tuple(renaming)
 
     def _seen_of(self, state: int, place: int) -> tuple[int, ...]:
         return tuple(field.of(state) for field in self._fields_of[place])
@@ -170,11 +170,11 @@ class Symmetry:
 
     def _renamings(self) -> Iterator[Renaming]:
         for orders in product(*(permutations(alike) for alike in self.classes)):
-            found = list(self._same)
+            renaming = list(self._same)
             for alike, order in zip(self.classes, orders, strict=True):
                 for place, member in zip(alike, order, strict=True):
-                    found[member] = place
-            yield tuple(found)
+                    renaming[member] = place
+            yield tuple(renaming)
 
     def _moved(self, renaming: Renaming) -> Iterator[tuple[BitField, BitField]]:
         composition = self.composition
@@ -208,9 +208,9 @@ class Quotient:
 
     def standing_for(self, state: NotedState) -> tuple[NotedState, Renaming]:
         """The state that stands for `state`, and the renaming that leads to it."""
-        found, renaming = self.symmetry.standing_for(state.state)
-        latest = frozenset(moved(one, renaming) for one in state.latest)
-        return NotedState(found, latest & self.noting.noted), renaming
+        representative, renaming = self.symmetry.standing_for(state.state)
+        latest = frozenset(moved(fact, renaming) for fact in state.latest)
+        return NotedState(representative, latest & self.noting.noted), renaming
 
 
 def unfolded(
@@ -225,7 +225,7 @@ def unfolded(
     # `target`, and stands for it by `renaming`; so the way back undoes that first.
     composition = symmetry.composition
     here, back = start, tuple(range(len(composition.system.members)))
-    found: list[Step[int]] = []
+    walked: list[Step[int]] = []
 
     def take(action: Hashable, reached: int) -> None:
         nonlocal here, back
@@ -236,27 +236,27 @@ def unfolded(
         )
         target, renaming = symmetry.standing_for(here + move.difference)
         there = symmetry.renamed(here + move.difference, back)
-        found.append(Step(symmetry.renamed_action(move.action, back), there))
+        walked.append(Step(symmetry.renamed_action(move.action, back), there))
         here, back = target, _after(_inverse(renaming), back)
 
     for action, reached in steps[: len(steps) - cycle]:
         take(action, reached)
     # Each round renames the members once more in the same way. Renamings are finitely many, so one
     # round leads back to the very state; before, the states on it are equal to those of the first.
-    stem, first = len(found), symmetry.renamed(here, back)
+    stem, first = len(walked), symmetry.renamed(here, back)
     while cycle:
         for action, reached in steps[len(steps) - cycle :]:
             take(action, reached)
-        if found[-1].target == first:
+        if walked[-1].target == first:
             break
-    return found, len(found) - stem if cycle else 0
+    return walked, len(walked) - stem if cycle else 0
 
 
 def _inverse(renaming: Renaming) -> Renaming:
-    found = list(renaming)
+    inverse = list(renaming)
     for place, target in enumerate(renaming):
-        found[target] = place
-    return tuple(found)
+        inverse[target] = place
+    return tuple(inverse)
 
 
 def _after(first: Renaming, second: Renaming) -> Renaming:
@@ -302,15 +302,15 @@ def _propositional(formula: Formula) -> Iterator[Formula]:
         yield formula
     elif isinstance(formula, (And, Or)):
         here = list(_operands(formula, type(formula)))
-        plain = [one for one in here if is_propositional(one)]
+        plain = [operand for operand in here if is_propositional(operand)]
         if plain:
             joined = plain[0]
-            for one in plain[1:]:
-                joined = type(formula)(joined, one)
+            for part in plain[1:]:
+                joined = type(formula)(joined, part)
             yield joined
-        for one in here:
-            if one not in plain:
-                yield from _propositional(one)
+        for part in here:
+            if part not in plain:
+                yield from _propositional(part)
     else:
         for child in children(formula):
             yield from _propositional(child)
@@ -335,17 +335,17 @@ def _tells_apart(
     if not told:
         return ""
     both = list(dict.fromkeys([*(known[name] for name in names), *renamed.values()]))
-    one, other = (system.members[place].name for place in (first, second))
+    member, other = (system.members[place].name for place in (first, second))
     if len(both) > MOST_ATOMS:
-        return f"{told}: too many propositions to see whether they tell {one} and {other} apart"
+        return f"{told}: too many propositions to see whether they tell {member} and {other} apart"
     for values in product((False, True), repeat=len(both)):
         true = dict(zip(both, values, strict=True))
         here = {name: true[known[name]] for name in names}
         there = {name: true[renamed[name]] for name in names}
         if value(part, here) != value(part, there):
             return (
-                f"{told} tells {one} and {other} apart, which are interchangeable; say the same of "
-                f"both in one place (joined by & or |), or leave the reduction out"
+                f"{told} tells {member} and {other} apart, which are interchangeable; say the same "
+                "of both in one place (joined by & or |), or leave the reduction out"
             )
     return ""
 

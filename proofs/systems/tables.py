@@ -64,13 +64,13 @@ def ordered(composition: Composition) -> list[LinkRows]:
 
 def entries_of(composition: Composition, unit: LinkRows) -> dict[int, tuple[Move, ...]]:
     """What can happen in a unit, by the number of its entry, where anything can."""
-    size, found = _numbers(composition, unit.other), dict[int, tuple[Move, ...]]()
+    size, entries = _numbers(composition, unit.other), dict[int, tuple[Move, ...]]()
     for own in unit.rows:
         for number in range(size):
             moves = unit.at(own, number)
             if moves:
-                found[own * (unit.other.mask + 1) + number] = moves
-    return found
+                entries[own * (unit.other.mask + 1) + number] = moves
+    return entries
 
 
 def joint_of(composition: Composition, values: Values) -> tuple[list[int], list[int], list[int]]:
