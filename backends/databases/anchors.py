@@ -106,8 +106,8 @@ def differences(anchor: Path, key: Path, marks: Iterable[Mark]) -> list[Integrit
                 )
             )
         elif not _goes_on(line["custody"], mark.custody):
-            said = "what was given out or erased of it until it was signed is not what is there"
-            problems.append(IntegrityProblem(f"run {run}", said))
+            remark = "what was given out or erased of it until it was signed is not what is there"
+            problems.append(IntegrityProblem(f"run {run}", remark))
     return problems
 
 
@@ -124,12 +124,12 @@ def private_key(path: Path) -> Ed25519PrivateKey:
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
     try:
-        found = load_pem_private_key(_key_bytes(path), password=None)
+        key_object = load_pem_private_key(_key_bytes(path), password=None)
     except (ValueError, TypeError) as error:
         raise _no_key(path, "private") from error
-    if not isinstance(found, Ed25519PrivateKey):
+    if not isinstance(key_object, Ed25519PrivateKey):
         raise _no_key(path, "private")
-    return found
+    return key_object
 
 
 def public_key(path: Path) -> Ed25519PublicKey:
@@ -139,12 +139,12 @@ def public_key(path: Path) -> Ed25519PublicKey:
     from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
     try:
-        found = load_pem_public_key(_key_bytes(path))
+        key_object = load_pem_public_key(_key_bytes(path))
     except (ValueError, TypeError) as error:
         raise _no_key(path, "public") from error
-    if not isinstance(found, Ed25519PublicKey):
+    if not isinstance(key_object, Ed25519PublicKey):
         raise _no_key(path, "public")
-    return found
+    return key_object
 
 
 def _no_key(path: Path, kind: str) -> UsageError:
@@ -186,10 +186,10 @@ def _lines(anchor: Path, raw: bytes) -> Iterator[Line]:
         try:
             line = json.loads(written[:_MOST])
         except (ValueError, RecursionError) as error:
-            said = "this is not JSON; is it an anchor?"
+            remark = "this is not JSON; is it an anchor?"
             if written.startswith(b"{") and not written.endswith(b"\n"):
-                said = "this line was cut while it was written; remove it, and sign its run again"
-            raise DataError.at(anchor, number, said) from error
+                remark = "this line was cut while it was written; remove it, and sign its run again"
+            raise DataError.at(anchor, number, remark) from error
         known = isinstance(line, dict) and line.get("format") == FORMAT
         texts = known and all(isinstance(line.get(name), str) for name in _TEXTS)
         if not texts or not _is_custody(line.get("custody")):

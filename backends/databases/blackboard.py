@@ -206,7 +206,7 @@ class SqlBlackboard:
         row = rows.session_row(record, salt)
         members = rows.member_rows(record.session, record.members)
         tables = [member.table for member in record.members]
-        said = rows.text_rows([record.instance.x], salt) + rows.text_rows(tables, "")
+        texts = rows.text_rows([record.instance.x], salt) + rows.text_rows(tables, "")
         begins: Head = 0, ""
 
         def made(head: Head) -> tuple[Head, Steps]:
@@ -218,7 +218,7 @@ class SqlBlackboard:
             first = {"kind": "events", "name": record.session, "number": 0, "chain": link}
             add = self.sql.add
             return (number, link), [
-                (self.sql.keep_text, said),
+                (self.sql.keep_text, texts),
                 (add["sessions"], [new]),
                 (add["members"], members),
                 (add["heads"], [first]),
@@ -261,9 +261,9 @@ class SqlBlackboard:
                 f"(name=...)"
             )
         if known.messages:
-            what = f"{'action' if known.channel else 'message'}{'s' * (known.messages > 1)}"
+            noun = f"{'action' if known.channel else 'message'}{'s' * (known.messages > 1)}"
             raise UsageError(
-                f"{self.shown} holds {known.messages} {what} of session {quoted(name)}, which is "
+                f"{self.shown} holds {known.messages} {noun} of session {quoted(name)}, which is "
                 f"not over; go on with it (blackboard.resume(session)), or give this one another "
                 f"name (name=...)"
             )
@@ -275,14 +275,14 @@ class SqlBlackboard:
         Raises `NotThere` where there is none, and `UsageError` where it is over, or would be
         another one: other tables, members or bounds.
         """
-        found = self.session(session.name)
-        stored = found.record
+        stored_session = self.session(session.name)
+        stored = stored_session.record
         if stored.ending is not None:
             raise UsageError(f"session {session.name} has ended ({stored.ending})")
         if stored.session in {erased.session for erased in self.erasures(stored.run)}:
             raise UsageError(f"session {session.name} was erased: it cannot be resumed")
         check_same(stored, session_record(session, stored.run))
-        session.replay(found.events, self.closing(session.name))
+        session.replay(stored_session.events, self.closing(session.name))
 
     def next_event(self, session: str) -> int:
         """The number that the next event of a session has; 1 where nothing is known of it."""
@@ -295,9 +295,9 @@ class SqlBlackboard:
     def append(self, session: str, event: Event) -> None:
         """Store an event: what it carries or adds to the context, and what was judged."""
         salt = self._salt(session)
-        row, said = rows.event_row(session, event, salt)
+        row, content = rows.event_row(session, event, salt)
         judged, details = rows.judgement_rows(session, event.number, event.judgements, salt)
-        texts, number = rows.text_rows((*said, *details), salt), event.number
+        texts, number = rows.text_rows((*content, *details), salt), event.number
         self.check_lock(session)
         self._started.discard(session)
 
@@ -353,20 +353,20 @@ class SqlBlackboard:
 
         def made(head: Head) -> tuple[Head, Steps]:
             number, link = head
-            closing, said = rows.closing_row(ending, cause, number, salt)
+            closing, texts = rows.closing_row(ending, cause, number, salt)
             judged, details = rows.judgement_rows(session, number + 1, judgements, salt)
             return (number, chain.of_closing(link, closing, judged)), [
-                (self.sql.keep_text, rows.text_rows((*said, *details), salt)),
+                (self.sql.keep_text, rows.text_rows((*texts, *details), salt)),
                 (self.sql.add["judgements"], judged),
                 (self.sql.close, [{"named": session, **closing}]),
             ]
 
         def stored(connection: Connection) -> bool:
             _check_erased(connection, session)
-            found = connection.scalar(rows.ENDING, {"named": session})
-            if found not in (None, ending):
-                raise BlackboardError(f"session {session} has ended already ({found})")
-            return found is not None
+            stored_ending = connection.scalar(rows.ENDING, {"named": session})
+            if stored_ending not in (None, ending):
+                raise BlackboardError(f"session {session} has ended already ({stored_ending})")
+            return stored_ending is not None
 
         self._extend(Addition("events", session, made, stored))
         self._heads.pop(("events", session), None)
@@ -519,11 +519,11 @@ class SqlBlackboard:
         `latest` is where this process has left the chain.
         """
         kind, name, table = addition.kind, addition.name, addition.table
-        found = connection.execute(rows.HEAD, {"of": kind, "named": name}).one_or_none()
-        if found is None:
-            what = "session" if kind == "events" else "run"
-            raise BlackboardError(f"{self.shown}: refused, there is no {what} {quoted(name)}")
-        head = found.number, found.chain
+        stored_head = connection.execute(rows.HEAD, {"of": kind, "named": name}).one_or_none()
+        if stored_head is None:
+            owner = "session" if kind == "events" else "run"
+            raise BlackboardError(f"{self.shown}: refused, there is no {owner} {quoted(name)}")
+        head = stored_head.number, stored_head.chain
         if kind == "work" and latest is not None and head not in (latest, *addition.tried):
             self._overtaken[name] = self._overtaken.get(name, 0) + 1
         for number, link in addition.tried:
@@ -637,10 +637,10 @@ class SqlBlackboard:
         if not isinstance(session, str) or text_problem(session) is not None:
             return ""
         if session not in self._salts:
-            found = self.read(lambda connection: connection.scalar(rows.SALT, {"named": session}))
-            if found is None:
+            salt = self.read(lambda connection: connection.scalar(rows.SALT, {"named": session}))
+            if salt is None:
                 return ""
-            self._salts[session] = found
+            self._salts[session] = salt
         return self._salts[session]
 
     def write(self, work: Callable[[Connection], T]) -> T:
@@ -699,11 +699,11 @@ def _check_erased(connection: Connection, session: str) -> None:
 def _open_run(connection: Connection, row: Row, *, shared: bool = False) -> None:
     """Store the `row` of a run, unless it is there; a `shared` one may be another's of its name."""
     about = {"named": row["run"]}
-    found = connection.scalar(rows.RUN, about)
-    if found is None and shared:
+    stored_chain = connection.scalar(rows.RUN, about)
+    if stored_chain is None and shared:
         rows.lock_runs(connection)
-        found = connection.scalar(rows.RUN, about)
-    if found is None or (found != row["chain"] and not shared):
+        stored_chain = connection.scalar(rows.RUN, about)
+    if stored_chain is None or (stored_chain != row["chain"] and not shared):
         version = connection.scalar(select(schema.version.c.version_num))
         if version != schema.SCHEMA_VERSION:
             raise BlackboardError(

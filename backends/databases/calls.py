@@ -68,7 +68,7 @@ class CallsOf:
         known = self._prompts[run]
         new = None if asked in known else prompt_row(call.request)
         prompt, salt = known[asked] if new is None else (new["digest"], new["salt"])
-        row, said = call_row(call, prompt, salt)
+        row, texts = call_row(call, prompt, salt)
 
         def stored(connection: Connection) -> bool:
             if session and connection.scalar(rows.ERASURE, {"named": session}) is not None:
@@ -77,7 +77,7 @@ class CallsOf:
 
         steps = [
             (self.board.sql.add["prompts"], [new] if new else []),
-            (self.board.sql.keep_text, rows.text_rows(said, salt)),
+            (self.board.sql.keep_text, rows.text_rows(texts, salt)),
         ]
         self.board.hold("calls", run, row, steps, stored)
         known[asked] = prompt, salt
@@ -223,7 +223,7 @@ def calls_of_session(board: SqlBlackboard, session: str) -> tuple[RecordedCall, 
 
     def read(connection: Connection) -> tuple[RecordedCall, ...]:
         times = connection.execute(_TIMES, {"named": session}).all()
-        found, place, answered = [], 0, False
+        recorded, place, answered = [], 0, False
         for row in connection.execute(_CALLS, {"named": session}):
             # a call is stored before the message that it leads to; within a millisecond, the next
             # message begins with another answer
@@ -234,7 +234,7 @@ def calls_of_session(board: SqlBlackboard, session: str) -> tuple[RecordedCall, 
                 place, answered = place + 1, False
             answered = answered or row.purpose == ANSWER
             number = times[place].number if place < len(times) else None
-            found.append(
+            recorded.append(
                 RecordedCall(
                     number,
                     row.purpose,
@@ -245,7 +245,7 @@ def calls_of_session(board: SqlBlackboard, session: str) -> tuple[RecordedCall, 
                     bool(row.cached),
                 )
             )
-        return tuple(found)
+        return tuple(recorded)
 
     return board.read(read)
 
@@ -325,13 +325,13 @@ def call_row(call: Call, prompt: str, salt: str) -> tuple[Row, list[str]]:
     }
     check_values(f"a call of {quoted(call.model)}", made, _CALL_NUMBERS, optional=_CALL_OPTIONAL)
     row = {**made, "dollars": call.dollars, "seconds": float(call.seconds)}
-    return row, [said for said in (answer, failure) if said is not None]
+    return row, [text for text in (answer, failure) if text is not None]
 
 
 def prompt_row(request: ModelRequest) -> dict[str, str]:
     """The row of what a model is asked, under a digest that says nothing once its salt is gone."""
-    salt, said = chain.new_salt(), rendered(request)
-    return {"digest": chain.salted_digest(salt, said), "salt": salt, "text": said}
+    salt, text = chain.new_salt(), rendered(request)
+    return {"digest": chain.salted_digest(salt, text), "salt": salt, "text": text}
 
 
 def _prompt(text: str) -> Rendered:
@@ -349,5 +349,7 @@ def _prompts_of(connection: Connection, run: str) -> Prompts:
         .where(calls.c.run == run, prompts.c.text.is_not(None))
         .distinct()
     )
-    found = connection.execute(query)
-    return {(of or "", chain.text_digest(said)): (digest, salt) for of, digest, salt, said in found}
+    stored = connection.execute(query)
+    return {
+        (of or "", chain.text_digest(text)): (digest, salt) for of, digest, salt, text in stored
+    }

@@ -85,7 +85,7 @@ def link(previous: str, kind: str, row: Row, parts: Iterable[tuple[str, Row]] = 
     Kinds are the names of tables, and `closing` for what its end adds to a session. Every column
     counts but those that `schema.COVERED` leaves out.
     """
-    covered = [[part, *fields(part, found)] for part, found in parts]
+    covered = [[part, *fields(part, fields_of_part)] for part, fields_of_part in parts]
     return link_of(previous, kind, fields(kind, row), covered)
 
 

@@ -51,10 +51,10 @@ def identify(board: SqlBlackboard, run: str, subject: str, values: Mapping[str, 
 def identifiers_of(board: SqlBlackboard, run: str) -> dict[str, dict[str, str]]:
     """Who the subjects of `run` are, by their pseudonyms."""
     query = select(_i.subject, _i.name, _i.value).where(_i.run == run).order_by(_i.subject, _i.name)
-    found: dict[str, dict[str, str]] = {}
+    identities: dict[str, dict[str, str]] = {}
     for subject, name, value in board.read(lambda connection: connection.execute(query).all()):
-        found.setdefault(subject, {})[name] = value
-    return found
+        identities.setdefault(subject, {})[name] = value
+    return identities
 
 
 def forget_subject(connection: Connection, run: str, subject: str | None = None) -> int:

@@ -69,8 +69,8 @@ def keep_draft(board: SqlBlackboard, session: str, number: int, content: Any) ->
 def read_draft(board: SqlBlackboard, session: str, number: int) -> Any:
     """What was typed for message `number` of `session`; None where nothing was kept."""
     query = select(_d.content).where(_d.session == session, _d.number == number)
-    found = board.read(lambda connection: connection.scalar(query))
-    return None if found is None else json.loads(found)
+    content = board.read(lambda connection: connection.scalar(query))
+    return None if content is None else json.loads(content)
 
 
 def drop_draft(board: SqlBlackboard, session: str) -> None:

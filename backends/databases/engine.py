@@ -99,10 +99,10 @@ class Place:
     def _found(self) -> tuple[int, int] | None:
         """What tells the file from another of its name; None where there is none."""
         try:
-            found = None if self._file is None else self._file.stat()
+            status = None if self._file is None else self._file.stat()
         except OSError:
             return None
-        return None if found is None else (found.st_dev, found.st_ino)
+        return None if status is None else (status.st_dev, status.st_ino)
 
 
 def _may_write(path: Path) -> bool:

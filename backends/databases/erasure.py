@@ -73,14 +73,16 @@ def sessions_of(
     )
     taken = or_(_s.subject == subject, schema.runs.c.subject == subject)
     begun = query if subject is None else query.where(taken)
-    found = board.read(lambda connection: [Chosen(*row[:3]) for row in connection.execute(begun)])
+    begun_sessions = board.read(
+        lambda connection: [Chosen(*row[:3]) for row in connection.execute(begun)]
+    )
     of = "" if subject is None else f" in which {quoted(subject)} took part"
     for name in names:
-        if not any(name in each[:2] for each in found):
+        if not any(name in each[:2] for each in begun_sessions):
             raise NotThere(f"{board.shown} has no run or session {quoted(name)}{of}")
-    if not found:
+    if not begun_sessions:
         raise NotThere(f"{board.shown} has no session{of}")
-    chosen = {each.session for each in found if not names or set(each[:2]) & set(names)}
+    chosen = {each.session for each in begun_sessions if not names or set(each[:2]) & set(names)}
     every = board.read(lambda connection: connection.execute(query).all())
     origins = {row.session: origin_of(row.plan) for row in every}
     for row in every:  # a session comes after that which it carries on
@@ -118,7 +120,7 @@ def erase(board: SqlBlackboard, chosen: Sequence[Chosen]) -> tuple[Erasure, ...]
             _end(connection, {**begun[each], "texts": texts, "prompts": prompts})
         if new:
             note_remains(connection)
-        return tuple(found for each in chosen if (found := _recorded(connection, each)))
+        return tuple(erasure for each in chosen if (erasure := _recorded(connection, each)))
 
     with ExitStack() as locked:
         for run in sorted({each.run for each in chosen}):
@@ -147,7 +149,7 @@ def requests_of(board: SqlBlackboard, chosen: Sequence[Chosen]) -> frozenset[str
     What is erased already has none.
     """
 
-    def found(connection: Connection) -> frozenset[str]:
+    def fingerprints(connection: Connection) -> frozenset[str]:
         p = schema.prompts.c
         texts = (
             connection.scalars(
@@ -157,7 +159,7 @@ def requests_of(board: SqlBlackboard, chosen: Sequence[Chosen]) -> frozenset[str
         )
         return frozenset(chain.text_digest(text) for some in texts for text in some)
 
-    return board.read(found)
+    return board.read(fingerprints)
 
 
 def clean(board: SqlBlackboard) -> None:
@@ -253,17 +255,17 @@ def _end(connection: Connection, row: Row) -> None:
 
 
 def _recorded(connection: Connection, each: Chosen) -> Erasure | None:
-    found = connection.execute(rows.ERASURE, {"named": each.session}).one_or_none()
-    return None if found is None else Erasure(*found)
+    erasure = connection.execute(rows.ERASURE, {"named": each.session}).one_or_none()
+    return None if erasure is None else Erasure(*erasure)
 
 
 def _erase_one(connection: Connection, each: Chosen) -> tuple[int, int]:
     """How many texts and prompts of a session, and of what may repeat it, are empty now."""
-    said = (
+    digests = (
         select(column).where(column.table.c.session == each.session)
         for column in schema.TEXTS_OF_SESSIONS
     )
-    texts = _empty(connection, schema.texts, union(*said))
+    texts = _empty(connection, schema.texts, union(*digests))
     drafts = schema.drafts
     connection.execute(delete(drafts).where(drafts.c.session == each.session))
     if each.subject and not _left(connection, each):

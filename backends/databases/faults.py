@@ -20,27 +20,27 @@ class DatabaseUnavailable(BlackboardError):
 
 
 @contextmanager
-def translated_errors(what: str) -> Iterator[None]:
+def translated_errors(doing: str) -> Iterator[None]:
     """Turn a database's own errors into `BlackboardError`s that say what to do."""
     try:
         yield
     except IntegrityError as error:
         raise BlackboardError(
-            f"{what}: refused by the database ({_reason(error)}); is a second process working on "
+            f"{doing}: refused by the database ({_reason(error)}); is a second process working on "
             f"the same run?"
         ) from error
     except (SQLAlchemyError, sqlite3.Error) as error:  # SQLite's own while it connects
         reason = _reason(error)
         remedy = next((hint for sign, hint in _REMEDIES.items() if sign in reason), "")
         kind = DatabaseUnavailable if _is_unavailable(error) else BlackboardError
-        raise kind(f"{what}: {reason}{remedy}") from error
+        raise kind(f"{doing}: {reason}{remedy}") from error
     except UnicodeDecodeError as error:  # a name in the file, which SQLite wanted to quote
         raise BlackboardError(
-            f"{what}: database disk image is malformed, a name in it is not valid Unicode; put a "
+            f"{doing}: database disk image is malformed, a name in it is not valid Unicode; put a "
             f"copy back"
         ) from error
     except UnicodeEncodeError as error:
-        raise BlackboardError(f"{what}: refused, a text is not valid Unicode ({error})") from error
+        raise BlackboardError(f"{doing}: refused, a text is not valid Unicode ({error})") from error
 
 
 def retried(work: Callable[[], T], patience: float) -> T:

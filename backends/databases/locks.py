@@ -85,7 +85,7 @@ class Locks:
         """
         if self._engine.dialect.name == "postgresql" and (self._held or self._taken_over):
             self._patiently(self._take_again)
-            if any(f"{name}/".startswith(f"{self._run_of(one)}/") for one in self._taken_over):
+            if any(f"{name}/".startswith(f"{self._run_of(lost)}/") for lost in self._taken_over):
                 raise RunLocked(
                     f"the connection that locked the run of {name} was cut, and another process is "
                     f"working on the run now, so this one stores nothing more; let the other "

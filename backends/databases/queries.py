@@ -114,7 +114,7 @@ def listing(
 
     Run by run, each through its index: nothing is sorted, and no text is read.
     """
-    r, h, found = schema.runs.c, schema.heads.c, list[SessionLine]()
+    r, h, lines = schema.runs.c, schema.heads.c, list[SessionLine]()
     chosen = (
         select(r.run, h.number)
         .join(schema.heads, (h.kind == "sessions") & (h.name == r.run))
@@ -126,13 +126,13 @@ def listing(
         if skipped >= opened:
             skipped -= opened
             continue
-        wanted = opened - skipped if limit is None else min(opened - skipped, limit - len(found))
+        wanted = opened - skipped if limit is None else min(opened - skipped, limit - len(lines))
         values = {"run": name, "after": skipped, "to": skipped + wanted}
-        found += map(SessionLine._make, connection.execute(_LINES, values))
+        lines += map(SessionLine._make, connection.execute(_LINES, values))
         skipped = 0
-        if limit is not None and len(found) >= limit:
+        if limit is not None and len(lines) >= limit:
             break
-    return tuple(found)
+    return tuple(lines)
 
 
 _LINES = text(
@@ -180,8 +180,8 @@ def directions(connection: Connection, run: str) -> tuple[tuple[str, str, int, i
 
 def session(connection: Connection, name: str) -> SessionRecord | None:
     """The record of one session, or None."""
-    found = _records(connection, f"{_SESSIONS} WHERE s.session = :session", {"session": name})
-    return found[0] if found else None
+    records = _records(connection, f"{_SESSIONS} WHERE s.session = :session", {"session": name})
+    return records[0] if records else None
 
 
 def sessions_named(connection: Connection, names: Sequence[str]) -> dict[str, SessionRecord]:
@@ -207,7 +207,7 @@ def _records(
         members = members_of(connection, name) if channel or faults else ()
         if members and not channel:
             pair = tuple((member.name, member.description) for member in members)
-        found.append(
+        records.append(
             SessionRecord(
                 name,
                 run,
@@ -231,7 +231,7 @@ def _records(
                 members,
             )
         )
-    return tuple(found)
+    return tuple(records)
 
 
 def erasures(connection: Connection, run: str) -> tuple[Erasure, ...]:
@@ -304,10 +304,10 @@ def replies(connection: Connection, run: str) -> Iterator[tuple[tuple[str, str, 
         .order_by(c.number)
     )
     known = set[tuple[str, str, int]]()
-    for found in connection.execute(query):
-        said = found.prompt if found.asked is None else chain.text_digest(found.asked)
-        asked = (found.model, said, found.epoch)
+    for call in connection.execute(query):
+        digest = call.prompt if call.asked is None else chain.text_digest(call.asked)
+        asked = (call.model, digest, call.epoch)
         if asked not in known:
             known.add(asked)
-            usage = Usage(found.sent, found.received, found.cache_read, found.cache_written)
-            yield asked, Reply(found.text, Stop(found.stop), usage, Served(found.request_id))
+            usage = Usage(call.sent, call.received, call.cache_read, call.cache_written)
+            yield asked, Reply(call.text, Stop(call.stop), usage, Served(call.request_id))

@@ -154,14 +154,14 @@ def recorded_sessions(
             None,
         )
 
-    found = retried(begin, board.patience)
-    while found is not None:
-        yield found
-        given = found.repetition, found.position
+    recorded = retried(begin, board.patience)
+    while recorded is not None:
+        yield recorded
+        given = recorded.repetition, recorded.position
         try:
-            found = next(sessions, None)
+            recorded = next(sessions, None)
         except DatabaseUnavailable:
-            found = retried(begin, board.patience)
+            recorded = retried(begin, board.patience)
 
 
 def _streamed(
@@ -394,14 +394,14 @@ def illustrative_session(board: SqlBlackboard, run: str) -> str:
 
 def action_counts(board: SqlBlackboard, run: str) -> dict[ActionRecord, int]:
     """How often each action happened in the sessions of `run`, in alphabetical order."""
-    found = board.read(lambda connection: connection.execute(_ACTIONS, {"run": run}).all())
-    return {ActionRecord(*words): times for *words, times in found}
+    counts = board.read(lambda connection: connection.execute(_ACTIONS, {"run": run}).all())
+    return {ActionRecord(*words): times for *words, times in counts}
 
 
 def durations(board: SqlBlackboard, run: str) -> dict[str, float]:
     """Seconds from the opening of each session to its last action; what one waited is in them."""
-    found = board.read(lambda connection: connection.execute(_TIMES, {"run": run}).all())
-    return {session: _elapsed(begun, latest) for session, begun, latest in found}
+    times = board.read(lambda connection: connection.execute(_TIMES, {"run": run}).all())
+    return {session: _elapsed(begun, latest) for session, begun, latest in times}
 
 
 def _elapsed(begun: str, latest: str) -> float:

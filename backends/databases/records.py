@@ -283,10 +283,10 @@ def check_same(stored: SessionRecord, now: SessionRecord) -> None:
             for (name, was), (_, would) in zip(_members(stored), _members(now), strict=False)
         ),
     ]
-    for what, before, after in parts:
+    for aspect, before, after in parts:
         if before != after:
             raise UsageError(
-                f"session {stored.session} cannot be resumed: its {what} was "
+                f"session {stored.session} cannot be resumed: its {aspect} was "
                 f"{quoted(before, 200)}, and would now be {quoted(after, 200)}"
             )
 
@@ -330,8 +330,8 @@ class Origin:
 def origin_of(plan: str) -> Origin | None:
     """What the sessions of a run with this stored plan carry on; None where they carry on none."""
     try:
-        found = json.loads(plan).get(ORIGIN)
-        session, number = found["session"], found["number"]
+        origin = json.loads(plan).get(ORIGIN)
+        session, number = origin["session"], origin["number"]
     except (ValueError, AttributeError, KeyError, TypeError, RecursionError):
         return None
     fits = isinstance(session, str) and type(number) is int and number >= 0

@@ -102,9 +102,9 @@ def session_row(record: SessionRecord, salt: str) -> Row:
         "created": now(),
     }
     numbers = {"repetition", "position", "memo", "n", "k"}
-    what = f"session {quoted(record.session)}"
-    check_values(what, row, numbers, optional={"n", "k"})
-    check_values(what, {"x": record.instance.x}, set())
+    described = f"session {quoted(record.session)}"
+    check_values(described, row, numbers, optional={"n", "k"})
+    check_values(described, {"x": record.instance.x}, set())
     return row
 
 
@@ -133,7 +133,7 @@ def event_row(session: str, event: Event, salt: str) -> tuple[Row, list[str]]:
     Of an answer the prediction is the payload, and the explanation a text beside it. An addition
     that is derived from the message alone holds no text: it stands in the row.
     """
-    what = f"event {quoted(event.number)} of session {quoted(session)}"
+    described = f"event {quoted(event.number)} of session {quoted(session)}"
     kind, member, partner, label, guard = record_of(event.action)
     message, delivers = event.message, isinstance(event.action, Deliver)
     row: Row = {
@@ -149,34 +149,34 @@ def event_row(session: str, event: Event, salt: str) -> tuple[Row, list[str]]:
         "memory": event.memory,
         "created": now(),
     }
-    said: dict[str, str | None] = {"memory": row["memory"] or None}
+    texts: dict[str, str | None] = {"memory": row["memory"] or None}
     if message is not None and not delivers:
         if isinstance(message.payload, Json):
-            said["payload"] = str(message.payload)
+            texts["payload"] = str(message.payload)
         else:
             problem = answer_problem(message.payload)
             if problem is not None:
-                raise BlackboardError(f"{what} was refused: {problem}")
-            said["payload"] = message.payload.prediction
-            said["explanation"] = message.payload.explanation
+                raise BlackboardError(f"{described} was refused: {problem}")
+            texts["payload"] = message.payload.prediction
+            texts["explanation"] = message.payload.explanation
     words = row if message is None else {_WORDS.get(name, name): row[name] for name in row}
-    check_values(what, words, {"number", "message"}, optional=("message",))
+    check_values(described, words, {"number", "message"}, optional=("message",))
     del row["memory"]
-    is_derived = "explanation" in said and event.addition == update_context(event.carried)
+    is_derived = "explanation" in texts and event.addition == update_context(event.carried)
     if row["addition"] and not is_derived:
-        said["addition"], row["addition"] = row["addition"], ""
+        texts["addition"], row["addition"] = row["addition"], ""
     for name in ("payload", "explanation", "memory", "addition"):
-        text = said.get(name)
+        text = texts.get(name)
         row[f"{name}_digest"] = None if text is None else chain.text_digest(text, salt)
-    return row, [text for text in said.values() if text is not None]
+    return row, [text for text in texts.values() if text is not None]
 
 
 _WORDS = {"member": "sender", "partner": "receiver", "label": "tag"}
 """What the columns are called of a message."""
 
 
-def _digest(said: str | None, salt: str) -> str | None:
-    return None if said is None else chain.text_digest(said, salt)
+def _digest(value: str | None, salt: str) -> str | None:
+    return None if value is None else chain.text_digest(value, salt)
 
 
 def judgement_rows(
@@ -191,7 +191,7 @@ def judgement_rows(
 
 
 def _judgement_row(session: str, number: int, place: int, judgement: Judgement, salt: str) -> Row:
-    what = f"judgement {place} at event {quoted(number)} of session {quoted(session)}"
+    described = f"judgement {place} at event {quoted(number)} of session {quoted(session)}"
     row: Row = {
         "session": session,
         "number": number,
@@ -203,11 +203,11 @@ def _judgement_row(session: str, number: int, place: int, judgement: Judgement, 
         "asked": int(judgement.asked),
         "detail_digest": judgement.detail,
     }
-    check_values(what, row, {"number", "place", "asked"})
+    check_values(described, row, {"number", "place", "asked"})
     seconds = judgement.seconds
     if type(seconds) not in (int, float) or not math.isfinite(seconds):
         raise BlackboardError(
-            f"{what} was refused: its seconds are {quoted(seconds)}, not a duration"
+            f"{described} was refused: its seconds are {quoted(seconds)}, not a duration"
         )
     row |= {side: chain.salted(row[side], salt) for side in ("left_digest", "right_digest")}
     return {
@@ -234,12 +234,14 @@ def closing_row(ending: str, cause: str, length: int, salt: str) -> tuple[Row, l
 
 def text_rows(texts: Iterable[str], salt: str) -> list[dict[str, str]]:
     """The rows of `texts`, each once; those of one statement in one order, whoever writes them."""
-    found = {chain.text_digest(text, salt): text for text in texts}
-    return [{"digest": digest, "text": found[digest], "salt": salt} for digest in sorted(found)]
+    by_digest = {chain.text_digest(text, salt): text for text in texts}
+    return [
+        {"digest": digest, "text": by_digest[digest], "salt": salt} for digest in sorted(by_digest)
+    ]
 
 
 def check_values(
-    what: str,
+    described: str,
     row: Row,
     numbers: set[str],
     *,
@@ -253,16 +255,16 @@ def check_values(
         if name in numbers:
             if type(value) is not int or not -greatest - 1 <= value <= greatest:
                 raise BlackboardError(
-                    f"{what} was refused: {name} is {quoted(value)}, not a number"
+                    f"{described} was refused: {name} is {quoted(value)}, not a number"
                 )
         elif not isinstance(value, str):
             raise BlackboardError(
-                f"{what} was refused: {name} is {quoted(value)}, which is not valid text"
+                f"{described} was refused: {name} is {quoted(value)}, which is not valid text"
             )
         else:
             problem = text_problem(value)
             if problem is not None:
-                raise BlackboardError(f"{what} was refused: {name}: {problem}")
+                raise BlackboardError(f"{described} was refused: {name}: {problem}")
 
 
 # How rows are read.
@@ -397,7 +399,7 @@ def _read(
             sent[row.number] = message
         partner = "" if row.kind == "choose" else row.partner
         guard = row.guard if row.kind in ("choose", "decide") else ""
-        found.append(
+        stored.append(
             Event(
                 row.number,
                 action_of(ActionRecord(row.kind, row.member, partner, row.label, guard)),
@@ -408,7 +410,7 @@ def _read(
                 tuple(judged.pop(row.number, ())),
             )
         )
-    return tuple(found), tuple(judgement for left in judged.values() for judgement in left)
+    return tuple(stored), tuple(judgement for left in judged.values() for judgement in left)
 
 
 def _judged(

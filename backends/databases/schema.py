@@ -312,7 +312,7 @@ CLOSING = ("ending", "cause", "cause_digest", "length")
 
 
 def _covered(table: Table, *without: str) -> tuple[str, ...]:
-    return tuple(one.name for one in table.columns if one.name not in ("chain", *without))
+    return tuple(column.name for column in table.columns if column.name not in ("chain", *without))
 
 
 COVERED: dict[str, tuple[str, ...]] = {

@@ -275,9 +275,9 @@ def read_document(document: object, source: str) -> SessionDocument:
     """What a document says; raises `DataError` with `source` and the first faults."""
     if not isinstance(document, dict):
         raise DataError(f"{source}: a recorded session is a JSON object")
-    read, found = RECORDED_SESSION.read(document)
-    if found:
-        raise DataError(f"{source}: {'; '.join(map(str, found[:3]))}")
+    read, faults = RECORDED_SESSION.read(document)
+    if faults:
+        raise DataError(f"{source}: {'; '.join(map(str, faults[:3]))}")
     return read
 
 
@@ -291,8 +291,8 @@ def store_document(board: SqlBlackboard, document: SessionDocument, run: str, so
     numbers = [message.number for message in document.messages]
     missing = sorted(set(range(1, max(numbers, default=0) + 1)) - set(numbers))
     if missing or len(set(numbers)) != len(numbers):
-        what = f"message {missing[0]} is missing" if missing else "a message is there twice"
-        raise DataError(f"{source}: {what}")
+        fault = f"message {missing[0]} is missing" if missing else "a message is there twice"
+        raise DataError(f"{source}: {fault}")
     try:
         board.start_session(_record(about, run))
         for recorded in sorted(document.messages, key=lambda part: part.number):

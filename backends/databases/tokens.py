@@ -71,10 +71,10 @@ def issue(
 def holder(board: SqlBlackboard, token: str, now: float | None = None) -> Holder:
     """Whose `token` is; raises `Refused`, the same for every reason, where it is not valid."""
     at = time.time() if now is None else now
-    found = board.read(lambda connection: _valid(connection, token, at))
-    if found is None or found.purpose is Purpose.PAIRING:
+    device = board.read(lambda connection: _valid(connection, token, at))
+    if device is None or device.purpose is Purpose.PAIRING:
         raise _refused()
-    return found
+    return device
 
 
 def pair(
@@ -84,27 +84,27 @@ def pair(
     at, new = time.time() if now is None else now, secrets.token_urlsafe(_BYTES)
 
     def store(connection: Connection) -> Holder | None:
-        found = _valid(connection, token, at)
-        if found is None or found.purpose is not Purpose.PAIRING:
+        device = _valid(connection, token, at)
+        if device is None or device.purpose is not Purpose.PAIRING:
             return None
         spent = update(tokens).where(_t.digest == _digest(token), _t.used.is_(None))
         if connection.execute(spent.values(used=at)).rowcount != 1:
             return None
         row = {
             "digest": _digest(new),
-            "scope": found.scope,
-            "subject": found.subject,
+            "scope": device.scope,
+            "subject": device.subject,
             "purpose": Purpose.DEVICE.value,
             "created": at,
             "expires": at + seconds,
         }
         connection.execute(insert(tokens), row)
-        return found._replace(purpose=Purpose.DEVICE)
+        return device._replace(purpose=Purpose.DEVICE)
 
-    found = board.write(store)
-    if found is None:
+    device = board.write(store)
+    if device is None:
         raise _refused()
-    return new, found
+    return new, device
 
 
 def revoke(
@@ -130,8 +130,8 @@ _VALID = select(_t.scope, _t.subject, _t.purpose).where(
 def _valid(connection: Connection, token: str, at: float) -> Holder | None:
     if not isinstance(token, str) or not 0 < len(token) <= _LONGEST:
         return None
-    found = connection.execute(_VALID, {"digest": _digest(token), "at": at}).one_or_none()
-    return None if found is None else Holder(found.scope, found.subject, Purpose(found.purpose))
+    valid = connection.execute(_VALID, {"digest": _digest(token), "at": at}).one_or_none()
+    return None if valid is None else Holder(valid.scope, valid.subject, Purpose(valid.purpose))
 
 
 def _digest(token: str) -> str:

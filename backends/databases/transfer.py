@@ -87,7 +87,7 @@ def _queries(run: str) -> Iterator[tuple[str, Select[Any]]]:
         yield table.name, query.order_by(*order)
 
 
-def import_rows(engine: Engine, found: Rows, source: str) -> Mark:
+def import_rows(engine: Engine, exported: Rows, source: str) -> Mark:
     """Take in the rows that `export_rows` gave; the run's mark.
 
     Raises `DataError` where a row or the chain is not right, or the run is there already; nothing
@@ -96,7 +96,7 @@ def import_rows(engine: Engine, found: Rows, source: str) -> Mark:
     shown = engine.url.render_as_string(hide_password=True)
     with translated_errors(shown), engine.execution_options(writes=True).begin() as connection:
         run, closings, erased = None, list[dict[str, Any]](), False
-        for name, taken in _batches(_checked(found, source)):
+        for name, taken in _batches(_checked(exported, source)):
             batch = taken
             if name == "runs":
                 if run is not None or len(batch) != 1:
@@ -127,8 +127,10 @@ def import_rows(engine: Engine, found: Rows, source: str) -> Mark:
         mark, problems = verify_run(connection, run)
         problems += [*strays(connection), *(erased_texts(connection) if erased else ())]
         if problems:
-            said = "; ".join(f"{p.where}: {p.what}" for p in problems[:5])
-            raise DataError(f"{source}: its hash chain is broken, so nothing was imported: {said}")
+            listed = "; ".join(f"{p.where}: {p.what}" for p in problems[:5])
+            raise DataError(
+                f"{source}: its hash chain is broken, so nothing was imported: {listed}"
+            )
     return mark
 
 
@@ -141,11 +143,11 @@ def _close(connection: Connection, closings: list[dict[str, Any]]) -> None:
         connection.execute(rows.CLOSE, values)
 
 
-def _batches(found: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def _batches(exported: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Consecutive rows of one table, some at a time."""
     waiting: list[dict[str, Any]] = []
     current = ""
-    for name, row in found:
+    for name, row in exported:
         if name != current or len(waiting) == _BATCH:
             if waiting:
                 yield current, waiting
@@ -155,9 +157,9 @@ def _batches(found: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, list[dict[
         yield current, waiting
 
 
-def _checked(found: Rows, source: str) -> Rows:
+def _checked(exported: Rows, source: str) -> Rows:
     """The rows, each one a row of its table whose values every database keeps exactly."""
-    for place, (name, row) in enumerate(found, start=1):
+    for place, (name, row) in enumerate(exported, start=1):
         where = f"{source}, row {place}"
         shape = SHAPES.get(name)
         if shape is None or set(row) != set(shape.columns):
@@ -226,12 +228,12 @@ def _line(row: dict[str, Any]) -> str:
 
 def _parsed(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(line.decode("utf-8"))
+        record = json.loads(line.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise DataError.at(path, number, f"this is not JSON ({type(error).__name__})") from error
-    if not isinstance(found, dict):
+    if not isinstance(record, dict):
         raise DataError.at(path, number, "a line is a JSON object")
-    return found
+    return record
 
 
 def write_parquet(exported: Rows, folder: Path) -> None:
@@ -277,10 +279,10 @@ def _opened(path: Path) -> Any:
     try:
         texts = parquet.read_schema(path).names  # as a dictionary, what is repeated stays small
         file = parquet.ParquetFile(path, read_dictionary=texts)
-        said = (file.schema_arrow.metadata or {}).get(b"pxp", b"").decode()
+        label = (file.schema_arrow.metadata or {}).get(b"pxp", b"").decode()
     except (pyarrow.ArrowException, UnicodeError) as error:
         raise DataError(f"{path}: this is not a Parquet file ({error})") from error
-    if said != f"{FORMAT} {SCHEMA_VERSION}":
+    if label != f"{FORMAT} {SCHEMA_VERSION}":
         raise DataError(
             f"{path}: this is not an export of a blackboard of schema version {SCHEMA_VERSION}"
         )
@@ -314,8 +316,8 @@ def _schema(shape: schema.Shape) -> Any:
         else pyarrow.large_string()
         for name in shape.columns
     }
-    said = {"pxp": f"{FORMAT} {SCHEMA_VERSION}", "notice": RESEARCH_ONLY}
-    return pyarrow.schema(list(kinds.items()), metadata=said)
+    metadata = {"pxp": f"{FORMAT} {SCHEMA_VERSION}", "notice": RESEARCH_ONLY}
+    return pyarrow.schema(list(kinds.items()), metadata=metadata)
 
 
 def _pyarrow() -> tuple[Any, Any]:

@@ -101,15 +101,15 @@ def triggers(dialect: str, columns: dict[str, list[str]]) -> Iterator[tuple[str,
     for table in APPEND_ONLY:
         kept = [name for name in columns[table] if name not in MAY_CHANGE.get(table, set())]
         changed = _changed(table, kept, dialect)
-        said = f"{table}: what is stored is never changed"
+        refusal = f"{table}: what is stored is never changed"
         gone = f"{table}: what is stored is never removed"
         if sqlite:
-            yield _sqlite(f"{table}_unchanged", table, "UPDATE", [(changed, said)])
+            yield _sqlite(f"{table}_unchanged", table, "UPDATE", [(changed, refusal)])
             yield _sqlite(f"{table}_kept", table, "DELETE", [("1", gone)])
             if table in KEYS:
                 yield _sqlite(f"{table}_once", table, "INSERT", [(_given(table), gone)])
         else:
-            yield from _postgresql(f"{table}_unchanged", table, "UPDATE", [(changed, said)])
+            yield from _postgresql(f"{table}_unchanged", table, "UPDATE", [(changed, refusal)])
             yield from _postgresql(f"{table}_kept", table, "DELETE", [("TRUE", gone)])
             yield from _postgresql(f"{table}_whole", table, "TRUNCATE", [("TRUE", gone)])
     for table, rules in ORDER.items():
@@ -148,7 +148,7 @@ def _given(table: str) -> str:
 def _sqlite(
     name: str, table: str, event: str, rules: list[tuple[str, str]]
 ) -> tuple[str, str, str]:
-    body = " ".join(f"SELECT RAISE(ABORT, '{said}') WHERE {wrong};" for wrong, said in rules)
+    body = " ".join(f"SELECT RAISE(ABORT, '{refusal}') WHERE {wrong};" for wrong, refusal in rules)
     return name, table, f"CREATE TRIGGER {name} BEFORE {event} ON {table} BEGIN {body} END"
 
 
@@ -156,8 +156,8 @@ def _postgresql(
     name: str, table: str, event: str, rules: list[tuple[str, str]]
 ) -> Iterator[tuple[str, str, str]]:
     checks = " ".join(
-        f"IF {wrong} THEN RAISE EXCEPTION '{said}' USING ERRCODE = 'check_violation'; END IF;"
-        for wrong, said in rules
+        f"IF {wrong} THEN RAISE EXCEPTION '{refusal}' USING ERRCODE = 'check_violation'; END IF;"
+        for wrong, refusal in rules
     )
     if name == "events_in_order":
         checks = f"PERFORM 1 FROM sessions WHERE session = NEW.session FOR UPDATE; {checks}"

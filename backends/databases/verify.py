@@ -122,7 +122,7 @@ def verify_engine(engine: Engine) -> Report:
 
 def _verified(connection: Connection) -> Report:
     unknown: list[Finding] = []
-    problems = [IntegrityProblem(*found) for found in changed_definitions(connection, unknown)]
+    problems = [IntegrityProblem(*finding) for finding in changed_definitions(connection, unknown)]
     report = verify_rows(connection)
     problems += report.problems
     return replace(
@@ -152,31 +152,31 @@ def _erasures(connection: Connection) -> tuple[Erasure, ...]:
 def _runs(connection: Connection, marks: list[Mark]) -> Iterator[IntegrityProblem]:
     query = select(schema.runs).order_by(schema.runs.c.ordinal)
     for run in connection.execute(query).mappings().all():
-        mark, found = verify_run(connection, run)
+        mark, problems_here = verify_run(connection, run)
         marks.append(mark)
-        yield from found
+        yield from problems_here
 
 
 def mark_of(connection: Connection, run: str) -> Mark:
     """The mark of `run`; raises `BlackboardError` where it was changed, or is not there."""
     query = select(schema.runs).where(schema.runs.c.run == run)
-    found = connection.execute(query).mappings().one_or_none()
-    if found is None:
+    stored_run = connection.execute(query).mappings().one_or_none()
+    if stored_run is None:
         raise NotThere(f"there is no run {quoted(run)}")
-    mark, problems = verify_run(connection, found)
+    mark, problems = verify_run(connection, stored_run)
     if problems:
         raise BlackboardError(f"{problems[0].where}: {problems[0].what}; see pxp verify")
     return mark
 
 
-def _guarded(where: str, found: Iterator[IntegrityProblem]) -> Iterator[IntegrityProblem]:
-    """What was `found`, and that it could not be looked at further, whatever was put in."""
+def _guarded(where: str, problems: Iterator[IntegrityProblem]) -> Iterator[IntegrityProblem]:
+    """What was `problems`, and that it could not be looked at further, whatever was put in."""
     try:
-        yield from found
+        yield from problems
     except Exception as error:  # noqa: BLE001 - anything can stand in a table that was changed
-        said = " ".join(str(getattr(error, "orig", None) or error).split())
+        reason = " ".join(str(getattr(error, "orig", None) or error).split())
         yield IntegrityProblem(
-            where, f"it cannot be verified ({type(error).__name__}: {said:.200})"
+            where, f"it cannot be verified ({type(error).__name__}: {reason:.200})"
         )
 
 
@@ -208,8 +208,10 @@ def verify_run(connection: Connection, run: chain.Row) -> tuple[Mark, list[Integ
                 elif session["chain"] != chain.link_of(
                     link, "sessions", chain.fields("sessions", session), tables_of.get(name, [])
                 ):
-                    said = "what it is about, under which conditions, or its place was changed"
-                    problems.append(IntegrityProblem(where_it_is, said))
+                    difference = (
+                        "what it is about, under which conditions, or its place was changed"
+                    )
+                    problems.append(IntegrityProblem(where_it_is, difference))
                 link, events = session["chain"], events_of.get(name, [])
                 stored = _Stored(session, tables_of.get(name, []), events, heads.get(name))
                 problems += _guarded(
@@ -226,10 +228,10 @@ def verify_run(connection: Connection, run: chain.Row) -> tuple[Mark, list[Integ
                 where, f"it opened {opened_then} sessions, and not those that are there"
             )
         )
-    work, found = _record(connection, run, "work")
-    problems += found
-    custody, found = _record(connection, run, "custody")
-    problems += found
+    work, problems_here = _record(connection, run, "work")
+    problems += problems_here
+    custody, problems_here = _record(connection, run, "custody")
+    problems += problems_here
     mark = chain.joined(mark, work[-1] if work else "")
     return Mark(str(run["run"]), opened, events_made, mark, actions_made, custody), problems
 
@@ -259,8 +261,8 @@ def _record(
     if head != (expected - 1, link):
         tables = ", ".join(table.name for table in schema.RECORDS[kind])
         had = "an unknown number" if head is None else head[0]
-        said = f"it had {had} in {tables}, and not those that are there"
-        problems.append(IntegrityProblem(f"run {run['run']}", said))
+        difference = f"it had {had} in {tables}, and not those that are there"
+        problems.append(IntegrityProblem(f"run {run['run']}", difference))
     return tuple(links), problems
 
 
@@ -357,28 +359,28 @@ def _legal(session: chain.Row, events: list[Covered]) -> Iterator[IntegrityProbl
     if automaton.fingerprint != session["fingerprint"]:
         return
     agents = () if session["faults"] else (session["initiator"], session["responder"])
-    said = tuple(map(_SAID, events))
+    conversation = tuple(map(_SAID, events))
     try:
-        is_known = _is_legal(session["automaton"], agents, said)
+        is_known = _is_legal(session["automaton"], agents, conversation)
     except TypeError:  # what is no text was put in by somebody else
         is_known = False
     if is_known:
         return
-    refused = _refused(automaton, agents, said, session["session"], map(_number_of, events))
+    refused = _refused(automaton, agents, conversation, session["session"], map(_number_of, events))
     if refused:
         yield IntegrityProblem(f"session {session['session']}", refused)
 
 
 @lru_cache(maxsize=1024)
-def _is_legal(table: str, agents: tuple[str, ...], said: tuple[Covered, ...]) -> bool:
+def _is_legal(table: str, agents: tuple[str, ...], conversation: tuple[Covered, ...]) -> bool:
     """Whether the built-in `table` allows it to both; many sessions have the same conversation."""
-    return not _refused(builtin(table), agents, said, "", count(1))
+    return not _refused(builtin(table), agents, conversation, "", count(1))
 
 
 def _refused(
     automaton: Automaton,
     agents: tuple[str, ...],
-    said: tuple[Covered, ...],
+    conversation: tuple[Covered, ...],
     session: str,
     numbers: Iterable[Any],
 ) -> str:
@@ -386,7 +388,7 @@ def _refused(
     empty = Answer("", "")
     messages = [
         Message(session, number, sender, tag, empty, receiver)
-        for number, (sender, receiver, tag) in zip(numbers, said, strict=False)
+        for number, (sender, receiver, tag) in zip(numbers, conversation, strict=False)
     ]
     # several agents talk by two, and each two of them as the table says
     for part in (messages,) if agents else conversations(messages):
@@ -425,18 +427,18 @@ def _grouped(connection: Connection, name: str, names: list[str]) -> dict[str, l
     if "chain" in table.c:
         columns.append(table.c.chain)
     query = select(literal_column(f"'{name}'"), *columns).where(table.c.session.in_(names))
-    found = connection.execute(query.order_by(*table.primary_key.columns)).cursor
+    cursor = connection.execute(query.order_by(*table.primary_key.columns)).cursor
     # tuples, as the driver has them
-    rows: Iterable[Covered] = () if found is None else found.fetchall()
+    rows: Iterable[Covered] = () if cursor is None else cursor.fetchall()
     return {name: list(of_it) for name, of_it in groupby(rows, _session_of)}
 
 
 def _texts(connection: Connection) -> Iterator[IntegrityProblem]:
     query = select(schema.texts)
-    for digest, said, salt in connection.execute(query, execution_options=_STREAMED):
-        if said is None and salt == "":
+    for digest, content, salt in connection.execute(query, execution_options=_STREAMED):
+        if content is None and salt == "":
             continue  # see `erased_texts`
-        if not chain.is_text_digest(digest, salt, said):
+        if not chain.is_text_digest(digest, salt, content):
             used = connection.scalars(_USES, {"digest": digest}).fetchmany(_SHOWN)
             for where in used or (f"text {digest}",):
                 yield IntegrityProblem(where, f"its text {str(digest)[:12]} was changed")
@@ -444,18 +446,18 @@ def _texts(connection: Connection) -> Iterator[IntegrityProblem]:
 
 def _prompts(connection: Connection) -> Iterator[IntegrityProblem]:
     query = select(schema.prompts)
-    for digest, salt, said in connection.execute(query, execution_options=_STREAMED):
-        if said is None and salt == "":
+    for digest, salt, content in connection.execute(query, execution_options=_STREAMED):
+        if content is None and salt == "":
             continue
-        if not chain.is_salted_digest(digest, salt, said):
+        if not chain.is_salted_digest(digest, salt, content):
             yield IntegrityProblem(f"prompt {str(digest)[:12]}", "it was changed")
 
 
 def erased_texts(connection: Connection) -> Iterator[IntegrityProblem]:
     """Every text and prompt that is empty without a record of it, or there in spite of one."""
-    for said, query in _ERASURES.items():
+    for contradiction, query in _ERASURES.items():
         for session in connection.scalars(text(query)):
-            yield IntegrityProblem(f"session {session}", said)
+            yield IntegrityProblem(f"session {session}", contradiction)
 
 
 _PLACES = {
@@ -566,9 +568,9 @@ def _place(table: Table) -> str:
 
 def strays(connection: Connection) -> Iterator[IntegrityProblem]:
     """Every row that belongs to nothing, or refers to what is not there."""
-    for what, query in _STRAYS:
+    for stray, query in _STRAYS:
         for where in dict.fromkeys(connection.scalars(text(query))):
-            yield IntegrityProblem(str(where), f"there is {what}")
+            yield IntegrityProblem(str(where), f"there is {stray}")
 
 
 _STRAYS = tuple(_strays())
@@ -603,20 +605,20 @@ def _views(connection: Connection, unknown: list[Finding]) -> Iterator[Finding]:
     failure = ""
     if connection.dialect.name == "sqlite":
         query = text("SELECT name, sql FROM sqlite_master WHERE type = 'view'")
-        found = dict(map(tuple, connection.execute(query)))
+        views = dict(map(tuple, connection.execute(query)))
         made = {name: f"CREATE VIEW {name} AS {query}" for name, query in VIEWS.items()}
     else:
-        found = _definitions(connection, "current_schema()::regnamespace")
+        views = _definitions(connection, "current_schema()::regnamespace")
         try:
             made = _as_rewritten(connection)
         except DBAPIError as error:
             failure = str(error.orig).partition("\n")[0]
     for name in sorted(VIEWS):
-        if name not in found:
+        if name not in views:
             yield f"view {name}", _GONE
         elif failure:
             unknown.append((f"view {name}", f"no temporary view can be created ({failure})"))
-        elif str(found[name]).split() != made[name].split():
+        elif str(views[name]).split() != made[name].split():
             yield f"view {name}", _REPLACED
 
 
@@ -641,22 +643,22 @@ def _as_rewritten(connection: Connection) -> dict[str, str]:
 def _triggers(connection: Connection) -> Iterator[Finding]:
     sqlite = connection.dialect.name == "sqlite"
     columns = {table.name: table.columns.keys() for table in schema.metadata.sorted_tables}
-    found = _sqlite_triggers(connection) if sqlite else _postgresql_triggers(connection)
+    installed = _sqlite_triggers(connection) if sqlite else _postgresql_triggers(connection)
     for name, table, statement in triggers(connection.dialect.name, columns):
         where = f"table {table}"
         made = (statement,) if sqlite else _parts(name, table, statement)
-        one = found.pop(name, None)
-        if one is None:
+        definition = installed.pop(name, None)
+        if definition is None:
             yield where, f"the trigger {name}, which guards it, is gone"
-        elif one != (table, *made):
+        elif definition != (table, *made):
             yield where, f"the trigger {name}, which guards it, was replaced or disabled"
-    for name, other in sorted(found.items()):
+    for name, other in sorted(installed.items()):
         yield f"table {other[0]}", f"the trigger {name} is not one of ours"
 
 
 def _sqlite_triggers(connection: Connection) -> dict[str, tuple[object, ...]]:
     query = text("SELECT name, tbl_name, sql FROM sqlite_master WHERE type = 'trigger'")
-    return {name: (table, said) for name, table, said in connection.execute(query)}
+    return {name: (table, definition) for name, table, definition in connection.execute(query)}
 
 
 _EVENTS = {"INSERT": 4, "DELETE": 8, "UPDATE": 16, "TRUNCATE": 32}
@@ -682,7 +684,7 @@ def _postgresql_triggers(connection: Connection) -> dict[str, tuple[object, ...]
 def _parts(name: str, table: str, statement: str) -> tuple[object, ...]:
     """What PostgreSQL keeps of the statement of a trigger."""
     body, made = statement.split("$$")[1:3]
-    found = re.search(rf"BEFORE (\w+) ON {table} FOR EACH (\w+)", made)
-    event, each = found.groups() if found else ("", "")
+    match = re.search(rf"BEFORE (\w+) ON {table} FOR EACH (\w+)", made)
+    event, each = match.groups() if match else ("", "")
     kind = _BEFORE + _EVENTS[event] + (_ROW if each == "ROW" else 0)
     return body, kind, name, True

@@ -35,18 +35,18 @@ def has_current_schema(engine: Engine, shown: str, *, may_be_empty: bool) -> boo
     """
     with engine.connect() as connection:
         names = set(inspect(connection).get_table_names())
-        found = version_of(connection, names)
-    if found == schema.SCHEMA_VERSION:
+        version = version_of(connection, names)
+    if version == schema.SCHEMA_VERSION:
         return True
-    if found is not None:
-        older = _number(found) < _number(schema.SCHEMA_VERSION)
+    if version is not None:
+        older = _number(version) < _number(schema.SCHEMA_VERSION)
         remedy = (
             "`pxp upgrade` brings it up to date"
             if older
             else "use the program that wrote it, or another database"
         )
         raise BlackboardError(
-            f"{shown} has schema version {found}, this program reads "
+            f"{shown} has schema version {version}, this program reads "
             f"{schema.SCHEMA_VERSION}; {remedy}"
         )
     if names:
@@ -69,8 +69,8 @@ def version_of(connection: Connection, names: set[str]) -> str | None:
     """The schema version of a database with the tables `names`, or None if it is none of ours."""
     if schema.version.name not in names:
         return None
-    found = connection.scalar(select(schema.version.c.version_num))
-    return None if found is None else str(found)
+    version = connection.scalar(select(schema.version.c.version_num))
+    return None if version is None else str(version)
 
 
 def _number(version: str) -> float:
@@ -113,14 +113,14 @@ def upgrade(engine: Engine, shown: str) -> tuple[str, str]:
     _refuse_while_worked_on(engine, shown)
     with _without_foreign_keys(engine) as connection:
         names = set(inspect(connection).get_table_names())
-        found = _older(connection, names, shown)
-        if found == schema.SCHEMA_VERSION:
-            return found, found
+        version = _older(connection, names, shown)
+        if version == schema.SCHEMA_VERSION:
+            return version, version
         _drop_views_and_triggers(connection)
         command.upgrade(_migrations(connection), schema.SCHEMA_VERSION)
         create_views_and_triggers(connection)
         _check_references(connection, shown)
-    return found, schema.SCHEMA_VERSION
+    return version, schema.SCHEMA_VERSION
 
 
 def _refuse_while_worked_on(engine: Engine, shown: str) -> None:
@@ -164,12 +164,12 @@ def _check_references(connection: Connection, shown: str) -> None:
 
 def _older(connection: Connection, names: set[str], shown: str) -> str:
     """The version of a database that is ours, and not of a later program."""
-    found = version_of(connection, names)
-    if found is None:
+    version = version_of(connection, names)
+    if version is None:
         raise BlackboardError(f"{shown} is not a blackboard; nothing was changed")
-    if _number(found) > _number(schema.SCHEMA_VERSION):
-        raise BlackboardError(f"{shown} has schema version {found}, which this program is not")
-    return found
+    if _number(version) > _number(schema.SCHEMA_VERSION):
+        raise BlackboardError(f"{shown} has schema version {version}, which this program is not")
+    return version
 
 
 def _require_migrations() -> None:

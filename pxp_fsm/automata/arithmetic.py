@@ -44,10 +44,10 @@ class Linear:
 
     def plus(self, other: Linear, factor: int = 1) -> Linear:
         """This and `factor` times `other`."""
-        found = dict(self.terms)
+        factors = dict(self.terms)
         for name, times in other.terms:
-            found[name] = found.get(name, 0) + factor * times
-        terms = tuple(sorted((name, times) for name, times in found.items() if times))
+            factors[name] = factors.get(name, 0) + factor * times
+        terms = tuple(sorted((name, times) for name, times in factors.items() if times))
         return Linear(terms, self.constant + factor * other.constant)
 
     def at(self, values: Mapping[str, int]) -> int:
@@ -76,9 +76,9 @@ def atom(form: Linear) -> Atom:
     return Linear(terms, -(-form.constant // divisor))
 
 
-def negation(one: Atom) -> Atom:
-    """The atom that holds where `one` does not: `1 - form <= 0`."""
-    return atom(Linear((), 1).plus(one, -1))
+def negation(assumed: Atom) -> Atom:
+    """The atom that holds where `assumed` does not: `1 - form <= 0`."""
+    return atom(Linear((), 1).plus(assumed, -1))
 
 
 _MOST_ROWS = 4_000
@@ -104,7 +104,7 @@ def refute(atoms: Iterable[Atom], most: int = _MOST_ROWS) -> dict[Atom, int] | N
     if not isinstance(eliminated, dict):
         return None
     divisor = gcd(*eliminated.values())
-    return {one: factor // divisor for one, factor in eliminated.items()}
+    return {summand: factor // divisor for summand, factor in eliminated.items()}
 
 
 def _eliminate(
@@ -126,14 +126,14 @@ def _eliminate(
         names = {name for row in rows for name in row.terms}
         if not names:
             return done
-        name = min(names, key=lambda one: (_products(rows, one), one))
+        name = min(names, key=lambda candidate: (_products(rows, candidate), candidate))
         above = [row for row in rows if row.terms.get(name, 0) > 0]
         below = [row for row in rows if row.terms.get(name, 0) < 0]
         done.append((name, above + below))
         rows = [row for row in rows if name not in row.terms]
         if len(rows) + len(above) * len(below) > most:
             return None
-        rows += [_without(name, one, other) for one in above for other in below]
+        rows += [_without(name, upper, other) for upper in above for other in below]
 
 
 def _products(rows: Iterable[_Row], name: str) -> int:
@@ -143,17 +143,17 @@ def _products(rows: Iterable[_Row], name: str) -> int:
 
 
 def _without(name: str, above: _Row, below: _Row) -> _Row:
-    one, other = -below.terms[name], above.terms[name]
+    left_factor, other = -below.terms[name], above.terms[name]
     terms = {
         each: times
         for each in {**above.terms, **below.terms}
-        if (times := one * above.terms.get(each, 0) + other * below.terms.get(each, 0))
+        if (times := left_factor * above.terms.get(each, 0) + other * below.terms.get(each, 0))
     }
     factors = {
-        each: one * above.factors.get(each, 0) + other * below.factors.get(each, 0)
+        each: left_factor * above.factors.get(each, 0) + other * below.factors.get(each, 0)
         for each in {**above.factors, **below.factors}
     }
-    return _Row(terms, one * above.constant + other * below.constant, factors)
+    return _Row(terms, left_factor * above.constant + other * below.constant, factors)
 
 
 _TRIED, _SEARCHED = 16, 5_000
@@ -169,7 +169,7 @@ def whole_numbers(atoms: Iterable[Atom], names: Iterable[str] = ()) -> dict[str,
     eliminated = _eliminate(atoms)
     if eliminated is None or isinstance(eliminated, dict):
         return None
-    every = dict.fromkeys([*names, *(name for one in atoms for name, _ in one.terms)], 0)
+    every = dict.fromkeys([*names, *(name for bound in atoms for name, _ in bound.terms)], 0)
     return _numbers(eliminated[::-1], every, iter(range(_SEARCHED)))
 
 
@@ -191,9 +191,9 @@ def _numbers(
         for value in dict.fromkeys((nearest + distance, nearest - distance)):
             above, below = low is None or value >= low, high is None or value <= high
             if above and below and next(tries, None) is not None:
-                found = _numbers(rest, {**values, name: value}, tries)
-                if found is not None:
-                    return found
+                solution = _numbers(rest, {**values, name: value}, tries)
+                if solution is not None:
+                    return solution
     return None
 
 
@@ -204,8 +204,8 @@ def _bounds(
     lows, highs = list[int](), list[int]()
     for row in rows:
         times = row.terms[name]
-        others = ((each, one) for each, one in row.terms.items() if each != name)
-        constant = row.constant + sum(one * values[each] for each, one in others)
+        others = ((each, coefficient) for each, coefficient in row.terms.items() if each != name)
+        constant = row.constant + sum(coefficient * values[each] for each, coefficient in others)
         if times > 0:  # times * name <= -constant
             highs.append(-constant // times)
         else:
@@ -256,17 +256,17 @@ class Case:
         if true in self.atoms or false in self.atoms:
             return true in self.atoms
         if self._refutes(false):
-            found = True
+            is_true = True
         elif self._refutes(true):
-            found = False
+            is_true = False
         else:
-            found = bool(self._answer([False, True]))
-        self.atoms[true if found else false] = None
-        return found
+            is_true = bool(self._answer([False, True]))
+        self.atoms[true if is_true else false] = None
+        return is_true
 
-    def _refutes(self, one: Atom) -> bool:
+    def _refutes(self, assumed: Atom) -> bool:
         """Whether what is assumed excludes an atom; other cases ask the same again."""
-        key = (*self.atoms, one)
+        key = (*self.atoms, assumed)
         if key not in self._refuted:
             self._refuted[key] = refute(key) is not None
         return self._refuted[key]
@@ -311,9 +311,9 @@ def value_in(  # noqa: PLR0911, PLR0912 - one a form
         return value_in(part, case, known) is True
 
     def form(part: Expression) -> Linear:
-        found = value_in(part, case, known)
-        assert isinstance(found, Linear)  # noqa: S101 - the types say so
-        return found
+        operand = value_in(part, case, known)
+        assert isinstance(operand, Linear)  # noqa: S101 - the types say so
+        return operand
 
     match expression:
         case Constant(value):
@@ -344,10 +344,10 @@ def value_in(  # noqa: PLR0911, PLR0912 - one a form
                 total = total.plus(form(part))
             return total
         case Compare(operator, left, right):
-            one, other = value_in(left, case, known), value_in(right, case, known)
-            if isinstance(one, Linear) or isinstance(other, Linear):
-                return _compared(operator, _number(one).plus(_number(other), -1), case)
-            return (one == other) is (operator == "==")
+            left_value, other = value_in(left, case, known), value_in(right, case, known)
+            if isinstance(left_value, Linear) or isinstance(other, Linear):
+                return _compared(operator, _number(left_value).plus(_number(other), -1), case)
+            return (left_value == other) is (operator == "==")
 
 
 def _number(value: Value | Linear) -> Linear:
@@ -356,15 +356,15 @@ def _number(value: Value | Linear) -> Linear:
 
 
 def _compared(operator: str, difference: Linear, case: Case) -> bool:
-    one = Linear((), 1)
+    unit = Linear((), 1)
     match operator:
         case "<=":
             return case.holds(difference)
         case "<":
-            return case.holds(difference.plus(one))
+            return case.holds(difference.plus(unit))
         case ">=":
             return case.holds(Linear().plus(difference, -1))
         case ">":
-            return case.holds(one.plus(difference, -1))
+            return case.holds(unit.plus(difference, -1))
     equal = case.holds(difference) and case.holds(Linear().plus(difference, -1))
     return equal is (operator == "==")

@@ -191,18 +191,18 @@ class Automaton:
 
     @cached_property
     def _leaving(self) -> dict[str, tuple[Transition, ...]]:
-        found: dict[str, tuple[Transition, ...]] = {}
+        leaving: dict[str, tuple[Transition, ...]] = {}
         for t in self.transitions:
-            found[t.source] = (*found.get(t.source, ()), t)
-        return found
+            leaving[t.source] = (*leaving.get(t.source, ()), t)
+        return leaving
 
     @cached_property
     def _labelled(self) -> dict[tuple[str, Kind, str], tuple[Transition, ...]]:
-        found: dict[tuple[str, Kind, str], tuple[Transition, ...]] = {}
+        labelled: dict[tuple[str, Kind, str], tuple[Transition, ...]] = {}
         for t in self.transitions:
             place = (t.source, t.kind, t.label)
-            found[place] = (*found.get(place, ()), t)
-        return found
+            labelled[place] = (*labelled.get(place, ()), t)
+        return labelled
 
     def leaving(self, state: str) -> tuple[Transition, ...]:
         """The transitions that leave `state`, in the table's order."""
@@ -232,18 +232,18 @@ class Automaton:
         is not exactly one strict `True` over exactly the state's guards.
         """
         if event.kind is None:
-            found = self._decided.get((state, self.true_guard(state, valuation)))
+            taken = self._decided.get((state, self.true_guard(state, valuation)))
         else:
             rows = self._labelled.get((state, event.kind, event.label), ())
             alike = {t.partner: t for t in rows if t.guard is None}
-            found = alike.get(event.partner) or alike.get("")
-        if found is None:
+            taken = alike.get(event.partner) or alike.get("")
+        if taken is None:
             offered = ", ".join(dict.fromkeys(str(t.trigger) for t in self.leaving(state)))
             raise NotEnabled(
                 f"{self.name}: nothing in state {state} takes {event}; "
                 f"possible there: {offered or 'nothing, it is an end state'}"
             )
-        return found
+        return taken
 
     def true_guard(self, state: str, valuation: Valuation | None) -> str:
         """The one guard that `valuation` makes true in `state`."""

@@ -81,7 +81,7 @@ class Channel:
         if self.links:  # one way to write each: it is stored, and part of fingerprints
             common = replace(self, links=())
             own = sorted(
-                (link for link in self.links if link[2] != common), key=lambda one: one[:2]
+                (link for link in self.links if link[2] != common), key=lambda link: link[:2]
             )
             object.__setattr__(self, "links", tuple(own))
 
@@ -91,9 +91,9 @@ class Channel:
         if not self.capacity:
             return "sync"
         faults = (self.lossy, self.duplicating, self.reordering)
-        said = [fault for fault, there in zip(FAULTS, faults, strict=True) if there]
+        faulty = [fault for fault, there in zip(FAULTS, faults, strict=True) if there]
         own = (f",{sender}:{receiver}={channel.name}" for sender, receiver, channel in self.links)
-        return f"{'+'.join(said) or 'fifo'}:{self.capacity}{''.join(own)}"
+        return f"{'+'.join(faulty) or 'fifo'}:{self.capacity}{''.join(own)}"
 
     @property
     def each(self) -> tuple[Channel, ...]:
@@ -149,31 +149,31 @@ def parse_channel(text: str) -> Channel:
     first, *others = text.split(",")
     channel, own = _parsed(first), dict[tuple[str, str], Channel]()
     for other in others:
-        found = _LINK.fullmatch(other)
-        if found is None or found[1] == found[2]:
+        match = _LINK.fullmatch(other)
+        if match is None or match[1] == match[2]:
             raise UsageError(
                 f"{quoted(other.strip())} is no link with a channel of its own; write "
                 f"SENDER:RECEIVER=CHANNEL (fifo:1,far:hub=lossy:1)"
             )
-        if found.group(1, 2) in own:
+        if match.group(1, 2) in own:
             raise UsageError(f"the channel {quoted(text)} says two things of one link; drop one")
-        own[found[1], found[2]] = _parsed(found[3])
-    return replace(channel, links=tuple((*link, one) for link, one in own.items()))
+        own[match[1], match[2]] = _parsed(match[3])
+    return replace(channel, links=tuple((*link, own_channel) for link, own_channel in own.items()))
 
 
 def _parsed(text: str) -> Channel:
     if text == "sync":
         return SYNCHRONOUS
-    found = _WRITTEN.fullmatch(text)
-    kinds = found["kinds"].split("+") if found else []
-    if found is None or not set(kinds) <= {"fifo", *FAULTS}:
+    match = _WRITTEN.fullmatch(text)
+    kinds = match["kinds"].split("+") if match else []
+    if match is None or not set(kinds) <= {"fifo", *FAULTS}:
         raise UsageError(
             f"there is no channel {quoted(text)}; write sync, or fifo:C, lossy:C, duplicating:C, "
             f"reordering:C with a capacity C, several joined by + (lossy+reordering:2)"
         )
     if len(set(kinds)) != len(kinds) or {"fifo", "reordering"} <= set(kinds):
         raise UsageError(f"the channel {quoted(text)} says two things at once; drop one of them")
-    digits = (found["capacity"] or "").lstrip("0")
+    digits = (match["capacity"] or "").lstrip("0")
     if not digits:
         raise UsageError(f"the channel {quoted(text)} needs a capacity from 1: {'+'.join(kinds)}:2")
     if len(digits) > len(str(LARGEST)):

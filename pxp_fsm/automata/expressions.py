@@ -241,19 +241,19 @@ def parse_expression(
     if not isinstance(text, str):
         raise ExpressionError(f"an expression is a text, not {quoted(text)}; put it in quotes")
     if len(text) > LONGEST:
-        said = f"an expression has at most {LONGEST:,} characters, not {len(text):,}"
-        raise ExpressionError(said)
+        message = f"an expression has at most {LONGEST:,} characters, not {len(text):,}"
+        raise ExpressionError(message)
     part = _Parser(text).read()
     if _levels(part) > DEEPEST:
         raise ExpressionError(f"nested too deeply: at most {DEEPEST} levels; name a part in [let]")
-    found = _Reader(names, frozenset(members), definitions or {}).read(part)
-    depth, size = _measure(found)
+    expression = _Reader(names, frozenset(members), definitions or {}).read(part)
+    depth, size = _measure(expression)
     if depth > DEEPEST or size > LARGEST:
         raise ExpressionError(
             f"too large once the names of [let] are replaced by what they mean: at most {DEEPEST} "
             f"levels and {LARGEST:,} parts"
         )
-    return found
+    return expression
 
 
 def name_problem(name: str) -> str | None:
@@ -454,19 +454,19 @@ def _explained(text: str, at: int, expected: Collection[str]) -> str:
     """What is wrong at `at`, and what to write in place of another language's notation."""
     rest = text[at:].strip()
     if not rest:
-        said = "the expression ends too early" if text.strip() else "the expression is empty"
+        message = "the expression ends too early" if text.strip() else "the expression is empty"
     else:
-        said = f"cannot be read from {quoted(rest, 30)} on"
+        message = f"cannot be read from {quoted(rest, 30)} on"
     hints = [hint for other, hint in _OTHERS.items() if rest.startswith(other)]
     if rest[:1].isdigit():
         hints = ["a whole number has at most 18 digits, no leading 0, and no letter behind it"]
     elif rest[:2] in ("==", "!=", "<=", ">=") or rest[:1] in ("<", ">"):
         hints = ["comparisons are not chained; write a < b and b < c"]
     if hints:
-        return f"{said}; {hints[0]}"
+        return f"{message}; {hints[0]}"
     kinds = {kind for kind in expected if kind != "-" or "+" not in expected}
     listed = sorted(_EXPECTED.get(kind, kind) for kind in kinds)
-    return f"{said}; expected there: {', '.join(listed)}"
+    return f"{message}; expected there: {', '.join(listed)}"
 
 
 def _levels(part: _Part) -> int:
@@ -533,11 +533,11 @@ class _Reader:
         raise ExpressionError(f"unknown name {quoted(name)}; {others[0] if others else remedy}", at)
 
     def _typed(self, part: _Part, wanted: Type) -> Expression:
-        found = self.read(part)
-        if found.type != wanted:
-            said = f"{_shown(found)} is {found.type}, and {wanted} belongs here"
-            raise ExpressionError(said, part.at)
-        return found
+        typed = self.read(part)
+        if typed.type != wanted:
+            message = f"{_shown(typed)} is {typed.type}, and {wanted} belongs here"
+            raise ExpressionError(message, part.at)
+        return typed
 
     def _sum(self, items: Sequence[Any]) -> Sum:
         parts = [self._typed(items[0], INT)]
@@ -547,48 +547,53 @@ class _Reader:
         return Sum(tuple(parts))
 
     def _compare(self, part: _Part, left: _Part, sign: Operator, right: _Part) -> Compare:
-        one, other = self.read(left), self.read(right)
-        if one.type.name != other.type.name:
+        first, other = self.read(left), self.read(right)
+        if first.type.name != other.type.name:
             raise ExpressionError(
-                f"{_shown(one)} is {one.type} and {_shown(other)} is {other.type}; values of one "
-                f"type alone can be compared",
+                f"{_shown(first)} is {first.type} and {_shown(other)} is {other.type}; values of "
+                "one type alone can be compared",
                 part.at,
             )
-        if sign not in ("==", "!=") and one.type != INT:
+        if sign not in ("==", "!=") and first.type != INT:
             raise ExpressionError(
-                f"{sign} compares whole numbers, and {_shown(one)} is {one.type}; write == or !=",
+                f"{sign} compares whole numbers, and {_shown(first)} is {first.type}; "
+                "write == or !=",
                 part.at,
             )
-        if one.type.members and not one.type.members & other.type.members:
+        if first.type.members and not first.type.members & other.type.members:
             raise ExpressionError(
-                f"{_shown(one)} ({one.type}) is never {_shown(other)} ({other.type}); they have no "
-                f"member in common",
+                f"{_shown(first)} ({first.type}) is never {_shown(other)} ({other.type}); they "
+                "have no member in common",
                 part.at,
             )
-        return Compare(sign, one, other)
+        return Compare(sign, first, other)
 
     def _in(self, of: _Part, listed: _Part) -> Membership:
-        one = self.read(of)
-        if not one.type.members:
-            said = f"{_shown(one)} is {one.type}; in {{...}} asks of an enumeration's members"
-            raise ExpressionError(said, of.at)
+        subject = self.read(of)
+        if not subject.type.members:
+            message = (
+                f"{_shown(subject)} is {subject.type}; in {{...}} asks of an enumeration's members"
+            )
+            raise ExpressionError(message, of.at)
         names: list[Any] = listed.items
         for _, at, (member,) in names:
-            if member not in one.type.members:
-                said = f"{member} is none of the members of {_shown(one)}: it is {one.type}"
-                raise ExpressionError(said, at)
-        return Membership(one, tuple(dict.fromkeys(member for _, _, (member,) in names)))
+            if member not in subject.type.members:
+                message = (
+                    f"{member} is none of the members of {_shown(subject)}: it is {subject.type}"
+                )
+                raise ExpressionError(message, at)
+        return Membership(subject, tuple(dict.fromkeys(member for _, _, (member,) in names)))
 
     def _conditional(self, part: _Part, then: _Part, test: _Part, otherwise: _Part) -> Conditional:
-        one, condition, other = self.read(then), self._typed(test, BOOL), self.read(otherwise)
-        if one.type.name != other.type.name:
+        first, condition, other = self.read(then), self._typed(test, BOOL), self.read(otherwise)
+        if first.type.name != other.type.name:
             raise ExpressionError(
-                f"{_shown(one)} is {one.type} and {_shown(other)} is {other.type}; both ways of "
-                f"if ... else have one type",
+                f"{_shown(first)} is {first.type} and {_shown(other)} is {other.type}; both ways "
+                "of if ... else have one type",
                 part.at,
             )
-        members = one.type.members | other.type.members
-        return Conditional(condition, one, other, Type(one.type.name, members))
+        members = first.type.members | other.type.members
+        return Conditional(condition, first, other, Type(first.type.name, members))
 
 
 def _shown(expression: Expression) -> str:
@@ -647,10 +652,10 @@ def _measure(expression: Expression) -> tuple[int, int]:
 
     def measure(part: Expression) -> tuple[int, int]:
         if id(part) not in known:
-            found = [measure(child) for child in children(part)]
+            measures = [measure(child) for child in children(part)]
             known[id(part)] = (
-                1 + max((depth for depth, _ in found), default=0),
-                1 + sum(size for _, size in found),
+                1 + max((depth for depth, _ in measures), default=0),
+                1 + sum(size for _, size in measures),
             )
         return known[id(part)]
 
@@ -757,8 +762,10 @@ def evaluate(expression: Expression, values: Mapping[str, Value]) -> Value:  # n
 def _compared(operator: Operator, left: Value, right: Value) -> bool:
     if operator in ("==", "!="):
         return (left == right) is (operator == "==")
-    one, other = int(left), int(right)  # the types allow numbers alone
-    return {"<=": one <= other, ">=": one >= other, "<": one < other, ">": one > other}[operator]
+    first, other = int(left), int(right)  # the types allow numbers alone
+    return {"<=": first <= other, ">=": first >= other, "<": first < other, ">": first > other}[
+        operator
+    ]
 
 
 _SIGNS: dict[str, type[ast.cmpop]] = {
@@ -797,10 +804,10 @@ def compiled_choice(
     """A function, as in `compiled`: the name of the first true choice, or `otherwise`."""
 
     def body(code: _Coder) -> ast.expr:
-        found: ast.expr = ast.Constant(otherwise)
+        choice: ast.expr = ast.Constant(otherwise)
         for name, expression in reversed(choices):
-            found = ast.IfExp(code(expression), ast.Constant(name), found)
-        return found
+            choice = ast.IfExp(code(expression), ast.Constant(name), choice)
+        return choice
 
     return _function(names, body)
 

@@ -30,12 +30,12 @@ class ForeignNames:
             if not re.match(r"[^\W\d_]", plain) or not plain.isidentifier():
                 plain = self._first + re.sub(r"[^A-Za-z0-9_]", "_", plain)
             plain = plain[:56]
-            found, number = plain, 1
-            while found in self._taken:
+            candidate, number = plain, 1
+            while candidate in self._taken:
                 number += 1
-                found = f"{plain}_{number}"
-            self._taken.add(found)
-            self._names[name] = found
+                candidate = f"{plain}_{number}"
+            self._taken.add(candidate)
+            self._names[name] = candidate
         return self._names[name]
 
     @property

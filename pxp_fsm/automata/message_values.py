@@ -68,7 +68,9 @@ class SplitTag:
     def read(self, fields: Sequence[MessageField]) -> Values:
         """The values of these fields."""
         held = dict(self.values)
-        return tuple(int(held[one.path]) if one.type == INT else held[one.path] for one in fields)
+        return tuple(
+            int(held[field.path]) if field.type == INT else held[field.path] for field in fields
+        )
 
 
 @dataclass(frozen=True)
@@ -111,29 +113,29 @@ def message_values(
     for tag, fields in read.items():
         if "" in fields and len(fields) > 1:
             parts = ", ".join(f"{MESSAGE}.{path}" for path in fields if path)
-            said = f"{MESSAGE} and its part {parts} are read; read the one or the other"
-            raise UnknownValues(tag, said)
+            message = f"{MESSAGE} and its part {parts} are read; read the one or the other"
+            raise UnknownValues(tag, message)
         for path, some in fields.items():
             shape = shapes[tag, path] = _shape(tables, routes.get(tag, ()), tag, some)
-            known |= shape.values if any(one.type == ID for one in some) else {}
+            known |= shape.values if any(field.type == ID for field in some) else {}
     readers = [tables[place] for place in ruled if reads_ids(tables[place])]
     endless = {key: shape.types for key, shape in shapes.items() if shape.types}
     asked = max(
-        (sum(one.type == ID for one in table.rules.oracles) for table in readers), default=0
+        (sum(oracle.type == ID for oracle in table.rules.oracles) for table in readers), default=0
     )
     if asked:
         endless["", ""] = _ENDLESS
     number = asked + _alive(tables, readers, routes, room, endless)
     fresh = _fresh(endless, number)
-    found = dict[str, tuple[SplitTag, ...]]()
+    split = dict[str, tuple[SplitTag, ...]]()
     for tag, fields in read.items():
         every = {path: [*shapes[tag, path].of(known, fresh)] for path in fields}
         if math.prod(map(len, every.values())) > MOST_VALUES:
             raise _too_many(tag, max(every, key=lambda path: len(every[path])))
-        found[tag] = tuple(
+        split[tag] = tuple(
             _split(tag, dict(zip(every, some, strict=True))) for some in product(*every.values())
         )
-    return MessageValues(tuple(found.items()), (*known, *fresh))
+    return MessageValues(tuple(split.items()), (*known, *fresh))
 
 
 def tags_read(table: Automaton) -> frozenset[str]:
@@ -143,7 +145,7 @@ def tags_read(table: Automaton) -> frozenset[str]:
 
 def reads_ids(table: Automaton) -> bool:
     """Whether registers of a table become ids that messages carry, or are compared with them."""
-    return any(one.type == ID for row in table.transitions for one in table.rules.reads(row))
+    return any(field.type == ID for row in table.transitions for field in table.rules.reads(row))
 
 
 @dataclass(frozen=True)
@@ -165,16 +167,16 @@ class _Shape:
 
 def _read(tables: Sequence[Automaton]) -> dict[str, dict[str, list[MessageField]]]:
     """By tag and path, what rules read: a table may read as a number what is an id for another."""
-    found = dict[str, dict[str, list[MessageField]]]()
+    fields_read = dict[str, dict[str, list[MessageField]]]()
     for table in tables:
         for row in table.transitions:
             for field in table.rules.reads(row):
-                found.setdefault(row.label, {}).setdefault(field.path, []).append(field)
-    return found
+                fields_read.setdefault(row.label, {}).setdefault(field.path, []).append(field)
+    return fields_read
 
 
 def _split(tag: str, values: Mapping[str, str]) -> SplitTag:
-    told = ", ".join(f"{path or MESSAGE}={one}" for path, one in values.items())
+    told = ", ".join(f"{path or MESSAGE}={held}" for path, held in values.items())
     return SplitTag(f"{tag}[{told}]", tuple(values.items()))
 
 
@@ -182,37 +184,39 @@ def _shape(
     tables: Sequence[Automaton], links: Sequence[Link], tag: str, fields: Sequence[MessageField]
 ) -> _Shape:
     """The values of a field, which must be the same on all links on which the tag is sent."""
-    numbers = [one for one in fields if one.type == INT]
+    numbers = [field for field in fields if field.type == INT]
     if not links:  # nobody sends it: what it would carry makes no difference
-        none = max(one.minimum or 0 for one in numbers) if numbers else None
+        none = max(field.minimum or 0 for field in numbers) if numbers else None
         return _Shape({id_of(none): none}, frozenset(), bool)
     field = numbers[0] if numbers else fields[0]
-    found = [_shape_between([tables[place] for place in link], tag, field) for link in links]
-    first = found[0]
-    if any((one.values.keys(), one.types) != (first.values.keys(), first.types) for one in found):
-        said = f"{field.name} has other values between some members than between others"
-        raise UnknownValues(tag, f"{said}; give it one schema")
+    shapes = [_shape_between([tables[place] for place in link], tag, field) for link in links]
+    first = shapes[0]
+    if any(
+        (shape.values.keys(), shape.types) != (first.values.keys(), first.types) for shape in shapes
+    ):
+        message = f"{field.name} has other values between some members than between others"
+        raise UnknownValues(tag, f"{message}; give it one schema")
     return first
 
 
 def _shape_between(tables: Sequence[Automaton], tag: str, field: MessageField) -> _Shape:
     """The values of a field that fit the schemas of a sender and its receiver."""
     names = " or ".join(dict.fromkeys(table.name for table in tables))
-    roots = [one for table in tables if isinstance(one := table.payloads.get(tag), Mapping)]
+    roots = [schema for table in tables if isinstance(schema := table.payloads.get(tag), Mapping)]
     own = [_own(root, field.path) for root in roots]
-    behind = {key for one in (*roots, *own) for key in one if key in _COMPOSED}
+    behind = {key for schema in (*roots, *own) for key in schema if key in _COMPOSED}
     beyond = (*_LISTS, "patternProperties")
-    behind |= {key for one in roots for key in one if key in beyond and field.path}
+    behind |= {key for schema in roots for key in schema if key in beyond and field.path}
     if behind:
-        said = f"the values of {field.name} do not follow from {min(behind)}"
+        message = f"the values of {field.name} do not follow from {min(behind)}"
         remedy = f"write type, enum or const at the property in [payloads] of {names}"
-        raise UnknownValues(tag, f"{said}; {remedy}")
-    listed = [one.get("enum", [one.get("const")]) for one in own if {*one} & {*_LISTS}]
+        raise UnknownValues(tag, f"{message}; {remedy}")
+    listed = [schema.get("enum", [schema.get("const")]) for schema in own if {*schema} & {*_LISTS}]
     values, types = list[object](), frozenset[str]()
     if listed:
         values = min(listed, key=len)
     else:
-        typed = [_types(one["type"]) for one in own if "type" in one]
+        typed = [_types(schema["type"]) for schema in own if "type" in schema]
         types = frozenset.intersection(*typed) if typed else _ENDLESS
         values = [value for kind in sorted(types) for value in _FEW.get(kind, ())]
         if types & {"integer", "fraction"} == {"integer"}:
@@ -230,24 +234,24 @@ def _shape_between(tables: Sequence[Automaton], tag: str, field: MessageField) -
             f"and a maximum in [payloads] of {names}",
         )
     fits = partial(_fit, roots, field.path)
-    values = [one for one in values if fits(one) and (field.type == ID or type(one) is int)]
+    values = [value for value in values if fits(value) and (field.type == ID or type(value) is int)]
     if not values and not types:
-        said = f"no value of {field.name} fits the schemas of {names}; correct one"
-        raise UnknownValues(tag, said)
-    return _Shape({id_of(one): one for one in values}, types, fits)
+        message = f"no value of {field.name} fits the schemas of {names}; correct one"
+        raise UnknownValues(tag, message)
+    return _Shape({id_of(value): value for value in values}, types, fits)
 
 
 def _too_many(tag: str, path: str) -> UnknownValues:
     name = f"{MESSAGE}.{path}" if path else MESSAGE
-    said = f"{name} has too many values, which make more than {MOST_VALUES:,} messages"
-    return UnknownValues(tag, f"{said}; bound it more tightly in [payloads]")
+    message = f"{name} has too many values, which make more than {MOST_VALUES:,} messages"
+    return UnknownValues(tag, f"{message}; bound it more tightly in [payloads]")
 
 
 def _own(root: Mapping[str, Any], path: str) -> Mapping[str, Any]:
     """What a schema says of a property, or of all, for the path "" ."""
     properties = root.get("properties", {}) if path else {path: root}
-    one = properties.get(path) if isinstance(properties, Mapping) else None
-    return one if isinstance(one, Mapping) else {}
+    schema = properties.get(path) if isinstance(properties, Mapping) else None
+    return schema if isinstance(schema, Mapping) else {}
 
 
 def _types(named: object) -> frozenset[str]:
@@ -258,9 +262,11 @@ def _types(named: object) -> frozenset[str]:
 def _bounds(schemas: Sequence[Mapping[str, object]]) -> tuple[float, float]:
     """The least and the largest whole number that these schemas allow."""
     low, high = -math.inf, math.inf
-    for one in schemas:
-        low = max(low, *(_number(one, "minimum", low), _number(one, "exclusiveMinimum", low)))
-        high = min(high, *(_number(one, "maximum", high), _number(one, "exclusiveMaximum", high)))
+    for schema in schemas:
+        low = max(low, *(_number(schema, "minimum", low), _number(schema, "exclusiveMinimum", low)))
+        high = min(
+            high, *(_number(schema, "maximum", high), _number(schema, "exclusiveMaximum", high))
+        )
     return low, high
 
 
@@ -290,12 +296,12 @@ def _alive(
     for tag, number in carried.items():
         for link in routes.get(tag, ()):
             if room is None:
-                said = (
+                message = (
                     "there is no bound on how many ids are on their way; check a channel with one"
                 )
-                raise UnknownValues(tag, said)
+                raise UnknownValues(tag, message)
             on_way[link] = max(on_way.get(link, 0), room.get(link, 0) * number)
-    kept = sum(one.type == ID for table in readers for one in table.rules.registers)
+    kept = sum(register.type == ID for table in readers for register in table.rules.registers)
     waiting = sum(
         max(
             (

@@ -22,16 +22,16 @@ def payload_problem(automaton: Automaton, tag: str, text: str) -> str | None:
     if tag not in automaton.payloads:
         return None
     value = json.loads(text)
-    found = next(_validator(json.dumps(automaton.payloads[tag])).iter_errors(value), None)
-    if found is not None:
-        return f"{found.json_path}: {found.message}"
+    mismatch = next(_validator(json.dumps(automaton.payloads[tag])).iter_errors(value), None)
+    if mismatch is not None:
+        return f"{mismatch.json_path}: {mismatch.message}"
     for path, ids in _listed(json.dumps(automaton.payloads[tag])):
         part = value.get(path, _NONE) if path and isinstance(value, dict) else value
         if part is not _NONE and id_of(part) not in ids:
             where = f"$.{path}" if path else "$"
             return f"{where}: {quoted(part)} is written otherwise in the schema; write it as there"
     rows = (row for row in automaton.transitions if row.label == tag)
-    for field in dict.fromkeys(one for row in rows for one in automaton.rules.reads(row)):
+    for field in dict.fromkeys(field for row in rows for field in automaton.rules.reads(row)):
         try:
             field.value(value)
         except UsageError as error:
@@ -43,8 +43,10 @@ def value_fits(schema: Mapping[str, Any], path: str, value: Any) -> bool:
     """Whether `value` fits what a schema says of a property, or of all for the path ""."""
     if not path:
         return bool(_validator(json.dumps(schema)).is_valid(value))
-    found = _validator(json.dumps(schema)).iter_errors({path: value})
-    return not any(path in error.absolute_path for error in found)  # of it, not of what is left out
+    errors = _validator(json.dumps(schema)).iter_errors({path: value})
+    return not any(
+        path in error.absolute_path for error in errors
+    )  # of it, not of what is left out
 
 
 def schema_problems(payloads: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -60,10 +62,12 @@ def schema_problems(payloads: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield tag, f"is no JSON Schema: {error.json_path}: {error.message}"
             continue
         for example in schema.get("examples", ()) if isinstance(schema, Mapping) else ():
-            found = next(_validator(json.dumps(schema)).iter_errors(example), None)
-            if found is not None:
-                said = f"{found.json_path}: {found.message}; correct the example or the schema"
-                yield tag, f"has an example that does not fit: {said}"
+            mismatch = next(_validator(json.dumps(schema)).iter_errors(example), None)
+            if mismatch is not None:
+                message = (
+                    f"{mismatch.json_path}: {mismatch.message}; correct the example or the schema"
+                )
+                yield tag, f"has an example that does not fit: {message}"
 
 
 _NONE = object()

@@ -125,17 +125,17 @@ class MessageField:
         Raises `UsageError` for a payload that does not have it, or of another type.
         """
         if not self.path:
-            found = payload
+            carried = payload
         elif isinstance(payload, Mapping) and self.path in payload:
-            found = payload[self.path]
+            carried = payload[self.path]
         else:
             raise UsageError(f"{self.name}: the message carries no {self.path}: {quoted(payload)}")
         if self.type == ID:
-            return id_of(found)
-        problem = value_problem(found, self.type, self.minimum)
+            return id_of(carried)
+        problem = value_problem(carried, self.type, self.minimum)
         if problem is not None:
             raise UsageError(f"{self.name} {problem}")
-        return int(found)
+        return int(carried)
 
 
 def id_of(value: object) -> str:
@@ -205,7 +205,11 @@ class Rules:
 
     def __repr__(self) -> str:
         parts = (("parameters", self.parameters), ("registers", self.registers))
-        told = [f"{name} {', '.join(one.name for one in some)}" for name, some in parts if some]
+        told = [
+            f"{name} {', '.join(declared.name for declared in some)}"
+            for name, some in parts
+            if some
+        ]
         return f"<Rules {'; '.join(told) or 'none'}>"
 
     @cached_property
@@ -242,7 +246,7 @@ class Rules:
         ]
         if unknown:
             raise UsageError(f"there is no parameter {unknown[0]}; there are: {there}", unknown[0])
-        found = list[Value]()
+        arguments = list[Value]()
         for parameter in self.parameters:
             if parameter.name not in given:
                 raise UsageError(
@@ -251,8 +255,8 @@ class Rules:
             problem = value_problem(given[parameter.name], parameter.type, parameter.minimum)
             if problem is not None:
                 raise UsageError(f"{parameter.name} {problem}", parameter.name)
-            found.append(given[parameter.name])  # type: ignore[arg-type] # value_problem has checked it
-        return tuple(found)
+            arguments.append(given[parameter.name])  # type: ignore[arg-type] # value_problem has checked it
+        return tuple(arguments)
 
     def decide(self, state: str, values: Values) -> str:
         """The guard that is true in `state`; `values` are those of `names`, in their order."""
@@ -298,7 +302,9 @@ class Rules:
             for _, when in choices:
                 evaluate(when, values)
         except KeyError as missing:
-            oracle = next((one for one in self.oracles if one.name == missing.args[0]), None)
+            oracle = next(
+                (oracle for oracle in self.oracles if oracle.name == missing.args[0]), None
+            )
             if oracle is not None:
                 return oracle
         missing_names = ", ".join(name for name in self.stored if name not in values)
@@ -312,10 +318,10 @@ class Rules:
             names = [oracle.name for oracle in left]
             ways = product((False, True), repeat=len(left))
             worlds = (dict(known) | dict(zip(names, way, strict=True)) for way in ways)
-            found = {self.decide(state, tuple(world[x] for x in self.names)) for world in worlds}
+            guards = {self.decide(state, tuple(world[x] for x in self.names)) for world in worlds}
         else:
-            found = {*self._chosen(state, known)}
-        return tuple(guard for guard in self.deciding[state] if guard in found)
+            guards = {*self._chosen(state, known)}
+        return tuple(guard for guard in self.deciding[state] if guard in guards)
 
     def _chosen(self, state: str, known: Mapping[str, Value]) -> Iterator[str]:
         """The guard that is true in each case of what is not `known`, numbers among it."""
@@ -342,29 +348,29 @@ class Rules:
         Raises `UsageError` where the payload does not have what the row reads.
         """
         _, update, fields = self._rows(row)
-        found: Values = update(*values, *[one.value(payload) for one in fields])
-        return found
+        registers: Values = update(*values, *[field.value(payload) for field in fields])
+        return registers
 
     def after(self, row: RuledRow, values: Values, carried: Sequence[Value] = ()) -> Values:
         """The registers after a row whose message has these values of what it `reads`."""
-        found: Values = self._rows(row)[1](*values, *carried)
-        return found
+        registers: Values = self._rows(row)[1](*values, *carried)
+        return registers
 
     def reads(self, row: RuledRow) -> tuple[MessageField, ...]:
         """What the updates of a row read of its message."""
         if row.kind == "!" or row.label not in self.carried:
             return ()
-        names = {name for one in self.updates(row).values() for name in names_in(one)}
-        return tuple(one for one in self.carried[row.label] if one.name in names)
+        names = {name for update in self.updates(row).values() for name in names_in(update)}
+        return tuple(field for field in self.carried[row.label] if field.name in names)
 
     def _rows(
         self, row: RuledRow
     ) -> tuple[Callable[..., Any], Callable[..., Values], tuple[MessageField, ...]]:
         # The row is kept beside what was made of it, so that no other row can have its id.
-        found = self._compiled.get(id(row))
-        if found is None:
-            found = self._compiled[id(row)] = (row, self._compile(row))
-        return found[1]
+        compiled_row = self._compiled.get(id(row))
+        if compiled_row is None:
+            compiled_row = self._compiled[id(row)] = (row, self._compile(row))
+        return compiled_row[1]
 
     @cached_property
     def _compiled(self) -> dict[int, Any]:
@@ -381,14 +387,16 @@ class Rules:
             for register in self.registers
         ]
         when = Constant(True, BOOL) if row.when is None else row.when
-        of_message = (one.name for one in fields)
+        of_message = (field.name for field in fields)
         return compiled(when, self.stored), compiled_update(after, (*names, *of_message)), fields
 
     def updates(self, row: RuledRow) -> dict[str, Expression]:
         """What a row gives the registers that it changes; `tag` is replaced by its label."""
         shared = {} if row.kind == "!" else dict(self.on_message)
         tag = {TAG: Constant(row.label, enumeration({row.label}))}
-        return {name: substituted(one, tag) for name, one in {**shared, **dict(row.do)}.items()}
+        return {
+            name: substituted(update, tag) for name, update in {**shared, **dict(row.do)}.items()
+        }
 
     @cached_property
     def bounds(self) -> list[Atom]:
@@ -429,9 +437,9 @@ class Rules:
 
 
 def _bounds(declared: Iterable[Declared | MessageField]) -> Iterator[Atom]:
-    for one in declared:
-        if one.minimum is not None:
-            yield atom(Linear((), one.minimum).plus(linear(one.name), -1))
+    for declaration in declared:
+        if declaration.minimum is not None:
+            yield atom(Linear((), declaration.minimum).plus(linear(declaration.name), -1))
 
 
 def fields_of(label: str, schema: object) -> Iterator[MessageField]:
@@ -448,9 +456,9 @@ def fields_of(label: str, schema: object) -> Iterator[MessageField]:
         return  # whether it is a schema at all is checked with the payloads
     for name in required:
         if isinstance(name, str) and name in properties and name_problem(name) is None:
-            one = properties[name]
-            if isinstance(one, Mapping) and one.get("type") == "integer":
-                least = one.get("minimum")
+            schema_of = properties[name]
+            if isinstance(schema_of, Mapping) and schema_of.get("type") == "integer":
+                least = schema_of.get("minimum")
                 least = least if type(least) is int else None
                 yield MessageField(f"{MESSAGE}.{name}", name, INT, least)
             else:
@@ -459,11 +467,11 @@ def fields_of(label: str, schema: object) -> Iterator[MessageField]:
 
 def meaning_of(row: RuledRow) -> str:
     """What the rules of a row mean, as it stands behind what the row does; "" of none."""
-    found = "" if row.when is None else f" when {str_of(row.when, expanded=True)}"
-    found += " urgent" if row.urgent else ""
-    found += "".join(f" {name} = {str_of(one, expanded=True)}" for name, one in row.do)
-    found += "" if row.carry == "new" else f" carry {row.carry}"
-    return found + ("" if row.by == "world" else f" by {row.by}")
+    meaning = "" if row.when is None else f" when {str_of(row.when, expanded=True)}"
+    meaning += " urgent" if row.urgent else ""
+    meaning += "".join(f" {name} = {str_of(update, expanded=True)}" for name, update in row.do)
+    meaning += "" if row.carry == "new" else f" carry {row.carry}"
+    return meaning + ("" if row.by == "world" else f" by {row.by}")
 
 
 def value_problem(value: object, type_: Type, minimum: int | None = None) -> str | None:
@@ -499,11 +507,11 @@ class RuleReader:
         self._members = self._labels | {
             member
             for section in ("parameters", "registers", "oracles")
-            for one in raw.get(section, {}).values()
-            if "relation" not in one
-            for member in one.get("of", ())
+            for declared in raw.get(section, {}).values()
+            if "relation" not in declared
+            for member in declared.get("of", ())
         }
-        self._members |= {one for some in raw.get("enums", {}).values() for one in some}
+        self._members |= {member for some in raw.get("enums", {}).values() for member in some}
         self._fields = {
             label: tuple(fields_of(label, raw.get("payloads", {}).get(label)))
             for row in raw["rows"]
@@ -517,56 +525,58 @@ class RuleReader:
     def row(self, index: int) -> dict[str, Any]:
         """What the row with this index says of rules, as the fields of a `Transition`."""
         row, place = self._raw["rows"][index], ("rows", index)
-        found: dict[str, Any] = {key: row[key] for key in ("urgent", "carry", "by") if key in row}
+        fields: dict[str, Any] = {key: row[key] for key in ("urgent", "carry", "by") if key in row}
         self._check_row(row, place)
         if "when" in row:
             names = self._known(self.rules, self.rules.stored)
-            found["when"] = self._parse(row["when"], (*place, "when"), names, BOOL)
+            fields["when"] = self._parse(row["when"], (*place, "when"), names, BOOL)
         if "do" in row:
             readable = self.rules.names if "guard" in row else self.rules.stored
             names = self._known(self.rules, readable) | {TAG: enumeration(_labels(row))}
             names |= self._carried(_labels(row)) if "event" not in row else {}
             updates = self._updates(row["do"], (*place, "do"), names, self.rules)
-            found["do"] = tuple(updates.items())
-        return found
+            fields["do"] = tuple(updates.items())
+        return fields
 
     def _check_row(self, row: Mapping[str, Any], place: Place) -> None:
         if "when" in row and ("guard" in row or "receive" in row):
-            said = (
+            message = (
                 "a row that receives has no when: what is received is the peer's choice, and never "
                 "refused; decide in the state that follows"
                 if "receive" in row
                 else "a row under a guard has no when of its own; write it at the guard, as in "
                 f'{row["guard"]} = {{ when = "..." }}'
             )
-            self._fault((*place, "when"), said, "misplaced-when")
+            self._fault((*place, "when"), message, "misplaced-when")
         if row.get("urgent") and ("event" not in row or "when" not in row):
-            said = "urgent belongs to an event with a when: while that is true nothing else happens"
-            self._fault((*place, "urgent"), said, "misplaced-urgent")
+            message = (
+                "urgent belongs to an event with a when: while that is true nothing else happens"
+            )
+            self._fault((*place, "urgent"), message, "misplaced-urgent")
         for key, kind in (("carry", "send"), ("by", "event")):
             if key in row and kind not in row:
-                said = f"{key} belongs to a row with {kind}; drop it"
-                self._fault((*place, key), said, f"misplaced-{key}")
+                message = f"{key} belongs to a row with {kind}; drop it"
+                self._fault((*place, key), message, f"misplaced-{key}")
 
     def _read(self) -> Rules:
         raw = self._raw
         parameters = tuple(
-            Parameter(name, _type(one), one.get("min"))
-            for name, one in self._declared("parameters")
+            Parameter(name, _type(declaration), declaration.get("min"))
+            for name, declaration in self._declared("parameters")
         )
         registers = tuple(
-            Register(name, _type(one), one.get("init", ""), one.get("min"))
-            for name, one in self._declared("registers")
+            Register(name, _type(declaration), declaration.get("init", ""), declaration.get("min"))
+            for name, declaration in self._declared("registers")
         )
         oracles = tuple(
             Oracle(
                 name,
-                BOOL if "relation" in one else _type(one),
-                one.get("min"),
-                one.get("relation", ""),
-                tuple(one["of"]) if "relation" in one else (),
+                BOOL if "relation" in declaration else _type(declaration),
+                declaration.get("min"),
+                declaration.get("relation", ""),
+                tuple(declaration["of"]) if "relation" in declaration else (),
             )
-            for name, one in self._declared("oracles")
+            for name, declaration in self._declared("oracles")
         )
         for register in registers:
             problem = value_problem(register.initial, register.type, register.minimum)
@@ -601,7 +611,7 @@ class RuleReader:
 
     def _declared(self, section: str) -> Iterator[tuple[str, Any]]:
         """What a section declares; a name that cannot be, or stands for two things, is a fault."""
-        for name, one in self._raw.get(section, {}).items():
+        for name, declaration in self._raw.get(section, {}).items():
             problem = name_problem(name)
             if name in RESERVED:
                 problem = f"{name} has a meaning of its own in expressions; choose another name"
@@ -612,11 +622,11 @@ class RuleReader:
             if problem is not None:
                 self._fault((section, name), problem, "bad-name", name)
             self._seen[name] = section
-            yield name, one
+            yield name, declaration
 
     def _carried(self, labels: Iterable[str]) -> dict[str, Type]:
         """What messages with any of these labels carry."""
-        every = [{one.name: one.type for one in self._fields[label]} for label in labels]
+        every = [{field.name: field.type for field in self._fields[label]} for label in labels]
         return {
             name: kind
             for name, kind in (every[0] if every else {}).items()
@@ -632,41 +642,47 @@ class RuleReader:
         """The expression at `place`; where it has a fault, that is noted."""
         # A definition is known only where all that it reads is: an oracle is not asked everywhere.
         known = {
-            name: one for name, one in self._definitions.items() if names_in(one) <= names.keys()
+            name: definition
+            for name, definition in self._definitions.items()
+            if names_in(definition) <= names.keys()
         }
         try:
-            found = parse_expression(text, names, self._members, known)
+            expression = parse_expression(text, names, self._members, known)
         except ExpressionError as error:
-            said = str(error)
+            message = str(error)
             for name in (*self._definitions, *self._raw.get("oracles", {})):
-                if f"unknown name {quoted(name)}" in said:
-                    said = f"{name} asks an oracle, and oracles are asked where guards decide alone"
-            if f"unknown name '{MESSAGE}" in said:
-                said = (
-                    f"{said.partition(';')[0]}; updates at a message read msg, all that it "
+                if f"unknown name {quoted(name)}" in message:
+                    message = (
+                        f"{name} asks an oracle, and oracles are asked where guards decide alone"
+                    )
+            if f"unknown name '{MESSAGE}" in message:
+                message = (
+                    f"{message.partition(';')[0]}; updates at a message read msg, all that it "
                     f"carries, and msg.NAME, where the schema of each tag under [payloads] is of "
                     f"an object that requires NAME (properties and required)"
                 )
-            self._fault(place, said, "bad-expression", text, error.position)
+            self._fault(place, message, "bad-expression", text, error.position)
             return FALSE
-        if wanted is not None and not found.type.fits(wanted):
-            said = f"{quoted(text)} is {found.type}, and {wanted} belongs here"
-            self._fault(place, said, "bad-type", text, 0)
-        return found
+        if wanted is not None and not expression.type.fits(wanted):
+            message = f"{quoted(text)} is {expression.type}, and {wanted} belongs here"
+            self._fault(place, message, "bad-type", text, 0)
+        return expression
 
     def _updates(
         self, updates: Mapping[str, str], place: Place, names: Mapping[str, Type], rules: Rules
     ) -> dict[str, Expression]:
         registers = {register.name: register for register in rules.registers}
-        found = dict[str, Expression]()
+        parsed = dict[str, Expression]()
         for name, text in updates.items():
             if name in registers:
-                found[name] = self._parse(text, (*place, name), names, registers[name].type)
+                parsed[name] = self._parse(text, (*place, name), names, registers[name].type)
                 continue
             there = ", ".join(registers) or "none"
-            said = f"there is no register {name} (there are: {there}); declare it under [registers]"
-            self._fault((*place, name), said, "undeclared-register", name, 0)
-        return found
+            message = (
+                f"there is no register {name} (there are: {there}); declare it under [registers]"
+            )
+            self._fault((*place, name), message, "undeclared-register", name, 0)
+        return parsed
 
     def _deciding(
         self, whens: Mapping[str, Expression | None]
@@ -677,28 +693,30 @@ class RuleReader:
             others = [guard for guard in guards if guard not in whens]
             place = ("states", index, "guards")
             if ruled and others:
-                said = (
+                message = (
                     f"{', '.join(ruled)} decide by rules in {state['name']}, and "
                     f"{', '.join(others)} do not; give each a when, or none"
                 )
-                self._fault(place, said, "mixed-guards", others)
+                self._fault(place, message, "mixed-guards", others)
             elif ruled:
                 rest = [guard for guard in guards if whens[guard] is None]
                 if len(rest) > 1:
-                    said = f'{", ".join(rest)} are "else" in {state["name"]}; one guard is at most'
-                    self._fault(place, said, "second-else", rest)
+                    message = (
+                        f'{", ".join(rest)} are "else" in {state["name"]}; one guard is at most'
+                    )
+                    self._fault(place, message, "second-else", rest)
                 yield state["name"], guards
 
     def _fault(
-        self, place: Place, said: str, kind: str, value: object = None, offset: int | None = None
+        self, place: Place, message: str, kind: str, value: object = None, offset: int | None = None
     ) -> None:
         where = f"{format_path(place)}: " if place[0] != "rows" else f"{place[-1]}: "
-        self.faults.append(Fault(place, where + said, kind, value, offset=offset))
+        self.faults.append(Fault(place, where + message, kind, value, offset=offset))
 
 
 def _labels(row: Mapping[str, Any]) -> tuple[str, ...]:
-    found = row.get("send") or row.get("receive") or row.get("event") or ()
-    return (found,) if isinstance(found, str) else tuple(found)
+    labels = row.get("send") or row.get("receive") or row.get("event") or ()
+    return (labels,) if isinstance(labels, str) else tuple(labels)
 
 
 def _type(declared: Mapping[str, Any]) -> Type:
@@ -780,11 +798,11 @@ def _minimum_faults(
     case = _below(rules, row, condition, update, minimum)
     if case is not None:
         values = witness(rules, case)
-        said = (
+        message = (
             f"{row.source} {row.action}: {name} = {str_of(update)} is below its min {minimum} "
             f"at {values}; add a when that excludes it, or change the min of {name}"
         )
-        yield Fault(place, said, "below-minimum", name)
+        yield Fault(place, message, "below-minimum", name)
 
 
 def _below(
@@ -807,7 +825,9 @@ def witness(rules: Rules, case: Case) -> str | None:
     numbers = whole_numbers(case.atoms)
     if numbers is None:
         return None
-    asked = {name for one in case.atoms if one not in rules.bounds for name, _ in one.terms}
+    asked = {
+        name for assumed in case.atoms if assumed not in rules.bounds for name, _ in assumed.terms
+    }
     told = list[str]()
     for name in (*rules.names, *sorted(asked - {*rules.names})):
         value = numbers[name] if name in asked else case.values.get(name)

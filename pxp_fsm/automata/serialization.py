@@ -50,8 +50,10 @@ def document(automaton: Automaton) -> dict[str, Any]:
 
 def _claim(stated: Property) -> dict[str, Any]:
     default = Property()
-    found = {key: value for key, value in asdict(stated).items() if value != getattr(default, key)}
-    return found | ({"assume": list(stated.assume)} if stated.assume else {})
+    stated_fields = {
+        key: value for key, value in asdict(stated).items() if value != getattr(default, key)
+    }
+    return stated_fields | ({"assume": list(stated.assume)} if stated.assume else {})
 
 
 def _guard(when: Expression | None, about: str) -> dict[str, str]:
@@ -61,36 +63,38 @@ def _guard(when: Expression | None, about: str) -> dict[str, str]:
 
 def _declarations(rules: Rules) -> dict[str, Any]:
     """What a table's file declares: every section that is not empty."""
-    found: dict[str, Any] = {
+    sections: dict[str, Any] = {
         "parameters": {parameter.name: _typed(parameter) for parameter in rules.parameters},
         "registers": {register.name: _typed(register) for register in rules.registers},
         "enums": {name: list(members) for name, members in rules.enums.items()},
         "oracles": {oracle.name: _typed(oracle) for oracle in rules.oracles},
         "answers": {"ask": rules.asks} if rules.asks != "each" else {},
-        "let": {name: str_of(one) for name, one in rules.definitions.items()},
+        "let": {name: str_of(expression) for name, expression in rules.definitions.items()},
         "each": {"message": _updates(rules.on_message)} if rules.on_message else {},
     }
-    return {section: declared for section, declared in found.items() if declared}
+    return {section: declared for section, declared in sections.items() if declared}
 
 
 def _typed(declared: Declared) -> dict[str, Any]:
     """A parameter, register or declared as the file declares it."""
     if isinstance(declared, Oracle) and declared.relation:
         return {"relation": declared.relation, "of": list(declared.roles)}
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if declared.type.members:
-        found["of"] = sorted(declared.type.members)
+        fields["of"] = sorted(declared.type.members)
     elif declared.type == INT:
-        found |= {"type": "int"} if isinstance(declared, Oracle) or declared.minimum is None else {}
+        fields |= (
+            {"type": "int"} if isinstance(declared, Oracle) or declared.minimum is None else {}
+        )
     elif declared.type == ID or not isinstance(declared, Oracle):
-        found["type"] = declared.type.name
+        fields["type"] = declared.type.name
     if isinstance(declared, Register) and declared.type != ID:
-        found["init"] = declared.initial
-    return found if declared.minimum is None else {**found, "min": declared.minimum}
+        fields["init"] = declared.initial
+    return fields if declared.minimum is None else {**fields, "min": declared.minimum}
 
 
 def _updates(updates: Mapping[str, Expression]) -> dict[str, str]:
-    return {name: str_of(one) for name, one in updates.items()}
+    return {name: str_of(expression) for name, expression in updates.items()}
 
 
 def to_json(automaton: Automaton) -> str:
@@ -110,10 +114,10 @@ def canonical_json(automaton: Automaton) -> str:
     """
     made = automaton.unfolding
     if made is None:
-        found = document(automaton)
+        content = document(automaton)
     else:
-        found = {**document(made.table), GIVEN: dict(made.parameters)}
-    return json.dumps(found, separators=(",", ":"))
+        content = {**document(made.table), GIVEN: dict(made.parameters)}
+    return json.dumps(content, separators=(",", ":"))
 
 
 def to_toml(automaton: Automaton) -> str:
@@ -152,12 +156,12 @@ def _lines(tables: list[dict[str, Any]]) -> Any:
 
 
 def _state(state: State) -> dict[str, Any]:
-    found: dict[str, Any] = {"name": state.name}
+    fields: dict[str, Any] = {"name": state.name}
     if state.about:
-        found["about"] = state.about
+        fields["about"] = state.about
     if state.guards:
-        found["guards"] = list(state.guards)
-    return found
+        fields["guards"] = list(state.guards)
+    return fields
 
 
 def rows(transitions: Sequence[Transition]) -> list[tuple[int, dict[str, Any]]]:
@@ -165,14 +169,14 @@ def rows(transitions: Sequence[Transition]) -> list[tuple[int, dict[str, Any]]]:
 
     Transitions that differ in source and tag alone stand together, as they were written.
     """
-    found = list[tuple[int, dict[str, Any]]]()
+    written = list[tuple[int, dict[str, Any]]]()
     start = 0
     while start < len(transitions):
         first = transitions[start]
         alike = takewhile(lambda t: _alike(t, first), transitions[start:])  # noqa: B023 - used up
         sources, labels = _rectangle(list(alike))
         row = {
-            **({"number": first.row} if first.row != len(found) + 1 else {}),
+            **({"number": first.row} if first.row != len(written) + 1 else {}),
             "from": _one_or_many(sources),
             "to": first.target,
             **({"guard": first.guard} if first.guard is not None else {}),
@@ -184,13 +188,13 @@ def rows(transitions: Sequence[Transition]) -> list[tuple[int, dict[str, Any]]]:
             **({"carry": first.carry} if first.carry != "new" else {}),
             **({"by": first.by} if first.by != "world" else {}),
         }
-        found.append((start, row))
+        written.append((start, row))
         start += len(sources) * len(labels)
-    return found
+    return written
 
 
-def _alike(one: Transition, other: Transition) -> bool:
-    return replace(one, source=other.source, label=other.label) == other
+def _alike(first: Transition, other: Transition) -> bool:
+    return replace(first, source=other.source, label=other.label) == other
 
 
 def _rectangle(rows: Sequence[Transition]) -> tuple[list[str], list[str]]:

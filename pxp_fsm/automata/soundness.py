@@ -31,9 +31,9 @@ def faults_of(automaton: Automaton, raw: Mapping[str, Any]) -> list[Fault]:
         (_guards(automaton, raw), _determinism(automaton, rows), _payloads(automaton)),
         (_rules(automaton, rows),),
     ):
-        found = [fault for check in checks for fault in check]
-        if found:
-            return found
+        faults = [fault for check in checks for fault in check]
+        if faults:
+            return faults
     return []
 
 
@@ -52,9 +52,9 @@ UNRECEIVED = "unreceived-tag"
 def check_peers(left: Automaton, right: Automaton) -> None:
     """Raise `TableError` unless each is the peer of the other and can receive what it sends."""
     lines = [
-        f"{one.name} names {one.peer} as its peer, but is joined with {other.name}"
-        for one, other in ((left, right), (right, left))
-        if one.peer not in ("", other.name)
+        f"{table.name} names {table.peer} as its peer, but is joined with {other.name}"
+        for table, other in ((left, right), (right, left))
+        if table.peer not in ("", other.name)
     ]
     lines += [
         f"{sender.name} sends {tag}, which {receiver.name} receives in no state; "
@@ -129,8 +129,8 @@ def _spelling(raw: Mapping[str, Any]) -> Iterator[Fault]:
     given += [(("guards", guard), guard) for guard in raw.get("guards", ())]
     for index, row in enumerate(raw["rows"]):
         for key in ("send", "receive", "event", "partner"):
-            found = row.get(key, ())
-            names = [found] if isinstance(found, str) else found
+            names_there = row.get(key, ())
+            names = [names_there] if isinstance(names_there, str) else names_there
             given += [(("rows", index, key), name) for name in names]
     for place, name in given:
         problem = "" if name.isascii() else name_problem(name)
@@ -290,9 +290,9 @@ def _twice(automaton: Automaton, places: list[Place]) -> Iterator[Fault]:
             )
 
 
-def _same_effect(one: Transition, other: Transition) -> bool:
+def _same_effect(first: Transition, other: Transition) -> bool:
     """Whether two rows do the same, under whatever guard."""
-    return replace(one, row=other.row, guard=other.guard, when=other.when) == other
+    return replace(first, row=other.row, guard=other.guard, when=other.when) == other
 
 
 def _rules(automaton: Automaton, places: list[Place]) -> Iterator[Fault]:
@@ -321,12 +321,12 @@ def _closed(states: Iterable[str], steps: Iterable[tuple[str, str]]) -> set[str]
     for source, target in steps:
         following.setdefault(source, []).append(target)
     waiting = list(states)
-    found = set(waiting)
+    reached = set(waiting)
     while waiting:
-        new = {after for after in following.get(waiting.pop(), ()) if after not in found}
-        found |= new
+        new = {after for after in following.get(waiting.pop(), ()) if after not in reached}
+        reached |= new
         waiting += new
-    return found
+    return reached
 
 
 def _reachability(automaton: Automaton) -> Iterator[Fault]:

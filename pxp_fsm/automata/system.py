@@ -116,8 +116,8 @@ class System:
                 members.append(("", automaton_of(given)))
                 files.append(None)
                 continue
-            found = _NAMED.fullmatch(str(given))
-            name, table = (found[1], found[2]) if found else ("", given)
+            match = _NAMED.fullmatch(str(given))
+            name, table = (match[1], match[2]) if match else ("", given)
             members.append((name, load_automaton(table)))
             files.append(Path(table) if Path(table).is_file() else None)
         try:
@@ -193,9 +193,9 @@ class System:
         """
         for member in self.members:
             made = member.automaton.unfolding
-            for name, said in stored_answers(made.table if made else member.automaton).items():
+            for name, oracles in stored_answers(made.table if made else member.automaton).items():
                 raise UsageError(
-                    f"{member.automaton.name}: {name} becomes what the oracle {', '.join(said)} "
+                    f"{member.automaton.name}: {name} becomes what the oracle {', '.join(oracles)} "
                     f"says; tables like this are explored, and no session runs them"
                 )
         counts = any(member.automaton.counts for member in self.members)
@@ -207,8 +207,8 @@ class System:
         unknown = [name for name in given if name not in known]
         if unknown:
             there = ", ".join(sorted(known)) or "none"
-            said = f"no table of {self.name} has a parameter {unknown[0]}; there are: {there}"
-            raise UsageError(said, "parameters")
+            message = f"no table of {self.name} has a parameter {unknown[0]}; there are: {there}"
+            raise UsageError(message, "parameters")
 
     def _check(self) -> None:
         if not isinstance(self.members, tuple) or not all(
@@ -224,11 +224,11 @@ class System:
             for left, right in pairwise(self.members):
                 check_peers(left.automaton, right.automaton)
             return
-        found = _once(_problems_of_names(self)) or _once(_problems_of_parameters(self))
-        found = found or _once(_problems_of_rows(self))
-        found = found or tuple(_problems_of_links(self))
-        if found:
-            raise TableError(found)
+        faults = _once(_problems_of_names(self)) or _once(_problems_of_parameters(self))
+        faults = faults or _once(_problems_of_rows(self))
+        faults = faults or tuple(_problems_of_links(self))
+        if faults:
+            raise TableError(faults)
 
     @property
     def can_end(self) -> bool:
@@ -273,10 +273,10 @@ class System:
 
     def partners(self, place: int, row: Transition) -> tuple[int, ...]:
         """The members to which a row of member `place` may send, or from which it may receive."""
-        found = self._partners.get((place, row))
-        if found is None:
-            found = self._partners[place, row] = self._partners_of(place, row)
-        return found
+        partners = self._partners.get((place, row))
+        if partners is None:
+            partners = self._partners[place, row] = self._partners_of(place, row)
+        return partners
 
     @cached_property
     def _partners(self) -> dict[tuple[int, Transition], tuple[int, ...]]:
@@ -295,7 +295,7 @@ class System:
             member.automaton if of is None else of.table
             for member, of in zip(self.members, made, strict=True)
         ]
-        found = tuple(
+        receivers = tuple(
             other
             for other in others
             if any(
@@ -304,7 +304,7 @@ class System:
             )
         )
         # Of two members, what nobody receives can only be sent to the other one.
-        return others if not found and row.kind is Kind.SEND and len(others) == 1 else found
+        return others if not receivers and row.kind is Kind.SEND and len(others) == 1 else receivers
 
     @cached_property
     def findings(self) -> tuple[Fault, ...]:
@@ -320,21 +320,21 @@ class System:
             for fault in table.findings
             if fault.kind != UNRECEIVED or len(tables) == 1
         ]
-        found = {fault.value for fault in own if fault.kind == UNRECEIVED}
-        unheard = [fault for fault in _unheard_rows(self) if fault.value not in found]
+        unreceived = {fault.value for fault in own if fault.kind == UNRECEIVED}
+        unheard = [fault for fault in _unheard_rows(self) if fault.value not in unreceived]
         return _once(iter([*own, *unheard]))
 
     @cached_property
     def links(self) -> tuple[tuple[int, int], ...]:
         """Every pair of members, sender and receiver, between which something may be sent."""
-        found = {
+        links = {
             (place, other)
             for place, member in enumerate(self.members)
             for row in member.automaton.transitions
             if row.kind is Kind.SEND
             for other in self.partners(place, row)
         }
-        return tuple(sorted(found))
+        return tuple(sorted(links))
 
     def channel_of(self, link: tuple[int, int]) -> Channel:
         """The channel of a link, of `links`."""
@@ -434,7 +434,7 @@ def system_in(file: SystemFile, channel: Channel | None = None) -> System:
     except TableError as error:
         raise TableError(file.located(error.faults)) from None
     problems = {label: system.event_problem(label) for label in file.events}
-    faults = [Fault(("events", label), said) for label, said in problems.items() if said]
+    faults = [Fault(("events", label), problem) for label, problem in problems.items() if problem]
     faults += _problems_of_given(system, file.parameters)
     if faults:
         raise TableError(file.located(faults))
@@ -452,11 +452,11 @@ def running_system(file: SystemFile) -> System:
     }
     missing = sorted(needed - file.parameters.keys())
     if missing:
-        said = (
+        message = (
             f"the tables count with the parameter {missing[0]}; add it: "
             f"[parameters], {missing[0]} = ..."
         )
-        raise TableError(file.located([Fault(("parameters",), said)]))
+        raise TableError(file.located([Fault(("parameters",), message)]))
     return system.by_rules(file.parameters)
 
 
@@ -470,8 +470,8 @@ def _problems_of_given(system: System, given: Mapping[str, object]) -> Iterator[
     for name, value in given.items():
         if name not in known:
             there = ", ".join(sorted(known)) or "none"
-            said = f"no table of the system has a parameter {name}; there are: {there}"
-            yield Fault(("parameters", name), said)
+            message = f"no table of the system has a parameter {name}; there are: {there}"
+            yield Fault(("parameters", name), message)
             continue
         problem = value_problem(value, known[name].type, known[name].minimum)
         if problem is not None:
@@ -492,12 +492,12 @@ def _located(fault: Fault, files: Sequence[Path | None]) -> Iterator[Fault]:
         yield fault
         return
     hint = table_called(fault.value, file) if fault.kind in (NO_MEMBER, OTHER_PEER) else ""
-    said = replace(fault, message=f"{fault.message}; {hint}" if hint else fault.message)
+    hinted = replace(fault, message=f"{fault.message}; {hint}" if hint else fault.message)
     if fault.path[2] == "rows":
-        yield from in_table(file, said, int(fault.path[3]))
+        yield from in_table(file, hinted, int(fault.path[3]))
     else:
         text = text_of(file, "a table", error=TableError)
-        yield from located((replace(said, path=("peer",)),), text, str(file))
+        yield from located((replace(hinted, path=("peer",)),), text, str(file))
 
 
 def is_named(text: str) -> bool:
@@ -513,50 +513,53 @@ def system_of(members: Sequence[tuple[str, Automaton]], channel: Channel = SYNCH
     given = Counter(name for name, _ in members if name)
     own = Counter(automaton.name for name, automaton in members if not name)
     seen: Counter[str] = Counter()
-    found = []
+    numbered = []
     for name, automaton in members:
         if name:
-            found.append(Member(name, automaton))
+            numbered.append(Member(name, automaton))
             continue
         seen[automaton.name] += 1
         twice = own[automaton.name] > 1 or automaton.name in given
         number = str(seen[automaton.name]) if twice else ""
-        found.append(Member(automaton.name + number, automaton))
-    return System(tuple(found), channel)
+        numbered.append(Member(automaton.name + number, automaton))
+    return System(tuple(numbered), channel)
 
 
-def _once(found: Iterator[Fault]) -> tuple[Fault, ...]:
+def _once(faults: Iterator[Fault]) -> tuple[Fault, ...]:
     """The faults, those of one message once: a table may be that of several members."""
-    return tuple({fault.message: fault for fault in found}.values())
+    return tuple({fault.message: fault for fault in faults}.values())
 
 
 def _problems_of_names(system: System) -> Iterator[Fault]:
     if len(system.members) < 2:
-        said = f"a system has two members or more, not {len(system.members)}"
-        yield Fault(("members",), said)
+        message = f"a system has two members or more, not {len(system.members)}"
+        yield Fault(("members",), message)
     times = Counter(member.name for member in system.members)
     for place, name in enumerate(member.name for member in system.members):
         if not NAME.fullmatch(name) or name_problem(name):
-            said = f"a member cannot be called {name!r}; use letters, digits and _, a letter first"
+            message = (
+                f"a member cannot be called {name!r}; use letters, digits and _, a letter first"
+            )
         elif times[name] > 1:
-            said = f"{times[name]} members are called {name}; name each once (NAME=TABLE)"
+            message = f"{times[name]} members are called {name}; name each once (NAME=TABLE)"
         else:
             continue
-        yield Fault(("members", place, "name"), said)
+        yield Fault(("members", place, "name"), message)
 
 
 def _problems_of_parameters(system: System) -> Iterator[Fault]:
     """Parameters that two tables declare in two ways: they are one, for all members."""
     declared = dict[str, tuple[str, Parameter]]()
     for place, member in enumerate(system.members):
-        for one in member.automaton.rules.parameters:
-            first, other = declared.setdefault(one.name, (member.automaton.name, one))
-            if other != one:
-                said = (
-                    f"{first} and {member.automaton.name} declare the parameter {one.name} in two "
-                    f"ways; it is one for all members: declare it alike, or call one otherwise"
+        for parameter in member.automaton.rules.parameters:
+            first, other = declared.setdefault(parameter.name, (member.automaton.name, parameter))
+            if other != parameter:
+                message = (
+                    f"{first} and {member.automaton.name} declare the parameter {parameter.name} "
+                    "in two ways; it is one for all members: declare it alike, or call one "
+                    "otherwise"
                 )
-                yield Fault(("members", place, "table"), said, "other-parameter", one.name)
+                yield Fault(("members", place, "table"), message, "other-parameter", parameter.name)
 
 
 def _problems_of_rows(system: System) -> Iterator[Fault]:
@@ -564,7 +567,9 @@ def _problems_of_rows(system: System) -> Iterator[Fault]:
     names = ", ".join(member.name for member in system.members)
     for place, member in enumerate(system.members):
         table, at = member.automaton, ("members", place)
-        others = {one.automaton.name for one in system.members if one is not member}
+        others = {
+            neighbour.automaton.name for neighbour in system.members if neighbour is not member
+        }
         if table.peer and table.peer not in others:
             yield Fault(
                 (*at, "table"),
@@ -586,12 +591,12 @@ def _problems_of_rows(system: System) -> Iterator[Fault]:
                     row.partner,
                 )
             elif row.partner == member.name:
-                said = f"{where}: {member.name} cannot be its own partner; write another member"
-                yield Fault(path, said)
+                message = f"{where}: {member.name} cannot be its own partner; write another member"
+                yield Fault(path, message)
             elif row.kind is Kind.SEND and not system.partners(place, row):
                 remedy = "or name the one to whom it is sent"
-                said = f"{where}: {_unheard(system, place, row)}, {remedy}"
-                yield Fault(path, said, UNRECEIVED, row.label)
+                message = f"{where}: {_unheard(system, place, row)}, {remedy}"
+                yield Fault(path, message, UNRECEIVED, row.label)
 
 
 def _unheard_rows(system: System) -> Iterator[Fault]:
@@ -610,11 +615,11 @@ def _problems_of_links(system: System) -> Iterator[Fault]:
     for sender, receiver, channel in system.channel.links:
         if (sender, receiver) not in links:
             there = ", ".join(":".join(link) for link in links)
-            said = (
+            message = (
                 f"{sender}:{receiver}={channel.name}: {sender} sends nothing to {receiver}; the "
                 f"links are {there}"
             )
-            yield Fault(("channel",), said)
+            yield Fault(("channel",), message)
 
 
 def _is_heard(system: System, place: int, row: Transition) -> bool:

@@ -162,13 +162,15 @@ class SystemFile:
         seen = set[str]()
         for place, line in enumerate(self.members):
             if line.name in seen:
-                said = f"{names[line.name]} members are called {line.name}; give each its own name"
-                yield Fault(("members", place, "name"), said, "unique", line.name)
+                message = (
+                    f"{names[line.name]} members are called {line.name}; give each its own name"
+                )
+                yield Fault(("members", place, "name"), message, "unique", line.name)
             seen.add(line.name)
 
-    def located(self, found: Iterable[Fault]) -> Iterator[Fault]:
+    def located(self, faults: Iterable[Fault]) -> Iterator[Fault]:
         """Each fault with its file and line; one of a row, with those of the member's table."""
-        for fault in found:
+        for fault in faults:
             if fault.file:
                 yield fault
                 continue
@@ -232,8 +234,8 @@ def read_system(path: str | Path) -> SystemFile:
         )
     raw = read(text, str(path), error=TableError)
     if "rows" in raw and "members" not in raw:
-        said = "this is a table of one member; write a system file with [[members]] that name it"
-        raise TableError(located((Fault(("rows",), said),), text, str(path)))
+        message = "this is a table of one member; write a system file with [[members]] that name it"
+        raise TableError(located((Fault(("rows",), message),), text, str(path)))
     file = SYSTEM.parse(text, str(path))
     members, problems = list[MemberLine](), list[Fault]()
     for place, line in enumerate(file.value.members):
@@ -244,8 +246,8 @@ def read_system(path: str | Path) -> SystemFile:
             automaton = load_automaton(table)
         except TableError as error:
             if not Path(table).is_file():
-                said = f"{error}; the path is relative to the system file"
-                problems += file.located((Fault(("members", place, "table"), said),))
+                message = f"{error}; the path is relative to the system file"
+                problems += file.located((Fault(("members", place, "table"), message),))
             else:
                 problems += [fault for fault in error.faults if fault not in problems]
             continue

@@ -218,13 +218,13 @@ class Property:
             return {}
         claim = {"name": self.name or check, "check": check}
         claim |= {check: self.never or self.step} if check in ("never", "step") else {}
-        found: dict[str, Any] = {
+        context: dict[str, Any] = {
             "relations": None,
             "starts": "",
             "assume": [*self.assume],
             "ghosts": {},
         }
-        return {**found, "while": "", "claims": [claim]}
+        return {**context, "while": "", "claims": [claim]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,13 +286,13 @@ class TableFile:
 
     def problems(self) -> Iterator[Fault]:
         """What is no claim of one table."""
-        for place, one in enumerate(self.properties):
-            if not one.claim:
-                said = (
+        for place, claimed in enumerate(self.properties):
+            if not claimed.claim:
+                message = (
                     "a table states claims of its own: never, step, or check = "
                     f"{', '.join(CLAIMS)}; formulas and other checks stand in a system file"
                 )
-                yield Fault(("properties", place), said, "no-claim")
+                yield Fault(("properties", place), message, "no-claim")
 
 
 TABLE = FileKind(

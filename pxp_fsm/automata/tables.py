@@ -34,10 +34,10 @@ _MOST, _LARGEST = 200, 1_000_000
 
 def table_called(name: object, path: Path) -> str:
     """What to do where the table of that `name` is beside `path`, and was not given; else ""."""
-    found = next(((file, raw) for file, raw in _beside(path) if raw["name"] == name), None)
-    if found is None:
+    beside = next(((file, raw) for file, raw in _beside(path) if raw["name"] == name), None)
+    if beside is None:
         return ""
-    file, raw = found
+    file, raw = beside
     return f"{file} is the table {raw['name']}: give both, as in {_both(path, file)}"
 
 
@@ -46,16 +46,18 @@ def table_receiving(tag: object, path: Path) -> str:
 
     Of several it is the one whose tags fit best: those that one sends and the other receives.
     """
-    found = [(file, raw) for file, raw in _beside(path) if tag in _tags(raw, "receive")]
-    if not found:
+    receiving = [(file, raw) for file, raw in _beside(path) if tag in _tags(raw, "receive")]
+    if not receiving:
         return ""
     own = _read(path)
     sent, received, name = _tags(own, "send"), _tags(own, "receive"), own["name"]
 
-    def misfits(one: tuple[Path, Mapping[str, Any]]) -> int:
-        return len(sent - _tags(one[1], "receive")) + len(received ^ _tags(one[1], "send"))
+    def misfits(candidate: tuple[Path, Mapping[str, Any]]) -> int:
+        return len(sent - _tags(candidate[1], "receive")) + len(
+            received ^ _tags(candidate[1], "send")
+        )
 
-    file, raw = min(found, key=misfits)
+    file, raw = min(receiving, key=misfits)
     peers = [(path, raw["name"], None), (file, name, raw.get("peer"))]
     written = " and ".join(
         f"peer = {json.dumps(peer, ensure_ascii=False)} below the name in {where}"
@@ -67,11 +69,11 @@ def table_receiving(tag: object, path: Path) -> str:
 
 def _tags(raw: Mapping[str, Any], key: str) -> set[str]:
     """The tags that a document's rows send, or receive, as far as they are texts."""
-    found = [row.get(key) for row in raw["rows"] if isinstance(row, dict)]
+    written = [row.get(key) for row in raw["rows"] if isinstance(row, dict)]
     return {
         tag
-        for one in found
-        for tag in (one if isinstance(one, list) else [one])
+        for tags in written
+        for tag in (tags if isinstance(tags, list) else [tags])
         if isinstance(tag, str)
     }
 
@@ -173,8 +175,8 @@ def load_automaton(name_or_path: Any) -> Automaton:
     form = format_of(path)
     if form is not None:
         if form.reads_system:
-            said = f"{path} holds a system of several tables; give it alone, or pxp import it"
-            raise TableError((said,))
+            message = f"{path} holds a system of several tables; give it alone, or pxp import it"
+            raise TableError((message,))
         table: Automaton = registry.load(form.read)(text, str(path))
         return table
     own = parse_automaton(text, str(path))
@@ -208,8 +210,8 @@ def format_of(path: Path) -> registry.Format | None:
     """
     if path.suffix in ("", ".toml", ".json"):
         return None
-    found = registry.contributions("formats").values()
-    return next((one for one in found if one.read and one.ending == path.suffix), None)
+    formats = registry.contributions("formats").values()
+    return next((form for form in formats if form.read and form.ending == path.suffix), None)
 
 
 def _with_partner(fault: Fault, path: Path) -> Fault:
@@ -270,7 +272,7 @@ def build_automaton(
             deciding.setdefault(state, {}).update(dict.fromkeys(_names_in(row, "guard")))
         for state in _names_in(row, "to"):
             deciding.setdefault(state, {})
-    used = dict.fromkeys(guard for found in deciding.values() for guard in found)
+    used = dict.fromkeys(guard for guards_there in deciding.values() for guard in guards_there)
     raw: dict[str, Any] = {
         "format": 1,
         "name": name,
@@ -279,8 +281,8 @@ def build_automaton(
         **({"final": ends} if (ends := list(final)) else {}),
         "states": [
             {"name": state, "about": states.get(state, "")}
-            | ({"guards": [*found]} if found else {})
-            for state, found in deciding.items()
+            | ({"guards": [*guards_there]} if guards_there else {})
+            for state, guards_there in deciding.items()
         ],
         "rows": given,
         "guards": dict.fromkeys(used, "") | dict(guards),
@@ -298,13 +300,13 @@ def build_automaton(
             where = f"row {index + 1} {quoted(given[index], 90)}"
         return replace(fault, message=f"{name}, {where}: {fault.message}")
 
-    return automaton_from(raw, lambda found: map(in_words, found))
+    return automaton_from(raw, lambda faults: map(in_words, faults))
 
 
 def _names_in(row: object, key: str) -> list[str]:
     """The names at `key` of a row that may be written wrongly."""
-    found = row.get(key) if isinstance(row, Mapping) else None
-    names = [found] if isinstance(found, str) else found if isinstance(found, list) else []
+    entry = row.get(key) if isinstance(row, Mapping) else None
+    names = [entry] if isinstance(entry, str) else entry if isinstance(entry, list) else []
     return [each for each in names if isinstance(each, str)]
 
 
@@ -316,17 +318,17 @@ def automaton_from(
     `located` finds file and line of faults at paths of `raw`: those of the `TableError`, or the
     automaton's `findings`.
     """
-    found = list(TABLE.read(raw)[1]) or _size_faults(raw)
-    if not found:
-        automaton, found = _build(raw)
-        found = found or faults_of(automaton, raw)
-        if not found:
+    faults = list(TABLE.read(raw)[1]) or _size_faults(raw)
+    if not faults:
+        automaton, faults = _build(raw)
+        faults = faults or faults_of(automaton, raw)
+        if not faults:
             noted = tuple(located(findings_of(automaton, raw)))
             # A row that is written twice is taken as one; the finding says where it stands.
             rows = {replace(row, row=0): row for row in reversed(automaton.transitions)}
             kept = tuple(row for row in automaton.transitions if rows[replace(row, row=0)] is row)
             return replace(automaton, transitions=kept, findings=noted)
-    raise TableError(located(found))
+    raise TableError(located(faults))
 
 
 @lru_cache(maxsize=256)
@@ -338,19 +340,19 @@ def stored_automaton(text: str) -> Automaton:
     """
     raw = read(text, "table.json", error=TableError)
     given = raw.pop(GIVEN, None)
-    found = list(TABLE.read(raw)[1])
-    if not found:
-        automaton, found = _build(raw)
-        if not found and given is None:
+    faults = list(TABLE.read(raw)[1])
+    if not faults:
+        automaton, faults = _build(raw)
+        if not faults and given is None:
             return automaton
-    if not found:
-        found = [Fault((GIVEN,), "it is a mapping of parameters to their values")]
+    if not faults:
+        faults = [Fault((GIVEN,), "it is a mapping of parameters to their values")]
         if isinstance(given, dict):
             try:
                 return running(automaton, given)
             except UsageError as error:
-                found = [Fault((GIVEN,), str(error))]
-    raise TableError(found)
+                faults = [Fault((GIVEN,), str(error))]
+    raise TableError(faults)
 
 
 MOST_TRANSITIONS = 10_000
@@ -363,8 +365,8 @@ def _size_faults(raw: Mapping[str, Any]) -> list[Fault]:
         labels = sum(len(_many(row.get(key, ()))) for key in ("send", "receive", "event"))
         count += len(_many(row["from"])) * labels
         if count > MOST_TRANSITIONS:
-            said = f"the rows up to this one are {count:,} transitions; a table has at most "
-            return [Fault(("rows", index), f"{said}{MOST_TRANSITIONS:,}")]
+            message = f"the rows up to this one are {count:,} transitions; a table has at most "
+            return [Fault(("rows", index), f"{message}{MOST_TRANSITIONS:,}")]
     return []
 
 
@@ -401,7 +403,7 @@ def _build(raw: Mapping[str, Any]) -> tuple[Automaton, list[Fault]]:
         states=states,
         initial=raw["initial"],
         final=frozenset(raw.get("final", ())),
-        guards=MappingProxyType({name: _about(one) for name, one in guards.items()}),
+        guards=MappingProxyType({name: _about(guard) for name, guard in guards.items()}),
         transitions=transitions,
         source=raw.get("source", ""),
         note=raw.get("note", ""),
@@ -409,8 +411,8 @@ def _build(raw: Mapping[str, Any]) -> tuple[Automaton, list[Fault]]:
         payloads=MappingProxyType(dict(raw.get("payloads", {}))),
         rules=reader.rules,
         properties=tuple(
-            Property(**{**one, "assume": tuple(one.get("assume", ()))})
-            for one in raw.get("properties", ())
+            Property(**{**stated, "assume": tuple(stated.get("assume", ()))})
+            for stated in raw.get("properties", ())
         ),
     )
     return automaton, reader.faults

@@ -145,7 +145,7 @@ def running(automaton: Automaton, given: Mapping[str, object]) -> Automaton:
         if _is_own(row):
             own.setdefault(row.source, {})[row.label] = None
     guards = dict.fromkeys((label for some in own.values() for label in some), BY_ITSELF)
-    held = [*zip((one.name for one in automaton.rules.parameters), values, strict=True)]
+    held = [*zip((parameter.name for parameter in automaton.rules.parameters), values, strict=True)]
     told = ", ".join(f"{name}={_shown(value)}" for name, value in held)
     return replace(
         automaton,
@@ -280,7 +280,7 @@ def _unfolded(
     about = {state.name: state.about for state in automaton.states}
     held = [*zip((parameter.name for parameter in rules.parameters), given, strict=True)]
     told = [f"{name}={_shown(value)}" for name, value in held]
-    told += [f"{name}={said.start}..{said.stop - 1}" for name, said in intervals]
+    told += [f"{name}={interval.start}..{interval.stop - 1}" for name, interval in intervals]
     return replace(
         automaton,
         name=f"{automaton.name}({', '.join(told)})" if told else automaton.name,
@@ -305,11 +305,11 @@ def _unfolded(
 
 def stored_answers(automaton: Automaton) -> Mapping[str, frozenset[str]]:
     """The registers that become what oracles say, each with these oracles."""
-    found = dict[str, frozenset[str]]()
+    stored = dict[str, frozenset[str]]()
     for row in automaton.transitions if automaton.rules.oracles else ():
-        for name, said in _stored_by(automaton.rules, row).items():
-            found[name] = found.get(name, frozenset()) | said
-    return found
+        for name, oracles in _stored_by(automaton.rules, row).items():
+            stored[name] = stored.get(name, frozenset()) | oracles
+    return stored
 
 
 def written(name: str) -> str:
@@ -397,15 +397,15 @@ class _Table:
                     after = self._renamed(rules.after(row, values, carried))
                     yield row, guard, tag.label, after
                     continue
-                found = dict[tuple[str, Values], None]()
+                taken = dict[tuple[str, Values], None]()
                 stored = self._stored[id(row)]
                 for answers, guards in ways:
                     if row.guard in guards:
-                        said = (answers.get(oracle.name, False) for oracle in rules.oracles)
-                        after = self._renamed(rules.after(row, (*values, *said), carried))
+                        replies = (answers.get(oracle.name, False) for oracle in rules.oracles)
+                        after = self._renamed(rules.after(row, (*values, *replies), carried))
                         told = (*self._told(stored, after), tag.told)
-                        found[_guard(row.guard, *told), after] = None
-                yield from ((row, guard, tag.label, after) for guard, after in found)
+                        taken[_guard(row.guard, *told), after] = None
+                yield from ((row, guard, tag.label, after) for guard, after in taken)
 
     def _ways(
         self, state: str, values: Values, rows: Sequence[Transition]
@@ -417,7 +417,12 @@ class _Table:
         rules = self.automaton.rules
         known = dict(zip(rules.stored, values, strict=True))
         used = self._depends.get(state, frozenset())
-        read = {name for row in rows for said in self._stored[id(row)].values() for name in said}
+        read = {
+            name
+            for row in rows
+            for oracles_read in self._stored[id(row)].values()
+            for name in oracles_read
+        }
         read |= {
             oracle.name
             for oracle in rules.oracles
@@ -432,8 +437,8 @@ class _Table:
         settled = used <= some.keys()
         for answers in self._all(some):
             if settled:
-                said = (answers.get(oracle.name, False) for oracle in rules.oracles)
-                yield answers, (rules.decide(state, (*values, *said)),)
+                replies = (answers.get(oracle.name, False) for oracle in rules.oracles)
+                yield answers, (rules.decide(state, (*values, *replies)),)
             else:
                 yield answers, rules.possible(state, {**known, **answers})
 
@@ -461,7 +466,7 @@ class _Table:
             return [*dict.fromkeys([*ids, *(self.messages.ids if self._shares_ids else new)])]
         if oracle.name not in self.intervals:
             stored = stored_answers(self.automaton).items()
-            register = next(name for name, said in stored if oracle.name in said)
+            register = next(name for name, oracles in stored if oracle.name in oracles)
             raise UsageError(
                 f"{self.automaton.name}: {register} becomes what the oracle {oracle.name} says, "
                 f"which is any number; give an interval, as in {oracle.name}=0..9"
@@ -478,11 +483,11 @@ class _Table:
         types = [register.type for register in self.automaton.rules.registers]
         if ID not in types or self._shares_ids:
             return registers
-        called, found = dict[Value, Value]({"": ""}), list[Value]()
+        called, renamed = dict[Value, Value]({"": ""}), list[Value]()
         for type_, value in zip(types, registers, strict=True):
             name = called.setdefault(value, f"#{len(called)}") if type_ == ID else value
-            found.append(name)
-        return tuple(found)
+            renamed.append(name)
+        return tuple(renamed)
 
     def _told(self, stored: Collection[str], after: Values) -> Iterator[str]:
         """What is stored; with all ids, which may be called otherwise after it."""
@@ -500,8 +505,8 @@ def _guard(guard: str, *told: str) -> str:
 def _stored_by(rules: Rules, row: Transition) -> dict[str, frozenset[str]]:
     """The registers to which a row gives what oracles say, each with these oracles."""
     asked = {oracle.name for oracle in rules.oracles} if row.guard is not None else set[str]()
-    said = {name: names_in(update) & asked for name, update in rules.updates(row).items()}
-    return {name: some for name, some in said.items() if some}
+    oracles = {name: names_in(update) & asked for name, update in rules.updates(row).items()}
+    return {name: some for name, some in oracles.items() if some}
 
 
 def _is_own(row: Transition) -> bool:

@@ -50,9 +50,9 @@ def _audited(request: options.AuditOptions) -> AuditReport:
         raise UsageError(
             f"--rounds applies to a tags.txt; the bounds of sessions in {database} are recorded"
         )
-    with open_recordings(database, request.mapping) as found:
-        unread = Counter(reason for _, reason in found.unread)
-        report = audit_database(found.board, runs, unread)
+    with open_recordings(database, request.mapping) as recordings:
+        unread = Counter(reason for _, reason in recordings.unread)
+        report = audit_database(recordings.board, runs, unread)
         if html is not None:
-            page.write(report, found.board, html)
+            page.write(report, recordings.board, html)
     return report

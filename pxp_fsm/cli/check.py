@@ -46,9 +46,9 @@ def tables(request: options.CheckTables) -> int:
             len(checked)  # computes them all
     except KeyboardInterrupt as error:
         interrupt = error
-    found = checked.computed
+    computed = checked.computed
     written = tuple(_written(checked.certificates, request))
-    for line in results.shown(found, in_json=request.as_json):
+    for line in results.shown(computed, in_json=request.as_json):
         click.echo(line)
     if not request.as_json:
         for path in written:
@@ -56,32 +56,32 @@ def tables(request: options.CheckTables) -> int:
         for note in checked.notes:
             click.echo(printable(f"Note: {note}"))
         fails = [
-            line.name for line in found if line.status is Status.FAILS and not line.as_expected
+            line.name for line in computed if line.status is Status.FAILS and not line.as_expected
         ]
         wrong = [name for name in fails if explain(name)]
         if wrong:
             pages = (f"pxp help {name}" for name in dict.fromkeys(wrong))
             click.echo(f"Explained by: {', '.join(pages)}")
-    for raised in {one.verdict.reason: one.verdict.error for one in found}.values():
+    for raised in {result.verdict.reason: result.verdict.error for result in computed}.values():
         if raised is not None:
             for line in "".join(traceback.format_exception(raised)).splitlines():
                 click.echo(printable(line), err=True)
-    _write(found, request)
+    _write(computed, request)
     if interrupt is not None:
         raise interrupt
-    return results.exit_code(found)
+    return results.exit_code(computed)
 
 
-def _write(found: tuple[Result, ...], request: options.CheckTables) -> None:
+def _write(computed: tuple[Result, ...], request: options.CheckTables) -> None:
     """Write the results to the files that are wanted; a path of no format is a folder of traces."""
     for path in request.output:
         if path.suffix == ".xml":
-            path.write_text(results.as_junit(found) + "\n", "utf-8")
+            path.write_text(results.as_junit(computed) + "\n", "utf-8")
         elif path.suffix == ".sarif":
             files = [subject for subject in request.subjects if _is_file(subject)]
-            path.write_text(results.as_sarif(found, *files[:1]) + "\n", "utf-8")
+            path.write_text(results.as_sarif(computed, *files[:1]) + "\n", "utf-8")
         else:
-            results.write_traces(found, path)
+            results.write_traces(computed, path)
 
 
 def _written(

@@ -261,11 +261,11 @@ class GeneralCommand(_FromDataclasses):
             formatter.write_dl([(kind.about, entry.short) for kind, entry in self.entries.values()])
 
     def invoke(self, ctx: click.Context) -> None:
-        what: tuple[str, ...] = ctx.params.pop("what")
-        if what:
-            kind = load(f"{_KINDS}:kind_of")(what[0], ctx.params.get("database"), self.verb)
+        words: tuple[str, ...] = ctx.params.pop("what")
+        if words:
+            kind = load(f"{_KINDS}:kind_of")(words[0], ctx.params.get("database"), self.verb)
             if self.verb not in kind.verbs:
-                raise UsageError(self._refusal(what[0], kind))
+                raise UsageError(self._refusal(words[0], kind))
             entry = kind.verbs[self.verb]
         else:
             kind, entry = self.entries[self.face.without]
@@ -274,21 +274,21 @@ class GeneralCommand(_FromDataclasses):
         for param in self.get_params(ctx):
             name = param.name or ""
             if isinstance(param, GroupedOption) and _is_given(ctx, name) and name not in known:
-                subject = f"{what[0]} is" if what else "without X this is about"
+                subject = f"{words[0]} is" if words else "without X this is about"
                 is_off = ctx.params.get(name) is False and param.secondary_opts
                 written = (param.secondary_opts if is_off else param.opts)[-1]
                 raise UsageError(f"{written} has no effect: {subject} {kind.about}; leave it out")
-        _settle(options, what, ctx)
+        _settle(options, words, ctx)
         self.run(entry.body, options, ctx)
 
-    def _refusal(self, what: str, kind: SubjectKind) -> str:
+    def _refusal(self, words: str, kind: SubjectKind) -> str:
         """What is said where this command does not take a `kind`."""
         takes = _listed([kind.about for kind, _entry in self.entries.values()])
         others = [
             *(f"pxp {verb}" for verb in kind.verbs),
             *(f"pxp {command}" for command in kind.others),
         ]
-        text = f"{what} is {kind.about}; pxp {self.verb} takes {takes}"
+        text = f"{words} is {kind.about}; pxp {self.verb} takes {takes}"
         return f"{text}. For {kind.about} there are {', '.join(others)}" if others else text
 
 
@@ -312,12 +312,12 @@ def _known_kinds() -> Mapping[str, SubjectKind]:
     return known
 
 
-def _settle(kind: type[Any], what: Sequence[str], ctx: click.Context) -> None:
+def _settle(kind: type[Any], words: Sequence[str], ctx: click.Context) -> None:
     """Let the values of the context be those of `kind`: its arguments, defaults and types.
 
     An option of several kinds is parsed as that of the first; here each has its own.
     """
-    arguments = _arguments(kind, what, ctx)
+    arguments = _arguments(kind, words, ctx)
     ctx.params |= arguments
     for name in arguments:
         ctx.set_parameter_source(name, ParameterSource.COMMANDLINE)
@@ -336,9 +336,9 @@ def _settle(kind: type[Any], what: Sequence[str], ctx: click.Context) -> None:
             ctx.params[setting.field] = setting.default
 
 
-def _arguments(kind: type[Any], what: Sequence[str], ctx: click.Context) -> dict[str, Any]:
+def _arguments(kind: type[Any], words: Sequence[str], ctx: click.Context) -> dict[str, Any]:
     """The values of the arguments of `kind`; the last one may take all that are left."""
-    left, values = list(what), dict[str, Any]()
+    left, values = list(words), dict[str, Any]()
     for setting in _every_setting(kind):
         if not setting.option.argument:
             continue

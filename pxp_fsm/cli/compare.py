@@ -12,7 +12,7 @@ from pxp_fsm.cli.presentation import results
 
 def tables(request: options.CompareTables) -> int:
     """Decide the relations, and show the results."""
-    found = tuple(
+    computed = tuple(
         compare(
             request.first,
             request.second,
@@ -23,6 +23,6 @@ def tables(request: options.CompareTables) -> int:
             parameters=parameters_in(request.parameters) if request.parameters else {},
         )
     )
-    for line in results.shown(found, in_json=request.as_json):
+    for line in results.shown(computed, in_json=request.as_json):
         click.echo(line)
-    return results.exit_code(found)
+    return results.exit_code(computed)

@@ -13,18 +13,18 @@ FILE = Path("pxp.toml")
 
 def configured() -> Mapping[str, Any]:
     """Defaults of options by their fields; empty where there is no file."""
-    found = _read()
-    return {"database": found.database} if found is not None and found.database else {}
+    settings = _read()
+    return {"database": settings.database} if settings is not None and settings.database else {}
 
 
 def models_file(named: Path | None) -> Path | None:
     """The models file: the one that is `named`, or pxp.toml where it says something of models."""
     if named is not None:
         return named
-    found = _read()
-    if found is None:
+    settings = _read()
+    if settings is None:
         return None
-    says = (found.models.settings, found.server, found.price, found.retirement)
+    says = (settings.models.settings, settings.server, settings.price, settings.retirement)
     return FILE if any(says) else None
 
 

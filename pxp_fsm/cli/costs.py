@@ -27,7 +27,7 @@ _HEADINGS = (
 
 def rows(database: str, run: str | None) -> tuple[Row, list[Row]]:
     """The headings, and a row for each purpose and model; of several, a row of their sums too."""
-    found: list[Row] = []
+    listed: list[Row] = []
     with databases.SqlBlackboard(database, create=False) as board:
         summaries = [
             run_summary for run_summary in board.summaries() if run in (None, run_summary.run)
@@ -38,10 +38,10 @@ def rows(database: str, run: str | None) -> tuple[Row, list[Row]]:
             costs = board.costs(summary.run)
             for line in costs:
                 numbers = _numbers(line, summary.sessions)
-                found.append((summary.run, line.purpose, line.model, *numbers))
+                listed.append((summary.run, line.purpose, line.model, *numbers))
             if len(costs) > 1:
-                found.append((summary.run, "all", "", *_sum(costs, summary.sessions)))
-    return _HEADINGS, found
+                listed.append((summary.run, "all", "", *_sum(costs, summary.sessions)))
+    return _HEADINGS, listed
 
 
 def _numbers(cost: databases.Cost, sessions: int) -> tuple[str, ...]:

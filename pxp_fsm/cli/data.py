@@ -39,36 +39,38 @@ def check(request: check_options.CheckData) -> None:
             f"{request.table} is read as data; name the task that reads them after it: {tasks}"
         )
     plan = Plan(request.task, data=str(request.table))
-    _, found = load(plan, find_task(request.task))
-    _print_sets(str(request.table), found, as_json=request.as_json)
+    _, data = load(plan, find_task(request.task))
+    _print_sets(str(request.table), data, as_json=request.as_json)
 
 
 def check_experiment(request: check_options.CheckExperiment) -> None:
     """Read the file of an experiment and its data, and say what is in them."""
-    found = files.load(request.file)
+    experiment = files.load(request.file)
     if not request.as_json:
-        said = f"{request.file}: {found.title}, fingerprint {found.fingerprint}"
-        click.echo(printable(f"{said}; {found.task.about}, {found.plan.rules()}"))
-    _print_sets(found.plan.data or found.task.name, found.data, as_json=request.as_json)
+        summary = f"{request.file}: {experiment.title}, fingerprint {experiment.fingerprint}"
+        click.echo(printable(f"{summary}; {experiment.task.about}, {experiment.plan.rules()}"))
+    _print_sets(
+        experiment.plan.data or experiment.task.name, experiment.data, as_json=request.as_json
+    )
 
 
-def _print_sets(what: str, data: DataSet, *, as_json: bool) -> None:
+def _print_sets(source: str, data: DataSet, *, as_json: bool) -> None:
     """How many rows are in each set of the data, and what they predict."""
     sets = {"sessions": data.sessions, "validation": data.validation, "test": data.test}
     sets |= {"examples": data.examples} if data.examples else {}
     counts = {name: Counter(row.answer.prediction for row in rows) for name, rows in sets.items()}
     if as_json:
-        document: dict[str, object] = {"data": what, "origin": data.origin, "sets": counts}
+        document: dict[str, object] = {"data": source, "origin": data.origin, "sets": counts}
         if data.terms:
             document["terms"] = [list(term) for term in data.terms]
         click.echo(json.dumps(document, indent=1, sort_keys=True))
         return
-    click.echo(printable(f"{what}: {data.origin}"))
+    click.echo(printable(f"{source}: {data.origin}"))
     for name, predicted in counts.items():
         if not predicted:
             click.echo(f"  {name}: none")
             continue
-        shown = ", ".join(f"{what} {many}" for what, many in sorted(predicted.items()))
+        shown = ", ".join(f"{label} {many}" for label, many in sorted(predicted.items()))
         each = f": {shown}" if len(predicted) <= _SHOWN else ""
         click.echo(printable(f"  {name}: {counted(predicted.total(), 'row')}{each}"))
     if data.terms:
@@ -89,8 +91,8 @@ def select(request: options.DataSelectOptions) -> None:
     click.echo(printable(f"{len(kept)} of {counted(len(rows), 'row')} written: {request.output}"))
 
 
-def _warn(said: str) -> None:
-    click.echo(printable(f"Note: {said}"), err=True)
+def _warn(remark: str) -> None:
+    click.echo(printable(f"Note: {remark}"), err=True)
 
 
 def split(request: options.DataSplitOptions) -> None:
@@ -100,11 +102,11 @@ def split(request: options.DataSplitOptions) -> None:
     if "sessions" not in given:
         raise UsageError("a task needs rows for its sessions; write sessions=N, too", "sizes")
     sizes = asdict(options.SetSizes(**given))
-    found = own_data.split(rows, sizes, request.seed)
-    own_data.write_records(request.output, found)
-    said = ", ".join(f"{size} {name}" for name, size in sizes.items() if size)
-    left = len(rows) - len(found)
-    click.echo(printable(f"{said}; {left} left out: {request.output}"))
+    drawn = own_data.split(rows, sizes, request.seed)
+    own_data.write_records(request.output, drawn)
+    parts = ", ".join(f"{size} {name}" for name, size in sizes.items() if size)
+    left = len(rows) - len(drawn)
+    click.echo(printable(f"{parts}; {left} left out: {request.output}"))
 
 
 def summarize(request: options.DataSummarizeOptions) -> None:
@@ -115,15 +117,16 @@ def summarize(request: options.DataSummarizeOptions) -> None:
     asked = summaries.summarized(
         table, rows, request.machine, prompt, request.models.settings, meter
     )
-    found = asyncio.run(asked)
-    own_data.write_records(request.output, found)
+    summarised = asyncio.run(asked)
+    own_data.write_records(request.output, summarised)
     if request.as_json:
-        document = {"summarised": len(found), "of": len(rows), "file": str(request.output)}
+        document = {"summarised": len(summarised), "of": len(rows), "file": str(request.output)}
         click.echo(json.dumps(document | {"calls": meter.calls}, indent=1))
         return
     click.echo(
         printable(
-            f"{len(found):,} of {counted(len(rows), 'explanation')} summarised: {request.output}"
+            f"{len(summarised):,} of {counted(len(rows), 'explanation')} summarised: "
+            f"{request.output}"
         )
     )
     click.echo(f"Models were asked: {meter.shown()}")

@@ -192,12 +192,12 @@ def _tools() -> Iterator[DoctorLine]:
 
 def _prices() -> Iterator[DoctorLine]:
     """How old the prices of the catalogue are."""
-    found, today = catalogue(), datetime.now(UTC).date()
+    known, today = catalogue(), datetime.now(UTC).date()
     days = [
-        *(price.as_of for price in found.prices),
-        *(retirement.as_of for retirement in found.retirements),
+        *(price.as_of for price in known.prices),
+        *(retirement.as_of for retirement in known.retirements),
     ]
-    old = [price.models for price in found.prices if not price.renewed_by(today)]
+    old = [price.models for price in known.prices if not price.renewed_by(today)]
     missing = f"read more than 180 days ago: {', '.join(old)}; give today's with --models"
-    read = f"{len(found.prices)} prices, read from {min(days)} to {max(days)}"
+    read = f"{len(known.prices)} prices, read from {min(days)} to {max(days)}"
     yield DoctorLine("base", "catalogue", "costs and caps of models", read, missing if old else "")

@@ -32,13 +32,13 @@ MOST_DRAWN = 100
 
 def tables(request: options.DrawSystem) -> None:
     """Draw a table or a system, or a counterexample of tables or of a claim."""
-    what, failing = request.what, request.counterexample
+    subjects, failing = request.what, request.counterexample
     if failing is None:
-        if len(what) != 1:
+        if len(subjects) != 1:
             raise UsageError("give one X to draw, or --counterexample CLAIM")
         if request.agent is not None:
             raise UsageError("only a session or a --counterexample has agents", "agent")
-        draw_diagram(_diagram(request), what[0], request.output, request.form, request.style)
+        draw_diagram(_diagram(request), subjects[0], request.output, request.form, request.style)
         return
     if isinstance(request, options.DrawTable) and request.state is not None:
         raise UsageError("this marks a table; for a counterexample, give --agent", "state")
@@ -46,12 +46,12 @@ def tables(request: options.DrawSystem) -> None:
         raise UsageError(f"--format {request.form} takes no --agent")
     path = _path(failing, request.output, request.form, request.agent)
     form, agent, style = request.form or "svg", request.agent, request.style
-    if what:
+    if subjects:
         if request.relations is not None:
             raise UsageError("this applies to claims, not to tables of your own", "relations")
         channel = request.channel
         files = analysis.counterexamples.draw_violation(
-            what, failing, channel, path, agent, style, form, request.parameters
+            subjects, failing, channel, path, agent, style, form, request.parameters
         )
     else:
         for name in ("channel", "parameters"):
@@ -64,27 +64,27 @@ def tables(request: options.DrawSystem) -> None:
 
 def _diagram(request: options.DrawSystem) -> StateDiagram:
     """A table, the members of a system, or over a channel its reachable states."""
-    (what,), channel = request.what, request.channel
-    states = channel is not None and is_system_file(what)
+    (subject,), channel = request.what, request.channel
+    states = channel is not None and is_system_file(subject)
     for name in ("relations",) if states else ("channel", "relations"):
         if getattr(request, name) is not None:
             raise UsageError("this requires --counterexample", name)
     if states:
         if request.parameters:
             raise UsageError("this does not apply to the states of a system", "parameters")
-        return product_diagram(System.load(what, channel=channel))
+        return product_diagram(System.load(subject, channel=channel))
     state = request.state if isinstance(request, options.DrawTable) else None
-    return _by_rules(what, request.parameters, state)
+    return _by_rules(subject, request.parameters, state)
 
 
-def _by_rules(what: str, parameters: tuple[str, ...], state: str | None) -> StateDiagram:
+def _by_rules(subject: str, parameters: tuple[str, ...], state: str | None) -> StateDiagram:
     """The automaton of a table, or of a system; with parameters its registers are in its states."""
     if not parameters:
-        return table_diagram(what, state)
-    if is_system_file(what):
-        said = "the members of a system are drawn without their states; draw a member's table"
-        raise UsageError(said, "parameters")
-    automaton = unfolded(load_automaton(what), parameters_in(parameters))
+        return table_diagram(subject, state)
+    if is_system_file(subject):
+        reason = "the members of a system are drawn without their states; draw a member's table"
+        raise UsageError(reason, "parameters")
+    automaton = unfolded(load_automaton(subject), parameters_in(parameters))
     if len(automaton.states) > MOST_DRAWN:
         raise UsageError(
             f"{automaton.name} has {len(automaton.states):,} states, and a drawing at most "

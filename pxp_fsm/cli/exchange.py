@@ -27,10 +27,10 @@ from pxp_fsm.experiments.sheets import contents
 
 def tables(request: options.ExportTables) -> None:
     """Write tables in the format that is asked for."""
-    what, output = request.what, request.output
+    subjects, output = request.what, request.output
     written = tuple(dict.fromkeys((*exports.of_tables(), *exports.of_systems())))
     if output is None and request.form is None:
-        raise UsageError(f"{what[0]} is a table, which requires --format: {', '.join(written)}")
+        raise UsageError(f"{subjects[0]} is a table, which requires --format: {', '.join(written)}")
     if request.form in exports.formats() and request.form not in written:
         told = f"{request.form} is only read; tables are written as {', '.join(written)}"
         raise UsageError(told, "form")
@@ -41,9 +41,9 @@ def tables(request: options.ExportTables) -> None:
     endings[".gv"] = "dot"
     form = _format(output, request.form, endings)
     if form in OF_RUNS:
-        raise UsageError(f"{form} is a format of runs, and {what[0]} is a table", "form")
+        raise UsageError(f"{form} is a format of runs, and {subjects[0]} is a table", "form")
     of_systems = exports.of_systems()
-    alone = len(what) == 1 and not is_system_file(what[0])
+    alone = len(subjects) == 1 and not is_system_file(subjects[0])
     if (
         alone and form in exports.of_tables()
     ):  # a format of both: tables that are joined are several
@@ -51,21 +51,23 @@ def tables(request: options.ExportTables) -> None:
     if form not in of_systems and (request.channel or request.formulas):
         told = ", ".join(of_systems) or "another model checker, which only a plug-in adds"
         raise UsageError(f"--channel and --formula require a format of {told}")
-    path = output or exports.default_path(what, form)
+    path = output or exports.default_path(subjects, form)
     if form in of_systems:
-        left = exports.export_system(what, path, form, request.channel or "sync", request.formulas)
-    elif len(what) > 1:
+        left = exports.export_system(
+            subjects, path, form, request.channel or "sync", request.formulas
+        )
+    elif len(subjects) > 1:
         told = f"{', '.join(of_systems)} hold several" if of_systems else "export one at a time"
         raise UsageError(f"{form} holds one table; {told}")
     else:
-        left = exports.export_table(load_automaton(what[0]), path, form)
+        left = exports.export_table(load_automaton(subjects[0]), path, form)
     for file in left:
         click.echo(f"Exported: {file}")
 
 
 def runs(request: options.ExportRuns) -> None:
     """Write a run as files, or pack runs into an archive."""
-    what, output = request.what, request.output
+    subjects, output = request.what, request.output
     endings = {ending: name for name, ending in OF_RUNS.items()} | {archives.SUFFIX: ARCHIVE}
     form = _format(output, request.form, endings)
     if form == ARCHIVE:
@@ -75,15 +77,15 @@ def runs(request: options.ExportRuns) -> None:
         if getattr(request, name) is not None:
             raise UsageError("this has no effect but for an archive (--format zip)", name)
     if form not in OF_RUNS:
-        raise UsageError(f"{form} is a format of tables, and {what[0]} is a run", "form")
-    if len(what) > 1:
+        raise UsageError(f"{form} is a format of tables, and {subjects[0]} is a run", "form")
+    if len(subjects) > 1:
         raise UsageError("one run is exported at a time; --format zip packs several")
-    path = output or Path(file_name(what[0]) + OF_RUNS[form])
+    path = output or Path(file_name(subjects[0]) + OF_RUNS[form])
     _check_new(path)
     with SqlBlackboard(request.database, create=False) as board:
         write = transfer.write_jsonl if form == "jsonl" else transfer.write_parquet
-        write(transfer.export_rows(board.engine, what[0]), path)
-        note_given_out(board, what, form, path)
+        write(transfer.export_rows(board.engine, subjects[0]), path)
+        note_given_out(board, subjects, form, path)
     click.echo(f"Exported: {path}")
 
 
@@ -142,9 +144,9 @@ def import_(request: options.ImportOptions) -> None:
         return
     if output is not None:
         raise UsageError("--output applies to a table; a run is stored in --database")
-    found = (transfer.read_parquet if path.is_dir() else transfer.read_jsonl)(path)
+    rows = (transfer.read_parquet if path.is_dir() else transfer.read_jsonl)(path)
     with SqlBlackboard(request.database) as board:
-        mark = transfer.import_rows(board.engine, found, str(path))
+        mark = transfer.import_rows(board.engine, rows, str(path))
         told = f"{contents(mark)}, mark {mark.mark}"
         click.echo(f"Imported into {board.shown}: {printable(mark.run)}, {told}")
 

@@ -18,15 +18,15 @@ _PACKAGE = Path(__file__).parents[1]
 
 def help_(request: options.HelpOptions) -> None:
     """Print a page, or the list of pages."""
-    found = pages()
+    by_name = pages()
     if request.topic is None:
-        width = max(map(len, found))
+        width = max(map(len, by_name))
         click.echo("Pages, each shown by pxp help PAGE:\n")
-        for name, path in found.items():
+        for name, path in by_name.items():
             click.echo(f"  {name.ljust(width)}  {title(path)}")
         return
     name = request.topic.removeprefix("docs/").removesuffix(".md").replace("-", "_")
-    page = {known.replace("-", "_"): path for known, path in found.items()}.get(name)
+    page = {known.replace("-", "_"): path for known, path in by_name.items()}.get(name)
     context = click.get_current_context()
     command = commands.get_command(context, request.topic)
     if page is not None:
@@ -62,11 +62,11 @@ def pages() -> dict[str, Path]:
     """The pages by name: in the package, or in the folder `docs` of a clone."""
     inside = _PACKAGE / "pages"
     folder = inside if inside.is_dir() else _PACKAGE.parent / "docs"
-    found = {path.stem: path for path in sorted(folder.glob("*.md"))}
+    by_name = {path.stem: path for path in sorted(folder.glob("*.md"))}
     for name, where in contributions("help").items():
         package, _, file = where.partition(":")
-        found.setdefault(name, Path(str(resources.files(package).joinpath(file))))
-    return found
+        by_name.setdefault(name, Path(str(resources.files(package).joinpath(file))))
+    return by_name
 
 
 def findings() -> dict[str, Path]:

@@ -32,9 +32,9 @@ def judge(request: options.JudgeOptions) -> None:
     model, meter = request.model, Meter()
     with SqlBlackboard(request.database, create=False) as board:
         pairs = judged_pairs(board, request.run)[: request.limit]
-        found = _named(board, request.run, model, request.prompts, request.models.settings)
+        selection = _named(board, request.run, model, request.prompts, request.models.settings)
     measured = asyncio.run(
-        _measured(found, model, pairs, request.repetitions, request.models.settings, meter)
+        _measured(selection, model, pairs, request.repetitions, request.models.settings, meter)
     )
     if request.as_json:
         document = {
@@ -74,7 +74,7 @@ def _named(
 
 
 async def _measured(
-    found: members.Selection,
+    selection: members.Selection,
     model: str,
     pairs: tuple[RejudgedPair, ...],
     number: int,
@@ -82,8 +82,8 @@ async def _measured(
     meter: Meter,
 ) -> Consistency:
     async with Serving(settings, meter) as serving:
-        assert found.prompts is not None  # noqa: S101 - a judge was named
-        judge = Judge(serving.model(model), found.prompts)
+        assert selection.prompts is not None  # noqa: S101 - a judge was named
+        judge = Judge(serving.model(model), selection.prompts)
         return await consistency(judge, [(pair.left, pair.right) for pair in pairs], number)
 
 
@@ -104,7 +104,7 @@ def judged_pairs(board: SqlBlackboard, run: str) -> tuple[RejudgedPair, ...]:
     """
     if run not in [record.run for record in board.runs()]:
         raise NotThere(f"{board.shown} has no run {quoted(run)}")
-    found: dict[tuple[str, str], list[Outcome]] = {}
+    outcomes: dict[tuple[str, str], list[Outcome]] = {}
     texts: dict[str, str] = {}
     for record in board.sessions(run):
         entries = board.events(record.session)
@@ -112,15 +112,20 @@ def judged_pairs(board: SqlBlackboard, run: str) -> tuple[RejudgedPair, ...]:
             explanation = entry.carried.answer.explanation
             texts[digest(explanation)] = explanation
         judgements = [judgement for entry in entries for judgement in entry.judgements]
-        for one in (*judgements, *board.closing(record.session)):
-            verdict = one.outcome in (Outcome.YES, Outcome.NO, Outcome.UNSURE)
-            if one.relation != "AGREE" or not one.asked or not verdict or one.left == one.right:
+        for judgement in (*judgements, *board.closing(record.session)):
+            verdict = judgement.outcome in (Outcome.YES, Outcome.NO, Outcome.UNSURE)
+            if (
+                judgement.relation != "AGREE"
+                or not judgement.asked
+                or not verdict
+                or judgement.left == judgement.right
+            ):
                 continue
-            if (one.right, one.left) not in found:
-                found.setdefault((one.left, one.right), []).append(one.outcome)
+            if (judgement.right, judgement.left) not in outcomes:
+                outcomes.setdefault((judgement.left, judgement.right), []).append(judgement.outcome)
     return tuple(
         RejudgedPair(texts[left], texts[right], tuple(outcomes))
-        for (left, right), outcomes in found.items()
+        for (left, right), outcomes in outcomes.items()
         if left in texts and right in texts
     )
 

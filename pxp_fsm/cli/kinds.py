@@ -146,29 +146,29 @@ def kinds() -> Mapping[str, SubjectKind]:
     """Every kind by its name, ours first."""
     return {
         **_OWN,
-        **{name: one for name, one in contributions("kinds").items() if name not in _OWN},
+        **{name: kind for name, kind in contributions("kinds").items() if name not in _OWN},
     }
 
 
 def checked_names() -> frozenset[str]:
     """What plug-ins check by its name."""
-    return frozenset(one.subject for kind in listed("checks") for one in kind.properties())
+    return frozenset(checked.subject for kind in listed("checks") for checked in kind.properties())
 
 
-def kind_of(what: str, database: str | None = None, verb: str = "") -> SubjectKind:
-    """What `what` is: a name, a file, a database, or a run or session in `database`.
+def kind_of(word: str, database: str | None = None, verb: str = "") -> SubjectKind:
+    """What `word` is: a name, a file, a database, or a run or session in `database`.
 
     A name that means two things is what the command `verb` takes; NAME=TABLE, a member of a system,
     is what TABLE is. Raises `UsageError` where it is nothing that is known, and `NotThere` where it
     could only stand in a database.
     """
-    if not what.strip():
+    if not word.strip():
         raise UsageError("X is empty; give a name or a file")
-    named = _MEMBER.sub("", what)
+    named = _MEMBER.sub("", word)
     by_name = _kind_of_name(named, verb)
     if by_name is not None:
         return by_name
-    if "://" in what:
+    if "://" in word:
         return _OWN[DATABASE]
     path = Path(named)
     if path.exists():
@@ -181,7 +181,7 @@ def kind_of(what: str, database: str | None = None, verb: str = "") -> SubjectKi
             return kind  # which is not there: some commands begin one
     if path.suffix[1:].isalpha():
         raise UsageError(f"there is no file {named}{nearest_file(path)}")
-    return _kind_of_stored(what, database or defaults.STORED)
+    return _kind_of_stored(word, database or defaults.STORED)
 
 
 def _kind_of_name(named: str, verb: str) -> SubjectKind | None:
@@ -205,17 +205,17 @@ def _written_as(named: str) -> Iterator[SubjectKind]:
     )
 
 
-def _kind_of_stored(what: str, database: str) -> SubjectKind:
+def _kind_of_stored(word: str, database: str) -> SubjectKind:
     """A run or a session; where it is neither, what is known that this command does not take."""
     # Databases take long to import, and most arguments are none of what is in one.
     is_session = load("pxp_fsm.cli.stored:find_session")
     try:
-        return _OWN[SESSION if is_session(what, database) else RUN]
+        return _OWN[SESSION if is_session(word, database) else RUN]
     except NotThere:
         known: Iterable[Any] = load("proofs.check:known_properties")()
-        if any(what == prop.name for prop in known):
+        if any(word == prop.name for prop in known):
             return _OWN["claim"]
-        kind = next(_written_as(what), None)
+        kind = next(_written_as(word), None)
         if kind is None:
             raise
         return kind

@@ -39,8 +39,8 @@ def list_(request: options.ListOptions) -> None:
         click.echo(printable(line))
 
 
-def _named(found: Mapping[str, str]) -> tuple[Row, list[Row]]:
-    return ("name", "meaning"), list(found.items())
+def _named(meanings: Mapping[str, str]) -> tuple[Row, list[Row]]:
+    return ("name", "meaning"), list(meanings.items())
 
 
 def rows_of(
@@ -103,10 +103,13 @@ def _runs(database: str) -> tuple[Row, list[Row]]:
 
 def _models(_database: str) -> tuple[Row, list[Row]]:
     """The prices of the catalogue: dollars for a million tokens, and when they were read."""
-    found = load("backends.models.catalogue:catalogue")()
-    retired = {retirement.models: f"retired {retirement.on}" for retirement in found.retirements}
+    prices_known = load("backends.models.catalogue:catalogue")()
+    retired = {
+        retirement.models: f"retired {retirement.on}" for retirement in prices_known.retirements
+    }
     rows: list[Row] = [
-        (price.models, *_price(price), retired.pop(price.models, "")) for price in found.prices
+        (price.models, *_price(price), retired.pop(price.models, ""))
+        for price in prices_known.prices
     ]
     rows += [(models, "", "", "", when) for models, when in retired.items()]
     return ("name", "$/M input", "$/M output", "read on", "remark"), rows

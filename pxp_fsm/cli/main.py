@@ -169,8 +169,8 @@ class _Commands(CommandGroup):
             _print("Error: ", (_describe(error),))
             raise click.exceptions.Exit(FAULT) from error
         except UnicodeEncodeError as error:
-            said = f"{quoted(error.object)} is not valid Unicode; give the file a name in UTF-8"
-            _print("Error: ", (said,))
+            message = f"{quoted(error.object)} is not valid Unicode; give the file a name in UTF-8"
+            _print("Error: ", (message,))
             raise click.exceptions.Exit(BAD_INPUT) from error
         except MemoryError as error:
             _print("Error: ", ("there is not enough memory; what was stored is kept",))

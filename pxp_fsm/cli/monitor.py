@@ -30,11 +30,11 @@ VIOLATED, UNREAD = 1, 4
 def monitor(request: options.MonitorOptions) -> int:
     """Print how the formulas are on a run or a session."""
     monitors, name = Monitors(request.formulas), request.name
-    with open_recordings(request.database, request.mapping) as found:
-        if is_session(found.board, name):
-            return _session(monitors, found.board, name, request.as_json)
-        elsewhere = [NotMonitored(where, reason) for where, reason in found.unread]
-        return _run(monitors, found.board, name, elsewhere, request.as_json)
+    with open_recordings(request.database, request.mapping) as recordings:
+        if is_session(recordings.board, name):
+            return _session(monitors, recordings.board, name, request.as_json)
+        elsewhere = [NotMonitored(where, reason) for where, reason in recordings.unread]
+        return _run(monitors, recordings.board, name, elsewhere, request.as_json)
 
 
 def _run(
@@ -44,8 +44,8 @@ def _run(
     elsewhere: Sequence[NotMonitored],
     as_json: bool,
 ) -> int:
-    found = monitored(monitors, board, name)
-    unread = [*found.unread, *elsewhere]
+    tallied = monitored(monitors, board, name)
+    unread = [*tallied.unread, *elsewhere]
     if as_json:
         records = [
             {
@@ -54,14 +54,14 @@ def _run(
                 "verdict": heard.outlook.value,
                 "settled_at": heard.settled_at,
             }
-            for tally in found.tallies
+            for tally in tallied.tallies
             for heard in tally.heard
         ]
         click.echo(_json(records, unread))
     else:
-        for line in (*found.lines, *(one.line for one in elsewhere)):
+        for line in (*tallied.lines, *(skipped.line for skipped in elsewhere)):
             click.echo(printable(line))
-    return _code(any(tally.violated for tally in found.tallies), unread)
+    return _code(any(tally.violated for tally in tallied.tallies), unread)
 
 
 def _session(monitors: Monitors, board: SqlBlackboard, name: str, as_json: bool) -> int:
@@ -86,18 +86,18 @@ def _session(monitors: Monitors, board: SqlBlackboard, name: str, as_json: bool)
     else:
         for written in monitors.formulas:
             click.echo(printable(f"Monitor {written}"))
-        for number, said, outlooks in rows:
-            head = f"{number:>3} {said}".rstrip()
+        for number, action, outlooks in rows:
+            head = f"{number:>3} {action}".rstrip()
             shown = "".join(f"  {outlook.value:<16}" for outlook in outlooks)
             click.echo(printable(f"{head:<20}{shown}".rstrip()))
-        for one in unread:
-            click.echo(printable(one.line))
+        for skipped in unread:
+            click.echo(printable(skipped.line))
     return _code(MonitorVerdict.FALSE in watch.outlooks, unread)
 
 
 def _json(verdicts: list[dict[str, Any]], unread: Sequence[NotMonitored]) -> str:
     """The verdicts, and what was not read."""
-    named = [{"session": one.session, "reason": one.reason} for one in unread]
+    named = [{"session": skipped.session, "reason": skipped.reason} for skipped in unread]
     return json.dumps({"verdicts": verdicts, "not_monitored": named}, indent=1)
 
 

@@ -12,10 +12,10 @@ from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.errors import require_extra
 
 
-def require_server(what: str) -> None:
-    """Raise `UsageError`, naming the extra, where pages cannot be served; `what` is for it."""
+def require_server(pages: str) -> None:
+    """Raise `UsageError`, naming the extra, where pages cannot be served; `pages` is for it."""
     modules = {"fastapi": "fastapi", "uvicorn": "uvicorn", "websockets": "websockets"}
-    require_extra("web", what, modules)
+    require_extra("web", pages, modules)
 
 
 def require_mcp() -> None:
@@ -36,10 +36,10 @@ def with_folder(database: str) -> str:
     return database
 
 
-def show_address(what: str, browser: bool, opening: web.OpenSite) -> None:
+def show_address(pages: str, browser: bool, opening: web.OpenSite) -> None:
     """Print where the page of one person is, and open it in their browser if that is wanted."""
     address = opening.links[""]
-    click.echo(f"{what} at {address} (Ctrl-C ends it)")
+    click.echo(f"{pages} at {address} (Ctrl-C ends it)")
     if browser:
         webbrowser.open(address)
 

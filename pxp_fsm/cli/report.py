@@ -33,12 +33,14 @@ def report(request: options.ReportOptions) -> None:
             room=room_of(request.paper, request.size) or PAPERS["article"],
         )
         others = left_out(board, request.runs)
-        note_given_out(board, [found.name for found in reports], "report", request.output)
+        note_given_out(
+            board, [written_report.name for written_report in reports], "report", request.output
+        )
     for why in others:
         click.echo(printable(f"Left out: {why}"), err=True)
-    for found in reports:
-        for line in found.missing:
-            click.echo(printable(f"{found.name}: {line}"), err=True)
+    for written_report in reports:
+        for line in written_report.missing:
+            click.echo(printable(f"{written_report.name}: {line}"), err=True)
     for path in written:
         click.echo(printable(f"Written: {path}"))
 
@@ -55,17 +57,19 @@ def compare(request: options.CompareRuns) -> None:
         left = comparison.compared_outcomes(board, [first])
         right = comparison.compared_outcomes(board, others)
         titles = [run_title(first), run_title(others[0]) if len(others) == 1 else right.run]
-    found = outcomes.compare(left, right)
+    comparisons = outcomes.compare(left, right)
     remarks = [
-        *comparison.comparison_lines(left, right, found),
+        *comparison.comparison_lines(left, right, comparisons),
         *comparison.change_lines(left, right),
     ]
     names = [name, *(other.run for other in others)]
     if request.as_json:
-        kinds = [asdict(each) | {"p": float(each.p)} for each in found]
+        kinds = [asdict(each) | {"p": float(each.p)} for each in comparisons]
         document = {"runs": names, "sessions": kinds, "remarks": list(remarks)}
         click.echo(json.dumps(document, indent=1, default=str))
         return
-    console().print(sheets.as_rich(comparison.comparison_sheet(found, *map(printable, titles))))
+    console().print(
+        sheets.as_rich(comparison.comparison_sheet(comparisons, *map(printable, titles)))
+    )
     for line in remarks:
         click.echo(printable(line))

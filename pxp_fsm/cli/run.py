@@ -175,13 +175,22 @@ def _save_plan(request: options.RunTask, path: Path) -> None:
 def experiment(request: options.RunExperiment) -> int:
     """Run an experiment, or what is left of it, then print and write what came of it."""
     _where(request)
-    found = files.load(request.file, with_assignments({}, request.assignments))
-    _see_the_person(found.plan)
-    members.models(found.plan, found.task, found.data, request.models.settings)
+    opened_experiment = files.load(request.file, with_assignments({}, request.assignments))
+    _see_the_person(opened_experiment.plan)
+    members.models(
+        opened_experiment.plan,
+        opened_experiment.task,
+        opened_experiment.data,
+        request.models.settings,
+    )
 
     def begun(board: SqlBlackboard) -> Iterator[tuple[str, Run[Any]]]:
-        opened = files.open_run(found, board, request.models.settings)
-        click.echo(printable(f"Experiment {found.title}, fingerprint {found.fingerprint}"))
+        opened = files.open_run(opened_experiment, board, request.models.settings)
+        click.echo(
+            printable(
+                f"Experiment {opened_experiment.title}, fingerprint {opened_experiment.fingerprint}"
+            )
+        )
         yield "", opened
 
     return _carry_all(request, begun, TaskScreen(request, Monitors(())), new=True)
@@ -297,11 +306,13 @@ def _task(request: options.RunTask, source: RunOrigin) -> tuple[Begun, TaskScree
         _refuse_with_resume(request)
 
         def resumed(board: SqlBlackboard) -> Iterator[tuple[str, Run[Any]]]:
-            found = runs.resume(resume, board, request.models.settings)
-            if found.opening.plan.task != task:
-                raise UsageError(f"run {resume} is about {found.opening.plan.task}, not {task}")
-            _see_the_person(found.opening.plan)
-            yield "", found
+            resumed_run = runs.resume(resume, board, request.models.settings)
+            if resumed_run.opening.plan.task != task:
+                raise UsageError(
+                    f"run {resume} is about {resumed_run.opening.plan.task}, not {task}"
+                )
+            _see_the_person(resumed_run.opening.plan)
+            yield "", resumed_run
 
         return resumed, TaskScreen(request, monitors)
     if source.origin is not None:
@@ -461,9 +472,11 @@ class TaskScreen:
             left = summary.write_artifacts(run, board, statistics, output)
         except OSError as error:
             raise _unwritable(output, error) from error
-        found = outcomes_of(board, run.name)
+        outcomes = outcomes_of(board, run.name)
         directed = () if run.opening.plan.agents is None else board.directions(run.name)
-        self._finished[setting] = printed.FinishedRun(run, statistics, found, left, told, directed)
+        self._finished[setting] = printed.FinishedRun(
+            run, statistics, outcomes, left, told, directed
+        )
 
     def conclude(self, board: SqlBlackboard, database: str) -> None:
         printed.conclude(self._finished, board, database, self._request.verbose)
@@ -605,11 +618,11 @@ def say_proved(system: System, file: SystemFile, output: Path, *, err: bool = Fa
     Raises `UsageError` where it is not as its file expects, such as where it has a deadlock.
     """
     output.mkdir(parents=True, exist_ok=True)
-    found = proved.proved(system, file, output / f"{file.name}-proved.json")
-    click.echo(printable(found.line), err=err)
-    if found.objections:
+    known = proved.proved(system, file, output / f"{file.name}-proved.json")
+    click.echo(printable(known.line), err=err)
+    if known.objections:
         raise UsageError(
-            f"{file.title} is not run: {'; '.join(found.objections)}. Mend the tables, or let "
+            f"{file.title} is not run: {'; '.join(known.objections)}. Mend the tables, or let "
             f'{file.path} expect it, as [[properties]] with check = "{NO_DEADLOCK}" and expected = '
             f'"FAILS"'
         )

@@ -40,11 +40,13 @@ def serve(request: options.ServeRuns) -> None:
     """Serve the people and assistants of tasks, experiments and runs until Ctrl-C."""
     require_server("the server of pages")
     given = read_assignments(Plan, request.assignments, "assignments")
-    opened = [one for target in request.targets for one in _opened(target, given, request)]
+    opened = [
+        open_run for target in request.targets for open_run in _opened(target, given, request)
+    ]
     if request.stdio is not None and len(opened) > 1:
         raise UsageError("an assistant there has one run; give one", "stdio")
     with SqlBlackboard(with_folder(request.database)) as board:
-        served = [one(board) for one in opened]
+        served = [open_run(board) for open_run in opened]
         names = [run.name for run in served]
         if len(set(names)) < len(names):
             raise UsageError("the same run is given twice; leave one of them out")
@@ -128,8 +130,8 @@ def _serve(
         names = [run.name for run in served]
         command = [program(), "serve", *again, *names, "--database", request.database]
         command += [] if stdio is None else ["--stdio", stdio]
-        said = f"Everything that happened is stored; carry on with\n  {shlex.join(command)}"
-        raise KeyboardInterrupt(f"Stopped. {said}") from None
+        advice = f"Everything that happened is stored; carry on with\n  {shlex.join(command)}"
+        raise KeyboardInterrupt(f"Stopped. {advice}") from None
 
 
 def _assistants_of(run: Run[Any]) -> Sequence[str]:
@@ -220,7 +222,7 @@ def _check_members(request: options.ServeSystem, file: SystemFile, who: Mapping[
             f'nobody is an assistant; write respondent = "mcp" in {request.tables[0]}, or give '
             f"--set {name}.respondent=mcp"
         )
-    _check_stdio(request.stdio, [name for name, one in who.items() if one == MCP])
+    _check_stdio(request.stdio, [name for name, respondent in who.items() if respondent == MCP])
     if TERMINAL in who.values():
         if request.stdio is not None:
             raise UsageError("a person at the terminal cannot type there beside it", "stdio")

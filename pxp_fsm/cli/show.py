@@ -129,10 +129,10 @@ def _document(board: SqlBlackboard, stored: StoredSession) -> dict[str, Any]:
 
 def _list(board: SqlBlackboard, name: str | None, request: _Listing) -> None:
     if request.as_json:
-        found = board.listing(name, limit=request.limit, skipped=request.skip)
+        lines = board.listing(name, limit=request.limit, skipped=request.skip)
         rows = [
             dict(zip(_headings([line]), row, strict=True))
-            for line, row in zip(found, zip(*_columns(found), strict=True), strict=True)
+            for line, row in zip(lines, zip(*_columns(lines), strict=True), strict=True)
         ]
         click.echo(json.dumps(rows, indent=1))
     else:
@@ -154,35 +154,35 @@ _Listing = options.ShowDatabase | options.ShowRun
 
 def list_all(board: SqlBlackboard, run: str | None, limit: int, skipped: int) -> None:
     """A line for each session of `run`, or of every run; `limit` at most after `skipped` others."""
-    found = board.listing(run, limit=limit, skipped=skipped)
+    lines = board.listing(run, limit=limit, skipped=skipped)
     runs = [summary for summary in board.summaries() if run in (None, summary.run)]
     total = sum(summary.sessions for summary in runs)
-    if not found:
-        what = f"no run {run!r} with sessions" if run else "no sessions"
+    if not lines:
+        missing = f"no run {run!r} with sessions" if run else "no sessions"
         if total:
-            what = f"{counted(total, 'session')}, and none after the first {skipped:,}"
+            missing = f"{counted(total, 'session')}, and none after the first {skipped:,}"
         known = ", ".join(record.run for record in board.runs()) or "none"
-        raise NotThere(f"{board.shown} has {what}; runs: {known}")
-    columns = _columns(found)
+        raise NotThere(f"{board.shown} has {missing}; runs: {known}")
+    columns = _columns(lines)
     if sys.stdout.isatty():
         from rich import box
         from rich.table import Table
         from rich.text import Text
 
         table = Table(box=box.SIMPLE_HEAD)
-        for heading in _headings(found):
+        for heading in _headings(lines):
             table.add_column(heading, no_wrap=heading == "session")
         for line in zip(*columns, strict=True):
             table.add_row(*map(Text, line))
         console().print(table)
     else:  # a table for eyes takes a minute for a hundred thousand lines
-        click.echo("\n".join(_lines(_headings(found), columns)))
-    shown_runs = {line.run for line in found}
+        click.echo("\n".join(_lines(_headings(lines), columns)))
+    shown_runs = {line.run for line in lines}
     for record in board.runs():
         origin = origin_of(record.plan) if record.run in shown_runs else None
         if origin is not None:
             click.echo(printable(f"{record.run} carries on {origin}"))
-    left = total - skipped - len(found)
+    left = total - skipped - len(lines)
     if left or skipped:
         counts = f"… and {left:,} more" if left else "… and no more"
         after = f"; {skipped:,} before" if skipped else ""
@@ -192,17 +192,17 @@ def list_all(board: SqlBlackboard, run: str | None, limit: int, skipped: int) ->
             click.echo(f"  {printable(summary.run)}: {over}")
 
 
-def _headings(found: Sequence[SessionLine]) -> Sequence[str]:
+def _headings(lines: Sequence[SessionLine]) -> Sequence[str]:
     """The headings of a list: what its sessions have is named, where they are of one kind."""
-    kinds = {_ACTIONS if line.protocol == SYSTEM else _MESSAGES for line in found}
+    kinds = {_ACTIONS if line.protocol == SYSTEM else _MESSAGES for line in lines}
     events = kinds.pop() if len(kinds) == 1 else _HEADINGS[3]
     return (*_HEADINGS[:3], events, *_HEADINGS[4:])
 
 
-def _columns(found: Sequence[SessionLine]) -> list[list[str]]:
+def _columns(lines: Sequence[SessionLine]) -> list[list[str]]:
     """What is said of each session, column by column: a list may have a hundred thousand lines."""
     sessions, _runs, instances, protocols, ns, ks, messages, endings, causes = zip(
-        *found, strict=True
+        *lines, strict=True
     )
     ended = cache(_ended)
     columns = (
@@ -298,12 +298,12 @@ def _facts(record: SessionRecord) -> Sequence[tuple[str, str]]:
                 for member in record.members
             ),
         ]
-    said = protocol(record.protocol, record.n, record.k)
+    rules = protocol(record.protocol, record.n, record.k)
     key, x = record.instance.key, record.instance.x
     return [
         ("session", record.session),
         ("instance", x if key == x else f"{key}: {x}"),
-        ("protocol", f"{said}, table {record.automaton} {record.fingerprint[:12]}"),
+        ("protocol", f"{rules}, table {record.automaton} {record.fingerprint[:12]}"),
         *((name, description) for name, description in record.agents),
         ("assumptions", " ".join(record.assumptions) or "none (noisy)"),
         ("memo", "on" if record.memo else "off"),
@@ -313,8 +313,8 @@ def _facts(record: SessionRecord) -> Sequence[tuple[str, str]]:
 def _carried(record: SessionRecord, origin: Origin | None) -> Sequence[tuple[str, str]]:
     if origin is None:
         return []
-    what = "action" if record.channel else "message"
-    return [("carries on", f"{origin.session}, from {what} {origin.number}")]
+    noun = "action" if record.channel else "message"
+    return [("carries on", f"{origin.session}, from {noun} {origin.number}")]
 
 
 def _show_entry(shown: Console, entry: Event) -> None:
@@ -360,10 +360,10 @@ class _Asked:
             return
         if not self._calls and message == 1:
             yield "     No model was asked in this session."
-        found = [call for call in self._calls if call.message == message]
-        if found and message is None:
+        asked = [call for call in self._calls if call.message == message]
+        if asked and message is None:
             yield "For no message that was sent:"
-        for call in found:
+        for call in asked:
             yield from self._call(call)
 
     def _call(self, call: RecordedCall) -> Iterator[str]:
@@ -393,9 +393,9 @@ def _why(judgements: Sequence[Judgement]) -> str:
         return ", ".join(map(_judged, judgements))
     match, agree = (judgement.outcome is Outcome.YES for judgement in judgements[:2])
     compared = ", ".join(map(_judged, judgements[:2]))
-    found = f"{compared}: category {category(match, agree).value}"
+    reason = f"{compared}: category {category(match, agree).value}"
     revised = ", ".join(map(_judged, judgements[2:]))
-    return f"{found}; new answer: {revised}" if revised else found
+    return f"{reason}; new answer: {revised}" if revised else reason
 
 
 def _judged(judgement: Judgement) -> str:
@@ -423,11 +423,11 @@ def _directions(messages: Sequence[Message]) -> Sequence[str]:
     for message in messages:
         sent.setdefault((message.sender, message.receiver), []).append(message)
     lines = []
-    for (sender, receiver), said in sent.items():
-        found = [
+    for (sender, receiver), exchanged in sent.items():
+        classes = [
             definition.name.replace("_", "-")
             for definition in DEFINITIONS.values()
-            if holds_for(definition, said, sender)
+            if holds_for(definition, exchanged, sender)
         ]
-        lines.append(f"{sender} to {receiver}: {', '.join(found) or 'in no class'}")
+        lines.append(f"{sender} to {receiver}: {', '.join(classes) or 'in no class'}")
     return lines

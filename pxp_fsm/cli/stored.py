@@ -16,8 +16,8 @@ def find_session(name: str, database: str) -> bool:
             known = {record.run for record in board.runs()}
             if name in known or "/" not in name:
                 board.run(name)
-                found = board.listing(name, limit=2)
-                return [line.session for line in found] == [name]
+                sessions = board.listing(name, limit=2)
+                return [line.session for line in sessions] == [name]
             board.session(name)
             return True
     except NotThere as error:
@@ -25,8 +25,8 @@ def find_session(name: str, database: str) -> bool:
         tasks = ", ".join(f"{task} ({about})" for task, about in meanings.items())
         near = did_you_mean(name, [*meanings, *built_in_names()])
         shown = f"no name that pxp list shows{near or '; tasks are: ' + (tasks or 'none')}"
-        said = f"{quoted(name)} is no file and {shown}{' And' if near else '; and'} {error}"
-        raise NotThere(said) from error
+        reason = f"{quoted(name)} is no file and {shown}{' And' if near else '; and'} {error}"
+        raise NotThere(reason) from error
 
 
 def task_of(origin: Origin, database: str) -> str:
@@ -46,5 +46,5 @@ def is_session(board: SqlBlackboard, name: str) -> bool:
     """Whether a session is meant, and not a run: one without a `/` is alone in the run it names."""
     if "/" in name:
         return True
-    found = board.listing(name, limit=2)
-    return len(found) == 1 and found[0].session == name
+    sessions = board.listing(name, limit=2)
+    return len(sessions) == 1 and sessions[0].session == name

@@ -31,8 +31,8 @@ def test(request: options.TestOptions) -> None:
                 _asked(board, run, request.limit, settings, meter, as_json=request.as_json)
             )
         except KeyboardInterrupt:
-            said = f"Stopped. What was replied is stored: pxp test {run} asks the rest"
-            raise KeyboardInterrupt(said) from None
+            reason = f"Stopped. What was replied is stored: pxp test {run} asks the rest"
+            raise KeyboardInterrupt(reason) from None
         except Halted as error:
             raise Halted(
                 f"{error}\nWhat was replied is stored: pxp test {run} asks the rest"

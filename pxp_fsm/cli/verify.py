@@ -48,7 +48,7 @@ def verify(request: options.VerifyDatabase) -> int:
     if request.as_json:
         document = {
             "runs": [asdict(mark) for mark in report.marks],
-            "erased": [one._asdict() for one in report.erased],
+            "erased": [erased_session._asdict() for erased_session in report.erased],
             "changed": [asdict(problem) for problem in problems],
             "not compared": [asdict(problem) for problem in report.unknown],
             "remains": report.remains,
@@ -72,9 +72,11 @@ def _show(report: Report, problems: Sequence[IntegrityProblem]) -> None:
     """Print what a verification found, and what it does not cover."""
     for mark in report.marks:
         click.echo(f"{printable(mark.run)}: {contents(mark)}, mark {mark.mark}")
-    for one in report.erased:
-        erased = f"{counted(one.texts, 'text')}, {counted(one.prompts, 'prompt')}"
-        click.echo(f"Erased: session {printable(one.session)}: {erased}, {printable(one.created)}")
+    for entry in report.erased:
+        erased = f"{counted(entry.texts, 'text')}, {counted(entry.prompts, 'prompt')}"
+        click.echo(
+            f"Erased: session {printable(entry.session)}: {erased}, {printable(entry.created)}"
+        )
     for label, listed in (("Changed", problems), ("Not compared", report.unknown)):
         for problem in listed:
             click.echo(f"{label}: {printable(problem.where)}: {printable(problem.what)}")
@@ -117,10 +119,10 @@ def upgrade(request: options.UpgradeOptions) -> None:
     shown = engine.url.render_as_string(hide_password=True)
     try:
         with translated_errors(shown):
-            found = plan_upgrade(engine, shown)
+            plan = plan_upgrade(engine, shown)
     finally:
         engine.dispose()
-    done = found.before != found.after and not request.dry_run
+    done = plan.before != plan.after and not request.dry_run
     if done:
         engine = open_engine(request.database, create=False, current=False)
         try:
@@ -129,14 +131,14 @@ def upgrade(request: options.UpgradeOptions) -> None:
         finally:
             engine.dispose()
     if request.as_json:
-        click.echo(json.dumps({"database": shown, **asdict(found), "upgraded": done}, indent=1))
-    elif found.before == found.after:
-        click.echo(f"{shown}: schema version {found.after}, is up to date")
+        click.echo(json.dumps({"database": shown, **asdict(plan), "upgraded": done}, indent=1))
+    elif plan.before == plan.after:
+        click.echo(f"{shown}: schema version {plan.after}, is up to date")
     elif done:
-        click.echo(f"{shown}: schema version {found.after}, upgraded from version {found.before}")
+        click.echo(f"{shown}: schema version {plan.after}, upgraded from version {plan.before}")
     else:
-        click.echo(f"{shown}: schema version {found.before}; an upgrade to {found.after} would do")
-        for step in found.steps:
+        click.echo(f"{shown}: schema version {plan.before}; an upgrade to {plan.after} would do")
+        for step in plan.steps:
             click.echo(f"  {step}")
 
 
@@ -153,9 +155,9 @@ def erase(request: options.EraseOptions) -> None:
             click.echo("Nothing was erased.")
             return
         asked = erasure.requests_of(board, chosen)
-        for one in erasure.erase(board, chosen):
-            erased = f"{counted(one.texts, 'text')}, {counted(one.prompts, 'prompt')}"
-            click.echo(f"Erased: {printable(one.session)}: {erased}")
+        for entry in erasure.erase(board, chosen):
+            erased = f"{counted(entry.texts, 'text')}, {counted(entry.prompts, 'prompt')}"
+            click.echo(f"Erased: {printable(entry.session)}: {erased}")
         drafts = Drafts(request.output / "drafts")
         for record in board.sessions():
             if record.session in {each.session for each in chosen}:

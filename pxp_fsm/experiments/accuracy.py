@@ -146,12 +146,12 @@ class Examination:
 
     def check(self) -> None:
         """Raise `UsageError`, saying why, where nothing can be measured."""
-        found = (
+        obstacles = (
             (not self.data.test, "the data have no test set"),
             (not self.learns, "the machine does not learn"),
             (not self.repetitions, "no session was begun"),
         )
-        why = next((why for holds, why in found if holds), None)
+        why = next((why for holds, why in obstacles if holds), None)
         if why is not None:
             raise UsageError(why)
 

@@ -146,9 +146,9 @@ def _files_of(board: SqlBlackboard, record: RunRecord, place: Path) -> Iterator[
     table = resources.files("pxp_fsm.automata").joinpath("data", f"{proved.name}.toml")
     yield "automaton.toml", table.read_bytes()
     for session in board.sessions(record.run, limit=1):
-        found = certificates.coverage(rules, session.assumptions)
-        if found is not None:
-            yield CERTIFICATE, found.path.read_bytes()
+        coverage = certificates.coverage(rules, session.assumptions)
+        if coverage is not None:
+            yield CERTIFICATE, coverage.path.read_bytes()
     try:
         task, data = read_plan(plan)
     except (PXPError, OSError) as error:
@@ -215,25 +215,25 @@ def table1(board: SqlBlackboard, run: str) -> bytes:
     """Table 1 of a run, counted from its sessions; of a panel intelligibility by direction."""
     if kind_of(board.run(run)) is not None:
         return sheets.directions_csv(sheets.directions(board, run)).encode()
-    found = estimates(outcomes_of(board, run))
-    return summary.as_csv(statistics_of(board, run), (), found).encode()
+    by_class = estimates(outcomes_of(board, run))
+    return summary.as_csv(statistics_of(board, run), (), by_class).encode()
 
 
 def _versions() -> dict[str, str]:
     """Python, this package, and each installed distribution that it may use."""
-    found = {"python": platform.python_version(), "pxp-fsm": __version__}
+    versions = {"python": platform.python_version(), "pxp-fsm": __version__}
     try:
         wanted = metadata.requires("pxp-fsm") or []
     except metadata.PackageNotFoundError:
         wanted = []
     for line in wanted:
         name = re.match(r"[A-Za-z0-9._-]+", line)
-        if name is not None and name[0] not in found:
+        if name is not None and name[0] not in versions:
             try:
-                found[name[0]] = metadata.version(name[0])
+                versions[name[0]] = metadata.version(name[0])
             except metadata.PackageNotFoundError:
                 continue
-    return found
+    return versions
 
 
 def as_json(data: object) -> bytes:
@@ -327,8 +327,8 @@ def _check_run(
     }
     for name, value in is_as.items():
         if told.get(name) != value:
-            said = f"its {name} is {value}, and {quoted(told.get(name))} is listed"
-            checked.problems.append(IntegrityProblem(where, said))
+            remark = f"its {name} is {value}, and {quoted(told.get(name))} is listed"
+            checked.problems.append(IntegrityProblem(where, remark))
     if files.get(f"{folder}/plan.json") != as_json(json.loads(record.plan)):
         checked.problems.append(
             IntegrityProblem(where, "plan.json is not the plan of the sessions")
@@ -337,8 +337,8 @@ def _check_run(
         checked.problems.append(
             IntegrityProblem(where, "table1.csv is not what its sessions come to")
         )
-    said = f"{contents(mark)}, mark {mark.mark}"
-    checked.found.append(f"{where}: {said}; Table 1 counted again")
+    remark = f"{contents(mark)}, mark {mark.mark}"
+    checked.found.append(f"{where}: {remark}; Table 1 counted again")
     _check_certificate(board, record, files.get(f"{folder}/{CERTIFICATE}"), place, checked)
     return mark
 
@@ -358,17 +358,17 @@ def _check_certificate(
     for session in board.sessions(record.run, limit=1):
         rules = stored_plan(record).rules()
         if session.fingerprint != rules.automaton.fingerprint:
-            said = f"its automaton {session.automaton} is not the one of this version"
-            checked.unknown.append(IntegrityProblem(where, f"certificate: {said}"))
+            remark = f"its automaton {session.automaton} is not the one of this version"
+            checked.unknown.append(IntegrityProblem(where, f"certificate: {remark}"))
             return
         proved = certificates.proved_table(rules) or rules.automaton
         draft = place / certificates.filename_of(proved)
         draft.write_bytes(certificate)
-        found = certificates.coverage(rules, session.assumptions, [place])
-        if found is None:
+        coverage = certificates.coverage(rules, session.assumptions, [place])
+        if coverage is None:
             checked.problems.append(IntegrityProblem(where, "its certificate is not accepted"))
         else:
-            claims = counted(len(found.claims), "claim")
+            claims = counted(len(coverage.claims), "claim")
             checked.found.append(f"{where}: certificate accepted, {claims} proved of its sessions")
 
 
@@ -389,8 +389,10 @@ def _check_anchor(
         )
     if key is None:
         digest = hashlib.sha256(files.get(KEY, b"")).hexdigest()
-        said = f"signed by the key in the archive (SHA-256 {digest}); --key takes the signer's own"
-        into.unknown.append(IntegrityProblem("anchor", said))
+        remark = (
+            f"signed by the key in the archive (SHA-256 {digest}); --key takes the signer's own"
+        )
+        into.unknown.append(IntegrityProblem("anchor", remark))
     else:
         into.found.append(f"anchor compared by {key}")
 
@@ -445,21 +447,21 @@ _TEXTS = ("run", "folder", "mark", "data_fingerprint", "version")
 def _manifest(path: Path, content: bytes) -> dict[str, Any]:
     """The manifest, of the form that `write_archive` gives it; raises `DataError`."""
     try:
-        found = json.loads(content)
+        manifest = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise DataError(
             f"{path}: it has no {MANIFEST} that can be read; is it an archive?"
         ) from error
-    known = isinstance(found, dict) and found.get("format") == FORMAT
+    known = isinstance(manifest, dict) and manifest.get("format") == FORMAT
     if not known:
         raise DataError(f"{path}: {MANIFEST} is not of the form {quoted(FORMAT)}")
     shapes = (("files", dict), ("runs", list), ("versions", dict))
-    if not all(isinstance(found.get(name), kind) for name, kind in shapes) or not (
-        all(isinstance(file, dict) for file in found["files"].values())
+    if not all(isinstance(manifest.get(name), kind) for name, kind in shapes) or not (
+        all(isinstance(file, dict) for file in manifest["files"].values())
         and all(
-            isinstance(one, dict) and all(isinstance(one.get(name), str) for name in _TEXTS)
-            for one in found["runs"]
+            isinstance(run, dict) and all(isinstance(run.get(name), str) for name in _TEXTS)
+            for run in manifest["runs"]
         )
     ):
         raise DataError(f"{path}: {MANIFEST} does not tell of files, runs and versions")
-    return dict(found)
+    return dict(manifest)

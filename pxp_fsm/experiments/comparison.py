@@ -37,13 +37,13 @@ def estimate_sheet(outcomes: Outcomes) -> Sheet:
     rows = tuple(
         (
             row,
-            f"{found.share:.2f}",
-            f"{found.interval.low:.2f} to {found.interval.high:.2f}",
-            _number(found.by_repetition),
-            _number(found.by_instance),
-            f"{found.size:.1f}",
+            f"{estimate.share:.2f}",
+            f"{estimate.interval.low:.2f} to {estimate.interval.high:.2f}",
+            _number(estimate.by_repetition),
+            _number(estimate.by_instance),
+            f"{estimate.size:.1f}",
         )
-        for row, found in estimates(outcomes).items()
+        for row, estimate in estimates(outcomes).items()
     )
     return Sheet("How sure the proportions are", headings, rows)
 
@@ -72,31 +72,31 @@ def order_lines(outcomes: Outcomes, seed: int) -> Sequence[str]:
         effect = order_effect(outcomes, row, seed)
         if effect is None:
             continue
-        said = (
+        line = (
             f"Order, {row}: {effect.early:.2f} in the first half of the positions, "
             f"{effect.late:.2f} in the second; {effect.varying} of "
             f"{counted(effect.instances, 'instance')} depend on the repetition"
         )
         if effect.slope is not None and effect.p is not None:
             p = _p_value(effect.p, equals=True)
-            said += f"; {effect.slope:+.3f} a position, p {p} (permutation test)"
-        lines.append(f"{said}.")
+            line += f"; {effect.slope:+.3f} a position, p {p} (permutation test)"
+        lines.append(f"{line}.")
     return lines
 
 
 def carried_on(board: SqlBlackboard, run: str) -> list[RunRecord]:
     """The runs that carry sessions of `run` on; raises `UsageError` where there are none."""
-    found = []
+    records = []
     for record in board.runs():
         origin = origin_of(record.plan)
         if origin is not None and board.session(origin.session).record.run == run:
-            found.append(record)
-    if not found:
+            records.append(record)
+    if not records:
         raise UsageError(
             f"no run carries sessions of {run} on; name another run, or fork a session of it with "
             f"pxp run SESSION@MESSAGE"
         )
-    return found
+    return records
 
 
 def compared_outcomes(board: SqlBlackboard, records: Sequence[RunRecord]) -> Outcomes:
@@ -104,33 +104,33 @@ def compared_outcomes(board: SqlBlackboard, records: Sequence[RunRecord]) -> Out
 
     Raises `UsageError` where a session is in two of them, or they are of different kinds.
     """
-    found = [
+    outcomes = [
         outcomes_of(board, record.run)
         if (kind := kind_of(record)) is None
         else kind.outcomes(board, record)
         for record in records
     ]
-    if len(found) == 1:
-        return found[0]
-    if len({one.rows for one in found}) > 1:
+    if len(outcomes) == 1:
+        return outcomes[0]
+    if len({part.rows for part in outcomes}) > 1:
         raise UsageError("these runs have no classes in common; compare runs of one kind")
     seen = dict[Place, str]()
-    for one in found:
-        for place in one.classes:
+    for part in outcomes:
+        for place in part.classes:
             if place in seen:
                 raise UsageError(
-                    f"{seen[place]} and {one.run} have both a session about {quoted(place[1])} in "
+                    f"{seen[place]} and {part.run} have both a session about {quoted(place[1])} in "
                     f"repetition {place[0]}; compare them one after the other"
                 )
-            seen[place] = one.run
+            seen[place] = part.run
     return Outcomes(
-        counted(len(found), "run"),
-        {place: at for one in found for place, at in one.positions.items()},
-        {place: of for one in found for place, of in one.classes.items()},
-        sum(one.left_out for one in found),
-        found[0].rows,
-        {place: many for one in found for place, many in one.lengths.items()},
-        {place: ending for one in found for place, ending in one.endings.items()},
+        counted(len(outcomes), "run"),
+        {place: at for part in outcomes for place, at in part.positions.items()},
+        {place: of for part in outcomes for place, of in part.classes.items()},
+        sum(part.left_out for part in outcomes),
+        outcomes[0].rows,
+        {place: many for part in outcomes for place, many in part.lengths.items()},
+        {place: ending for part in outcomes for place, ending in part.endings.items()},
     )
 
 
@@ -147,11 +147,11 @@ def change_lines(first: Outcomes, second: Outcomes) -> Sequence[str]:
     changes = ", ".join(
         f"{before} to {after} {many}" for (before, after), many in sorted(moved.items())
     )
-    said = f": {changes}" if changes else ""
-    return (f"Endings that differ: {sum(moved.values())} of {len(pairs)}{said}.",)
+    listed = f": {changes}" if changes else ""
+    return (f"Endings that differ: {sum(moved.values())} of {len(pairs)}{listed}.",)
 
 
-def comparison_sheet(found: Sequence[RunComparison], first: str, second: str) -> Sheet:
+def comparison_sheet(comparisons: Sequence[RunComparison], first: str, second: str) -> Sheet:
     """Two runs side by side."""
     headings = (
         "sessions that are",
@@ -174,7 +174,7 @@ def comparison_sheet(found: Sequence[RunComparison], first: str, second: str) ->
             str(each.only_second),
             _p_value(float(each.p)),
         )
-        for each in found
+        for each in comparisons
     )
     return Sheet(f"{first} and {second}, paired", headings, rows)
 
@@ -185,10 +185,10 @@ def _p_value(p: float, *, equals: bool = False) -> str:
 
 
 def comparison_lines(
-    first: Outcomes, second: Outcomes, found: Sequence[RunComparison]
+    first: Outcomes, second: Outcomes, comparisons: Sequence[RunComparison]
 ) -> Sequence[str]:
-    """What a reader must know of a comparison, of which `found` are the rows."""
-    pairs = found[0].pairs
+    """What a reader must know of a comparison, of which `comparisons` are the rows."""
+    pairs = comparisons[0].pairs
     repetitions = {r for r, _ in first.classes} & {r for r, _ in second.classes}
     lines = [f"Sessions are paired by repetition and instance: {counted(pairs, 'pair')}."]
     if len(repetitions) == 1:
@@ -202,12 +202,12 @@ def comparison_lines(
         "The interval of the difference is from its standard error clustered over instances; where "
         "no pair differs there is none."
     )
-    if found[-1].row == MESSAGES:
+    if comparisons[-1].row == MESSAGES:
         lines.append(
             "Messages are means; only first and only second say which session of a pair has more, "
             "and p is of flipping whole instances."
         )
-    apart = [each.row for each in found if _disagree(each)]
+    apart = [each.row for each in comparisons if _disagree(each)]
     if apart:
         lines.append(
             f"Interval and p disagree about {'; '.join(apart)}: p is exact, of the pairs that "
@@ -223,7 +223,7 @@ def comparison_lines(
     return lines
 
 
-def contrast_sheet(found: Sequence[Contrast], first: str, second: str) -> Sheet:
+def contrast_sheet(contrasts: Sequence[Contrast], first: str, second: str) -> Sheet:
     """Two groups of sessions side by side, not paired."""
     headings = ("sessions that are", first, second, "difference", f"{CONFIDENCE:.0%} interval")
     rows = tuple(
@@ -234,7 +234,7 @@ def contrast_sheet(found: Sequence[Contrast], first: str, second: str) -> Sheet:
             f"{each.second - each.first:+.2f}",
             _NONE if each.interval.low == each.interval.high else _from_to(each.interval),
         )
-        for each in found
+        for each in contrasts
     )
     return Sheet(f"{first} and {second}", headings, rows)
 
@@ -252,21 +252,21 @@ def contrast_lines(first: Outcomes, second: Outcomes) -> Sequence[str]:
     )
 
 
-def _interval(found: RunComparison) -> str:
+def _interval(comparison: RunComparison) -> str:
     """The interval of the difference; an error of 0, of pairs that are all alike, gives none."""
-    if not found.only_first + found.only_second:
+    if not comparison.only_first + comparison.only_second:
         return _NONE
-    return _from_to(found.interval)
+    return _from_to(comparison.interval)
 
 
 def _from_to(interval: Interval) -> str:
     return f"{interval.low:+.2f} to {interval.high:+.2f}"
 
 
-def _disagree(found: RunComparison) -> bool:
+def _disagree(comparison: RunComparison) -> bool:
     """Whether only one of interval and p says that two runs differ."""
-    away = not found.interval.low <= 0 <= found.interval.high
-    return away is not (float(found.p) < 1 - CONFIDENCE)
+    away = not comparison.interval.low <= 0 <= comparison.interval.high
+    return away is not (float(comparison.p) < 1 - CONFIDENCE)
 
 
 def _number(value: float) -> str:

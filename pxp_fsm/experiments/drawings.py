@@ -79,8 +79,8 @@ def session_diagram(
     record = stored.record
     if record.channel or len(record.agents) > 2:
         if agent is not None:
-            said = f"{record.session} is a session of several; draw it with all members"
-            raise UsageError(said, "agent")
+            message = f"{record.session} is a session of several; draw it with all members"
+            raise UsageError(message, "agent")
         return stored.diagram()
     check_table(record)
     messages = [entry.carried for entry in stored.events]

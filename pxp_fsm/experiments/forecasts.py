@@ -56,7 +56,7 @@ def forecast(run: Run[TaskOpening], board: SqlBlackboard) -> Forecast | None:
     their mean, and what a call takes is on a straight line. Runs that a call cache answered
     are no measure, but for the few questions that a run repeats by itself.
     """
-    found: list[SessionUsage] = []
+    usages: list[SessionUsage] = []
     runs = []
     for record in board.runs():
         if record.task != run.opening.plan.task or record.version != __version__:
@@ -69,25 +69,25 @@ def forecast(run: Run[TaskOpening], board: SqlBlackboard) -> Forecast | None:
             continue
         used = [session for session in usage_of_sessions(board, record.run) if session.calls]
         if sum(usage.cached for usage in used) < _MOST_CACHED * sum(usage.calls for usage in used):
-            found += used
+            usages += used
             runs.append(record.run)
-    if not found:
+    if not usages:
         return None
     places = _left(run, board)
     of_place: dict[int, list[SessionUsage]] = defaultdict(list)
-    for one in found:
-        of_place[one.position if run.opening.carries else 0].append(one)
+    for usage in usages:
+        of_place[usage.position if run.opening.carries else 0].append(usage)
 
     def total(amount: Callable[[SessionUsage], float]) -> float:
         return sum(_at(place if run.opening.carries else 0, of_place, amount) for place in places)
 
-    priced = all(usage.dollars is not None for usage in found)
+    priced = all(usage.dollars is not None for usage in usages)
     return Forecast(
         total(lambda usage: usage.calls - usage.cached),
         total(lambda usage: usage.sent),
         total(lambda usage: usage.received),
         total(lambda usage: usage.dollars or 0.0) if priced else None,
-        len(found),
+        len(usages),
         tuple(runs),
     )
 

@@ -76,7 +76,7 @@ def fork(board: SqlBlackboard, origin: str, members: Any, *, name: str, **option
                 f"subject=pxp.Panel(...)"
             )
         session = Session(subject or rules_of(record), members, **given, **options)
-        names = " and ".join(one for one, _ in record.agents)
+        names = " and ".join(agent for agent, _ in record.agents)
         if " and ".join(session.agents) != names:
             raise UsageError(f"a fork of {record.session} is told who answers for {names}")
     new = session_record(session, run)
@@ -89,7 +89,7 @@ def fork(board: SqlBlackboard, origin: str, members: Any, *, name: str, **option
             f"{board.shown} has a run {quoted(run)} already; a fork is in a run of its own: give "
             f"another name, whose part before the / is new"
         )
-    there = {one.session: one for one in board.sessions(run)}
+    there = {line.session: line for line in board.sessions(run)}
     if name not in there:
         board.start_session(replace(new, subject=record.subject))
     else:
@@ -107,17 +107,17 @@ def forkable(board: SqlBlackboard, origin: Origin) -> StoredSession:
     """
     stored = board.session(origin.session)
     record, many = stored.record, len(stored.events)
-    what = "action" if record.channel else "message"
+    noun = "action" if record.channel else "message"
     if record.session in {erased.session for erased in board.erasures(record.run)}:
         raise UsageError(f"session {record.session} was erased: it cannot be carried on")
     if origin.number > many:
         raise UsageError(
-            f"session {record.session} has {many} {what}{'' if many == 1 else 's'}, and no "
-            f"{what} {origin.number}"
+            f"session {record.session} has {many} {noun}{'' if many == 1 else 's'}, and no "
+            f"{noun} {origin.number}"
         )
     if origin.number == many and record.ending is not None and record.ending not in FAULTS:
         raise UsageError(
-            f"session {record.session} ended with {what} {many} ({record.ending}); carry it on "
+            f"session {record.session} ended with {noun} {many} ({record.ending}); carry it on "
             f"from an earlier one"
         )
     return stored

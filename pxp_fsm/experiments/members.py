@@ -67,10 +67,10 @@ def paper_of(plan: Plan) -> Preset | None:
     """The setting of a paper that the plan names; raises `UsageError` for one of another task."""
     if plan.preset is None:
         return None
-    found = find_preset(plan.preset)
-    if found.task != plan.task:
-        raise UsageError(f"preset {found.name} belongs to {found.task}, not to {plan.task}")
-    return found
+    preset = find_preset(plan.preset)
+    if preset.task != plan.task:
+        raise UsageError(f"preset {preset.name} belongs to {preset.task}, not to {plan.task}")
+    return preset
 
 
 def otherwise(plan: Plan, paper: Preset, data: DataSet) -> Iterator[str]:
@@ -79,16 +79,16 @@ def otherwise(plan: Plan, paper: Preset, data: DataSet) -> Iterator[str]:
     for name, then in pairs:
         now = plan.goes_on if name == "carry" else getattr(plan, name)
         if now is not None and now != then:
-            what = "the number of repetitions" if name == "repetitions" else name
-            yield f"Preset {paper.name}: {what} is {now}; in the paper it is {then}."
+            aspect = "the number of repetitions" if name == "repetitions" else name
+            yield f"Preset {paper.name}: {aspect} is {now}; in the paper it is {then}."
     bounds = (
         ("protocol", plan.protocol, "interact"),
         ("n", plan.rules().n, _MESSAGES),
         ("the number of instances", len(data.sessions), _INSTANCES),
     )
-    for what, is_now, was in bounds:
+    for aspect, is_now, was in bounds:
         if is_now != was:
-            yield f"Preset {paper.name}: {what} is {is_now}; in the paper it is {was}."
+            yield f"Preset {paper.name}: {aspect} is {is_now}; in the paper it is {was}."
     if plan.data is None:
         source = "DrugBank" if paper.task == "drug" else "Radiopaedia"
         yield f"The instances are {data.origin}; in the paper they are of {source}."
@@ -249,7 +249,7 @@ def seated(task: Task, plan: Plan, machine: Part | None = None, human: Part | No
         return replace(first, memo=memo), replace(second, memo=memo)
 
     notes = {
-        role: said for role, said in task.role_notes.items() if role != "machine" or not machine
+        role: note for role, note in task.role_notes.items() if role != "machine" or not machine
     }
     accuracy = task.accuracy if machine is None else lambda _data: ()
     check = task.check_machine if machine is None else None
@@ -500,10 +500,10 @@ class Roles:
             for name in agent_names(self._plan)
             if name != HUMAN
         }
-        found = {name: pair[name] for name, pair in pairs.items()}
+        agents = {name: pair[name] for name, pair in pairs.items()}
         if self._plan.human is not None:
-            found[HUMAN] = pairs[f"{MACHINE}1"][HUMAN]
-        return self._seated(found)
+            agents[HUMAN] = pairs[f"{MACHINE}1"][HUMAN]
+        return self._seated(agents)
 
     def _two(self, repetition: int, draw: str, name: str = MACHINE) -> dict[str, Agent]:
         """The machine, which is called `name`, and the human."""
@@ -589,35 +589,35 @@ def respondents(
     `UsageError` for a name that is none, and `FileError`, with the line of each member, where one
     has nobody.
     """
-    found = {
+    chosen = {
         member.name: "" if some and member.respondent == RANDOM else member.respondent
         for member in file.members
     }
     for name, who in given.items():
-        if name not in found:
-            raise unknown_name("member", name, dict.fromkeys(found, ""), "respondents")
+        if name not in chosen:
+            raise unknown_name("member", name, dict.fromkeys(chosen, ""), "respondents")
         problem = respondent_problem(who)
         if problem is not None:
             raise UsageError(f"member {name}: {problem}", "respondents")
-        found[name] = who
+        chosen[name] = who
     problems = []
-    for place, name in enumerate(found):
-        problem = _missing(name, found[name], some)
+    for place, name in enumerate(chosen):
+        problem = _missing(name, chosen[name], some)
         if problem is not None:
             problems.append(Fault(("members", place), problem))
     if problems:
         raise FileError(file.located(problems))
     for place, line in enumerate(file.members):
         try:
-            _check(line, found[line.name], settings or Settings())
+            _check(line, chosen[line.name], settings or Settings())
         except PXPError as error:
-            said = f"member {line.name}: {error}"
+            message = f"member {line.name}: {error}"
             if line.name in given:
-                raise UsageError(said, "respondents") from error
+                raise UsageError(message, "respondents") from error
             raise FileError(
-                file.located([Fault(("members", place, "respondent"), said)])
+                file.located([Fault(("members", place, "respondent"), message)])
             ) from error
-    return {name: who for name, who in found.items() if who}
+    return {name: who for name, who in chosen.items() if who}
 
 
 def _check(line: MemberLine, who: str, settings: Settings) -> None:
@@ -666,7 +666,7 @@ async def members(
     Assistants are asked at `desk`; raises `UsageError` where they have none.
     """
     async with AsyncExitStack() as stack:
-        found, terminal = {}, asyncio.Lock()
+        actors, terminal = {}, asyncio.Lock()
         for line in file.members:
             if line.name in names:
                 who = names[line.name]
@@ -678,8 +678,8 @@ async def members(
                     stack.push_async_callback(function.aclose)
                 if isinstance(function, PersonMember):
                     function = _in_turn(function, terminal)
-                found[line.name] = Actor(function, timeout=line.timeout)
-        yield found
+                actors[line.name] = Actor(function, timeout=line.timeout)
+        yield actors
 
 
 def _in_turn(person: PersonMember, terminal: asyncio.Lock) -> MemberFunction:

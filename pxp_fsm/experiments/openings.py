@@ -351,8 +351,8 @@ class TaskOpening:
         if gate is not None:
             gate.check(self.task.agents(self.data, plan.memo)[0].respondent)
         if self.origin is not None:
-            said = f"carried on from message {self.origin.number} of {self.origin.session}"
-            told = (*told, f"one session, {said}")
+            origin = f"carried on from message {self.origin.number} of {self.origin.session}"
+            told = (*told, f"one session, {origin}")
         stored = plan.as_json(told, self.settings.caps, self.origin.in_plan if self.origin else {})
         held = data_fingerprint(plan, self.data)
         about = (plan.task, plan.task, stored, plan.seed, __version__, held)
@@ -383,13 +383,13 @@ class TaskOpening:
         if self._forked is None or self._around is None or unit.first == unit.last:
             return ()
         place = self._forked.run, unit.repetition, unit.first, unit.last - 1
-        found = self._around.board.sessions_at(*place)
-        if len(found) < unit.last - unit.first or not all(each.ending for each in found):
+        earlier = self._around.board.sessions_at(*place)
+        if len(earlier) < unit.last - unit.first or not all(each.ending for each in earlier):
             raise UsageError(
                 f"a session before {self._forked.session} is not over, so that it is not known "
                 f"what the machine had learned; resume run {self._forked.run} first"
             )
-        return found
+        return earlier
 
     @asynccontextmanager
     async def open(self, slot: Slot, past: Past) -> AsyncIterator[Session]:
@@ -444,8 +444,8 @@ class TaskOpening:
 
     def record(self, session: Session, slot: Slot) -> SessionRecord:
         run = slot.session.rsplit("/", 2)[0]
-        found = session_record(session, run, slot.repetition, slot.position)
-        return replace(found, subject=self.plan.subject or "")
+        record = session_record(session, run, slot.repetition, slot.position)
+        return replace(record, subject=self.plan.subject or "")
 
     def check(self, session: Session, slot: Slot) -> None:
         if slot.stored is not None:
@@ -528,9 +528,9 @@ class SystemOpening:
         """What `sent` describes, in a worker."""
         raw = json.loads(text)
         file, lines = raw["file"], list[MemberLine]()
-        for one in file.pop("members"):
-            table = parse_automaton(json.dumps(one.pop("table")), "table.json")
-            lines.append(MemberLine(**one, table="", automaton=table))
+        for member in file.pop("members"):
+            table = parse_automaton(json.dumps(member.pop("table")), "table.json")
+            lines.append(MemberLine(**member, table="", automaton=table))
         channel = parse_channel(file.pop("channel"))
         described = SystemFile(**file, channel=channel, members=tuple(lines))
         return SystemOpening(
@@ -555,7 +555,7 @@ class SystemOpening:
                 f"run {quoted(record.run)} is no run of a system file; pxp run TASK RUN "
                 f"resumes others"
             ) from error
-        found = type(self)(
+        opening = type(self)(
             self.file,
             self.respondents,
             sessions=sessions,
@@ -564,13 +564,13 @@ class SystemOpening:
             origin=origin_of(record.plan),
             settings=with_stored_caps(settings or self.settings, record),
         )
-        for key, value in found.meaning().items():
+        for key, value in opening.meaning().items():
             if stored.get(key) != value:
                 raise UsageError(
                     f"run {record.run} cannot be resumed: its {key} was "
                     f"{quoted(stored.get(key), 200)}, and would now be {quoted(value, 200)}"
                 )
-        return found
+        return opening
 
     @property
     def asks_models(self) -> bool:

@@ -128,10 +128,10 @@ def compare(first: Outcomes, second: Outcomes) -> tuple[RunComparison, ...]:
             f"{first.run} and {second.run} have no finished session about the same instance in the "
             f"same repetition; compare runs of the same data"
         )
-    found = [_compared(row, first.of(row), second.of(row), pairs) for row in first.rows]
+    comparisons = [_compared(row, first.of(row), second.of(row), pairs) for row in first.rows]
     if first.lengths:
-        found.append(_compared(MESSAGES, first.lengths, second.lengths, pairs))
-    return tuple(found)
+        comparisons.append(_compared(MESSAGES, first.lengths, second.lengths, pairs))
+    return tuple(comparisons)
 
 
 def _compared(
@@ -176,7 +176,11 @@ def pooled(name: str, by_person: Mapping[int, Sequence[Outcomes]]) -> Outcomes:
     return Outcomes(
         name,
         {(number, key): at for number, run in runs for (_, key), at in run.positions.items()},
-        {(number, key): found for number, run in runs for (_, key), found in run.classes.items()},
+        {
+            (number, key): classes
+            for number, run in runs
+            for (_, key), classes in run.classes.items()
+        },
         sum(run.left_out for _number, run in runs),
     )
 
@@ -242,15 +246,15 @@ def order_effect(outcomes: Outcomes, row: str, seed: int = 0) -> OrderEffect | N
     """The effect of order on a class; None where fewer than two repetitions can be compared."""
     if len({repetition for repetition, _ in outcomes.classes}) < 2:
         return None
-    found = outcomes.of(row)
+    of_class = outcomes.of(row)
     middle = (max(outcomes.positions.values()) + 1) / 2
     halves = [
-        [value for where, value in found.items() if (outcomes.positions[where] > middle) is late]
+        [value for where, value in of_class.items() if (outcomes.positions[where] > middle) is late]
         for late in (False, True)
     ]
     early, late = (sum(half) / len(half) if half else 0.0 for half in halves)
     by_instance: dict[str, list[tuple[float, bool]]] = defaultdict(list)
-    for where, value in found.items():
+    for where, value in of_class.items():
         by_instance[where[1]].append((float(outcomes.positions[where]), value))
     centred = {key: _centred(rows) for key, rows in by_instance.items()}
     spread = sum(position**2 for rows in centred.values() for position, _ in rows)

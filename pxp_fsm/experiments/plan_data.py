@@ -121,9 +121,11 @@ def choose(plan: Plan, data: DataSet) -> DataSet:
     if plan.validation is not None:
         held = replace(held, validation=(held.validation or tuple(free))[: plan.validation])
     for field, wanted in (("test", plan.test), ("validation", plan.validation)):
-        found = len(getattr(held, field))
-        if wanted is not None and found < wanted:
-            raise UsageError(f"the data hold {found} rows back for {field}, not {wanted}", field)
+        held_back = len(getattr(held, field))
+        if wanted is not None and held_back < wanted:
+            raise UsageError(
+                f"the data hold {held_back} rows back for {field}, not {wanted}", field
+            )
     return held
 
 
@@ -170,8 +172,8 @@ class StoredRun(Protocol):
 
 def stored_deviations(record: StoredRun) -> tuple[str, ...]:
     """What of a stored run was not as in its paper, as was known when it began."""
-    found = json.loads(record.plan).get(DEVIATIONS, [])
-    return tuple(map(str, found)) if isinstance(found, list) else ()
+    deviations = json.loads(record.plan).get(DEVIATIONS, [])
+    return tuple(map(str, deviations)) if isinstance(deviations, list) else ()
 
 
 WITHOUT_PLAN = {
@@ -192,16 +194,16 @@ def with_stored_caps(settings: Settings | None, record: StoredRun) -> Settings:
     Raises `UsageError` where what is stored is no cap.
     """
     raw = json.loads(record.plan)
-    found = raw.get(CAPS, {}) if isinstance(raw, dict) else {}
-    if not isinstance(found, dict) or not all(
+    caps = raw.get(CAPS, {}) if isinstance(raw, dict) else {}
+    if not isinstance(caps, dict) or not all(
         name in ("dollars", "calls") and type(value) in _CAP[name] and 0 <= value < math.inf
-        for name, value in found.items()
+        for name, value in caps.items()
     ):
         raise UsageError(
-            f"the caps of run {quoted(record.run)} cannot be read ({quoted(found)}); the plan was "
+            f"the caps of run {quoted(record.run)} cannot be read ({quoted(caps)}); the plan was "
             f"changed, or another program wrote it: start a new run"
         )
-    return (settings or Settings()).with_caps(found)
+    return (settings or Settings()).with_caps(caps)
 
 
 _CAP = {"dollars": (int, float), "calls": (int,)}

@@ -69,12 +69,12 @@ def check_order(order: Order, instances: int, repetitions: int) -> None:
 
 def ordered(rows: Sequence[T], order: Order, seed: int, repetition: int) -> list[T]:
     """`rows` in the order of a repetition (from 1); the same for the same seed."""
-    found = list(rows)
+    arranged = list(rows)
     if order is Order.SHUFFLED:
-        random.Random(f"{seed}/{repetition}").shuffle(found)
+        random.Random(f"{seed}/{repetition}").shuffle(arranged)
     elif order is Order.SAMPLED:
-        found = _permuted(found, _sampled(len(found), seed, repetition))
-    return found
+        arranged = _permuted(arranged, _sampled(len(arranged), seed, repetition))
+    return arranged
 
 
 def _sampled(size: int, seed: int, repetition: int) -> int:
@@ -98,11 +98,11 @@ def _free(rank: int, seen: set[int]) -> int:
 
 def _permuted(rows: Sequence[T], number: int) -> list[T]:
     """The order of that number, from 0, of all orders of `rows` in lexicographic order."""
-    left, found = list(rows), []
+    left, arranged = list(rows), []
     for size in range(len(left), 0, -1):
         place, number = divmod(number, factorial(size - 1))
-        found.append(left.pop(place))
-    return found
+        arranged.append(left.pop(place))
+    return arranged
 
 
 MOST = 10**9
@@ -554,8 +554,8 @@ class Plan:
         carries on (`Origin.in_plan`).
         """
         beside = ((DEVIATIONS, list(deviations)), (CAPS, dict(caps)))
-        found = {name: value for name, value in beside if value}
-        return json.dumps(self.meaning() | found | dict(origin))
+        stored_beside = {name: value for name, value in beside if value}
+        return json.dumps(self.meaning() | stored_beside | dict(origin))
 
 
 _LATER = (
@@ -614,18 +614,18 @@ def _prompts_beside(values: Mapping[str, Any]) -> Path | None:
     human = values.get("human")
     asked = [values.get("machine"), values.get("judge"), None if human in PERSONS else human]
     data = Path(values["data"])
-    found = (data if data.is_dir() else data.parent) / PROMPTS
-    return found if any(asked) and found.is_file() else None
+    prompts = (data if data.is_dir() else data.parent) / PROMPTS
+    return prompts if any(asked) and prompts.is_file() else None
 
 
 def answer_in(text: str) -> Answer:
     """The answer that a JSON object is; raises `UsageError` where it is none."""
     try:
-        found = json.loads(text)
+        content = json.loads(text)
     except (ValueError, RecursionError):
-        found = None
-    if isinstance(found, dict) and set(found) == {"prediction", "explanation"}:
-        answer = Answer(found["prediction"], found["explanation"])
+        content = None
+    if isinstance(content, dict) and set(content) == {"prediction", "explanation"}:
+        answer = Answer(content["prediction"], content["explanation"])
         if answer_problem(answer) is None:
             return answer
     raise UsageError(

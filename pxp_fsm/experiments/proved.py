@@ -47,13 +47,13 @@ class Known:
     about: str = ""
 
     def __str__(self) -> str:
-        said = f'"{self.about}"' if self.about else self.name
-        holds, fails = _WORDS.get(self.name, (f"{said} holds", f"{said} fails"))
+        label = f'"{self.about}"' if self.about else self.name
+        holds, fails = _WORDS.get(self.name, (f"{label} holds", f"{label} fails"))
         if self.status in (Status.HOLDS, Status.HOLDS_UP_TO):
             return holds
         if self.status == Status.FAILS:
             return fails
-        return f"{said} is {self.status}"
+        return f"{label} is {self.status}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +97,9 @@ def proved(system: System, file: SystemFile, stored: Path) -> Proved:
     of the same formulas. Raises `FileError`, with its line, for a formula that cannot be read.
     """
     asked = [stated for stated in file.properties if stated.formula]
-    for one in asked:
-        with _located(file, one):
-            parse(one.formula)
+    for stated in asked:
+        with _located(file, stated):
+            parse(stated.formula)
     earlier = _read(stored)
     if earlier is not None and earlier.fingerprint == system.fingerprint:
         of_file = [(stated.formula, stated.expected, stated.about) for stated in asked]
@@ -109,13 +109,13 @@ def proved(system: System, file: SystemFile, stored: Path) -> Proved:
             return replace(earlier, known=(*_expected(file, first), *last))
     started = time.perf_counter()
     known = [*_expected(file, map(_known, check(system, *ASKED, limit=MOST_STATES)))]
-    for one in asked:
-        with _located(file, one):
-            known += _demanded(system, one)
-    found = Proved(system.fingerprint, tuple(known), time.perf_counter() - started)
-    document = {"version": __version__, **asdict(found), "stored": ""}
+    for stated in asked:
+        with _located(file, stated):
+            known += _demanded(system, stated)
+    proved_here = Proved(system.fingerprint, tuple(known), time.perf_counter() - started)
+    document = {"version": __version__, **asdict(proved_here), "stored": ""}
     write_atomically(stored, json.dumps(document, indent=1) + "\n")
-    return found
+    return proved_here
 
 
 def _expected(file: SystemFile, known: Iterable[Known]) -> Iterator[Known]:
@@ -125,18 +125,18 @@ def _expected(file: SystemFile, known: Iterable[Known]) -> Iterator[Known]:
         yield replace(each, expected=stated.get(each.name, Status.HOLDS.value))
 
 
-def _demanded(system: System, one: Property) -> Iterator[Known]:
-    for result in check(system, one.formula, limit=MOST_STATES):
-        yield replace(_known(result), expected=one.expected, about=one.about)
+def _demanded(system: System, stated: Property) -> Iterator[Known]:
+    for result in check(system, stated.formula, limit=MOST_STATES):
+        yield replace(_known(result), expected=stated.expected, about=stated.about)
 
 
 @contextmanager
-def _located(file: SystemFile, one: Property) -> Iterator[None]:
+def _located(file: SystemFile, stated: Property) -> Iterator[None]:
     """What is wrong with a formula is told with its line of the file."""
     try:
         yield
     except UsageError as error:
-        fault = Fault(("properties", file.properties.index(one), "formula"), str(error))
+        fault = Fault(("properties", file.properties.index(stated), "formula"), str(error))
         raise FileError(file.located([fault])) from error
 
 

@@ -116,15 +116,15 @@ def kind_of(record: StoredRun) -> RunKind | None:
     return _kind(plan.get) if isinstance(plan, dict) else None
 
 
-def check_of_two(record: StoredRun, what: str) -> None:
-    """Raise `UsageError` where `what`, which is of a machine and a human, is wanted of other runs.
+def check_of_two(record: StoredRun, aspect: str) -> None:
+    """Raise `UsageError` where `aspect`, of a machine and a human, is wanted of other runs.
 
     Runs without a plan pass.
     """
     kind = kind_of(record)
     if kind is not None:
         raise UsageError(
-            f"run {record.run} is of {kind.about}, and {what} is of a machine and a human; pxp "
+            f"run {record.run} is of {kind.about}, and {aspect} is of a machine and a human; pxp "
             f"show {record.run} shows its sessions, and intelligibility by direction"
         )
 

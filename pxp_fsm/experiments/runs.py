@@ -121,21 +121,21 @@ class Run(Generic[OpeningT]):
         """How many sessions were over when this was first asked."""
         if self.opening.single is not None:
             return self.total - self.left.total()
-        found = (each.over for each in self.board.summaries() if each.run == self.name)
-        return next(found, 0)
+        counts = (each.over for each in self.board.summaries() if each.run == self.name)
+        return next(counts, 0)
 
     @property
     def left(self) -> Counter[int]:
         """How many sessions of each repetition are not over."""
         single, size = self.opening.single, self.opening.sessions
         if single is not None:
-            found = Counter({single.repetition: 1})
+            left = Counter({single.repetition: 1})
             stored = self.board.sessions_at(self.name, single.repetition, single.last, single.last)
         else:
-            found = Counter(dict.fromkeys(range(1, self.opening.repetitions + 1), size))
+            left = Counter(dict.fromkeys(range(1, self.opening.repetitions + 1), size))
             stored = self.board.sessions(self.name)
-        found.subtract(each.repetition for each in stored if each.ending is not None)
-        return found
+        left.subtract(each.repetition for each in stored if each.ending is not None)
+        return left
 
     def endings(self) -> Counter[str]:
         """How many sessions that are over have ended how."""
@@ -522,15 +522,15 @@ def resume(
     if subject is not None and not isinstance(subject, Task):
         return Run(name, subject.resumed(record, settings), board)
     opening = TaskOpening.stored(record, board, settings, subject)
-    found, plan = Run(name, opening, board), opening.plan
-    if plan.person is not None and not may_be_over and found.finished == found.total:
+    resumed, plan = Run(name, opening, board), opening.plan
+    if plan.person is not None and not may_be_over and resumed.finished == resumed.total:
         raise UsageError(
             f"run {name} is over, with {plan.subject or 'a person who has no pseudonym'}: nobody "
             f"would be asked anything; for somebody else give another subject, and to see what "
             f"came of it pxp report",
             "subject",
         )
-    return found
+    return resumed
 
 
 def _resumable(name: str, board: SqlBlackboard) -> RunRecord:
@@ -595,8 +595,8 @@ def fork(
     plan = replace(plan, **given)
     for change in changes:
         plan = change.applied(plan, [name for name, _ in forked.agents], origin.number)
-    two = plan.agents is None and origin.number
-    ending = plan.rules().ending(stored.history[: origin.number]) if two else None
+    of_two = plan.agents is None and origin.number
+    ending = plan.rules().ending(stored.history[: origin.number]) if of_two else None
     if ending is not None:
         raise UsageError(
             f"with these bounds session {forked.session} ends by message {origin.number} "

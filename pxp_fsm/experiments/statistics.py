@@ -104,13 +104,15 @@ def statistics_of(blackboard: SqlBlackboard, *runs: str) -> Statistics:
     endings, tags = Counter[str | None](), Counter[tuple[str, str]]()
     each = defaultdict[int, list[tuple[int, ...]]](list)
     for run in runs:
-        found = run_counts(blackboard, run)
-        endings.update(found.endings)
-        tags.update(found.tags)
-        for row in found.table1:
+        counts = run_counts(blackboard, run)
+        endings.update(counts.endings)
+        tags.update(counts.tags)
+        for row in counts.table1:
             each[row.repetition].append(row[1:])
     sums = {number: tuple(map(sum, zip(*rows, strict=True))) for number, rows in each.items()}
-    repetitions = (Repetition(number, one[0], one[1:]) for number, one in sorted(sums.items()))
+    repetitions = (
+        Repetition(number, sum_of[0], sum_of[1:]) for number, sum_of in sorted(sums.items())
+    )
     return Statistics(tuple(repetitions), endings, tags)
 
 

@@ -71,14 +71,14 @@ async def summarized(
             raise DataError.at(table, line, f"column {COLUMN} is empty or missing")
         if ORIGINAL in row:
             raise UsageError(f"{table} has a column {ORIGINAL}: it was summarised already")
-    found: dict[int, str] = {}
+    summaries: dict[int, str] = {}
     async with Serving(settings, meter) as serving:
         asked = serving.model(model)
 
         async def ask(line: int, text: str) -> None:
             with serving.session():
                 try:
-                    found[line] = await summarize(asked, prompt, text)
+                    summaries[line] = await summarize(asked, prompt, text)
                 except NoAnswer as error:
                     raise DataError.at(table, line, str(error)) from error
 
@@ -86,7 +86,7 @@ async def summarized(
             return (ask(line, row[COLUMN]) for line, row in rows)
 
         await together(each(), len(rows) if settings.batches else settings.in_flight)
-    return [{**row, COLUMN: found[line], ORIGINAL: row[COLUMN]} for line, row in rows]
+    return [{**row, COLUMN: summaries[line], ORIGINAL: row[COLUMN]} for line, row in rows]
 
 
 def _needed(prompt: Prompt) -> Iterator[Capability]:

@@ -74,8 +74,8 @@ def both_settings(
         headings += [column.title.replace("-", "- ") for column in columns]
         rows = {row.name: row for row in statistics.classes()}
         for place, cell in enumerate(cells):
-            found = rows.get(cell[0])
-            cell.append("-" if found is None else _in_short(found, several))
+            row = rows.get(cell[0])
+            cell.append("-" if row is None else _in_short(row, several))
             cell.extend(_theirs(columns, place))
     title = "Intelligibility in both settings, as in the papers' Table 1"
     return Sheet(title, tuple(headings), tuple(map(tuple, cells)))
@@ -106,11 +106,11 @@ def _exact(number: Fraction) -> Decimal:
 
 
 def as_csv(
-    statistics: Statistics, columns: Sequence[Published], found: Mapping[str, Estimate]
+    statistics: Statistics, columns: Sequence[Published], by_row: Mapping[str, Estimate]
 ) -> str:
     """Table 1 as CSV: a row a class, nothing but a number or nothing in every other column.
 
-    `low` and `high` are the interval of the proportion of all sessions, from `found`.
+    `low` and `high` are the interval of the proportion of all sessions, from `by_row`.
     """
     written = io.StringIO()
     table = csv.writer(written, lineterminator="\n")
@@ -118,7 +118,7 @@ def as_csv(
     table.writerow(("class", "median", "share", "min", "max", "low", "high", *titles))
     for place, row in enumerate(statistics.classes()):
         own = (_decimal(row.median), rounded(row.share), row.least, row.most)
-        interval = found[row.name].interval if row.name in found else None
+        interval = by_row[row.name].interval if row.name in by_row else None
         bounds = (f"{interval.low:.4f}", f"{interval.high:.4f}") if interval else ("", "")
         table.writerow((row.name, *own, *bounds, *_theirs(columns, place)))
     return written.getvalue()
@@ -199,11 +199,11 @@ def write_artifacts(
         "automaton": state_diagram(run.opening.plan.rules().automaton),
         "session": session_diagram(board.session(illustrative_session(board, run.name))),
     }
-    for what, diagram in drawings.items():
+    for subject, diagram in drawings.items():
         for suffix in ("svg", "png"):
-            path = folder / f"{stem}-{what}.{suffix}"
+            path = folder / f"{stem}-{subject}.{suffix}"
             write(diagram, path)
-            left.append((f"drawing of the {what}", path))
+            left.append((f"drawing of the {subject}", path))
     return left
 
 

@@ -62,10 +62,10 @@ def _choices(views: Views, result: Result) -> Choices | None:
     names = tuple(views.composition.system.places)
     actions = []
     for step in result.trace.steps:
-        said = action_of(step)
-        if isinstance(said, Say):
-            sender = AGENTS.index(said.agent)
-            actions.append(Exchange(names[sender], names[1 - sender], said.tag))
+        action = action_of(step)
+        if isinstance(action, Say):
+            sender = AGENTS.index(action.agent)
+            actions.append(Exchange(names[sender], names[1 - sender], action.tag))
     try:
         return choices_of(views.composition, actions)
     except Refused:
@@ -81,12 +81,12 @@ def answers(
     """
     system = subject.system()
     model = SessionModel(subject.rules, Theory(assumptions), observes=False)
-    said = [
+    says = [
         Say(AGENTS[system.places[action.sender]], action.tag)
         for action in Views(system).actions(choices)
         if isinstance(action, Exchange)
     ]
-    return answers_after(model, said)
+    return answers_after(model, says)
 
 
 def question(formula: str = "", assumptions: frozenset[Assumption] | None = None) -> str:

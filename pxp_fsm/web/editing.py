@@ -68,7 +68,7 @@ class Editor:
         return tuple(
             TableText(
                 str(path),
-                tuple(name for name, one in self._paths.items() if one == path),
+                tuple(name for name, file in self._paths.items() if file == path),
                 self._texts[path],
                 self._texts[path] == _typed(self._saved[path]),
             )
@@ -148,11 +148,11 @@ def _paths(tables: Sequence[str]) -> list[Path | None]:
             Path(member.table) if member.table else None
             for member in read_system(tables[0]).members
         ]
-    found = list[Path | None]()
+    paths = list[Path | None]()
     for table in tables:
         path = Path(table.partition("=")[2] if is_named(table) else table)
-        found.append(path if path.is_file() else None)
-    return found
+        paths.append(path if path.is_file() else None)
+    return paths
 
 
 def _partners(tables: Sequence[str]) -> dict[str, Mapping[str, str]]:
@@ -180,8 +180,8 @@ def _of_row(
     at = fault.path
     if at[:1] != ("members",) or len(at) < 4 or paths[members[int(at[1])].name] != path:
         return fault
-    (found,) = in_text(text, path, fault, int(at[3]))
-    return found
+    (located,) = in_text(text, path, fault, int(at[3]))
+    return located
 
 
 def _view(fault: Fault, path: Path) -> FaultView:

@@ -376,11 +376,11 @@ class Explorer:
 
     def borrow(self) -> Process:
         """A process that checks: the one that has been given back, or another one."""
-        found, self._spare = self._spare, None
-        if found is None:
+        spare, self._spare = self._spare, None
+        if spare is None:
             return Process(self.subject)
-        found.subject = self.subject
-        return found
+        spare.subject = self.subject
+        return spare
 
     def give_back(self, process: Process) -> None:
         """Keep a process for the next who borrows one, or end it."""
@@ -416,8 +416,8 @@ class Explorer:
 
 
 def _sent(event: Event) -> dict[str, Any]:
-    found: dict[str, Any] = EVENT.dump_python(event, mode="json")
-    return found
+    sent: dict[str, Any] = EVENT.dump_python(event, mode="json")
+    return sent
 
 
 FORMS = {
@@ -465,7 +465,7 @@ def chart(
     refused = () if deadlock is None or not system.channel.synchronous else deadlock.unreceived
     note = f"over {system.channel.name}" + ("; deadlock" if deadlock else "")
     note += f"; the last {cycle} steps go on for ever" if cycle else ""
-    found = actions_chart(
+    whole = actions_chart(
         events_of(system, views.actions(choices)),
         dict(zip(system.places, where, strict=True)),
         title=system.name,
@@ -477,9 +477,9 @@ def chart(
         waits=deadlock.waiting if deadlock else (),
     )
     return replace(
-        found,
-        lifelines=tuple(line for line in found.lifelines if line.name in shown),
-        arrows=tuple(arrow for arrow in found.arrows if {arrow.sender, arrow.receiver} <= shown),
+        whole,
+        lifelines=tuple(line for line in whole.lifelines if line.name in shown),
+        arrows=tuple(arrow for arrow in whole.arrows if {arrow.sender, arrow.receiver} <= shown),
     )
 
 
@@ -537,8 +537,8 @@ def explorer_pages(
 def beside(subject: SystemSubject) -> Iterator[PageSet]:
     """The pages of plug-ins about a system that is explored, each below its own path."""
     for path, where in contributions("pages").items():
-        found: PageSet = load(where)(subject)
-        yield replace(found, at=f"/{path}", door=replace(found.door, at=f"/{path}"))
+        pages: PageSet = load(where)(subject)
+        yield replace(pages, at=f"/{path}", door=replace(pages.door, at=f"/{path}"))
 
 
 def explorer_site(
@@ -583,12 +583,12 @@ def _add_queries(routes: APIRouter, explorer: Explorer) -> None:
         here = states_along(composition, query.choices)[-1]
         with _searching():
             if query.goal:
-                found = nearest(composition, here, parse(query.goal), effort)
+                nearest_path = nearest(composition, here, parse(query.goal), effort)
             else:
-                found = nearest_end(composition, here, effort)
-        if found is None:
+                nearest_path = nearest_end(composition, here, effort)
+        if nearest_path is None:
             raise UsageError(f"no state after this one has {query.goal or 'no move'}")
-        return found
+        return nearest_path
 
     @routes.post("/api/color")
     def colored(query: FormulaQuery) -> tuple[FormulaPart, ...]:
@@ -689,8 +689,8 @@ class _Page:
             text = question(asked.formula)
         else:
             text = question(assumptions=asked.assumptions)
-        async for found in process.ask(text):
-            await self._send(event_of(asked.id, found))
+        async for reply in process.ask(text):
+            await self._send(event_of(asked.id, reply))
         await self._send(DoneEvent(id=asked.id))
 
     def close(self) -> None:

@@ -101,15 +101,15 @@ def embedded(
     encoding, states = composition.encoding, reached.parents
     moves, texts = _Table[MoveView](), _Table[str]()
 
-    def happening(state: int, parts: Sequence[int], found: list[Move]) -> list[list[Any]]:
+    def happening(state: int, parts: Sequence[int], available: list[Move]) -> list[list[Any]]:
         return [
             [moves.number(views.move(move)), _numbers(encoding, state + move.difference, parts)]
-            for move in found
+            for move in available
         ]
 
-    def reasoned(_: int, parts: Sequence[int], found: list[RowReason]) -> list[list[int]]:
+    def reasoned(_: int, parts: Sequence[int], row_reasons: list[RowReason]) -> list[list[int]]:
         rows = views.rows[parts[0]]
-        return [[rows[row], texts.number(str(reason))] for row, reason in found]
+        return [[rows[row], texts.number(str(reason))] for row, reason in row_reasons]
 
     happens = [_by_parts(encoding, states, local, happening) for local in composition.local_moves]
     reasons = [
@@ -170,7 +170,7 @@ def _parts(
     views: Views, states: Iterable[int], happens: Iterable[dict[str, Any]]
 ) -> list[dict[int, list[Any]]]:
     """What the numbers of each part mean, and the propositions that are true then."""
-    composition, found = views.composition, []
+    composition, by_part = views.composition, []
     met = [set(map(part.of, states)) for part in composition.encoding.parts]
     for local in happens:  # these lead to states beyond the ones that were reached
         for moves in local["table"].values():
@@ -189,8 +189,8 @@ def _parts(
                 meanings[number] = [here.at[place], settled, ended, true]
             else:
                 meanings[number] = [here.buffers[place - len(here.at)], true]
-        found.append(meanings)
-    return found
+        by_part.append(meanings)
+    return by_part
 
 
 def _graph(reached: ReachedStates, fold: Fold) -> dict[str, Any]:

@@ -170,9 +170,9 @@ def opening(cookie: str, token: str, *, seconds: int | None = None, tls: bool = 
 
     It is no redirection: a strict cookie is not sent along one that another site has begun.
     """
-    found = HTMLResponse(_OPENED, headers={"content-security-policy": _OPENING_POLICY})
-    found.set_cookie(cookie, token, seconds, httponly=True, samesite="strict", secure=tls)
-    return found
+    response = HTMLResponse(_OPENED, headers={"content-security-policy": _OPENING_POLICY})
+    response.set_cookie(cookie, token, seconds, httponly=True, samesite="strict", secure=tls)
+    return response
 
 
 def bearer(headers: Headers) -> str:

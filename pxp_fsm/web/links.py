@@ -144,11 +144,11 @@ class Links:
 
     def _found(self, token: str) -> Who | None:
         try:
-            found = tokens.holder(self._board, token)
+            holder = tokens.holder(self._board, token)
         except Refused:
             return None
-        ours = found.scope in self._scopes  # a link of another study opens nothing here
-        return Who(found.scope, found.subject) if ours else None
+        ours = holder.scope in self._scopes  # a link of another study opens nothing here
+        return Who(holder.scope, holder.subject) if ours else None
 
 
 def door_of_people(scope: str, told: str, budget: RequestBudget | None = None) -> Door:

@@ -121,9 +121,9 @@ async def push(
                         await socket.send_json(dict(message))
                 item = await heard.get()
                 behind = item is LOST
-                found = None if behind else told(item)
-                if found is not None:
-                    await socket.send_json(dict(found))
+                seen = None if behind else told(item)
+                if seen is not None:
+                    await socket.send_json(dict(seen))
 
         telling = asyncio.create_task(tell())
         try:

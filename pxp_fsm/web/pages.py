@@ -100,7 +100,7 @@ def note(
     text = _NOTE.format(
         title=escape(title),
         style=style,
-        text="\n".join(f"<p>{escape(one)}</p>" for one in texts),
+        text="\n".join(f"<p>{escape(paragraph)}</p>" for paragraph in texts),
         form=f"{form}</button></form>\n" if button else "",
     )
     policy = POLICY.replace("style-src 'self'", f"style-src {policy_digest(style)}")
@@ -158,6 +158,6 @@ def _answered(status: int) -> Callable[[Request, Exception], JSONResponse]:
 
 def _unreadable(_: Request, error: Exception) -> JSONResponse:
     """Answer what cannot be read with a sentence for each fault."""
-    found = error.errors() if isinstance(error, RequestValidationError) else ()
-    told = (f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in found)
+    faults = error.errors() if isinstance(error, RequestValidationError) else ()
+    told = (f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in faults)
     return JSONResponse({"detail": "; ".join(told)}, 422)

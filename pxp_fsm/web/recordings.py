@@ -85,8 +85,8 @@ class Recording:
             self._system = self._system_of(stored)
             self._composition = Composition(self._system)
             if not record.channel and not record.faults:
-                found = coverage(rules_of(record), record.assumptions)
-                self._claims = () if found is None else found.claims
+                proof = coverage(rules_of(record), record.assumptions)
+                self._claims = () if proof is None else proof.claims
             begun = subject_of(self._system, (), self._actions(stored))
         except PXPError:
             self._board.close()
@@ -196,8 +196,8 @@ class Recording:
                 f"pxp.experiments.fork(board, {json.dumps(name)[:-1]}@",
                 '", members, name="…/1")',
             )
-        what = "SYSTEM.toml" if task == defaults.SYSTEMS else task
-        words = ["pxp", "run", what, "--database", self._database]
+        subject = "SYSTEM.toml" if task == defaults.SYSTEMS else task
+        words = ["pxp", "run", subject, "--database", self._database]
         return f"{shlex.join(words)} {shlex.quote(name)}@", ""
 
 

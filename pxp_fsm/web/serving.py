@@ -30,19 +30,19 @@ SECONDS_OF_HEADERS = 10.0
 def listen(port: int = 0) -> socket.socket:
     """A socket on the loopback interface; 0 is any free port. `UsageError` where it is taken."""
     # its protocol is named, or asyncio would let small packets of its connections wait (Nagle)
-    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     if os.name == "posix":  # a server that was killed is started again at once, at its port
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        found.bind(("127.0.0.1", port))
-        found.listen()  # from now on a browser that connects is waited with, not refused
+        listener.bind(("127.0.0.1", port))
+        listener.listen()  # from now on a browser that connects is waited with, not refused
     except OSError as error:
-        found.close()
+        listener.close()
         raise UsageError(
             f"port {port} of this machine cannot be used ({error.strerror}); choose another one, "
             f"or leave it out"
         ) from error
-    return found
+    return listener
 
 
 class _Server(uvicorn.Server):

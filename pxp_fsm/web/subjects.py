@@ -68,11 +68,11 @@ class SystemSubject:
         if self.parameters is None:
             return written
         try:
-            found = by_rules(written, dict(self.parameters)).system
+            ruled = by_rules(written, dict(self.parameters)).system
         except UsageError:  # a check says what is wrong
             return written
-        sizes = (len(member.automaton.transitions) for member in found.members)
-        return found if max(sizes) <= MOST_SHOWN else written
+        sizes = (len(member.automaton.transitions) for member in ruled.members)
+        return ruled if max(sizes) <= MOST_SHOWN else written
 
     def written(self) -> System:
         """The system as its tables are written."""

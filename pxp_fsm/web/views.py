@@ -190,10 +190,10 @@ class Views:
 
     def deadlock(self, state: int) -> DeadlockView | None:
         """Why nothing can happen in a state, if nothing can."""
-        found = self._options.deadlock(state)
-        if found is None:
+        deadlock = self._options.deadlock(state)
+        if deadlock is None:
             return None
-        return DeadlockView(str(found), tuple(map(_message, found.unreceived)))
+        return DeadlockView(str(deadlock), tuple(map(_message, deadlock.unreceived)))
 
     def move(self, move: Move) -> MoveView:
         """Something that can happen."""
@@ -229,31 +229,31 @@ class Views:
         except PXPError:
             pass
         try:  # of tables that are shown as they are written
-            written = (as_written(one) for one in actions if isinstance(one, SystemAction))
+            written = (as_written(action) for action in actions if isinstance(action, SystemAction))
             return choices_of(self.composition, written)
         except PXPError:
             return None
 
     def choices_along(self, actions: Sequence[SystemAction]) -> Choices:
         """The choices that take `actions`, as far as they can happen."""
-        state, found = self.start, list[int]()
+        state, choices = self.start, list[int]()
         for action in actions:
             moves = self.composition.moves(state)
             place = next((n for n, move in enumerate(moves) if move.action == action), None)
             if place is None:
                 break
-            found.append(place)
+            choices.append(place)
             state += moves[place].difference
-        return tuple(found)
+        return tuple(choices)
 
     def actions(self, choices: Sequence[int]) -> tuple[SystemAction, ...]:
         """What happens on a path that the system has."""
-        state, found = self.start, list[SystemAction]()
+        state, actions = self.start, list[SystemAction]()
         for choice in choices:
             move = self.composition.moves(state)[choice]
-            found.append(move.action)
+            actions.append(move.action)
             state += move.difference
-        return tuple(found)
+        return tuple(actions)
 
 
 def member_view(name: str, automaton: Automaton) -> MemberView:
@@ -433,8 +433,8 @@ class StatePicture:
 
     def number(self, state: int) -> int | None:
         """The number of the node of a state; None where it is not drawn."""
-        found = self.graph.numbers.get(state)
-        return found if found is not None and found < self.drawn else None
+        number = self.graph.numbers.get(state)
+        return number if number is not None and number < self.drawn else None
 
     def view(self, choices: Sequence[int]) -> GraphView:
         """The picture with the nodes along a trace; `Refused` where the system does not have it."""

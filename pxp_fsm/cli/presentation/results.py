@@ -93,7 +93,7 @@ def as_sarif(results: Sequence[Result], file: str = "") -> str:
     A finding has its file and line; other results stand at the top of `file`, where one is given.
     """
     rules = {line.name: line.title for line in results}
-    found = [
+    violations = [
         {
             "ruleId": line.name,
             "ruleIndex": list(rules).index(line.name),
@@ -119,7 +119,7 @@ def as_sarif(results: Sequence[Result], file: str = "") -> str:
                             ],
                         }
                     },
-                    "results": found,
+                    "results": violations,
                 }
             ],
         },

@@ -51,13 +51,13 @@ class FinishedRun:
     directions: Sequence[tuple[str, str, int, int, int, int]] = ()
 
 
-def document(setting: str, one: FinishedRun) -> dict[str, Any]:
+def document(setting: str, finished: FinishedRun) -> dict[str, Any]:
     """A run that is over, as JSON has it: counts of Table 1 with their intervals, and the files.
 
     Of a panel there are no classes of a machine and a human: its table has those of each direction.
     """
-    of_two = one.run.opening.plan.agents is None
-    estimated = estimates(one.outcomes) if of_two else {}
+    of_two = finished.run.opening.plan.agents is None
+    estimated = estimates(finished.outcomes) if of_two else {}
     directions = {
         "directions": [
             dict(
@@ -67,27 +67,27 @@ def document(setting: str, one: FinishedRun) -> dict[str, Any]:
                     strict=True,
                 )
             )
-            for row in one.directions
+            for row in finished.directions
         ]
     }
     return {
-        "run": one.run.name,
-        "task": one.run.opening.plan.task,
+        "run": finished.run.name,
+        "task": finished.run.opening.plan.task,
         "setting": setting,
-        "sessions": one.run.total,
-        "endings": {str(ending): many for ending, many in one.statistics.endings.items()},
+        "sessions": finished.run.total,
+        "endings": {str(ending): many for ending, many in finished.statistics.endings.items()},
         "classes": {
             name: {
-                "sessions": sum(one.outcomes.of(name).values()),
-                "of": len(one.outcomes.classes),
+                "sessions": sum(finished.outcomes.of(name).values()),
+                "of": len(finished.outcomes.classes),
                 "low": estimate.interval.low,
                 "high": estimate.interval.high,
             }
             for name, estimate in estimated.items()
         },
         **({} if of_two else directions),
-        "monitored": list(one.monitored),
-        "files": {what: str(path) for what, path in one.left},
+        "monitored": list(finished.monitored),
+        "files": {label: str(path) for label, path in finished.left},
     }
 
 
@@ -151,15 +151,15 @@ def announce(
 
 def _expected(run: Run[TaskOpening], board: SqlBlackboard) -> str:
     """What the run will cost, and where that is known from."""
-    found = forecasts.forecast(run, board)
-    if found is None:
+    forecast = forecasts.forecast(run, board)
+    if forecast is None:
         return (
             "Expected cost: unknown, as no session of this setting is recorded here; "
             "--instances 1 gives a first one"
         )
     spent, cap = board.spending(run.name).dollars, run.opening.settings.dollars
-    short = cap is not None and found.dollars is not None and spent + found.dollars > cap
-    return f"Expected cost: {found}" + (
+    short = cap is not None and forecast.dollars is not None and spent + forecast.dollars > cap
+    return f"Expected cost: {forecast}" + (
         f"; more than --max-dollars {cap:g} allows" if short else ""
     )
 
@@ -227,8 +227,8 @@ def conclude(
     session = ["show", f"{names[0]}/{_first(finished)}"]
     comparable = others and run.run.opening.plan.agents is None
     look = ["compare", names[0], names[-1]] if comparable else session
-    said = "Compare them" if comparable else "Look at a session"
-    click.echo(f"{said}: {shlex.join([program(), *look, '--database', database])}")
+    invitation = "Compare them" if comparable else "Look at a session"
+    click.echo(f"{invitation}: {shlex.join([program(), *look, '--database', database])}")
 
 
 def _columns(
@@ -259,18 +259,18 @@ def _gains(finished: Mapping[str, FinishedRun], board: SqlBlackboard) -> Iterato
     kinds = [(f"test {'row' if len(opening.data.test) == 1 else 'rows'}", opening.data.test)]
     if opening.task.elsewhere is not None and opening.plan.data is None:
         kinds.append(opening.task.elsewhere())
-    for what, rows in kinds:
+    for label, rows in kinds:
         data = replace(opening.data, test=rows)
         told = []
         for setting, run in finished.items():
             about = (run.run.opening.plan, run.run.opening.task, data)
-            found = accuracy.gains(board, run.run.name, *about)
-            if found:
-                before, after = (median(each[place] for each in found) for place in (0, 1))
+            changes = accuracy.gains(board, run.run.name, *about)
+            if changes:
+                before, after = (median(each[place] for each in changes) for place in (0, 1))
                 told.append(f"{setting + ' ' if len(finished) > 1 else ''}{before:g} to {after:g}")
         if told:
             yield (
-                f"Right first answers to {len(rows)} {what}, before and after: {', '.join(told)}."
+                f"Right first answers to {len(rows)} {label}, before and after: {', '.join(told)}."
             )
 
 
@@ -278,15 +278,15 @@ def _two_way(finished: Mapping[str, FinishedRun]) -> str:
     """The row of Table 1 that the protocol is named after, in words, with its intervals."""
     told = []
     for setting, run in finished.items():
-        found = estimates(run.outcomes).get("two-way")
+        estimate = estimates(run.outcomes).get("two-way")
         about = f"{setting} " if len(finished) > 1 else ""
-        if found is None:
+        if estimate is None:
             told.append(f"{about}no session was ended by the protocol, so none is counted")
             continue
         held, number = sum(run.outcomes.of("two-way").values()), len(run.outcomes.classes)
         verb = "is" if 1 in (held, number) else "are"
         kind = "" if len(finished) > 1 else f" {verb} two-way intelligible"
-        interval = f"{found.interval.low:.2f} to {found.interval.high:.2f}"
+        interval = f"{estimate.interval.low:.2f} to {estimate.interval.high:.2f}"
         instances = len({instance for _, instance in run.outcomes.classes})
         # Repetitions are about the same instances: sessions are no independent ones beyond these.
         basis = f", of {counted(instances, 'instance')}" if instances < number else ""
@@ -317,8 +317,8 @@ def _places(finished: Sequence[FinishedRun], board: SqlBlackboard, verbose: bool
         return
     click.echo("\nLeft behind:")
     for run in finished:
-        for what, where in [(f"database, run {run.run.name}", board.shown), *run.left]:
-            click.echo(printable(f"  {what}: {where}"))
+        for label, where in [(f"database, run {run.run.name}", board.shown), *run.left]:
+            click.echo(printable(f"  {label}: {where}"))
 
 
 @dataclass(frozen=True)
@@ -349,13 +349,13 @@ def _coverage(run: Run[TaskOpening], folder: Path, verbose: bool) -> Iterator[st
     instance = opening.data.sessions[0].instance
     assumed = Session(rules, roles.agents(1), instance=instance).assumptions
     table = f"{rules.automaton.name} {rules.automaton.fingerprint[:12]}"
-    found = certificates.coverage(rules, assumed)
-    if found is None:
+    coverage = certificates.coverage(rules, assumed)
+    if coverage is None:
         yield f"Certificate: none of this table ({table}) and its rules"
         return
     if not verbose:
-        yield f"Proved of these sessions: {counted(len(found.claims), 'claim')} (-v names them)"
+        yield f"Proved of these sessions: {counted(len(coverage.claims), 'claim')} (-v names them)"
         return
-    yield f"Certificate: {found.path} (table {table})"
+    yield f"Certificate: {coverage.path} (table {table})"
     yield f"Assumed of MATCH and AGREE: {', '.join(sorted(assumed)) or 'nothing (noisy)'}"
-    yield f"Proved of these sessions: {', '.join(found.claims) or 'nothing'}"
+    yield f"Proved of these sessions: {', '.join(coverage.claims) or 'nothing'}"

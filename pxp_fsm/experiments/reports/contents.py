@@ -60,12 +60,12 @@ class CorrectPredictions:
             for number, step in enumerate(session.steps, start=1)
             if step.machine is self.machine
         ]
-        if any(said is None for _, said in own):
+        if any(prediction is None for _, prediction in own):
             return
         self.totals[session.repetition] += 1
         was = False
-        for number, said in own:
-            now = said is not None and self.normal(said) == wanted
+        for number, prediction in own:
+            now = prediction is not None and self.normal(prediction) == wanted
             if now != was:
                 self.changes[session.repetition][number] += 1 if now else -1
             was = now

@@ -183,9 +183,9 @@ def _comments(number: int, calls: Sequence[RecordedCall]) -> Iterator[str]:
     Of a conversation that goes on the turn that is new is given, with the system text where it
     begins; questions on validation instances are counted.
     """
-    found = [call for call in calls if call.message == number]
-    weighed = sum(call.purpose == "validation" for call in found)
-    for call in found:
+    asked_here = [call for call in calls if call.message == number]
+    weighed = sum(call.purpose == "validation" for call in asked_here)
+    for call in asked_here:
         if call.prompt is None or call.purpose == "validation":
             continue
         first = call is next(each for each in calls if each.purpose == call.purpose)
@@ -201,23 +201,23 @@ def why(entry: Event, protocol: str, k: int | None) -> str:
     if message.number == 1:
         return "the first message"
     judged = [each for each in entry.judgements if each.relation in RELATIONS]
-    found = reason([held(judgement.outcome) for judgement in judged])
-    if found is None:
+    reasons = reason([held(judgement.outcome) for judgement in judged])
+    if reasons is None:
         asked = ", ".join(map(_judged, judged))
         return asked or "named by who sent it; nothing was judged"
-    prediction, explanation = MEANING[found.category]
-    parts = [f"category {found.category}: prediction {prediction}, explanation {explanation}"]
+    prediction, explanation = MEANING[reasons.category]
+    parts = [f"category {reasons.category}: prediction {prediction}, explanation {explanation}"]
     if any(judgement.outcome == Outcome.UNSURE for judgement in judged):
         parts.append("a judge was unsure, which counts as no")
-    if found.category == "D" and protocol == "interact" and k is not None:
+    if reasons.category == "D" and protocol == "interact" and k is not None:
         parts.append(
             f"message {message.number} is {'after' if message.number > k else 'not after'} k = {k}"
         )
-    if found.held is not None and protocol == "interact":
-        parts.append("own answer unchanged" if found.held else "own answer changed")
-    elif found.held is not None:
+    if reasons.held is not None and protocol == "interact":
+        parts.append("own answer unchanged" if reasons.held else "own answer changed")
+    elif reasons.held is not None:
         parts.append(
-            "what was learned reconciles" if found.held else "what was learned does not reconcile"
+            "what was learned reconciles" if reasons.held else "what was learned does not reconcile"
         )
     return "; ".join(parts)
 
@@ -225,8 +225,8 @@ def why(entry: Event, protocol: str, k: int | None) -> str:
 def _lesson(judgement: Judgement) -> str:
     """What became of what was received: a logged LEARN, with what its decision rests on."""
     kept = judgement.outcome == Outcome.YES
-    said = "learned from what was received" if kept else "what was received was not learned"
-    return f"{said} ({shortened(judgement.detail, 160)})" if judgement.detail else said
+    outcome = "learned from what was received" if kept else "what was received was not learned"
+    return f"{outcome} ({shortened(judgement.detail, 160)})" if judgement.detail else outcome
 
 
 def _judged(judgement: Judgement) -> str:
@@ -235,13 +235,13 @@ def _judged(judgement: Judgement) -> str:
 
 
 def _classes(messages: Sequence[Message], names: Sequence[str]) -> list[str]:
-    found = [
+    classes = [
         f"{definition.name.replace('_', '-')} for {role}"
         for role, name in zip(("machine", "human"), names, strict=True)
         for definition in DEFINITIONS.values()
         if definition.name != "one_way_any" and holds_for(definition, messages, name)
     ]
-    return [*found, "two-way"] if two_way(messages, *names) else found
+    return [*classes, "two-way"] if two_way(messages, *names) else classes
 
 
 def _ways(stored: StoredSession, gallery: Gallery) -> tuple[tuple[ReportedPath, ...], str]:

@@ -165,13 +165,13 @@ def size(svg: str) -> tuple[float, float]:
 
 def _size(root: Tree.Element) -> tuple[float, float]:
     box = (root.get("viewBox") or "0 0 300 150").split()
-    found = []
+    sizes = []
     for name, fallback in (("width", box[2]), ("height", box[3])):
         match = re.fullmatch(r"([\d.]+)(pt|px)?", root.get(name, ""))
-        found.append(
+        sizes.append(
             float(match[1]) * (4 / 3 if match[2] == "pt" else 1) if match else float(fallback)
         )
-    return found[0], found[1]
+    return sizes[0], sizes[1]
 
 
 def _copied(element: Tree.Element, prefix: str, colours: Mapping[str, str]) -> Markup:
@@ -200,7 +200,7 @@ def _attributes(element: Tree.Element, prefix: str, colours: Mapping[str, str]) 
         elif name == "id":
             kept["id"] = f"{prefix}-{value}"
         elif name in _ATTRIBUTES:
-            ours = _OURS.sub(lambda found: f"our(#{prefix}-{found[1]})", value)
+            ours = _OURS.sub(lambda match: f"our(#{prefix}-{match[1]})", value)
             if not _FOREIGN.search(ours):
                 kept[name] = _coloured(ours.replace("our(#", "url(#"), name, colours)
     return kept
@@ -210,9 +210,9 @@ def _coloured(value: str, name: str, colours: Mapping[str, str]) -> str:
     if name not in ("style", "fill", "stroke"):
         return value
 
-    def named(found: re.Match[str]) -> str:
-        ours = colours.get(found[0].lower())
-        return f"var(--{ours})" if ours else found[0]
+    def named(match: re.Match[str]) -> str:
+        ours = colours.get(match[0].lower())
+        return f"var(--{ours})" if ours else match[0]
 
     return _COLOUR.sub(named, value)
 
@@ -556,12 +556,12 @@ class _Node:
 
 def links(tally: RunTally) -> Mapping[tuple[Key, Key], int]:
     """How many sessions went from one node to the next, over all messages."""
-    found: Counter[tuple[Key, Key]] = Counter()
+    flows: Counter[tuple[Key, Key]] = Counter()
     for (number, tag, following), count in tally.flows.items():
-        found[(number, tag, False), (number + 1, following, False)] += count
+        flows[(number, tag, False), (number + 1, following, False)] += count
     for (number, tag, ending), count in tally.endings.items():
-        found[(number, tag, False), (number + 1, ending, True)] += count
-    return found
+        flows[(number, tag, False), (number + 1, ending, True)] += count
+    return flows
 
 
 def columns_drawn(tally: RunTally, room: Room = SCREEN) -> int:
@@ -599,22 +599,22 @@ def chart(title: str, tally: RunTally, room: Room = SCREEN) -> DrawnFigure:
     return sheet.figure(title)
 
 
-def _total(found: Mapping[tuple[Key, Key], int]) -> int:
-    return sum(count for (source, _), count in found.items() if source[0] == 1) or 1
+def _total(flows: Mapping[tuple[Key, Key], int]) -> int:
+    return sum(count for (source, _), count in flows.items() if source[0] == 1) or 1
 
 
-def _sizes(found: Mapping[tuple[Key, Key], int]) -> Counter[Key]:
+def _sizes(flows: Mapping[tuple[Key, Key], int]) -> Counter[Key]:
     """Sessions that were in each node."""
     came, left = Counter[Key](), Counter[Key]()
-    for (source, target), count in found.items():
+    for (source, target), count in flows.items():
         left[source] += count
         came[target] += count
     return came | left
 
 
-def _placed(found: Mapping[tuple[Key, Key], int]) -> dict[Key, _Node]:
+def _placed(flows: Mapping[tuple[Key, Key], int]) -> dict[Key, _Node]:
     """Where each node is: a column for each message, endings below the line."""
-    sizes, total = _sizes(found), _total(found)
+    sizes, total = _sizes(flows), _total(flows)
     nodes: dict[Key, _Node] = {}
     for column in sorted({node[0] for node in sizes}):
         bottom, below = 0.0, -_BELOW

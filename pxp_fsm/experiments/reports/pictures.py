@@ -129,12 +129,12 @@ def _small(problem: Problem, instance: Instance) -> str | None:
     from PIL import Image
 
     try:
-        found = problem.picture(instance)
-        if found is None:
+        picture = problem.picture(instance)
+        if picture is None:
             return None
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(io.BytesIO(found.data)) as opened:
+            with Image.open(io.BytesIO(picture.data)) as opened:
                 made = opened.convert("L" if opened.mode in ("1", "L", "I;16") else "RGB")
         made.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
         written = io.BytesIO()

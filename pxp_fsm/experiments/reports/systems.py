@@ -92,8 +92,8 @@ class SystemReport:
     @property
     def tables(self) -> tuple[Table, ...]:
         """What was counted; a table without rows is left out."""
-        found = self.endings(), self.causes(), self.messages(), self.decisions(), self.spent()
-        return tuple(table for table in found if table.rows)
+        tables = self.endings(), self.causes(), self.messages(), self.decisions(), self.spent()
+        return tuple(table for table in tables if table.rows)
 
     @property
     def files(self) -> Mapping[str, Table]:
@@ -144,7 +144,7 @@ class SystemReport:
         for line in self.sessions:
             groups.setdefault(line.ending or NOT_OVER, []).append(line)
         rows = []
-        for ending, lines in sorted(groups.items(), key=lambda one: (-len(one[1]), one[0])):
+        for ending, lines in sorted(groups.items(), key=lambda group: (-len(group[1]), group[0])):
             share = wilson(len(lines), len(self.sessions))
             rows.append(
                 (
@@ -165,38 +165,38 @@ class SystemReport:
 
     def causes(self) -> Table:
         """Why sessions ended that did not finish, the most frequent first."""
-        found = Counter(
+        causes = Counter(
             (line.ending, line.cause or "")
             for line in self.sessions
             if line.ending not in (None, "finished")
         )
-        rows = [(ending, cause, times) for (ending, cause), times in found.most_common(CAUSES)]
+        rows = [(ending, cause, times) for (ending, cause), times in causes.most_common(CAUSES)]
         caption = f"Why sessions ended that did not finish; at most {CAUSES} causes."
         return self._table("causes", caption, ("ending", "cause", "sessions"), rows)
 
     def messages(self) -> Table:
         """What became of the messages of each member, by receiver and tag."""
-        found = dict[tuple[str, str, str], Counter[str]]()
+        by_link = dict[tuple[str, str, str], Counter[str]]()
         for action, times in self.counts.items():
             if action.kind in _COUNTED:
                 link = action.member, action.partner, action.label
-                counted = found.setdefault(link, Counter())
+                counted = by_link.setdefault(link, Counter())
                 counted.update(dict.fromkeys(_COUNTED[action.kind], times))
         rows = list[tuple[Cell, ...]]()
-        for link in sorted(found):
-            rows.append((*link, *(found[link][what] for what in MESSAGES)))
+        for link in sorted(by_link):
+            rows.append((*link, *(by_link[link][fate] for fate in MESSAGES)))
         headings = "sender", "receiver", "tag", *MESSAGES
         return self._table("messages", "Messages by sender, receiver and tag.", headings, rows)
 
     def decisions(self) -> Table:
         """What was decided and what happened besides: guards, and events from outside."""
-        found = Counter[tuple[str, str, str]]()
+        decisions = Counter[tuple[str, str, str]]()
         for action, times in self.counts.items():
             if action.kind == "external":
-                found["outside", "", action.label] += times
+                decisions["outside", "", action.label] += times
             elif action.guard and action.kind != "choose":  # its message is sent by the same guard
-                found[action.member, action.guard, action.label] += times
-        rows = [(*key, times) for key, times in sorted(found.items())]
+                decisions[action.member, action.guard, action.label] += times
+        rows = [(*key, times) for key, times in sorted(decisions.items())]
         caption = "Guards that were true for what members did; events from outside."
         return self._table("decisions", caption, ("member", "guard", "tag or event", "times"), rows)
 

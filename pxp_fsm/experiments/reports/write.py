@@ -125,11 +125,11 @@ def _conditions(reports: Sequence[RunReport]) -> str:
         of_it = f"{', '.join((rules.automaton.title, *bounds))}; {many}, {each} sessions each"
         groups.setdefault(of_it, []).append(report.name)
     if len(groups) == 1:
-        said = next(iter(groups))
+        conditions = next(iter(groups))
     else:
-        said = "; ".join(f"{', '.join(names)}: {of_it}" for of_it, names in groups.items())
+        conditions = "; ".join(f"{', '.join(names)}: {of_it}" for of_it, names in groups.items())
     return (
-        f"{said}. Medians over the R repetitions, with shares in parentheses; "
+        f"{conditions}. Medians over the R repetitions, with shares in parentheses; "
         f"{CONFIDENCE:.0%}: interval of the share."
     )
 
@@ -154,10 +154,10 @@ def paired(reports: Sequence[RunReport]) -> Table | None:
         return None
     if first.record.task != second.record.task:
         return None
-    found = compare(first.outcomes, second.outcomes)
-    sheet = comparison_sheet(found, first.title, second.title)
+    comparisons = compare(first.outcomes, second.outcomes)
+    sheet = comparison_sheet(comparisons, first.title, second.title)
     caption = (
-        f"{sheet.title}: {found[0].pairs:,} pairs of sessions. {_conditions(reports)} "
+        f"{sheet.title}: {comparisons[0].pairs:,} pairs of sessions. {_conditions(reports)} "
         f"p: exact, two-sided."
     )
     return Table(f"paired-{first.name}-{second.name}", caption, sheet.headings, sheet.rows)
@@ -223,19 +223,19 @@ def _categories_in_print(report: RunReport) -> Table:
 
 def sequences(report: RunReport, most: int | None = None) -> Table:
     """The tag sequences of a run, the most frequent first."""
-    found = sorted(report.tally.sequences.items(), key=lambda item: (-item[1], item[0]))
-    rows = tuple((" ".join(tags), ending, count) for (*tags, ending), count in found[:most])
+    by_frequency = sorted(report.tally.sequences.items(), key=lambda item: (-item[1], item[0]))
+    rows = tuple((" ".join(tags), ending, count) for (*tags, ending), count in by_frequency[:most])
     caption = f"Tag sequences of {report.title}"
-    if len(found) > len(rows):
-        caption += f": the {len(rows):,} most frequent of {len(found):,}"
+    if len(by_frequency) > len(rows):
+        caption += f": the {len(rows):,} most frequent of {len(by_frequency):,}"
     return Table(f"sequences-{report.name}", caption, ("tags", "ended", "sessions"), rows)
 
 
 def curve_rows(report: RunReport) -> Iterator[Sequence[Cell]]:
     """Every point of every curve: run, what, message, median, least, most."""
     for kind in KINDS:
-        what = "two-way" if kind == "two-way" else f"one-way, {kind}"
-        yield from _points(report.name, what, [(p.number, p) for p in report.curves[kind]])
+        curve = "two-way" if kind == "two-way" else f"one-way, {kind}"
+        yield from _points(report.name, curve, [(p.number, p) for p in report.curves[kind]])
     measured = report.performance
     if not isinstance(measured.in_sessions, str):
         points = [(p.number, p) for p in measured.in_sessions]
@@ -248,10 +248,10 @@ def curve_rows(report: RunReport) -> Iterator[Sequence[Cell]]:
 
 
 def _points(
-    run: str, what: str, points: Sequence[tuple[int, CurvePoint]]
+    run: str, curve: str, points: Sequence[tuple[int, CurvePoint]]
 ) -> Iterator[Sequence[Cell]]:
     for place, point in points:
-        yield run, what, place, float(point.median), float(point.least), float(point.most)
+        yield run, curve, place, float(point.median), float(point.least), float(point.most)
 
 
 CURVE_HEADINGS = ("run", "what", "message", "median", "min", "max")
@@ -422,7 +422,7 @@ def _section(
     whole: Mapping[str, Sequence[str]],
 ) -> Section:
     measured = report.performance
-    found = sequences(report, SEQUENCES)
+    table = sequences(report, SEQUENCES)
     reasons = (
         ("on the sessions' own instances", measured.in_sessions),
         ("on the test set", measured.on_test_set),
@@ -443,8 +443,8 @@ def _section(
             for name, figure in drawings.items()
         },
         categories(report),
-        found,
-        len(report.tally.sequences) - len(found.rows),
+        table,
+        len(report.tally.sequences) - len(table.rows),
         tuple(remarks),
         tuple(whole.get(report.name, ())),
         _session_facts(board, report, whole),
@@ -589,14 +589,14 @@ def _performance(report: RunReport, room: Room) -> DrawnFigure | None:
     return figures.curves(title, ("message", "share right"), lines, top=1.04, room=room)
 
 
-def _floats(found: object) -> list[tuple[float, float, float, float]]:
-    return [(place, float(p.median), float(p.least), float(p.most)) for place, p in found]  # type: ignore[attr-defined]
+def _floats(along: object) -> list[tuple[float, float, float, float]]:
+    return [(place, float(p.median), float(p.least), float(p.most)) for place, p in along]  # type: ignore[attr-defined]
 
 
-def _told(what: str, lines: Sequence[Curve]) -> str:
+def _told(subject: str, lines: Sequence[Curve]) -> str:
     """A figure in words, for who cannot see it; its numbers are in the files as well."""
-    said = [f"{line.name}: {line.points[0][1]:g} to {line.points[-1][1]:g}" for line in lines]
-    return f"{what}. {'; '.join(said)}."
+    ranges = [f"{line.name}: {line.points[0][1]:g} to {line.points[-1][1]:g}" for line in lines]
+    return f"{subject}. {'; '.join(ranges)}."
 
 
 def _conversations(
@@ -609,12 +609,12 @@ def _conversations(
 def _listed(board: SqlBlackboard, section: Section) -> Iterator[Listed]:
     """The sessions that are not shown whole, `LISTED` at most."""
     name, whole = section.report.name, frozenset(section.whole)
-    found = (
+    listed = (
         recorded_session
         for recorded_session in recorded_sessions(board, name)
         if recorded_session.session not in whole
     )
-    for session in islice(found, LISTED):
+    for session in islice(listed, LISTED):
         tags = tuple(message.tag for message in session.messages)
         ended = session.ending or NOT_OVER
         fault = " (a fault)" if session.ending in FAULTS else ""
@@ -733,17 +733,17 @@ def _run(report: RunReport) -> dict[str, Any]:
     }
 
 
-def _estimate(found: Estimate | None) -> dict[str, float | None] | None:
+def _estimate(estimate: Estimate | None) -> dict[str, float | None] | None:
     """A proportion of all sessions with its interval; an error that one cluster hides is null."""
-    if found is None:
+    if estimate is None:
         return None
     return {
-        "share": found.share,
-        "low": found.interval.low,
-        "high": found.interval.high,
-        "error_by_repetition": _finite(found.by_repetition),
-        "error_by_instance": _finite(found.by_instance),
-        "effective_sessions": found.size,
+        "share": estimate.share,
+        "low": estimate.interval.low,
+        "high": estimate.interval.high,
+        "error_by_repetition": _finite(estimate.by_repetition),
+        "error_by_instance": _finite(estimate.by_instance),
+        "effective_sessions": estimate.size,
     }
 
 
@@ -777,15 +777,15 @@ def chosen(board: SqlBlackboard, runs: Sequence[str], which: str | None) -> dict
             for run in runs
         }
     names = [name.strip() for name in which.split(",")]
-    found: dict[str, list[str]] = {}
+    by_run: dict[str, list[str]] = {}
     seen = set()
     for run in runs:
-        found[run] = []
+        by_run[run] = []
         for record in board.sessions(run):
             hits = {record.session, record.instance.key}.intersection(names)
             if hits:
                 seen |= hits
-                found[run].append(record.session)
+                by_run[run].append(record.session)
     unknown = [name for name in names if name not in seen]
     if unknown:
         raise UsageError(
@@ -793,7 +793,7 @@ def chosen(board: SqlBlackboard, runs: Sequence[str], which: str | None) -> dict
             f"or names of sessions or instances joined by commas",
             "sessions",
         )
-    return found
+    return by_run
 
 
 SUFFIXES = (".html", ".htm")
@@ -865,14 +865,14 @@ def _figures(reports: Sequence[RunReport], room: Room, folder: Path) -> dict[Pat
     found: dict[Path, str | bytes] = {}
     for place, report in enumerate(reports, start=1):
         stem = file_name(report.name)
-        if any(file.name.startswith(f"{stem}-") for file in found):
+        if any(file.name.startswith(f"{stem}-") for file in files):
             stem = f"{stem}-{place}"
         for name, drawing in drawings_of(report, room).items():
             if drawing is not None:
-                found[folder / f"{stem}-{name}.svg"] = drawing.svg()
-                found[folder / f"{stem}-{name}.pdf"] = drawing.pdf()
-                found[folder / f"{stem}-{name}.pgf"] = drawing.pgf()
-    return found
+                files[folder / f"{stem}-{name}.svg"] = drawing.svg()
+                files[folder / f"{stem}-{name}.pdf"] = drawing.pdf()
+                files[folder / f"{stem}-{name}.pgf"] = drawing.pgf()
+    return files
 
 
 def left_out(board: SqlBlackboard, runs: Sequence[str]) -> tuple[str, ...]:
@@ -896,14 +896,14 @@ def _reason(board: SqlBlackboard, record: RunRecord) -> str | None:
 
 
 def _records(board: SqlBlackboard, runs: Sequence[str]) -> Sequence[RunRecord]:
-    found = chosen_runs(board, runs)
+    records = chosen_runs(board, runs)
     if runs:
-        for why in _reasons(board, found):
+        for why in _reasons(board, records):
             raise UsageError(why)
-        return found
-    reported = [record for record in found if _reason(board, record) is None]
+        return records
+    reported = [record for record in records if _reason(board, record) is None]
     if not reported:
-        raise NotThere(f"{board.shown} has no run to report: {'; '.join(_reasons(board, found))}")
+        raise NotThere(f"{board.shown} has no run to report: {'; '.join(_reasons(board, records))}")
     return reported
 
 
@@ -951,8 +951,8 @@ def _table1(reports: Sequence[RunReport]) -> tuple[Sequence[str], Sequence[Seque
     found_rows: list[Sequence[Cell]] = []
     for report in reports:
         for row in report.statistics.classes():
-            found = report.estimates.get(row.name)
-            interval = (found.interval.low, found.interval.high) if found else (None, None)
+            estimate = report.estimates.get(row.name)
+            interval = (estimate.interval.low, estimate.interval.high) if estimate else (None, None)
             numbers = (float(row.median), float(row.share), row.least, row.most)
             found_rows.append((report.name, row.name, *numbers, *interval))
     for column in columns_beside(reports):

@@ -67,20 +67,20 @@ REFUSAL = PlainTextResponse(
 def server(toolbox: Toolbox, asker: Asker) -> Server[Any]:
     """The server of the tools and resources of `toolbox`; `asker` says who sends a request."""
 
-    schemas = {name: one.arguments.model_json_schema() for name, one in toolbox.tools.items()}
+    schemas = {name: tool.arguments.model_json_schema() for name, tool in toolbox.tools.items()}
 
     async def list_tools(_: Context, _params: Any) -> types.ListToolsResult:
         return types.ListToolsResult(
             tools=[
                 types.Tool(
                     name=name,
-                    description=one.about,
+                    description=tool.about,
                     input_schema=schemas[name],
                     annotations=types.ToolAnnotations(
-                        read_only_hint=one.reads, destructive_hint=False, open_world_hint=False
+                        read_only_hint=tool.reads, destructive_hint=False, open_world_hint=False
                     ),
                 )
-                for name, one in toolbox.tools.items()
+                for name, tool in toolbox.tools.items()
             ]
         )
 
@@ -91,12 +91,12 @@ def server(toolbox: Toolbox, asker: Asker) -> Server[Any]:
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, f"there is no tool {quoted(params.name)}")
         try:
-            found = as_shown(await tool.run(asker(context), params.arguments))
+            result = as_shown(await tool.run(asker(context), params.arguments))
         except PXPError as error:
             return types.CallToolResult(content=[_text(str(error))], is_error=True)
-        structured = found.value if isinstance(found.value, dict) else None
-        content: list[types.ContentBlock] = [_text(as_text(found.value))]
-        for picture in found.pictures:
+        structured = result.value if isinstance(result.value, dict) else None
+        content: list[types.ContentBlock] = [_text(as_text(result.value))]
+        for picture in result.pictures:
             data = b64encode(picture.data).decode()
             content.append(types.ImageContent(data=data, mime_type=picture.media_type))
         return types.CallToolResult(content=content, structured_content=structured)
@@ -118,11 +118,11 @@ def server(toolbox: Toolbox, asker: Asker) -> Server[Any]:
         context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         try:
-            found, text = await read(toolbox, asker(context), params.uri)
+            resource, text = await read(toolbox, asker(context), params.uri)
         except PXPError as error:
             told = {"uri": params.uri}
             raise MCPError(types.INVALID_PARAMS, str(error), told) from error
-        contents = types.TextResourceContents(uri=found.uri, mime_type=found.kind, text=text)
+        contents = types.TextResourceContents(uri=resource.uri, mime_type=resource.kind, text=text)
         return types.ReadResourceResult(contents=[contents])
 
     return Server(

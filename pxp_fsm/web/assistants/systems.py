@@ -69,11 +69,11 @@ class SystemAssistants:
 
     def tables(self, _member: str) -> Mapping[str, Automaton]:
         """The tables of all members, by their names; a second one of a name by its member's."""
-        found: dict[str, Automaton] = {}
+        tables: dict[str, Automaton] = {}
         for member in self._opening.running.members:
-            if found.setdefault(member.automaton.name, member.automaton) != member.automaton:
-                found[member.name] = member.automaton
-        return found
+            if tables.setdefault(member.automaton.name, member.automaton) != member.automaton:
+                tables[member.name] = member.automaton
+        return tables
 
     def table(self, member: str) -> Automaton:
         """The member's own table."""
@@ -91,13 +91,13 @@ class SystemAssistants:
 
     def _view(self, member: str, session: str) -> Shown:
         name = self._named(member, session)
-        found, turn = self._line(member, name), self._sessions[name].turn(member)
+        line, turn = self._line(member, name), self._sessions[name].turn(member)
         told = briefing(turn, self.table(member))
         if self._waiting(member, name) is None:
             del told["options"]
         role = self._lines[member].instructions
         note = self._host.hosted[self.run.name].note
-        return Shown(found | told | ({"instructions": role} if role else {}) | note)
+        return Shown(line | told | ({"instructions": role} if role else {}) | note)
 
     async def state(self, member: str, session: str = "") -> str:
         """The state of the member's machine in a session."""
@@ -111,8 +111,8 @@ class SystemAssistants:
 
     def _moves(self, member: str, session: str) -> tuple[AssistantMove, ...]:
         name = self._named(member, session)
-        found, table = self._sessions[name], self.table(member)
-        turn, asked = found.turn(member), self._waiting(member, name) is not None
+        running, table = self._sessions[name], self.table(member)
+        turn, asked = running.turn(member), self._waiting(member, name) is not None
         here = {member_option.name: member_option for member_option in options_of(turn, table)}
         moves = []
         for do, states in moves_of(table).items():
@@ -122,12 +122,12 @@ class SystemAssistants:
                 told = (option.about, sends if option.sends else "")
                 moves.append(AssistantMove(do, True, "; ".join(filter(None, told))))
                 continue
-            if found.ending is not None:
-                why = f"the session is over ({found.ending.value})"
+            if running.ending is not None:
+                why = f"the session is over ({running.ending.value})"
             elif do in here:
                 why = "you have answered already; wait for what comes"
             elif turn.state in states:
-                why = f"its rules do not allow it now: {found.states[member]}"
+                why = f"its rules do not allow it now: {running.states[member]}"
             else:
                 why = f"not in state {turn.state}; the table has it in {', '.join(states)}"
             moves.append(AssistantMove(do, False, why))
@@ -145,16 +145,16 @@ class SystemAssistants:
         """
         table, questions = self.table(member), self._host.turns
         name = await self._host.within(lambda: self._named(member, session))
-        found, turn = self._sessions[name], questions.expected(name, key, member).asked
+        running, turn = self._sessions[name], questions.expected(name, key, member).asked
         intent = chosen_intent(do, to, payload, turn, table)
         if intent is not None:
-            await self._check(found, turn, intent, table)
-        before, seen = found.length, self.news.version(name)
+            await self._check(running, turn, intent, table)
+        before, seen = running.length, self.news.version(name)
         questions.give(name, key, intent, member)
         until = time.monotonic() + PATIENCE
         while True:
             outcome = await self._host.within(
-                lambda: self._outcome(found, member, before, waits=intent is None)
+                lambda: self._outcome(running, member, before, waits=intent is None)
             )
             left = until - time.monotonic()
             if outcome != PENDING or left <= 0:
@@ -173,25 +173,25 @@ class SystemAssistants:
         if problem is not None:
             raise DataError(problem)
 
-    def _outcome(self, found: Session, member: str, before: int, waits: bool) -> str:
+    def _outcome(self, running: Session, member: str, before: int, waits: bool) -> str:
         """What has come of an answer that was given after `before` actions."""
-        later = found.events[before:]
+        later = running.events[before:]
         own = next((event for event in later if actor_of(event.action) == member), None)
         if own is not None:
             return f"done: action {own.number}, {own.action}"
         if waits:
             return "you wait for what comes"
-        if found.ending is not None:
+        if running.ending is not None:
             return "not done: the session ended before it"
-        if self._waiting(member, found.name) is not None:
+        if self._waiting(member, running.name) is not None:
             return "not done: something came before it; you are asked again"
         return PENDING
 
     def _line(self, member: str, name: str) -> dict[str, Any]:
-        found, waiting = self._sessions[name], self._waiting(member, name)
+        running, waiting = self._sessions[name], self._waiting(member, name)
         line: dict[str, Any] = {"session": name, "status": OTHERS}
-        if found.ending is not None:
-            line |= {"status": OVER, "ending": found.ending.value, "cause": found.cause}
+        if running.ending is not None:
+            line |= {"status": OVER, "ending": running.ending.value, "cause": running.cause}
         elif waiting is not None:
             line |= {"status": YOUR_TURN, "question": waiting.key}
         return line
@@ -208,7 +208,7 @@ class SystemAssistants:
         if not self._sessions:
             raise NotBegun
         asking = (name for name in self._sessions if self._waiting(member, name) is not None)
-        going = (name for name, one in self._sessions.items() if one.ending is None)
+        going = (name for name, running in self._sessions.items() if running.ending is None)
         return next(chain(asking, going), list(self._sessions)[-1])
 
     def _begun(self, session: Session) -> None:

@@ -133,21 +133,23 @@ def message_of(message: Message, seat: AssistantRole) -> dict[str, Any]:
 
 def question_of(seat: AssistantRole, place: AssistantSeat, asked: SeatQuestion) -> dict[str, Any]:
     """What is asked, by the texts that a model is asked by, and the options."""
-    found: dict[str, Any] = {"options": options_of(seat, asked)}
+    answers: dict[str, Any] = {"options": options_of(seat, asked)}
     if asked.step is QuestionKind.ANSWER:
         prompts = replace(seat.prompts, answer=replace(seat.prompts.answer, headings=()))
         question = Question(seat.problem.query, place.record.instance, history=place.history)
         request = assemble(question, seat.problem, prompts)
-        return {"instructions": request.system, "asks": request.turns[-1].text} | found
+        return {"instructions": request.system, "asks": request.turns[-1].text} | answers
     if asked.step is QuestionKind.TAG:
-        return {"asks": "Which tag do you send, with the answer that you have just given?"} | found
+        return {
+            "asks": "Which tag do you send, with the answer that you have just given?"
+        } | answers
     name = "prediction" if asked.step is QuestionKind.MATCH else "explanation"
     first, second = (framed({name: text}) for text in asked.texts)
     if asked.step is QuestionKind.MATCH:
         asks = f"Do these two predictions count as the same?\n{first}\n{second}"
     else:
         asks = seat.prompts.judge.fill("question", first=first, second=second)
-    return {"asks": asks} | found
+    return {"asks": asks} | answers
 
 
 def options_of(seat: AssistantRole, asked: SeatQuestion) -> list[dict[str, Any]]:
@@ -186,17 +188,17 @@ def pictures_of(seat: AssistantRole, place: AssistantSeat) -> Iterator[tuple[str
     """The picture of the instance, and a drawing of the latest prediction, where there are any."""
     problem, instance = seat.problem, place.record.instance
     shown = problem.drawing(instance)
-    found = problem.picture(instance) if shown is None else None
-    if found is not None:
-        shown = Image("image/png", pixels(found.data, LONGEST_SIDE))
+    picture = problem.picture(instance) if shown is None else None
+    if picture is not None:
+        shown = Image("image/png", pixels(picture.data, LONGEST_SIDE))
     if shown is not None:
         yield "the instance", shown
     if problem.smiles and place.history:
-        said = place.history[-1]
+        latest = place.history[-1]
         with suppress(DataError):  # what another hand wrote may be no molecule
-            drawn = problem.drawing(Instance(said.answer.prediction, said.answer.prediction))
+            drawn = problem.drawing(Instance(latest.answer.prediction, latest.answer.prediction))
             if drawn is not None:
-                yield f"the prediction of message {said.number}", drawn
+                yield f"the prediction of message {latest.number}", drawn
 
 
 def member_of(run: str, role: str) -> str:
@@ -310,7 +312,9 @@ class TaskAssistants:
             line["status"] = OTHERS  # the next session is about to begin
         described = problem.described(place.record.instance)
         state = state_in(seat, place)
-        about = {one.name: one.about for one in seat.table.states}.get(state, "")
+        about = {listed_state.name: listed_state.about for listed_state in seat.table.states}.get(
+            state, ""
+        )
         line |= {"member": seat.role, "about": problem.query}
         line |= {} if described is None else {"instance": described}
         line |= {"state": f"{state}: {about}" if about else state}

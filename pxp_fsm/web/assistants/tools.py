@@ -146,12 +146,12 @@ class NotBegun(DataError):
 
 def moves_of(table: Automaton) -> dict[str, list[str]]:
     """What a member may say by its table, each with the states in which it may."""
-    found = dict[str, list[str]]()
+    moves = dict[str, list[str]]()
     for state, do in _said(table):
-        states = found.setdefault(do, [])
+        states = moves.setdefault(do, [])
         if state not in states:
             states.append(state)
-    return found
+    return moves
 
 
 def _said(table: Automaton) -> Iterator[tuple[str, str]]:
@@ -345,7 +345,7 @@ class Toolbox:
             )
             for name, table in self._tables(member).items()
         ]
-        found = [
+        recorded = [
             Resource(
                 f"pxp://findings/{name}",
                 "What the checks have found.",
@@ -354,7 +354,7 @@ class Toolbox:
             )
             for name, path in self._pages.items()
         ]
-        return [*own, *tables, *found]
+        return [*own, *tables, *recorded]
 
     async def _session(self, member: str, name: str) -> str:
         return as_text((await self.assistants.view(member, name)).value)
@@ -384,10 +384,10 @@ class Toolbox:
             if self._process is None:
                 self._process = await asyncio.to_thread(Process, subject)
             self._process.subject = subject
-            async for one in self._process.ask(question(given.formula)):
-                if "error" in one:
-                    raise DataError(one["error"])
-                results.append(one)
+            async for record in self._process.ask(question(given.formula)):
+                if "error" in record:
+                    raise DataError(record["error"])
+                results.append(record)
         views = Views(subject.system())
         return {"results": [_result(result, views) for result in results]}
 
@@ -404,7 +404,9 @@ class Toolbox:
     def _known(self, member: str, name: str) -> Automaton:
         tables = self._tables(member)
         if name not in tables:
-            raise unknown_name("table", name, {one: table.title for one, table in tables.items()})
+            raise unknown_name(
+                "table", name, {known: table.title for known, table in tables.items()}
+            )
         return tables[name]
 
     async def _draw(self, member: str, given: OfDrawing) -> Any:
@@ -425,12 +427,12 @@ class Toolbox:
         return drawn.decode()
 
 
-def _result(found: Mapping[str, Any], views: Views) -> dict[str, Any]:
+def _result(record: Mapping[str, Any], views: Views) -> dict[str, Any]:
     """A verdict in words, with its trace; the last `repeats` actions of it repeat for ever."""
-    told = {name: found[name] for name in ("title", "assumptions", "status", "explanation")}
-    if found["choices"] is not None:
-        told["trace"] = [str(action) for action in views.actions(tuple(found["choices"]))]
-        told["repeats"] = found["cycle"]
+    told = {name: record[name] for name in ("title", "assumptions", "status", "explanation")}
+    if record["choices"] is not None:
+        told["trace"] = [str(action) for action in views.actions(tuple(record["choices"]))]
+        told["repeats"] = record["cycle"]
     return told
 
 
@@ -452,7 +454,7 @@ def as_text(value: Any) -> str:
 async def read(toolbox: Toolbox, member: str, uri: str) -> tuple[Resource, str]:
     """The resource at `uri`, and its text; `DataError` where there is none for `member`."""
     listed = await toolbox.resources(member)
-    found = next((resource for resource in listed if resource.uri == uri), None)
-    if found is None:
+    named = next((resource for resource in listed if resource.uri == uri), None)
+    if named is None:
         raise DataError(f"there is no resource {quoted(uri)}")
-    return found, await found.text()
+    return named, await named.text()

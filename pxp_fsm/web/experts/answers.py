@@ -91,11 +91,11 @@ def _is_their_turn(host: Host, place: SeatPlace) -> bool:
     record = next(iter(host.board.sessions_at(place.run, *where)), None)
     if record is None or record.ending is not None:
         return False
-    said = host.board.events(place.session)
-    overview = overview_of(host.hosted[place.run].run.opening.plan, place.session, said)
+    events = host.board.events(place.session)
+    overview = overview_of(host.hosted[place.run].run.opening.plan, place.session, events)
     if overview is not None:
         return overview.next is not None and overview.next[0] == HUMAN
-    return said[-1].carried.sender != HUMAN if said else record.agents[0][0] == HUMAN
+    return events[-1].carried.sender != HUMAN if events else record.agents[0][0] == HUMAN
 
 
 async def stored(host: Host, news: News, place: SeatPlace, number: int) -> None:
@@ -132,28 +132,30 @@ def _is_carried(host: Host, place: SeatPlace) -> bool:
 
 def _is_stored(host: Host, place: SeatPlace, number: int) -> bool:
     where = place.repetition, place.position, place.position
-    found = host.board.sessions_at(place.run, *where)
-    return any(record.messages >= number or record.ending is not None for record in found)
+    records = host.board.sessions_at(place.run, *where)
+    return any(record.messages >= number or record.ending is not None for record in records)
 
 
-def give(host: Host, place: SeatPlace, said: PostedReply, consent: str = "") -> int | None:
+def give(host: Host, place: SeatPlace, posted: PostedReply, consent: str = "") -> int | None:
     """Check an answer, keep what must outlast it, and let the session go on with it.
 
     The number of the message where the answer was to send it.
     """
     session = place.session
-    given = host.check(session, said.key, Given(said.choice, said.prediction, said.explanation))
+    given = host.check(
+        session, posted.key, Given(posted.choice, posted.prediction, posted.explanation)
+    )
     waiting = host.waiting(session)
     if waiting is None:
         raise SessionMoved("this question has been answered")
     asked, number = waiting.asked, waiting.number
     if asked.step is QuestionKind.ANSWER:
-        content = said.model_dump(include={"prediction", "explanation", "spent"})
-        if said.choice != OWN:
+        content = posted.model_dump(include={"prediction", "explanation", "spent"})
+        if posted.choice != OWN:
             content |= {"prediction": given.prediction, "explanation": given.explanation}
         keep_draft(host.board, session, number, content)
     sends = asked.step is QuestionKind.LOOK and given.choice == SEND
     if sends:
-        keep_timing(host.board, session, number, said.spent.timing(consent))
-    host.give(session, said.key, given)
+        keep_timing(host.board, session, number, posted.spent.timing(consent))
+    host.give(session, posted.key, given)
     return number if sends else None

@@ -172,7 +172,7 @@ def _add_sessions(routes: APIRouter, host: Host, news: News) -> None:
         return view
 
     @routes.get("/api/sessions/{session}")
-    def one(who: Asker, session: str) -> CaseView:
+    def case(who: Asker, session: str) -> CaseView:
         """A session: what it is about, what was said, and what is asked."""
         return shown(own_place(host, who, session))
 
@@ -183,12 +183,12 @@ def _add_sessions(routes: APIRouter, host: Host, news: News) -> None:
         save(host, place, typed)
 
     @routes.post("/api/sessions/{session}/reply")
-    async def reply(who: Asker, session: str, said: PostedReply) -> CaseView:
+    async def reply(who: Asker, session: str, posted: PostedReply) -> CaseView:
         """Answer what is asked; the session as it is then."""
         place = _answering(host, who, session)
         await asked_again(partial(will_ask, host, place))
         seen = news.version(place.session)
-        sent = await asyncio.to_thread(give, host, place, said)
+        sent = await asyncio.to_thread(give, host, place, posted)
         if sent is not None:
             await stored(host, news, place, sent)
         await news.after(place.session, seen, PATIENCE)
@@ -200,12 +200,14 @@ def _add_pictures(routes: APIRouter, host: Host) -> None:
     def picture(who: Asker, session: str, number: int) -> Response:
         """The picture of the instance (0), or of the prediction of a message."""
         place = own_place(host, who, session)
-        said = [entry.carried for entry in host.board.events(place.session)]
-        return picture_response(picture_of(host, place, number, said))
+        messages = [entry.carried for entry in host.board.events(place.session)]
+        return picture_response(picture_of(host, place, number, messages))
 
 
-def picture_of(host: Host, place: SeatPlace, number: int, said: Sequence[Message]) -> Image | None:
-    """The picture of a session's instance (0), or of the prediction of a message of `said`."""
+def picture_of(
+    host: Host, place: SeatPlace, number: int, messages: Sequence[Message]
+) -> Image | None:
+    """The picture of a session's instance (0), or of the prediction of a message of `messages`."""
     run = host.hosted[place.run].run
     stored = host.board.sessions_at(run.name, place.repetition, place.position, place.position)
     problem = run.opening.task.problem
@@ -213,9 +215,9 @@ def picture_of(host: Host, place: SeatPlace, number: int, said: Sequence[Message
         return None
     if number == 0:
         return views.of_instance(problem, stored[0].instance)
-    if not problem.smiles or not 1 <= number <= len(said):
+    if not problem.smiles or not 1 <= number <= len(messages):
         return None
-    return views.structure(said[number - 1].answer.prediction)
+    return views.structure(messages[number - 1].answer.prediction)
 
 
 def _add_events(routes: APIRouter, host: Host, news: News) -> None:
@@ -223,9 +225,9 @@ def _add_events(routes: APIRouter, host: Host, news: News) -> None:
     async def events(socket: WebSocket) -> None:
         who: Who = socket.state.who
 
-        def told(one: NewsItem) -> Mapping[str, Any] | None:
-            place = host.places.get(one.about)  # or the name of a session or a run
-            run = one.about if place is None else place.run
+        def told(item: NewsItem) -> Mapping[str, Any] | None:
+            place = host.places.get(item.about)  # or the name of a session or a run
+            run = item.about if place is None else place.run
             hosted = host.hosted.get(run if run in host.hosted else run.rsplit("/", 2)[0])
             if hosted is None or not (who.is_researcher or hosted.subject == who.subject):
                 return None
@@ -273,5 +275,5 @@ def links_of(host: Host, links: Links) -> dict[str, str]:
     """
     people = (hosted for hosted in host.hosted.values() if hosted.in_browser)
     subjects = sorted({hosted.subject for hosted in people})
-    found = {subject: links.link(EXPERTS, subject) for subject in subjects}
-    return {"": links.link(RESEARCHERS, "")} | found if found else {}
+    of_experts = {subject: links.link(EXPERTS, subject) for subject in subjects}
+    return {"": links.link(RESEARCHERS, "")} | of_experts if of_experts else {}

@@ -181,7 +181,7 @@ def results_of(board: SqlBlackboard, runs: Sequence[str]) -> SessionResults:
     if any(kind_of(board.run(run)) is not None for run in runs):
         tables = [sheets.directions(board, run) for run in runs]
         rows = tuple(row for sheet in tables for row in sheet.rows)
-        over = sum(one.ending is not None for run in runs for one in board.sessions(run))
+        over = sum(record.ending is not None for run in runs for record in board.sessions(run))
         return SessionResults(over, tables[0].headings, rows, {})
     statistics, tally = statistics_of(board, *runs), RunTally()
     total = max((repetition.total for repetition in statistics.repetitions), default=0)
@@ -201,13 +201,13 @@ def differences_of(board: SqlBlackboard, first: str, second: str) -> Differences
     records = [board.run(name) for name in (first, second)]
     try:
         left, right = (comparison.compared_outcomes(board, [record]) for record in records)
-        found = outcomes.compare(left, right)
+        comparisons = outcomes.compare(left, right)
     except UsageError as error:
         return Differences(trouble=str(error))
     titles = map(run_title, records)
-    sheet = comparison.comparison_sheet(found, *titles)
+    sheet = comparison.comparison_sheet(comparisons, *titles)
     notes = [
-        *comparison.comparison_lines(left, right, found),
+        *comparison.comparison_lines(left, right, comparisons),
         *comparison.change_lines(left, right),
     ]
     return Differences(sheet.headings, sheet.rows, tuple(notes))

@@ -51,8 +51,8 @@ def of_instance(problem: Problem, instance: Instance) -> Image | None:
     """
     if problem.smiles:
         return structure(instance.x)
-    found = problem.picture(instance)
-    return None if found is None else Image("image/png", pixels(found.data))
+    picture = problem.picture(instance)
+    return None if picture is None else Image("image/png", pixels(picture.data))
 
 
 @lru_cache(maxsize=32)
@@ -295,11 +295,11 @@ def session_view(host: Host, place: SeatPlace, released: Released | None = None)
     hosted = host.hosted[place.run]
     run, board = hosted.run, host.board
     waiting = host.waiting(place.session)  # first: what is asked follows what is stored
-    found = board.sessions_at(run.name, place.repetition, place.position, place.position)
+    records = board.sessions_at(run.name, place.repetition, place.position, place.position)
     problem = run.opening.task.problem
-    if not found or problem is None:
+    if not records or problem is None:
         return None
-    record, events = found[0], board.events(place.session)
+    record, events = records[0], board.events(place.session)
     history = [entry.carried for entry in events]
     overview = overview_of(run.opening.plan, place.session, events)
     if released is not None:  # that it is over is told elsewhere, once its last message is released
@@ -338,7 +338,9 @@ def session_view(host: Host, place: SeatPlace, released: Released | None = None)
         board=None if overview is None else _board(overview),
         automaton=laid_out(rules.automaton),
         state=state,
-        about=next((one.about for one in rules.automaton.states if one.name == state), ""),
+        about=next(
+            (described.about for described in rules.automaton.states if described.name == state), ""
+        ),
         moves=choices_of(rules, guards, answer, allowed),
         names_tags=run.opening.plan.names_tags,
         asked=None if waiting is None else _asked(waiting, shown, released),
@@ -360,9 +362,11 @@ def conversation(overview: Overview) -> list[Message] | None:
     if overview.next is None or overview.next[0] != HUMAN:
         return None
     ends = set(overview.next)
-    said = [one for one in overview.messages if {one.sender, one.receiver} == ends]
-    begun = [place for place, one in enumerate(said) if one.tag == Tag.INIT]
-    return said[begun[-1] :] if begun else []
+    between = [
+        message for message in overview.messages if {message.sender, message.receiver} == ends
+    ]
+    begun = [place for place, message in enumerate(between) if message.tag == Tag.INIT]
+    return between[begun[-1] :] if begun else []
 
 
 def _board(overview: Overview) -> BoardView:
@@ -384,8 +388,8 @@ def _board(overview: Overview) -> BoardView:
 
 def writing_of(host: Host, place: SeatPlace) -> WritingView | None:
     """What the other side writes in a session at this moment."""
-    found = host.written(place.session)
-    return None if found is None else WritingView(found.number, *legible(found.text))
+    written = host.written(place.session)
+    return None if written is None else WritingView(written.number, *legible(written.text))
 
 
 def legible(text: str) -> tuple[str, str]:
@@ -395,10 +399,10 @@ def legible(text: str) -> tuple[str, str]:
         return "", text
     _, opened, within = text.partition("{")
     try:
-        found = from_json(f"{{{within}" if opened else "{}", allow_partial="trailing-strings")
+        reply = from_json(f"{{{within}" if opened else "{}", allow_partial="trailing-strings")
     except ValueError:
         return "", ""
-    return _plain(found.get("prediction")), _plain(found.get("explanation"))
+    return _plain(reply.get("prediction")), _plain(reply.get("explanation"))
 
 
 def _plain(value: object) -> str:
@@ -433,15 +437,15 @@ def state_of(automaton: Automaton, history: Sequence[Message], who: str) -> str:
 def _message(
     message: Message, problem: Problem, shown: Callable[[str], str], overview: Overview | None
 ) -> MessageView:
-    said = message.answer
+    answer = message.answer
     ends = ("", "") if overview is None else (message.sender, message.receiver)
     return MessageView(
         message.number,
         message.sender == HUMAN,
         *ends,
         message.tag,
-        said.prediction,
-        shown(said.explanation),
+        answer.prediction,
+        shown(answer.explanation),
         problem.smiles,
     )
 
@@ -459,8 +463,8 @@ def _asked(
         asked.step.value,
         waiting.number,
         {
-            name: AnswerView(one.prediction, shown(one.explanation))
-            for name, one in asked.offers.items()
+            name: AnswerView(offer.prediction, shown(offer.explanation))
+            for name, offer in asked.offers.items()
             if name in (THEIRS, MINE)
         },
         asked.choices,
