@@ -162,8 +162,10 @@ class AgentEnd:
         does = decision.row.trigger
         if does != event:
             raise NotEnabled(f"the agent's move is {does}, not {event}")
-        said = decision.payload
-        return EndpointAct(f"+{decision.row.label}", said if isinstance(said, Answer) else NOTHING)
+        payload = decision.payload
+        return EndpointAct(
+            f"+{decision.row.label}", payload if isinstance(payload, Answer) else NOTHING
+        )
 
     def carried(self, message: Message) -> None:
         self._history = (*self._history, message)

@@ -72,8 +72,8 @@ class InProcess(UnderTest):
         try:
             return parse_answer(json.dumps(reply).encode())
         except (InvalidLine, TypeError, ValueError) as error:
-            said = quoted(reply)
-            raise ProgramFailed(f"it returned {said}, which is no reply ({error})") from error
+            shown = quoted(reply)
+            raise ProgramFailed(f"it returned {shown}, which is no reply ({error})") from error
 
     def close(self) -> None:
         self._runner.close()
@@ -143,8 +143,10 @@ def _of_black_box(
     subject: Any, automaton: Automaton, request: ConformanceRequest, find: Find
 ) -> Conformance:
     if isinstance(subject.reset(), tuple):
-        found = conform_ioco(as_transitions(automaton), subject, request.extra, searched=_SEARCHED)
-        return Conformance(request, automaton, found)
+        ioco_report = conform_ioco(
+            as_transitions(automaton), subject, request.extra, searched=_SEARCHED
+        )
+        return Conformance(request, automaton, ioco_report)
     report = find(as_mealy(automaton), subject, request.extra, _SEARCHED)
     return Conformance(request, automaton, report)
 
@@ -159,6 +161,6 @@ def assert_conforms(agent: Any, table: Any, **how: Any) -> None:
     It says the shortest sequence that shows a difference, the rule, and the table as text; `how`
     is as for `tested_agent`.
     """
-    found = tested_agent(agent, table, **how)
-    if found.exit_code:
-        raise AssertionError(f"{found.request.command} " + "\n".join(views.failure_lines(found)))
+    result = tested_agent(agent, table, **how)
+    if result.exit_code:
+        raise AssertionError(f"{result.request.command} " + "\n".join(views.failure_lines(result)))

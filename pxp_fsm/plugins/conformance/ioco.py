@@ -104,9 +104,9 @@ def conform_ioco(
         while tester.origin.due:
             tester.run(guess)
             guess = plan.make()
-    except Deviates as found:
+    except Deviates as deviates:
         try:
-            deviation = _shortened(tester, found, searched)
+            deviation = _shortened(tester, deviates, searched)
         except (NoAnswer, Unrepeatable) as error:
             unknown = str(error) or _varies(repetitions)
     except (NoAnswer, Unrepeatable) as error:
@@ -125,12 +125,12 @@ def _varies(repetitions: int) -> str:
     )
 
 
-def _shortened(tester: Tester[I], found: Deviates, searched: int) -> Deviation[I]:
+def _shortened(tester: Tester[I], deviation: Deviates, searched: int) -> Deviation[I]:
     """The deviation after all shorter sequences were tried, and it was replayed."""
     budget = tester.inputs + searched
     below = 0  # all sequences of so many inputs were tried
     _forget(tester)
-    while below + 1 < len(found.inputs) - 1:
+    while below + 1 < len(deviation.inputs) - 1:
         level = [point for point in tester.points() if point.depth == below]
         left = [
             (point, given)
@@ -139,17 +139,17 @@ def _shortened(tester: Tester[I], found: Deviates, searched: int) -> Deviation[I
             if point.tried[given] < tester.repetitions
         ]
         if (below + 1) * len(left) * tester.repetitions > budget - tester.inputs:
-            found = _without(tester, found, below)
+            deviation = _without(tester, deviation, below)
             break
         for point, given in left:
             tester.want(point, given)
         try:
             tester.run()
         except Deviates as shorter:
-            found = shorter
+            deviation = shorter
             _forget(tester)
         below += 1
-    return _replayed(tester, found, min(below + 1, len(found.inputs) - 1))
+    return _replayed(tester, deviation, min(below + 1, len(deviation.inputs) - 1))
 
 
 def _forget(tester: Tester[I]) -> None:
@@ -159,44 +159,44 @@ def _forget(tester: Tester[I]) -> None:
         point.due = 0
 
 
-def _without(tester: Tester[I], found: Deviates, below: int) -> Deviates:
+def _without(tester: Tester[I], deviation: Deviates, below: int) -> Deviates:
     """The deviation with inputs left out, as long as what is left deviates."""
     place = 1
-    while place < len(found.inputs) - 1 and len(found.inputs) - 1 > below:
+    while place < len(deviation.inputs) - 1 and len(deviation.inputs) - 1 > below:
         try:
-            tester.replay(found.inputs[:place] + found.inputs[place + 1 :])
+            tester.replay(deviation.inputs[:place] + deviation.inputs[place + 1 :])
             place += 1
         except Deviates as shorter:
-            found, place = shorter, 1
-    return found
+            deviation, place = shorter, 1
+    return deviation
 
 
-def _replayed(tester: Tester[I], found: Deviates, below: int) -> Deviation[I]:
+def _replayed(tester: Tester[I], deviation: Deviates, below: int) -> Deviation[I]:
     """The deviation, after it came `REPLAYED` times again."""
-    inputs, shown = found.inputs, 0
+    inputs, shown = deviation.inputs, 0
     allowed = min(REPLAYED * tester.repetitions ** len(inputs), 1000)
     for _ in range(allowed):
         try:
             tester.replay(inputs)
         except Deviates as again:
-            shown += again.inputs == inputs and _same(again.reply, found.reply)
+            shown += again.inputs == inputs and _same(again.reply, deviation.reply)
         if shown == REPLAYED:
             break
     else:
         raise Unrepeatable
-    spec, way = tester.spec, found.point.way()
-    start = 0 if found.given == START else spec.receives[found.point.node][found.given]
+    spec, way = tester.spec, deviation.point.way()
+    start = 0 if deviation.given == START else spec.receives[deviation.point.node][deviation.given]
     return Deviation(
         tuple(spec.system.inputs[given] for given in inputs[1:]),
-        (*(point.reply for point in way), found.reply),
-        found.place,
-        spec.allowed(start, found.reply[: found.place]),
+        (*(point.reply for point in way), deviation.reply),
+        deviation.place,
+        spec.allowed(start, deviation.reply[: deviation.place]),
         below,
     )
 
 
-def _same(one: Reply, other: Reply) -> bool:
-    return len(one) == len(other) and all(map(alike, one, other))
+def _same(first: Reply, other: Reply) -> bool:
+    return len(first) == len(other) and all(map(alike, first, other))
 
 
 def _unseen(tester: Tester[I]) -> Iterator[str]:
@@ -221,6 +221,6 @@ def _unseen(tester: Tester[I]) -> Iterator[str]:
         for node in sorted(nodes):
             for answer in spec.allowed(node, ()):
                 if (node, answer) not in seen:
-                    what = "reset" if given == START else str(spec.system.inputs[given])
-                    told[f"{what}: {answer or 'nothing'}"] = None
+                    given_input = "reset" if given == START else str(spec.system.inputs[given])
+                    told[f"{given_input}: {answer or 'nothing'}"] = None
     return iter(told)

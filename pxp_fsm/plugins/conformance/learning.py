@@ -60,7 +60,7 @@ def learn(
     least = minimal(expected)
     asked = _Asked(least, subject)
     oracle = _Complete(least, asked, wp_suite(least, extra))
-    found, told = (run_Lstar if algorithm == "L*" else run_KV)(
+    learned, told = (run_Lstar if algorithm == "L*" else run_KV)(
         list(range(len(least.inputs))),
         _System(asked),
         oracle,
@@ -69,7 +69,7 @@ def learn(
         return_data=True,
         print_level=0,
     )
-    machine = minimal(_read(found, least))
+    machine = minimal(_read(learned, least))
     return Learned(
         machine, difference(machine, least), told["learning_rounds"], asked.resets, asked.steps
     )
@@ -96,28 +96,28 @@ class _Asked(Generic[I]):
 
     def answers(self, word: Word) -> tuple[Output, ...]:
         """What the subject answers to `word`; after a fault it answers nothing but that."""
-        node, said = self._root, list[Output]()
+        node, outputs = self._root, list[Output]()
         for given in word:
             if given not in node.after:
                 self._ask(word)
                 return self.answers(word)
             answer, node = node.after[given]
-            said.append(answer)
-        return tuple(said)
+            outputs.append(answer)
+        return tuple(outputs)
 
     def _ask(self, word: Word) -> None:
         self._subject.reset()
         self.resets += 1
         node = self._root
-        said: Output = None
+        output: Output = None
         for given in word:
-            if not isinstance(said, ProgramFault):
+            if not isinstance(output, ProgramFault):
                 self.steps += 1
-                said = answered(self._subject, self._inputs[given])
-            known, after = node.after.setdefault(given, (said, _Node()))
-            if not alike(known, said):
+                output = answered(self._subject, self._inputs[given])
+            known, after = node.after.setdefault(given, (output, _Node()))
+            if not alike(known, output):
                 raise NoAnswer("it answered one sequence of inputs in two ways")
-            said, node = known, after
+            output, node = known, after
 
 
 class _System:
@@ -151,8 +151,8 @@ class _Complete:
         return None
 
 
-def _first(one: Sequence[Output], other: Sequence[Output]) -> int | None:
-    pairs = enumerate(zip(one, other, strict=True))
+def _first(first: Sequence[Output], other: Sequence[Output]) -> int | None:
+    pairs = enumerate(zip(first, other, strict=True))
     return next((place for place, (a, b) in pairs if a != b), None)
 
 

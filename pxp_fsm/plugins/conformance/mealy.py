@@ -68,11 +68,11 @@ class Mealy(Generic[I_co, O_co]):
     def answers(self, word: Sequence[int], state: int | None = None) -> tuple[O_co, ...]:
         """What the machine answers to `word`, an output for each input."""
         at = self.initial if state is None else state
-        said = []
+        outputs = []
         for given in word:
-            said.append(self.outputs[at][given])
+            outputs.append(self.outputs[at][given])
             at = self.successors[at][given]
-        return tuple(said)
+        return tuple(outputs)
 
 
 def access_words(machine: Mealy[I_co, O_co]) -> dict[int, Word]:
@@ -102,14 +102,16 @@ def minimal(machine: Mealy[I_co, O_co]) -> Mealy[I_co, O_co]:
         if len(set(finer.values())) == len(set(block.values())):
             break
         block = finer
-    one: dict[int, int] = {}  # a state of each block, the first that is reached
+    representative: dict[int, int] = {}  # a state of each block, the first that is reached
     for state in reachable:
-        one.setdefault(block[state], state)
-    number = {name: place for place, name in enumerate(one)}
+        representative.setdefault(block[state], state)
+    number = {name: place for place, name in enumerate(representative)}
     return Mealy(
         machine.inputs,
-        tuple(tuple(number[block[t]] for t in machine.successors[s]) for s in one.values()),
-        tuple(machine.outputs[s] for s in one.values()),
+        tuple(
+            tuple(number[block[t]] for t in machine.successors[s]) for s in representative.values()
+        ),
+        tuple(machine.outputs[s] for s in representative.values()),
     )
 
 
@@ -118,24 +120,24 @@ def _numbered(keys: dict[int, tuple[object, ...]]) -> dict[int, int]:
     return {state: numbers.setdefault(key, len(numbers)) for state, key in keys.items()}
 
 
-def difference(one: Mealy[I_co, O], other: Mealy[I_co, O]) -> Word | None:
+def difference(machine: Mealy[I_co, O], other: Mealy[I_co, O]) -> Word | None:
     """A shortest word to which the two answer differently, or None if there is none.
 
     Of several it is the first in the order of the inputs. Raises `UsageError` where the two have
     not the same inputs.
     """
-    if one.inputs != other.inputs:
+    if machine.inputs != other.inputs:
         raise UsageError("two machines are compared over the same inputs, in the same order")
-    start = (one.initial, other.initial)
+    start = (machine.initial, other.initial)
     words: dict[tuple[int, int], Word] = {start: ()}
     waiting = deque([start])
     while waiting:
         pair = waiting.popleft()
         left, right = pair
-        for given in range(len(one.inputs)):
-            if one.outputs[left][given] != other.outputs[right][given]:
+        for given in range(len(machine.inputs)):
+            if machine.outputs[left][given] != other.outputs[right][given]:
                 return (*words[pair], given)
-            target = (one.successors[left][given], other.successors[right][given])
+            target = (machine.successors[left][given], other.successors[right][given])
             if target not in words:
                 words[target] = (*words[pair], given)
                 waiting.append(target)
@@ -200,7 +202,9 @@ def stimuli(automaton: Automaton) -> tuple[Stimulus, ...]:
     events += [sending(unheard), happening(unheard)]
     plain = tuple(map(Stimulus, dict.fromkeys(events)))
     sets = {frozenset(state.guards): state.guards for state in automaton.states if state.guards}
-    proper = [Stimulus(DECIDE, said) for guards in sets.values() for said in _valuations(guards)]
+    proper = [
+        Stimulus(DECIDE, valuation) for guards in sets.values() for valuation in _valuations(guards)
+    ]
     unusual = [given for guards in sets.values() for given in _unusual(guards, unheard)]
     return (*plain, *proper, *unusual)
 
@@ -274,6 +278,6 @@ def as_mealy(
     return Mealy(
         inputs,
         tuple(tuple(names.index(target) for _, target in row) for row in steps),
-        tuple(tuple(said for said, _ in row) for row in steps),
+        tuple(tuple(answer for answer, _ in row) for row in steps),
         names.index(automaton.initial),
     )

@@ -55,11 +55,11 @@ class TraceNode:
 
     def way(self) -> list[TraceNode]:
         """The points from the first reply to this one."""
-        found, point = [self], self
+        points, point = [self], self
         while point.parent is not None:
             point = point.parent
-            found.append(point)
-        return found[-2::-1]
+            points.append(point)
+        return points[-2::-1]
 
 
 class Deviates(Exception):

@@ -106,7 +106,7 @@ class CoverPlan:
     @cached_property
     def cases(self) -> tuple[PlannedCase, ...]:
         """Every case that some way leads to, in a fixed order."""
-        reached = {case for found in self._outcomes.values() for o in found for case in o.cases}
+        reached = {case for effects in self._outcomes.values() for o in effects for case in o.cases}
         return tuple(case for case in self.all_cases() if case in reached)
 
     def all_cases(self) -> Iterator[PlannedCase]:
@@ -123,12 +123,12 @@ class CoverPlan:
             return self._delivered(at, agent)
         if given.event.kind is Kind.RECEIVE:
             return self._carried(at, 1 - agent, given.event.label, None)
-        said, target = answer_of(self.tables[agent], at.states[agent], given)
+        action, target = answer_of(self.tables[agent], at.states[agent], given)
         case = PlannedCase(agent, at.states[agent], given)
-        if said is None:
+        if action is None:
             return MoveEffect(at, False, (case,))
-        if said[:1] == Kind.SEND:
-            return self._carried(at, agent, said[1:], case)
+        if action[:1] == Kind.SEND:
+            return self._carried(at, agent, action[1:], case)
         return MoveEffect(
             PairConfiguration(_with(at.states, agent, target), at.queues), True, (case,)
         )
@@ -170,13 +170,15 @@ class CoverPlan:
     @cached_property
     def _outcomes(self) -> dict[PairConfiguration, tuple[MoveEffect, ...]]:
         """Of each configuration that can be reached, what each move comes to."""
-        found: dict[PairConfiguration, tuple[MoveEffect, ...]] = {}
+        by_configuration: dict[PairConfiguration, tuple[MoveEffect, ...]] = {}
         waiting = deque([self.start])
         seen = {self.start}
         while waiting:
             at = waiting.popleft()
-            found[at] = tuple(self.outcome(at, move) for move in self.moves)
-            fresh = {outcome.after: None for outcome in found[at] if outcome.after not in seen}
+            by_configuration[at] = tuple(self.outcome(at, move) for move in self.moves)
+            fresh = {
+                outcome.after: None for outcome in by_configuration[at] if outcome.after not in seen
+            }
             seen.update(fresh)
             waiting.extend(fresh)
             if len(seen) > LARGEST:
@@ -184,7 +186,7 @@ class CoverPlan:
                     f"{self.tables[0].name} and {self.tables[1].name} over a channel of capacity "
                     f"{self.capacity} have more than {LARGEST:,} configurations; take less capacity"
                 )
-        return found
+        return by_configuration
 
     @cached_property
     def _graph(self) -> nx.DiGraph[PairConfiguration]:
@@ -200,12 +202,12 @@ class CoverPlan:
     @cached_property
     def _deciding(self) -> dict[PlannedCase, dict[PairConfiguration, Attempt]]:
         """For each case, where it is decided and by which move."""
-        found: dict[PlannedCase, dict[PairConfiguration, Attempt]] = {}
+        by_configuration: dict[PlannedCase, dict[PairConfiguration, Attempt]] = {}
         for at, outcomes in self._outcomes.items():
             for move, outcome in zip(self.moves, outcomes, strict=True):
                 for case in outcome.cases:
-                    found.setdefault(case, {}).setdefault(at, move)
-        return found
+                    by_configuration.setdefault(case, {}).setdefault(at, move)
+        return by_configuration
 
     def way(self, case: PlannedCase, at: PairConfiguration) -> tuple[Attempt, ...] | None:
         """A shortest way from `at` to `case`, or None where only a new session leads to it."""
@@ -246,12 +248,12 @@ def kind_of(plan: CoverPlan, case: PlannedCase) -> CaseKind:
     guards is refused.
     """
     table = plan.tables[case.agent]
-    said, _ = answer_of(table, case.state, case.given)
-    if case.given.event == DECIDE and (said is not None or not case.given.unusual):
+    action, _ = answer_of(table, case.state, case.given)
+    if case.given.event == DECIDE and (action is not None or not case.given.unusual):
         declared = table.guards_of(case.state)
         if declared and set(declared) == {name for name, _ in case.given.truths or ()}:
             return CaseKind.GUARDS
-    return CaseKind.REFUSAL if said is None else CaseKind.ROW
+    return CaseKind.REFUSAL if action is None else CaseKind.ROW
 
 
 @dataclass
@@ -280,13 +282,13 @@ class CaseCoverage:
 
     def counts(self, agent: int) -> dict[CaseKind, tuple[int, int]]:
         """Of each kind, how many cases of `agent` were tried, and how many there are."""
-        found = {what: [0, 0] for what in CaseKind}
+        counts = {kind: [0, 0] for kind in CaseKind}
         for case in self.plan.cases:
             if case.agent == agent:
-                count = found[kind_of(self.plan, case)]
+                count = counts[kind_of(self.plan, case)]
                 count[0] += case in self.tried
                 count[1] += 1
-        return {what: (count[0], count[1]) for what, count in found.items()}
+        return {kind: (count[0], count[1]) for kind, count in counts.items()}
 
 
 def coverage_lines(coverage: CaseCoverage) -> Iterator[str]:
@@ -294,8 +296,10 @@ def coverage_lines(coverage: CaseCoverage) -> Iterator[str]:
     plan = coverage.plan
     for agent, table in enumerate(plan.tables):
         counts = coverage.counts(agent)
-        said = ", ".join(f"{what.value} {done} of {all_}" for what, (done, all_) in counts.items())
-        yield f"{NAMES[agent]} ({table.name}): {said}"
+        summary = ", ".join(
+            f"{kind.value} {done} of {all_}" for kind, (done, all_) in counts.items()
+        )
+        yield f"{NAMES[agent]} ({table.name}): {summary}"
     after = coverage.complete_after
     tried = sum(coverage.tried.values())
     done = "not complete" if after is None else f"complete after {after}"

@@ -193,16 +193,16 @@ class Program(UnderTest):
         if self._restart and self._decides is False:
             return "reset"
         try:
-            said = self.ask(RESET)
+            reply = self.ask(RESET)
         except ProgramFailed:
             if not (self._restart and self._decides is None):
                 raise
-            said = None  # one that is started anew each time need not know the message
-        self._decides = isinstance(said, tuple)
-        if said != "reset" and not self._decides:
+            reply = None  # one that is started anew each time need not know the message
+        self._decides = isinstance(reply, tuple)
+        if reply != "reset" and not self._decides:
             self._restart = True
             return self.reset()
-        return said
+        return reply
 
     def ask(self, asked: Request) -> Answer:
         """What it did at a request, or None where it refused; after an error it is ended."""
@@ -272,20 +272,20 @@ class Program(UnderTest):
             if len(self._said) >= LONGEST:
                 raise ProgramFailed(f"it said more than {LONGEST} bytes in one line {told}")
             left = until - time.monotonic()
-            found = self._ready.select(left) if left > 0 else []
-            if not found:
+            readable = self._ready.select(left) if left > 0 else []
+            if not readable:
                 raise NoAnswer(
                     f"it did not reply within {self._timeout:g} s {told}{self._because()}; "
                     f"a program must reply to each line with one line, and flush it"
                 )
-            for key, _ in found:
+            for key, _ in readable:
                 self._hear(key.fileobj, told)
-        said, _, rest = bytes(self._said).partition(b"\n")
+        reply, _, rest = bytes(self._said).partition(b"\n")
         self._said.clear()
         if rest:
             raise ProgramFailed(f"it said more than one line {told}")
         try:
-            return parse_answer(said)
+            return parse_answer(reply)
         except InvalidLine as error:
             raise ProgramFailed(f"it said {error}, {told}") from None
 

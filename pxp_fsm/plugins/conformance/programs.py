@@ -67,13 +67,13 @@ class _Tested:
 
     def step(self, given: Stimulus) -> Output:
         try:
-            said = self._program.step(given.event, given.valuation)
+            reply = self._program.step(given.event, given.valuation)
         except ProgramFailed as error:
             return ProgramFault(str(error))
         return (
             ProgramFault("it said what it sent, not what it did")
-            if isinstance(said, tuple)
-            else said
+            if isinstance(reply, tuple)
+            else reply
         )
 
 
@@ -92,11 +92,11 @@ class _Observed:
         except ProgramFailed as error:
             raise Faulty(ProgramFault(str(error))) from error
 
-    def _sent(self, said: str | tuple[str, ...] | None) -> tuple[str, ...]:
-        if isinstance(said, tuple):
-            return said
+    def _sent(self, reply: str | tuple[str, ...] | None) -> tuple[str, ...]:
+        if isinstance(reply, tuple):
+            return reply
         raise Faulty(
-            ProgramFault("refused" if said is None else f"it said {said}, not what it sent")
+            ProgramFault("refused" if reply is None else f"it said {reply}, not what it sent")
         )
 
 
@@ -151,8 +151,8 @@ def tested(
     searched = _SEARCHED[request.reset]
     if isinstance(first, tuple):
         system, extra = as_transitions(automaton), request.extra
-        found = conform_ioco(system, _Observed(program), extra, request.repetitions, searched)
-        return Conformance(request, automaton, found)
+        ioco_report = conform_ioco(system, _Observed(program), extra, request.repetitions, searched)
+        return Conformance(request, automaton, ioco_report)
     if request.repetitions > 1:
         raise UsageError(
             "--repetitions are for a program that decides by itself what it sends; this one "

@@ -57,9 +57,9 @@ def _check(folder: Path, agent: Any, table: Any, **how: Any) -> None:
     """Test the agent; a table of that name beside the test is meant before any other."""
     __tracebackhide__ = True
     beside = folder / table if isinstance(table, str) else None
-    found = beside if beside is not None and beside.is_file() else table
+    subject = beside if beside is not None and beside.is_file() else table
     try:
-        conformance.assert_conforms(agent, found, **how)
+        conformance.assert_conforms(agent, subject, **how)
     except (AssertionError, pxp.PXPError) as error:
         failure = str(error)
     else:

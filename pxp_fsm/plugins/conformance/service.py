@@ -43,10 +43,10 @@ class Service(UnderTest):
 
     def reset(self) -> Answer:
         """Start anew; what it replied."""
-        said = self.ask(RESET)
-        if said is None:
+        reply = self.ask(RESET)
+        if reply is None:
             raise ProgramFailed("it refused a reset; a service must do what a reset asks for")
-        return said
+        return reply
 
     def ask(self, asked: Request) -> Answer:
         """What it did at a request, or None where it refused."""

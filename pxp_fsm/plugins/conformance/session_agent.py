@@ -48,15 +48,15 @@ class JudgedInput:
     changed: bool
 
     def __str__(self) -> str:
-        said = ("match", self.match), ("agree", self.agree), ("changed", self.changed)
-        return "answer, " + " ".join(word if true else f"no-{word}" for word, true in said)
+        facts = ("match", self.match), ("agree", self.agree), ("changed", self.changed)
+        return "answer, " + " ".join(word if true else f"no-{word}" for word, true in facts)
 
 
 Given = Reception | JudgedInput
 
 INPUTS: tuple[Given, ...] = (
     *(Reception(tag) for tag in (Tag.INIT, Tag.RATIFY, Tag.REFUTE, Tag.REVISE, Tag.REJECT)),
-    *(JudgedInput(*said) for said in product((True, False), repeat=3)),
+    *(JudgedInput(*facts) for facts in product((True, False), repeat=3)),
 )
 """Five tags that may come, and eight outcomes of MATCH, AGREE and revision."""
 
@@ -89,11 +89,11 @@ def counted(rules: Interact, *, initiator: bool) -> Mealy[Given, Answer]:
             if target not in number:
                 number[target] = len(number)
                 waiting.append(target)
-        rows.append(([number[target] for _, target in steps], [said for said, _ in steps]))
+        rows.append(([number[target] for _, target in steps], [answer for answer, _ in steps]))
     return Mealy(
         INPUTS,
         tuple(tuple(targets) for targets, _ in rows),
-        tuple(tuple(said) for _, said in rows),
+        tuple(tuple(answer) for _, answer in rows),
     )
 
 
@@ -126,8 +126,8 @@ def _decided(rules: Interact, table: Automaton, at: _At, given: JudgedInput) -> 
     try:
         if at.sent == 0:
             return table.step(at.mine, sending(Tag.INIT))
-        found = category(given.match, given.agree)
-        guard = rules.guard(found, given.changed, at.sent + 1)
+        own_category = category(given.match, given.agree)
+        guard = rules.guard(own_category, given.changed, at.sent + 1)
         return table.step(at.mine, DECIDE, one_hot(guard, tuple(GUARDS)))
     except NotEnabled:
         return None

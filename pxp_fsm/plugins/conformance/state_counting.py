@@ -32,7 +32,7 @@ class CountingPlan(Generic[I]):
         for other in sorted(
             self.spec.waiting, key=lambda q: -sum((q, w) in self._apart for w in self.spec.waiting)
         ):
-            if all((other, one) in self._apart for one in chosen):
+            if all((other, member) in self._apart for member in chosen):
                 chosen.append(other)
         return frozenset(chosen)
 
@@ -81,14 +81,14 @@ class CountingPlan(Generic[I]):
         cover = [point for node, point in self._cover.items() if node in group]
         passed = [point for point in path if point.node in group]
         pairs = list(combinations(passed, 2))
-        pairs += [(one, other) for one in passed for other in cover]
+        pairs += [(point, other) for point in passed for other in cover]
         if group not in self._done:
             self._done.add(group)
             pairs += combinations(cover, 2)
-        for one, other in pairs:
-            if one.node != other.node:
-                self._apply(one, one.node, other.node)
-                self._apply(other, other.node, one.node)
+        for point, other in pairs:
+            if point.node != other.node:
+                self._apply(point, point.node, other.node)
+                self._apply(other, other.node, point.node)
 
     def _apply(self, point: TraceNode, mine: int, other: int) -> None:
         """Ask at `point` for the adaptive test that tells node `mine` from `other`."""

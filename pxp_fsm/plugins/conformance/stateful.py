@@ -35,8 +35,8 @@ class Wrong(AssertionError):
     `way` is what was tried, the last of which went wrong.
     """
 
-    def __init__(self, said: str, way: Sequence[Attempt]) -> None:
-        super().__init__(said)
+    def __init__(self, reason: str, way: Sequence[Attempt]) -> None:
+        super().__init__(reason)
         self.way = tuple(way)
 
 
@@ -95,9 +95,9 @@ class Pair:
             end.machine.fire(given.event)
             return True
         act = end.act(given.event, given.valuation)
-        said, _ = answer_of(self._plan.tables[agent], self.at.states[agent], given)
-        if said is not None and act.action != said:
-            raise self._wrong(move, f"was answered by {act.action}, the table's answer is {said}")
+        action, _ = answer_of(self._plan.tables[agent], self.at.states[agent], given)
+        if action is not None and act.action != action:
+            raise self._wrong(move, f"was answered by {act.action}, the table's answer is {action}")
         if act.action[:1] == Kind.SEND:
             self._carry(agent, act.action[1:], given, act.answer)
         else:
@@ -113,10 +113,10 @@ class Pair:
         if not self._plan.capacity:
             self._ends[1 - sender].carried(message)
 
-    def _wrong(self, move: Attempt, what: str) -> Wrong:
+    def _wrong(self, move: Attempt, reason: str) -> Wrong:
         before = ", ".join(map(str, self._way[:-1])) or "nothing"
         states = f"{NAMES[0]} in {self.at.states[0]}, {NAMES[1]} in {self.at.states[1]}"
-        return Wrong(f"{move} ({states}) {what}; before it: {before}", self._way)
+        return Wrong(f"{move} ({states}) {reason}; before it: {before}", self._way)
 
 
 def state_machine(
@@ -200,11 +200,11 @@ def drive(
     """
     coverage = CaseCoverage(CoverPlan((table, peer or table), capacity))
     machine = state_machine(table, build, peer=peer, peer_build=peer_build, coverage=coverage)
-    found = _wrong(machine, examples)
-    if found is not None:
-        told = _shortest(found, coverage.plan, (build, peer_build or build))
-        if told is found:  # no way of the tables shows it: Hypothesis makes its example shorter
-            told = _wrong(machine, examples, shrink=True) or found
+    wrong = _wrong(machine, examples)
+    if wrong is not None:
+        told = _shortest(wrong, coverage.plan, (build, peer_build or build))
+        if told is wrong:  # no way of the tables shows it: Hypothesis makes its example shorter
+            told = _wrong(machine, examples, shrink=True) or wrong
         raise told from told.__cause__
     return coverage
 
@@ -231,22 +231,22 @@ def _wrong(
     )
     try:
         run_state_machine_as_test(machine, settings=chosen)
-    except Wrong as found:
-        return found
+    except Wrong as wrong:
+        return wrong
     return None
 
 
-def _shortest(found: Wrong, plan: CoverPlan, builds: tuple[Build, Build]) -> Wrong:
+def _shortest(wrong: Wrong, plan: CoverPlan, builds: tuple[Build, Build]) -> Wrong:
     """What went wrong by a shortest way of the tables: Hypothesis may stop at a longer one."""
     ways = (plan.way(case, plan.start) for case in plan.cases)
     for way in sorted(filter(None, ways), key=len):
-        if len(way) >= len(found.way):
+        if len(way) >= len(wrong.way):
             break
         pair = Pair(plan, builds)
         try:
             for move in way:
                 pair.attempt(move)
         except Wrong as shorter:
-            if shorter.way[-1] == found.way[-1]:
+            if shorter.way[-1] == wrong.way[-1]:
                 return shorter
-    return found
+    return wrong

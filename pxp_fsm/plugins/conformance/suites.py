@@ -21,33 +21,35 @@ def separating_words(machine: Mealy[Any, Any]) -> dict[Pair, Word]:
 
     Raises `UsageError` where there is none: the machine is not minimal.
     """
-    found: dict[Pair, Word] = {}
+    words: dict[Pair, Word] = {}
     left = list(combinations(range(machine.size), 2))
     while left:
-        known, rest = dict(found), []
+        known, rest = dict(words), []
         for pair in left:
             word = _word(machine, pair, known)
             if word is None:
                 rest.append(pair)
             else:
-                found[pair] = word
+                words[pair] = word
         if len(rest) == len(left):
             p, q = rest[0]
             raise UsageError(f"states {p} and {q} answer alike; minimise the machine first")
         left = rest
-    return found
+    return words
 
 
 def _word(machine: Mealy[Any, Any], pair: Pair, known: Mapping[Pair, Word]) -> Word | None:
     """A word for `pair`: one input that tells them apart, or one more than a `known` pair needs."""
     p, q = pair
-    for given, (one, other) in enumerate(zip(machine.outputs[p], machine.outputs[q], strict=True)):
-        if one != other:
+    for given, (first, other) in enumerate(
+        zip(machine.outputs[p], machine.outputs[q], strict=True)
+    ):
+        if first != other:
             return (given,)
-    for given, (one, other) in enumerate(
+    for given, (first, other) in enumerate(
         zip(machine.successors[p], machine.successors[q], strict=True)
     ):
-        word = known.get((min(one, other), max(one, other)))
+        word = known.get((min(first, other), max(first, other)))
         if word is not None:
             return (given, *word)
     return None
@@ -61,13 +63,13 @@ def characterising_set(machine: Mealy[Any, Any]) -> tuple[Word, ...]:
     """
     words = separating_words(machine)
     chosen: list[Word] = []
-    said: dict[Word, list[tuple[Any, ...]]] = {}
+    outputs: dict[Word, list[tuple[Any, ...]]] = {}
     for pair, word in sorted(words.items(), key=lambda item: (-len(item[1]), item[0])):
         p, q = pair
-        if not any(said[w][p] != said[w][q] for w in chosen):
+        if not any(outputs[w][p] != outputs[w][q] for w in chosen):
             chosen.append(word)
-            said[word] = [machine.answers(word, state) for state in range(machine.size)]
-    return _needed(chosen, said, list(words)) or ((),)
+            outputs[word] = [machine.answers(word, state) for state in range(machine.size)]
+    return _needed(chosen, outputs, list(words)) or ((),)
 
 
 def identifiers(
@@ -77,25 +79,27 @@ def identifiers(
 
     Its words are prefixes of words of `characterising`, chosen greedily; none can be left out.
     """
-    said = {w: [machine.answers(w, state) for state in range(machine.size)] for w in characterising}
-    return tuple(_identifier(state, machine.size, said) for state in range(machine.size))
+    outputs = {
+        w: [machine.answers(w, state) for state in range(machine.size)] for w in characterising
+    }
+    return tuple(_identifier(state, machine.size, outputs) for state in range(machine.size))
 
 
 def _identifier(
-    state: int, size: int, said: Mapping[Word, Sequence[tuple[Any, ...]]]
+    state: int, size: int, outputs: Mapping[Word, Sequence[tuple[Any, ...]]]
 ) -> tuple[Word, ...]:
     left = {other for other in range(size) if other != state}
     apart = {
         word: {other for other in left if answers[other] != answers[state]}
-        for word, answers in said.items()
+        for word, answers in outputs.items()
     }
     chosen: list[Word] = []
     while left:
         best = max(apart, key=lambda word: (len(apart[word] & left), -len(word)))
         chosen.append(best)
         left -= apart[best]
-    kept = _needed(chosen, said, [(state, other) for other in range(size) if other != state])
-    return tuple(_cut(word, state, said[word]) for word in kept) or ((),)
+    kept = _needed(chosen, outputs, [(state, other) for other in range(size) if other != state])
+    return tuple(_cut(word, state, outputs[word]) for word in kept) or ((),)
 
 
 def _cut(word: Word, state: int, answers: Sequence[tuple[Any, ...]]) -> Word:
@@ -110,13 +114,13 @@ def _cut(word: Word, state: int, answers: Sequence[tuple[Any, ...]]) -> Word:
 
 
 def _needed(
-    words: Iterable[Word], said: Mapping[Word, Sequence[tuple[Any, ...]]], pairs: Sequence[Pair]
+    words: Iterable[Word], outputs: Mapping[Word, Sequence[tuple[Any, ...]]], pairs: Sequence[Pair]
 ) -> tuple[Word, ...]:
     """`words` without those that the others make superfluous, the longest looked at first."""
     kept = list(words)
     for word in sorted(kept, key=len, reverse=True):
         others = [w for w in kept if w != word]
-        if all(any(said[w][p] != said[w][q] for w in others) for p, q in pairs):
+        if all(any(outputs[w][p] != outputs[w][q] for w in others) for p, q in pairs):
             kept = others
     return tuple(sorted(kept, key=lambda w: (len(w), w)))
 

@@ -42,13 +42,13 @@ class Transitions(Generic[I]):
 
     def closed(self, states: Iterable[int]) -> States:
         """`states`, and all that they reach unseen."""
-        found = set(states)
-        waiting = list(found)
+        closed = set(states)
+        waiting = list(closed)
         while waiting:
-            new = self.silent[waiting.pop()] - found
-            found |= new
+            new = self.silent[waiting.pop()] - closed
+            closed |= new
             waiting += new
-        return frozenset(found)
+        return frozenset(closed)
 
     def after(self, states: Iterable[int], steps: Steps, label: int | str) -> States:
         """Where `label`, an input or an output of `steps`, leads from any of `states`."""
@@ -167,31 +167,31 @@ class Suspension(Generic[I]):
 
         After that input each answer that both allow leads again to such a pair, by fewer inputs.
         """
-        found: dict[Pair, int] = {}
+        apart: dict[Pair, int] = {}
         while True:
-            new = dict(self._newly_apart(found))
+            new = dict(self._newly_apart(apart))
             if not new:
-                return found
-            found |= new | {(q, p): given for (p, q), given in new.items()}
+                return apart
+            apart |= new | {(q, p): given for (p, q), given in new.items()}
 
-    def _newly_apart(self, found: Mapping[Pair, int]) -> Iterator[tuple[Pair, int]]:
+    def _newly_apart(self, apart: Mapping[Pair, int]) -> Iterator[tuple[Pair, int]]:
         differs: dict[Pair, bool] = {}
         for p, q in combinations(self.waiting, 2):
-            if (p, q) not in found:
+            if (p, q) not in apart:
                 for given in sorted(self.receives[p].keys() & self.receives[q].keys()):
                     pair = (self.receives[p][given], self.receives[q][given])
-                    if self._differ(pair, found, differs):
+                    if self._differ(pair, apart, differs):
                         yield (p, q), given
                         break
 
-    def _differ(self, pair: Pair, found: Mapping[Pair, int], differs: dict[Pair, bool]) -> bool:
-        """Whether all answers that both nodes allow end in a pair of `found`."""
+    def _differ(self, pair: Pair, apart: Mapping[Pair, int], differs: dict[Pair, bool]) -> bool:
+        """Whether all answers that both nodes allow end in a pair of `apart`."""
         if pair not in differs:
             differs[pair] = False  # answers that go on for ever tell nothing apart
             p, q = pair
             settled = (self.settles[p], self.settles[q])
-            differs[pair] = (None in settled or settled in found) and all(
-                self._differ((self.sends[p][o], self.sends[q][o]), found, differs)
+            differs[pair] = (None in settled or settled in apart) and all(
+                self._differ((self.sends[p][o], self.sends[q][o]), apart, differs)
                 for o in self.sends[p].keys() & self.sends[q].keys()
             )
         return differs[pair]

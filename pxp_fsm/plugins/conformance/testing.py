@@ -55,9 +55,9 @@ class Simulated(BlackBox[I]):
 
     def step(self, given: I) -> Output:
         place = self._place[given]
-        said = self.machine.outputs[self._state][place]
+        output = self.machine.outputs[self._state][place]
         self._state = self.machine.successors[self._state][place]
-        return said
+        return output
 
 
 def answered(subject: BlackBox[I], given: I) -> Output:
@@ -75,9 +75,9 @@ def answered(subject: BlackBox[I], given: I) -> Output:
         return ProgramFault(f"{type(error).__name__}: {error}")
 
 
-def alike(one: Output, other: Output) -> bool:
+def alike(first: Output, other: Output) -> bool:
     """Whether two answers are the same; faults are, however they are told."""
-    return one == other or (isinstance(one, ProgramFault) and isinstance(other, ProgramFault))
+    return first == other or (isinstance(first, ProgramFault) and isinstance(other, ProgramFault))
 
 
 SEARCHED = 100_000
@@ -152,9 +152,9 @@ class _Tester(Generic[I]):
         for place, given in enumerate(word):
             self.inputs += 1
             self.asked = tuple(word[: place + 1])
-            said = answered(self.subject, self.machine.inputs[given])
-            got.append(said)
-            if isinstance(said, ProgramFault) or said != self.machine.outputs[state][given]:
+            output = answered(self.subject, self.machine.inputs[given])
+            got.append(output)
+            if isinstance(output, ProgramFault) or output != self.machine.outputs[state][given]:
                 return self.asked, tuple(got)
             state = self.machine.successors[state][given]
         return None
@@ -222,7 +222,9 @@ def conform_by_examples(
         attempt()
     except _Differs:
         try:
-            difference = _shortened(tester, *min(failed, key=lambda one: len(one[0])), searched)
+            difference = _shortened(
+                tester, *min(failed, key=lambda failure: len(failure[0])), searched
+            )
         except _Changed as error:
             unknown = str(error)
     except FlakyFailure:
@@ -254,9 +256,9 @@ def _shortened(
             if tester.inputs >= budget:
                 word, got = _without(tester, word, got, below)
                 break
-            found = tester.failing(shorter)
-            if found is not None:
-                word, got = found
+            failure = tester.failing(shorter)
+            if failure is not None:
+                word, got = failure
                 break
         else:
             below = len(word)
@@ -289,9 +291,9 @@ def _without(
     while again and len(word) > below:
         again = False
         for shorter in _one_less(word):
-            found = tester.failing(shorter)
-            if found is not None:
-                (word, got), again = found, True
+            failure = tester.failing(shorter)
+            if failure is not None:
+                (word, got), again = failure, True
                 break
     return word, got
 

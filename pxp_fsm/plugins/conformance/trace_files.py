@@ -61,9 +61,9 @@ def _of_lines(path: Path) -> Iterator[RecordedTrace]:
             raise DataError.at(path, number, f"it is not JSON: {quoted(line)}") from error
         where = f"{path}, line {number}"
         if isinstance(value, list):
-            yield RecordedTrace(tuple(_action(one, where) for one in value), where=where)
+            yield RecordedTrace(tuple(_action(element, where) for element in value), where=where)
         elif isinstance(value, dict) and isinstance(value.get("trace"), list):
-            actions = tuple(_action(one, where) for one in value["trace"])
+            actions = tuple(_action(element, where) for element in value["trace"])
             yield RecordedTrace(actions, _ended(value, where), where)
         elif isinstance(value, dict) and "action" in value and "session" in value:
             name = str(value["session"])

@@ -105,7 +105,7 @@ class LearnedTable:
     @property
     def guesses(self) -> tuple[RowSupport, ...]:
         """The rows that the traces do not confirm."""
-        return tuple(one for one in self.support if not one.confirmed)
+        return tuple(row for row in self.support if not row.confirmed)
 
 
 def learn_traces(
@@ -121,16 +121,16 @@ def learn_traces(
     if not any(trace.actions for trace in recorded):
         raise DataError("there is no trace with an action; nothing can be learned")
     require_extra("conformance", "learning from traces", {"aalpy": "AALpy"})
-    count = sum(len(one.actions) for one in recorded)
-    found = list[LearnedTable]()
+    count = sum(len(trace.actions) for trace in recorded)
+    tables = list[LearnedTable]()
     for epsilon in _EPSILONS:
         machine, letters = _merged(recorded, epsilon)
         table = _table(machine, letters, name, title or name)
         support = tuple(_supports(table, recorded))
-        found.append(LearnedTable(table, len(recorded), count, support))
-        if not found[-1].guesses:
+        tables.append(LearnedTable(table, len(recorded), count, support))
+        if not tables[-1].guesses:
             break
-    return min(found, key=lambda learned: len(learned.guesses))
+    return min(tables, key=lambda learned: len(learned.guesses))
 
 
 _EPSILONS = (0.05, 0.005, 0.3, 0.0005)
@@ -143,9 +143,9 @@ def _merged(
     """The minimal automaton of what Alergia learns: an output for each letter, None is refused."""
     from aalpy import run_Alergia
 
-    data = [[("", action) for action in _words(one.actions, one.ended)] for one in traces]
+    data = [[("", action) for action in _words(trace.actions, trace.ended)] for trace in traces]
     learned: Any = run_Alergia(
-        [one for one in data if one], automaton_type="smm", eps=epsilon, print_info=False
+        [word for word in data if word], automaton_type="smm", eps=epsilon, print_info=False
     )
     letters = list(dict.fromkeys(action for trace in traces for action in trace.actions))
     places = {state: place for place, state in enumerate(learned.states)}
@@ -219,7 +219,9 @@ def _supports(table: Automaton, traces: Sequence[RecordedTrace]) -> Iterator[Row
     steps = _Steps(table)
     taken, visited = Counter[int](), Counter[str]()
     seen = defaultdict[int, set[tuple[str, ...]]](set)
-    for trace, times in Counter((one.actions, one.ended) for one in traces).items():
+    for trace, times in Counter(
+        (recorded_trace.actions, recorded_trace.ended) for recorded_trace in traces
+    ).items():
         words, state = _words(*trace), table.initial
         for place, action in enumerate(trace[0], start=1):
             number, state = steps[state, action]
@@ -233,7 +235,7 @@ def _supports(table: Automaton, traces: Sequence[RecordedTrace]) -> Iterator[Row
         missing = [w for w in ways[row.target] if w not in shown or w[0] in absent[number]]
         first = {way[0] for way in missing if len(way) == 1}
         told = [
-            " ".join("an end" if one == END else one for one in way)
+            " ".join("an end" if word == END else word for word in way)
             for way in missing
             if len(way) == 1 or way[0] not in first
         ]
@@ -266,7 +268,9 @@ def _absent(
     probability x at most. There is one such test for each state and action.
     """
     after = defaultdict[tuple[str, ...], Counter[str]](Counter)
-    for trace, times in Counter((one.actions, one.ended) for one in traces).items():
+    for trace, times in Counter(
+        (recorded_trace.actions, recorded_trace.ended) for recorded_trace in traces
+    ).items():
         words = _words(*trace)
         for place, word in enumerate(words[:LONGEST]):
             after[words[:place]][word] += times

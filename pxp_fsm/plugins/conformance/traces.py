@@ -121,13 +121,13 @@ def _assert_together(trace: Iterable[str], system: System, ended: bool) -> None:
 
 def _settled(model: Composition, states: set[int]) -> set[int]:
     """The states, and those to which members come by settling a guard without sending yet."""
-    found, left = set(states), [*states]
+    settled, left = set(states), [*states]
     while left:
         for step in model.successors(left.pop()):
-            if isinstance(step.action, Choose) and step.target not in found:
-                found.add(step.target)
+            if isinstance(step.action, Choose) and step.target not in settled:
+                settled.add(step.target)
                 left.append(step.target)
-    return found
+    return settled
 
 
 def _places(model: Composition, states: set[int]) -> str:

@@ -19,20 +19,20 @@ from pxp_fsm.plugins.conformance.suspension import as_transitions
 from pxp_fsm.plugins.conformance.testing import ConformanceReport, Output, ProgramFault
 
 
-def lines(found: Conformance) -> Iterator[str]:
+def lines(result: Conformance) -> Iterator[str]:
     """What was found, for a terminal."""
-    report, name = found.report, found.automaton.name
+    report, name = result.report, result.automaton.name
     by = " by uioco" if isinstance(report, IocoReport) else ""
     counted = f"{report.tests:,} tests, {report.inputs:,} inputs"
     if report.unknown:
         yield f"UNKNOWN whether it conforms to {name}{by}: {report.unknown}"
         if isinstance(report, ConformanceReport) and report.during:
-            said = _way(found.automaton, report.during)[1]
-            yield from _table([*zip(report.during, said, (*said[:-1], "?"), strict=True)])
+            answers = _way(result.automaton, report.during)[1]
+            yield from _table([*zip(report.during, answers, (*answers[:-1], "?"), strict=True)])
         return
     if report.conforms:
         yield f"CONFORMS to {name}{by}: {counted}"
-        yield _claim(found)
+        yield _claim(result)
         if isinstance(report, IocoReport) and report.unseen:
             yield f"Allowed, and never seen: {'; '.join(report.unseen)}."
         yield "Not tested: any other input, how long it takes, what it does besides replying."
@@ -49,16 +49,16 @@ def lines(found: Conformance) -> Iterator[str]:
         )
 
 
-def _inputs(found: Conformance) -> list[str]:
+def _inputs(result: Conformance) -> list[str]:
     """The different inputs that were given, as people read them."""
-    deciding = isinstance(found.report, IocoReport)
-    inputs = as_transitions(found.automaton).inputs if deciding else stimuli(found.automaton)
+    deciding = isinstance(result.report, IocoReport)
+    inputs = as_transitions(result.automaton).inputs if deciding else stimuli(result.automaton)
     return [str(given) for given in inputs]
 
 
-def _claim(found: Conformance) -> str:
+def _claim(result: Conformance) -> str:
     """Of which programs, and of which inputs, the verdict is proved."""
-    report, different = found.report, len(_inputs(found))
+    report, different = result.report, len(_inputs(result))
     most = report.states + report.extra
     if isinstance(report, ConformanceReport):
         return (
@@ -89,18 +89,18 @@ def _steps(report: ConformanceReport[Stimulus] | IocoReport[Stimulus]) -> list[S
     return [*zip(different.inputs, different.expected, different.got, strict=True)]
 
 
-def _deviates(found: Deviation[Stimulus]) -> list[Step]:
+def _deviates(deviation: Deviation[Stimulus]) -> list[Step]:
     """The steps; what is expected of the last is what was right of it, and all that may follow."""
-    last = found.replies[-1]
-    may = " or ".join(output or "nothing" for output in found.allowed)
-    more = "nothing more" if found.allowed == (None,) and found.place else may
-    right = (*last[: found.place], more)
+    last = deviation.replies[-1]
+    may = " or ".join(output or "nothing" for output in deviation.allowed)
+    more = "nothing more" if deviation.allowed == (None,) and deviation.place else may
+    right = (*last[: deviation.place], more)
     steps: list[Step] = [
         (given, reply, reply)
-        for given, reply in zip((None, *found.inputs), found.replies, strict=True)
+        for given, reply in zip((None, *deviation.inputs), deviation.replies, strict=True)
     ]
     steps[-1] = (steps[-1][0], right, last)
-    return steps if len(steps) == 1 or found.replies[0] else steps[1:]
+    return steps if len(steps) == 1 or deviation.replies[0] else steps[1:]
 
 
 def _table(steps: Sequence[Step]) -> Iterator[str]:
@@ -123,13 +123,13 @@ def _worded(output: Output | tuple[Output, ...]) -> str:
     return "refused" if output is None else str(output)
 
 
-def _run(automaton: Automaton, found: Deviation[Stimulus]) -> tuple[Transition, ...]:
+def _run(automaton: Automaton, deviation: Deviation[Stimulus]) -> tuple[Transition, ...]:
     """Rows that the table can take in what was right of a deviation."""
     wanted: list[tuple[Trigger | None, str]] = []
-    for given, reply in zip((None, *found.inputs), found.replies, strict=True):
+    for given, reply in zip((None, *deviation.inputs), deviation.replies, strict=True):
         wanted += [] if given is None else [(given.event, "")]
         wanted += [(None, str(output)) for output in reply]
-    unusual = len(found.replies[-1]) - found.place
+    unusual = len(deviation.replies[-1]) - deviation.place
     wanted = wanted[: len(wanted) - unusual]
     waiting: list[tuple[str, int, tuple[Transition, ...]]] = [(automaton.initial, 0, ())]
     while waiting:
@@ -148,30 +148,30 @@ def _way(
     automaton: Automaton, inputs: tuple[Stimulus, ...]
 ) -> tuple[tuple[Transition, ...], tuple[Output, ...]]:
     """The rows that the table takes, and its answers."""
-    state, taken, said = automaton.initial, list[Transition](), list[Output]()
+    state, taken, answers = automaton.initial, list[Transition](), list[Output]()
     for given in inputs:
         try:
             row = automaton.step(state, given.event, given.valuation)
         except PXPError:
-            said.append(None)
+            answers.append(None)
             continue
         taken.append(row)
-        said.append(row.action)
+        answers.append(row.action)
         state = row.target
-    return tuple(taken), tuple(said)
+    return tuple(taken), tuple(answers)
 
 
-def failure_lines(found: Conformance) -> Iterator[str]:
+def failure_lines(result: Conformance) -> Iterator[str]:
     """What was found of an agent that fails: the steps, the rule, and the table as text."""
-    yield from lines(found)
-    steps = _steps(found.report)
+    yield from lines(result)
+    steps = _steps(result.report)
     given = None if not steps else steps[-1][0]
     if given is None:
         return
-    automaton, taken = found.automaton, _taken(found, steps)
+    automaton, taken = result.automaton, _taken(result, steps)
     state = taken[-1].target if taken else automaton.initial
     rows = [row for row in automaton.leaving(state) if row.trigger == given.event]
-    if isinstance(found.report, ConformanceReport):
+    if isinstance(result.report, ConformanceReport):
         with suppress(PXPError):
             rows = [automaton.step(state, given.event, given.valuation)]
     refused = f"no row of {automaton.name} takes {given} in {state}, so it is refused"
@@ -205,27 +205,27 @@ def _arrow(row: Transition) -> str:
     return f"{guard}{row.action} → {row.target}"
 
 
-def _taken(found: Conformance, steps: Sequence[Step]) -> tuple[Transition, ...]:
+def _taken(result: Conformance, steps: Sequence[Step]) -> tuple[Transition, ...]:
     """The rows on the way to the last step."""
-    report = found.report
+    report = result.report
     if isinstance(report, IocoReport):
-        return _run(found.automaton, report.deviation) if report.deviation else ()
-    return _way(found.automaton, tuple(given for given, _, _ in steps[:-1] if given))[0]
+        return _run(result.automaton, report.deviation) if report.deviation else ()
+    return _way(result.automaton, tuple(given for given, _, _ in steps[:-1] if given))[0]
 
 
-def as_json(found: Conformance) -> str:
+def as_json(result: Conformance) -> str:
     """What was found, for other tools."""
-    report = found.report
+    report = result.report
     told: dict[str, object] = {
-        "verdict": {0: "CONFORMS", DIFFERS: "DIFFERS", UNKNOWN: "UNKNOWN"}[found.exit_code],
+        "verdict": {0: "CONFORMS", DIFFERS: "DIFFERS", UNKNOWN: "UNKNOWN"}[result.exit_code],
         "relation": "uioco" if isinstance(report, IocoReport) else "equivalence",
-        "table": found.automaton.name,
-        "fingerprint": found.automaton.fingerprint,
+        "table": result.automaton.name,
+        "fingerprint": result.automaton.fingerprint,
         "states": report.states,
         "extra": report.extra,
         "tests": report.tests,
         "inputs": report.inputs,
-        "alphabet": _inputs(found),
+        "alphabet": _inputs(result),
         "reason": report.unknown,
         "difference": [_told(step) for step in _steps(report)] or None,
     }
@@ -251,16 +251,16 @@ def _told(step: Step) -> dict[str, object]:
     }
 
 
-def draw(found: Conformance, path: Path) -> bool:
+def draw(result: Conformance, path: Path) -> bool:
     """Draw the way to the difference on the table, up to the state in which it shows, if any."""
-    steps = _steps(found.report)
+    steps = _steps(result.report)
     if not steps:
         return False
-    taken = _taken(found, steps)
-    state = taken[-1].target if taken else found.automaton.initial
-    diagram = state_diagram(found.automaton, marked=state, path=taken)
-    given, *said = steps[-1]
-    due, got = (shortened(_worded(one)) for one in said)
+    taken = _taken(result, steps)
+    state = taken[-1].target if taken else result.automaton.initial
+    diagram = state_diagram(result.automaton, marked=state, path=taken)
+    given, *answers = steps[-1]
+    due, got = (shortened(_worded(answer)) for answer in answers)
     note = f"A program differs in {state}, at {given or 'reset'}: expected {due}, got {got}."
     write(replace(diagram, note=f"{diagram.note} {note}".strip()), path)
     return True

@@ -29,7 +29,7 @@ CAUSES: dict[str, tuple[str, ...]] = {
 def _decided(name: str, state: str, known: Mapping[str, Value]) -> str:
     """The guard that is true in `state` of a table; what is not `known` is of no account there."""
     rules = builtin(name).rules
-    values = (known.get(one, _ANY.get(one, False)) for one in rules.names)
+    values = (known.get(stored_name, _ANY.get(stored_name, False)) for stored_name in rules.names)
     return rules.decide(state, tuple(values))
 
 
@@ -100,16 +100,16 @@ def pipeline_guard(state: str, facts: Facts, counters: Counters, most: Counters)
 
     `most` are the largest `counters`; those that `facts` speaks of are not looked at.
     """
-    found = "usable"
+    reply = "usable"
     if state == "WEIGH" and not facts.clean:
-        found = "costly" if facts.attended else "unusable"
+        reply = "costly" if facts.attended else "unusable"
     elif not (facts.valid if state == "VALIDATE" else facts.complete or state == "WEIGH"):
-        found = "unusable"
+        reply = "unusable"
     known: dict[str, Value] = {
         "fresh": facts.fresh,
         "satisfied": facts.satisfied,
         "attended": facts.attended,
-        "found": found,
+        "found": reply,
         "iterations": counters.iterations,
         "retries": counters.retries,
         "most_iterations": most.iterations,

@@ -103,9 +103,9 @@ class Lan:
 
     def reload(self, path: str | Path) -> None:
         """Take the log that a file holds now, in place of this one. Raises `FileError`."""
-        found = Lan.load(path)
-        self._texts |= found._texts
-        self._history = found.history
+        loaded = Lan.load(path)
+        self._texts |= loaded._texts
+        self._history = loaded.history
         for told in tuple(self._watchers):
             told()
 
@@ -197,8 +197,8 @@ class Lan:
         changed it since. `ued` is what the edit took in interactions, where that was counted.
         """
         self.history.check_version(if_version)
-        said = about or ", ".join(WORDS[type(operation)] for operation in operations)
-        self.history = self.history.after(Change(by, said, operations, ued=ued))
+        description = about or ", ".join(WORDS[type(operation)] for operation in operations)
+        self.history = self.history.after(Change(by, description, operations, ued=ued))
         return self.network
 
     def would_be(self, *operations: Operation) -> Network:
@@ -236,7 +236,7 @@ def diagram(network: Network, active: Iterable[str] = ()) -> StateDiagram:
         Node(agent.name, about=agent.task, marked=agent.name in marked)
         for agent in map(network.agent, network.order)
     )
-    edges = (Edge(one, other, (EdgeRow(""),)) for one, other in sorted(network.edges))
+    edges = (Edge(source, other, (EdgeRow(""),)) for source, other in sorted(network.edges))
     handled = len(network.handled)
     note = f"{handled} example{'' if handled == 1 else 's'} handled"
     return StateDiagram(network.task, note, tuple(nodes), tuple(edges))

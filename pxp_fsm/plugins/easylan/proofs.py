@@ -491,9 +491,9 @@ def _lacking(label: str) -> Callable[[Any], Network]:
     return change
 
 
-def _swapped(one: str, other: str) -> Callable[[Any], Network]:
+def _swapped(label: str, other: str) -> Callable[[Any], Network]:
     """The model whose table has two labels in each other's place."""
-    names = {one: other, other: one}
+    names = {label: other, other: label}
 
     def change(model: Network) -> Network:
         rows = tuple(
@@ -567,7 +567,7 @@ CLAIMS: tuple[NetworkClaim, ...] = (
         "a control module that is switched off is not asked",
         _always(lambda turn: turn.enabled or not turn.asked),
         "looking at Enabled",
-        lambda model: replace(model, gate=lambda one: "BLOCKED" if one.blocked else "ASK"),
+        lambda model: replace(model, gate=lambda inputs: "BLOCKED" if inputs.blocked else "ASK"),
     ),
     NetworkClaim(
         AGENT,
@@ -764,10 +764,10 @@ def _beyond(claim: NetworkClaim, model: Network, verdict: Verdict) -> Verdict:
     space: Space[Any] = explore(wide)
     if claim.endless:
         ranked = _ranked(wide, space, counts)
-        found = ends(lambda s, t: label_of(t) not in counts and not has_external_input(s, t))(
+        ending = ends(lambda s, t: label_of(t) not in counts and not has_external_input(s, t))(
             wide, space
         )
-        holds = ranked and found.status is Status.HOLDS
+        holds = ranked and ending.status is Status.HOLDS
     else:
         holds = claim.check(wide, space).status is Status.HOLDS
     if holds:
@@ -833,8 +833,8 @@ class NetworkTables:
         """The claims about each, as built and changed; and its machine compared with it."""
         for table in TABLES:
             if table in request.subjects:
-                found = checked(table)
-                yield from (result for result in found if request.wants(result.name, table))
+                results = checked(table)
+                yield from (result for result in results if request.wants(result.name, table))
                 if request.wants(MACHINE):
                     yield machine_result(load_automaton(table))
 

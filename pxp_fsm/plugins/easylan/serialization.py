@@ -48,10 +48,10 @@ def _plain(value: object) -> Any:
     if isinstance(value, Enum):
         return value.value
     if is_dataclass(value) and not isinstance(value, type):
-        found = {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-        return {"kind": type(value).__name__, **found} if type(value) in _KINDS else found
+        plain = {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        return {"kind": type(value).__name__, **plain} if type(value) in _KINDS else plain
     if isinstance(value, Mapping):
-        return {str(_plain(key)): _plain(one) for key, one in value.items()}
+        return {str(_plain(key)): _plain(item) for key, item in value.items()}
     if isinstance(value, frozenset):
         return sorted(map(_plain, value))
     if isinstance(value, tuple | list):
@@ -65,9 +65,9 @@ def response_from_json(raw: object) -> Response:
     if not isinstance(raw, dict) or raw.get("kind") not in kinds:
         raise DataError(f"an answer is an object whose kind is one of {', '.join(kinds)}")
     defs = schema()["$defs"]
-    found = faults(raw, {**defs[raw["kind"]], "$defs": defs})
-    if found:
-        raise DataError("; ".join(fault.message for fault in found))
+    mismatches = faults(raw, {**defs[raw["kind"]], "$defs": defs})
+    if mismatches:
+        raise DataError("; ".join(fault.message for fault in mismatches))
     given = {key: value for key, value in raw.items() if key != "kind"}
     if raw["kind"] in _CHOICES:
         chosen: Response = _CHOICES[raw["kind"]](given["choice"])  # type: ignore[assignment] # one of the two
@@ -103,12 +103,12 @@ def described() -> dict[str, Any]:
                 "properties": {"choice": choice},
                 "required": ["choice"],
             }
-        one = defs[name]
-        one["properties"] = {"kind": {"const": name}, **one.get("properties", {})}
-        one["required"] = ["kind", *one.get("required", [])]
-    for one in defs.values():
-        if one.get("type") == "object" and "properties" in one:
-            one["additionalProperties"] = False
+        definition = defs[name]
+        definition["properties"] = {"kind": {"const": name}, **definition.get("properties", {})}
+        definition["required"] = ["kind", *definition.get("required", [])]
+    for definition in defs.values():
+        if definition.get("type") == "object" and "properties" in definition:
+            definition["additionalProperties"] = False
     for title, union_of in (("View", View), ("Response", Response), ("Event", Told)):
         members = sorted(kind.__name__ for kind in get_args(union_of))
         defs[title] = {"oneOf": [{"$ref": f"#/$defs/{name}"} for name in members]}

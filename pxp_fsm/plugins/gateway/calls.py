@@ -45,8 +45,8 @@ def call_sheet(board: SqlBlackboard, stored: StoredSession) -> Sheet:
                 row["seconds"] = f"{took.total_seconds():.2f}"
             row["outcome"] = about.get("outcome") or _OUTCOMES.get(label, row["outcome"])
             if label in ("APPROVAL", "DENIAL"):
-                said = f"{label.capitalize()} by {about.get('person') or 'the client'}."
-                row["why"] = " ".join(filter(None, (row["why"], said)))
+                remark = f"{label.capitalize()} by {about.get('person') or 'the client'}."
+                row["why"] = " ".join(filter(None, (row["why"], remark)))
             elif "why" in about:
                 row["why"] = str(about["why"])
     headings = ("call", "tool", "arguments", "outcome", "seconds", "why")

@@ -114,7 +114,7 @@ POLICIES = Policies()
 def results(policy: GatewayPolicy, request: Request) -> Iterator[Answer]:
     """What comes of a request about one policy."""
     properties = policy.file.properties
-    expected = {one.check: one for one in properties if one.check in CHECKS and not one.claim}
+    expected = {prop.check: prop for prop in properties if prop.check in CHECKS and not prop.claim}
     _check_properties(policy)
     for name, title, run in _checks(policy):
         if request.wants(name):
@@ -139,7 +139,7 @@ def results(policy: GatewayPolicy, request: Request) -> Iterator[Answer]:
     whole = not request.names and not request.formulas
     formulas = [Property(formula=text) for text in request.formulas]
     if whole:
-        formulas = [*_kept(policy), *(one for one in properties if one.formula)]
+        formulas = [*_kept(policy), *(prop for prop in properties if prop.formula)]
     yield from _claimed(policy, request, formulas)
     yield from _sums(policy, request)
     if whole and policy.otherwise == "pass":
@@ -187,31 +187,31 @@ class _Approved(Property):
         return {**_PART, "ghosts": ghosts, "claims": claims}
 
 
-def _replayed(table: EventTable, one: _Approved, result: Result) -> Result:
+def _replayed(table: EventTable, stated: _Approved, result: Result) -> Result:
     """A result without the ghosts among its assumptions; what is not proved may have a trace."""
     result = replace(result, assumptions="by rules")
     if result.status is Status.HOLDS:
         return result
-    first = f"(!event.{one.event} W event.{one.approval})"
-    text = f"{first} & G (event.{one.event} -> N {first})"
-    for found in check_formulas(table.running, [text]):
-        if found.status is Status.FAILS:
-            return replace(found, name=one.name, title=one.about, expected=Status.HOLDS)
+    first = f"(!event.{stated.event} W event.{stated.approval})"
+    text = f"{first} & G (event.{stated.event} -> N {first})"
+    for replayed in check_formulas(table.running, [text]):
+        if replayed.status is Status.FAILS:
+            return replace(replayed, name=stated.name, title=stated.about, expected=Status.HOLDS)
     return result
 
 
-def _decided(table: EventTable, one: Property, result: Result) -> Result:
+def _decided(table: EventTable, stated: Property, result: Result) -> Result:
     """What is not proved for all values of parameters, as the table runs."""
-    if isinstance(one, _Approved):
-        return _replayed(table, one, result)
-    if isinstance(one, _Remembered):
+    if isinstance(stated, _Approved):
+        return _replayed(table, stated, result)
+    if isinstance(stated, _Remembered):
         if result.status is not Status.HOLDS:
-            [result] = check_formulas(table.running, [one.formula])
+            [result] = check_formulas(table.running, [stated.formula])
         else:
-            result = replace(result, name=one.formula, assumptions="by rules")
-        title, wanted = one.about or one.formula, Status(one.expected)
+            result = replace(result, name=stated.formula, assumptions="by rules")
+        title, wanted = stated.about or stated.formula, Status(stated.expected)
         return replace(result, title=title, expected=wanted)
-    if one.check == TERMINATES and result.status is not Status.HOLDS:
+    if stated.check == TERMINATES and result.status is not Status.HOLDS:
         return replace(result, assumptions="as the tables run", verdict=_terminates(table))
     return result
 
@@ -246,31 +246,31 @@ def _claimed(
 
     Formulas of which that is not tried, or does not succeed, are decided as the table runs.
     """
-    about = [_formula_table(policy, one) for one in formulas]
+    about = [_formula_table(policy, prop) for prop in formulas]
     remembered = [
-        _Remembered(one.formula, one.expected, one.about, name=one.name, number=number)
-        for number, one in enumerate(formulas, start=1)
+        _Remembered(prop.formula, prop.expected, prop.about, name=prop.name, number=number)
+        for number, prop in enumerate(formulas, start=1)
     ]
     for table in policy.tables:
-        own = [one for one, of in zip(remembered, about, strict=True) if of is table]
+        own = [prop for prop, of in zip(remembered, about, strict=True) if of is table]
         stated: list[Property] = [*_approved(policy, table)]
-        stated += [one for one in policy.file.properties if one.claim and _names(table, one)]
-        claims = [*own, *(one for one in stated if request.wants(name_of_claim(one)))]
+        stated += [prop for prop in policy.file.properties if prop.claim and _names(table, prop)]
+        claims = [*own, *(prop for prop in stated if request.wants(name_of_claim(prop)))]
         yield from _proved_of(table, claims, request)
 
 
 def _proved_of(table: EventTable, stated: Sequence[Property], request: Request) -> Iterator[Answer]:
-    claims = [one for one in stated if one.claim]
-    for one in stated:
-        if not one.claim:
-            [result] = check_formulas(table.running, [one.formula])
-            title, wanted = one.about or result.title, Status(one.expected)
+    claims = [prop for prop in stated if prop.claim]
+    for prop in stated:
+        if not prop.claim:
+            [result] = check_formulas(table.running, [prop.formula])
+            title, wanted = prop.about or result.title, Status(prop.expected)
             yield replace(result, title=title, expected=wanted)
     if claims:
         written = System((Member(table.name, table.automaton),), free_names=True)
-        found, certificate = prove_system(written, claims)
-        for one, result in zip(claims, found, strict=True):
-            yield _decided(table, one, result)
+        proved, certificate = prove_system(written, claims)
+        for prop, result in zip(claims, proved, strict=True):
+            yield _decided(table, prop, result)
         if certificate is not None and request.certificate_file is not None:
             yield certificate
 
@@ -417,12 +417,12 @@ def _counts(policy: GatewayPolicy, read: ReadLine, name: str) -> bool:
             before.append(other)
 
     def counts(case: Case) -> bool:
-        rest = (value_in(one.when, case) is True if one.when else True for one in before)
+        rest = (value_in(stated.when, case) is True if stated.when else True for stated in before)
         if any(rest):
             return False
         return read.when is None or value_in(read.when, case) is True
 
-    return any(found for _, found in cases(counts))
+    return any(is_counted for _, is_counted in cases(counts))
 
 
 def _place(policy: GatewayPolicy, read: ReadLine) -> str:
@@ -478,8 +478,8 @@ def _callable(policy: GatewayPolicy) -> Verdict:
         elif not any(_can_happen(policy, read, together=True) for read in lines):
             unclear.append(tool)
     if unclear and not problems:
-        said = f"{', '.join(unclear)} cannot be called with the events of one copy of each table"
-        return Verdict(Status.UNKNOWN, said)
+        reason = f"{', '.join(unclear)} cannot be called with the events of one copy of each table"
+        return Verdict(Status.UNKNOWN, reason)
     return _verdict(problems)
 
 
@@ -573,8 +573,8 @@ def _possible(policy: GatewayPolicy) -> Verdict:
     """
     if policy.sums:
         entry = policy.sums[0].entry
-        said = f"once the sum of {entry.of} is {entry.most}, no {entry.event} adds to it again"
-        return _verdict([said])
+        reason = f"once the sum of {entry.of} is {entry.most}, no {entry.event} adds to it again"
+        return _verdict([reason])
     for event in dict.fromkeys(read.line.event or "" for read in _calls(policy)):
         joint = _joint(policy, event)
         if joint is not None and joint.alike:
@@ -650,8 +650,8 @@ def _terminates(table: EventTable) -> Verdict:
             at = row.target
         return Verdict(Status.FAILS, trace=_trace(table, labels), cycle=len(labels) - seen[at])
     if stuck is not None:
-        said = f"{table.name} stops in {bases[stuck]}, which is no end state"
-        return Verdict(Status.FAILS, said, _trace(table, ways[stuck]))
+        reason = f"{table.name} stops in {bases[stuck]}, which is no end state"
+        return Verdict(Status.FAILS, reason, _trace(table, ways[stuck]))
     return Verdict(Status.HOLDS)
 
 

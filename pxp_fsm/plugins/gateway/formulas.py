@@ -99,8 +99,10 @@ def events_of(formula: Formula) -> tuple[str, ...]:
     names = sorted(set(atoms(formula)))
     others = [name for name in names if not name.startswith(PREFIX) or not name[len(PREFIX) :]]
     if others or not names:
-        said = f"it has {', '.join(others)}" if others else "it has none"
-        raise UsageError(f"a formula beside the tables speaks of events ({PREFIX}NAME); {said}")
+        others_named = f"it has {', '.join(others)}" if others else "it has none"
+        raise UsageError(
+            f"a formula beside the tables speaks of events ({PREFIX}NAME); {others_named}"
+        )
     return tuple(name.removeprefix(PREFIX) for name in names)
 
 

@@ -87,10 +87,10 @@ class Number(float):
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    content = dict(pairs)
+    if len(content) < len(pairs):
         raise Malformed("a key stands twice in one object")
-    return found
+    return content
 
 
 def _constant(name: str) -> Any:
@@ -107,9 +107,9 @@ def answer(identity: Any, result: Any) -> bytes:
     return written({"jsonrpc": "2.0", "id": identity, "result": result})
 
 
-def error(identity: Any, code: int, said: str) -> bytes:
+def error(identity: Any, code: int, message: str) -> bytes:
     """The frame of an error."""
-    return written({"jsonrpc": "2.0", "id": identity, "error": {"code": code, "message": said}})
+    return written({"jsonrpc": "2.0", "id": identity, "error": {"code": code, "message": message}})
 
 
 def notification(method: str) -> bytes:

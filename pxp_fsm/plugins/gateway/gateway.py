@@ -176,8 +176,8 @@ class _Past:
     sums: dict[str, int] = field(default_factory=dict)
 
     @staticmethod
-    def _call(said: Mapping[str, Any]) -> ToolCall:
-        return ToolCall(said["call"], said["tool"], said["arguments"], said["digest"])
+    def _call(record: Mapping[str, Any]) -> ToolCall:
+        return ToolCall(record["call"], record["tool"], record["arguments"], record["digest"])
 
     def hear(self, event: Event) -> None:
         """The next event of the session of calls."""
@@ -185,23 +185,23 @@ class _Past:
             for number in self.unheard.keys() - self.told:
                 del self.unheard[number]
         for judgement in event.judgements:
-            said = json.loads(judgement.detail)
-            number = said.get("call", 0)
+            record = json.loads(judgement.detail)
+            number = record.get("call", 0)
             self.number = max(self.number, number)
-            for heard in said.get("delivered", ()):
+            for heard in record.get("delivered", ()):
                 self.unheard.pop(heard, None)
-            self.sums |= said.get("sums", {})
+            self.sums |= record.get("sums", {})
             self.under_way.pop(number, None)
-            if said.get("outcome") in UNDER_WAY:
-                self.under_way[number] = self._call(said)
+            if record.get("outcome") in UNDER_WAY:
+                self.under_way[number] = self._call(record)
             if event.label == "CALL":
-                self.waiting[number] = self._call(said)
+                self.waiting[number] = self._call(record)
             elif event.label in ("ANSWER", "FAILURE") and number in self.waiting:
                 self.unheard[number] = self.waiting.pop(number)
                 self.answers[number] = event.label
             elif event.label == "RELEASE":
                 for calls in (self.waiting, self.unheard):
-                    for other in [key for key in calls if calls[key].digest == said["digest"]]:
+                    for other in [key for key in calls if calls[key].digest == record["digest"]]:
                         del calls[other]
             elif event.label == "IN_DOUBT":
                 self.told.add(number)
@@ -436,12 +436,12 @@ class Gateway:
 
     def _noted(self, call: ToolCall | None, more: Mapping[str, Any]) -> Judgement:
         """What an event is about, as it is stored beside it."""
-        said: dict[str, Any] = {}
+        record: dict[str, Any] = {}
         if call is not None:
             # The board's digests of what is judged are salted anew: this one is found again.
-            said = {"call": call.number, "tool": call.tool, "digest": call.digest}
-            said["arguments"] = self.without_secrets(call.arguments)
-        text = storable(canonical({**said, **more}))
+            record = {"call": call.number, "tool": call.tool, "digest": call.digest}
+            record["arguments"] = self.without_secrets(call.arguments)
+        text = storable(canonical({**record, **more}))
         about = digest("" if call is None else call.digest)
         return Judgement(GATEWAY, about, about, Outcome.YES, False, 0.0, text)
 
@@ -488,7 +488,7 @@ class Gateway:
 
         Its number in each session, as the event of `calls` names it.
         """
-        found = dict[str, int]()
+        numbers = dict[str, int]()
         for table, key in copies:
             copy = self._copies.get((table.name, key))
             session = None if copy is None else copy.session
@@ -501,9 +501,9 @@ class Gateway:
                     table, f"{self.run}/{place}", Instance(table.name, storable(about))
                 )
             happened = session.raise_event(event)
-            found[session.name.removeprefix(f"{self.run}/")] = happened.number
+            numbers[session.name.removeprefix(f"{self.run}/")] = happened.number
             self._follow(table, key, session)
-        return found
+        return numbers
 
     def _is_visible(self, tool: str, *, approved: bool = True) -> bool:
         """Whether a call of a tool may be allowed now, for some arguments.
@@ -554,11 +554,11 @@ class Gateway:
         try:
             message = frames.read_frame(frame, self.policy.file.limits.frame)
         except Malformed as problem:
-            said, code = str(problem), problem.code
+            reason, code = str(problem), problem.code
 
             def refuse(traffic: Traffic) -> None:
-                self._record("REFUSAL", why=said)
-                traffic.to_client.append(frames.error(None, code, said))
+                self._record("REFUSAL", why=reason)
+                traffic.to_client.append(frames.error(None, code, reason))
 
             return self._stored(refuse)
         assert frame is not None  # noqa: S101 - it was read
@@ -637,11 +637,11 @@ class Gateway:
         try:
             read = self.policy.line(key, name, message)
             if read is None:
-                said = f"the policy {file.name} has no line for {name}."
-                return _Verdict("" if passes else said)
+                reason = f"the policy {file.name} has no line for {name}."
+                return _Verdict("" if passes else reason)
             if read.line.event is None:
-                said = read.line.about or f"the policy {file.name} never allows {name} like this."
-                return _Verdict("" if read.line.then == "pass" else said)
+                reason = read.line.about or f"the policy {file.name} never allows {name} like this."
+                return _Verdict("" if read.line.then == "pass" else reason)
             copies = self._keyed(read.line.event, name, message)
             exceeded = self._exceeded(read.line.event, name, message)
         except Unfit as unfit:
@@ -742,13 +742,13 @@ class Gateway:
         self._record("REFUSAL", call, why=problem)
         there = [tool for tool in self._listed if self._is_visible(tool)]
         free = [tool for tool in there if self._is_visible(tool, approved=False)]
-        said = f"{problem} {self.protocol.now}: {_listing(free)}."
+        reason = f"{problem} {self.protocol.now}: {_listing(free)}."
         if len(free) < len(there):
             asking = _listing([tool for tool in there if tool not in free])
-            said += f" {self.protocol.asking}: {asking}."
-        result, identity = self.protocol.refusal(message, said), message["id"]
+            reason += f" {self.protocol.asking}: {asking}."
+        result, identity = self.protocol.refusal(message, reason), message["id"]
         if result is None:
-            traffic.to_client.append(frames.error(identity, self.protocol.not_allowed, said))
+            traffic.to_client.append(frames.error(identity, self.protocol.not_allowed, reason))
         else:
             traffic.to_client.append(frames.answer(identity, result))
 
@@ -883,8 +883,8 @@ class Gateway:
         if accepts:
             self._decide(held.message, held.frame, held.call, traffic)
         else:
-            said = f"{held.call.tool} was not carried out: the person did not approve it."
-            self._refuse(held.message, held.call, said, traffic)
+            reason = f"{held.call.tool} was not carried out: the person did not approve it."
+            self._refuse(held.message, held.call, reason, traffic)
 
     def approve(self, person: str, action: str, accepts: bool = True) -> Traffic:
         """A person approves, or refuses, the wanted call with the digest `action`.
@@ -989,13 +989,13 @@ class Gateway:
             traffic.notes.append(f"the server sent a request, which {self.protocol.title} has not")
             return
         if isinstance(identity, str) and identity.startswith(OWN):
-            said = f"ids that begin with {OWN} are the gateway's"
-            traffic.to_server.append(frames.error(identity, INVALID_REQUEST, said))
+            reason = f"ids that begin with {OWN} are the gateway's"
+            traffic.to_server.append(frames.error(identity, INVALID_REQUEST, reason))
             return
         if identity is not None:
             if identity in self._asked or len(self._asked) >= self.policy.file.limits.open:
-                said = "too many requests wait, or this id is that of one of them"
-                traffic.to_server.append(frames.error(identity, INVALID_REQUEST, said))
+                reason = "too many requests wait, or this id is that of one of them"
+                traffic.to_server.append(frames.error(identity, INVALID_REQUEST, reason))
                 return
             self._asked[identity] = message["method"]
         traffic.to_client.append(frame)
@@ -1135,8 +1135,8 @@ def _listing(tools: Collection[str]) -> str:
 
 
 def _about(text: str) -> Mapping[str, Any]:
-    found = json.loads(text)
-    return found if isinstance(found, dict) else {}
+    content = json.loads(text)
+    return content if isinstance(content, dict) else {}
 
 
 def _nobody(turn: Turn) -> None:

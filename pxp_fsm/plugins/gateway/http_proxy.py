@@ -156,8 +156,8 @@ class HttpProxy:
 
         async def events() -> AsyncIterator[bytes]:
             try:
-                while (said := await stream.get()) is not None:
-                    frame, traffic = said
+                while (item := await stream.get()) is not None:
+                    frame, traffic = item
                     yield (
                         b"event: message\ndata: "
                         + frame.strip().replace(b"\n", b"\ndata: ")
@@ -253,8 +253,8 @@ class HttpProxy:
         if identity is not None and identity in self._gateway.waiting:
             status = response.status_code
             if status in _REFUSED:
-                said = f"the server has refused it: status {status}"
-                refused = frames.error(identity, self._protocol.not_answered, said)
+                reason = f"the server has refused it: status {status}"
+                refused = frames.error(identity, self._protocol.not_answered, reason)
                 await self._heard(refused, identity, response.request)
             else:
                 self._lost(identity, f"the server answered with the status {status}")
@@ -336,9 +336,9 @@ class HttpProxy:
             try:
                 while not reading.done() or not stream.empty():
                     with suppress(asyncio.TimeoutError):
-                        said = await asyncio.wait_for(stream.get(), 1.0)
-                        if said is not None:
-                            data = said[0].strip().replace(b"\n", b"\ndata: ")
+                        item = await asyncio.wait_for(stream.get(), 1.0)
+                        if item is not None:
+                            data = item[0].strip().replace(b"\n", b"\ndata: ")
                             yield b"event: message\ndata: " + data + b"\n\n"
             finally:
                 reading.cancel()
@@ -378,8 +378,8 @@ class HttpProxy:
         named = [interface["url"] for interface in interfaces(card)]
         if not response.is_success or not named:
             status = f"its status is {response.status_code}"
-            said = status if not response.is_success else "it names no address for JSON-RPC"
-            raise UsageError(f"the agent's card at {at} cannot be used: {said}")
+            reason = status if not response.is_success else "it names no address for JSON-RPC"
+            raise UsageError(f"the agent's card at {at} cannot be used: {reason}")
         address = _joined(at, named[0])
         if _origin(address) != _origin(at):
             raise UsageError(
@@ -406,8 +406,8 @@ def gateway_site(
     """The gateway before the server at that URL, for one client, and the pages of who approves."""
     parts = urlsplit(server)
     if parts.scheme not in ("http", "https") or not parts.netloc:
-        said = f"{quoted(server)} is no address of an {gateway.protocol.title} server"
-        raise UsageError(f"{said}: http(s)://HOST/PATH")
+        subject = f"{quoted(server)} is no address of an {gateway.protocol.title} server"
+        raise UsageError(f"{subject}: http(s)://HOST/PATH")
     proxy, scope, people = (
         HttpProxy(gateway, server, note),
         scope_of(gateway),
@@ -540,5 +540,5 @@ def _is_answer(frame: bytes) -> bool:
 
 
 def _unreachable(error: httpx2.HTTPError) -> Response:
-    said = f"the server cannot be reached: {error}"
-    return Response(frames.error(None, frames.INVALID_REQUEST, said), 502, media_type=_JSON)
+    reason = f"the server cannot be reached: {error}"
+    return Response(frames.error(None, frames.INVALID_REQUEST, reason), 502, media_type=_JSON)

@@ -353,8 +353,8 @@ class ReadField:
         is_fine = {"int": type(value) is int, "bool": type(value) is bool, "id": True}
         if not is_fine.get(self.type.name, isinstance(value, str) and value in self.type.members):
             wanted = {"int": "a whole number", "bool": "true or false"}
-            said = wanted.get(self.type.name, f"one of {', '.join(self.type.members)}")
-            raise Unfit(f"{'.'.join(self.path)} is {said}, not {quoted(canonical(value))}")
+            expected = wanted.get(self.type.name, f"one of {', '.join(self.type.members)}")
+            raise Unfit(f"{'.'.join(self.path)} is {expected}, not {quoted(canonical(value))}")
         return exact(value) if self.type.name == "id" else value
 
 
@@ -635,8 +635,8 @@ class _Reader:
             if problem is not None:
                 self._fault(("fields", name), problem)
 
-    def _fault(self, place: Place, said: str, **more: Any) -> None:
-        self.faults.append(Fault(place, said, **more))
+    def _fault(self, place: Place, message: str, **more: Any) -> None:
+        self.faults.append(Fault(place, message, **more))
 
     def policy(self) -> GatewayPolicy:
         entries: tuple[PolicyTable | PolicyFormula, ...]
@@ -674,8 +674,8 @@ class _Reader:
             self._fault((*at, "event"), f"no line raises the event {entry.event}; add one")
         for line in lines:
             if line.event != entry.event or line.key not in ("tool", "method"):
-                said = f"{entry.event} is raised by more than calls, and no other is refused"
-                self._fault((*at, "event"), said)
+                message = f"{entry.event} is raised by more than calls, and no other is refused"
+                self._fault((*at, "event"), message)
         return None if field is None else ReadSum(entry, field, tuple(filter(None, keys)))
 
     def _monitor(self, place: int, entry: PolicyFormula) -> EventTable | None:
@@ -690,8 +690,8 @@ class _Reader:
         )
         table = PolicyTable(name=entry.name, per=entry.per, rows=written)
         raw = {"name": entry.name, "title": entry.formula, "rows": rows}
-        found = self._table(("formulas", place), table, raw)
-        return None if found is None else replace(found, formula=entry)
+        table_read = self._table(("formulas", place), table, raw)
+        return None if table_read is None else replace(table_read, formula=entry)
 
     def _table(self, at: Place, entry: PolicyTable, given: Mapping[str, Any]) -> EventTable | None:
         raw = dict(given)
@@ -709,8 +709,8 @@ class _Reader:
         raw.setdefault("title", entry.name)
         raw.setdefault("final", [*deciding])
 
-        def located(found: Iterable[Fault]) -> Iterator[Fault]:
-            return (replace(fault, path=(*at, *fault.path)) for fault in found)
+        def located(faults: Iterable[Fault]) -> Iterator[Fault]:
+            return (replace(fault, path=(*at, *fault.path)) for fault in faults)
 
         try:
             automaton = automaton_from(raw, located)
@@ -721,8 +721,10 @@ class _Reader:
         given = {name: value for name, value in self.file.parameters.items() if name in needed}
         missing = sorted(needed - given.keys())
         if missing:
-            said = f"the table counts with {missing[0]}; add it: [parameters], {missing[0]} = ..."
-            self._fault((*at, "parameters", missing[0]), said)
+            message = (
+                f"the table counts with {missing[0]}; add it: [parameters], {missing[0]} = ..."
+            )
+            self._fault((*at, "parameters", missing[0]), message)
             return None
         written = System((Member(entry.name, automaton),), free_names=True)
         try:
@@ -750,7 +752,7 @@ class _Reader:
                 self._fault(("lines", place, "when"), "the last line needs no else; drop the when")
             return ReadLine(line, place, None, (), None)
         types = {name: read.type for name, read in self.fields.items()}
-        members = {member for one in types.values() for member in one.members}
+        members = {member for kind in types.values() for member in kind.members}
         try:
             when = parse_expression(line.when, types, members)
         except ExpressionError as error:
@@ -758,8 +760,8 @@ class _Reader:
             self._fault(at, str(error), value=line.when, offset=error.position)
             return ReadLine(line, place, None, (), None)
         if not when.type.fits(BOOL):
-            said = f"{quoted(line.when)} is {when.type}, and a truth value belongs here"
-            self._fault(("lines", place, "when"), said)
+            message = f"{quoted(line.when)} is {when.type}, and a truth value belongs here"
+            self._fault(("lines", place, "when"), message)
         reads = tuple(self.fields[name] for name in sorted(names_in(when)))
         return ReadLine(line, place, when, reads, compiled(when, [read.name for read in reads]))
 
@@ -772,8 +774,8 @@ class _Reader:
                 summed = any(read.entry.event == event for read in policy.sums)
                 if not policy.tables_of(event) and not summed:
                     there = ", ".join(sorted({label for t in policy.tables for label in t.labels}))
-                    said = f"no table has the event {event}; there are: {there or 'none'}"
-                    self._fault(("lines", read.place), said)
+                    message = f"no table has the event {event}; there are: {there or 'none'}"
+                    self._fault(("lines", read.place), message)
             self._check_approvals(policy, read)
         many = len(self.file.written)
         for number, table in enumerate(policy.tables):
@@ -782,10 +784,10 @@ class _Reader:
                 at = ("formulas", number - many, "formula")
                 self._check_formula(policy, table, table.formula, at)
             for label in sorted(table.labels - raised):
-                said = (
+                message = (
                     f"no line raises the event {label} of {table.name}; add one, or drop its rows"
                 )
-                self._fault(at, said)
+                self._fault(at, message)
         unknown = [
             name
             for name in self.file.parameters
@@ -806,23 +808,25 @@ class _Reader:
                 self._fault(("headers", name), problem)
         is_mcp = policy.protocol.calls == "tool"
         if is_mcp is (self.file.otherwise.tools is None):
-            said = 'say what becomes of other tools: tools = "refuse"' if is_mcp else ""
-            self._fault(("otherwise",), said or "A2A has no tools: methods says all; drop tools")
+            message = 'say what becomes of other tools: tools = "refuse"' if is_mcp else ""
+            self._fault(("otherwise",), message or "A2A has no tools: methods says all; drop tools")
         for read in policy.lines:
             line, at = read.line, ("lines", read.place)
             if not is_mcp and line.key in ("tool", "answer_to"):
                 self._fault((*at, line.key), "A2A has requests alone: write method")
             if is_mcp and line.outcome in STATES:
-                said = f"{line.outcome} is a state of a task of A2A; write success, error, doubt"
-                self._fault((*at, "outcome"), said)
+                message = f"{line.outcome} is a state of a task of A2A; write success, error, doubt"
+                self._fault((*at, "outcome"), message)
             if line.approvals and line.key != policy.protocol.calls:
-                said = (
+                message = (
                     f"approvals are of calls: they belong to a line with a {policy.protocol.calls}"
                 )
-                self._fault((*at, "approval"), said)
+                self._fault((*at, "approval"), message)
             elif not is_mcp and "" in line.approvals:
-                said = "a client of A2A does not ask its person: give each of the people an event"
-                self._fault((*at, "approval"), said)
+                message = (
+                    "a client of A2A does not ask its person: give each of the people an event"
+                )
+                self._fault((*at, "approval"), message)
 
     def _check_formula(
         self, policy: GatewayPolicy, table: EventTable, formula: PolicyFormula, at: Place
@@ -837,11 +841,11 @@ class _Reader:
             for state, way in table.ways.items():
                 if (state, event) not in table.moves:
                     before = f"after {', '.join(way)}" if way else "at first"
-                    said = (
+                    message = (
                         f"{formula.name} forbids {event} {before}, which is an answer, and has "
                         f"happened when the gateway hears of it; say what calls may not do"
                     )
-                    self._fault(at, said)
+                    self._fault(at, message)
                     break
 
     def _check_approvals(self, policy: GatewayPolicy, read: ReadLine) -> None:
@@ -849,12 +853,12 @@ class _Reader:
         for person, event in read.line.approvals.items():
             for table in policy.tables_of(event):
                 if not table.arguments and table.formula is None:
-                    said = (
+                    message = (
                         f"an approval counts for these very arguments, and the table {table.name} "
                         f'has one copy for others too; write per = "arguments" in it'
                     )
-                    self._fault(at, said)
+                    self._fault(at, message)
             if person and person not in self.file.people:
                 there = ", ".join(self.file.people) or "none"
-                said = f"{person} is none of the people; there are: {there}"
-                self._fault(at, said)
+                message = f"{person} is none of the people; there are: {there}"
+                self._fault(at, message)

@@ -78,8 +78,8 @@ def _tool(message: Any) -> tuple[str, Any]:
     tool = params.get("name") if isinstance(params, dict) else None
     arguments = params.get("arguments", {}) if isinstance(params, dict) else None
     if not isinstance(tool, str) or not isinstance(arguments, dict):
-        said = "a call has the name of a tool, and arguments that are an object"
-        raise Malformed(said, INVALID_REQUEST)
+        reason = "a call has the name of a tool, and arguments that are an object"
+        raise Malformed(reason, INVALID_REQUEST)
     return tool, arguments
 
 
@@ -210,8 +210,8 @@ def _request(message: Any) -> tuple[str, Any]:
     if name == "SendMessage":
         if not isinstance(sent, dict):
             raise Malformed("a message is an object", INVALID_REQUEST)
-        said = {key: value for key, value in sent.items() if key != "messageId"}
-        return name, {**params, "message": said}
+        content = {key: value for key, value in sent.items() if key != "messageId"}
+        return name, {**params, "message": content}
     return name, params
 
 

@@ -184,9 +184,9 @@ def _expanded(file: BinaryIO, member: zipfile.ZipInfo) -> int:
 
         def read(most: int) -> bytes:
             nonlocal waiting
-            found = inflating.decompress(waiting, most)
+            inflated = inflating.decompress(waiting, most)
             waiting = inflating.unconsumed_tail
-            return found
+            return inflated
     else:
         import zstandard
 

@@ -165,7 +165,11 @@ class _Sessions:
         transcript = Transcript(stored)
         board = TracedBoard(transcript)
         place, attempt = f"{run}/{epoch}/{position}", 1
-        known = set() if stored is None else {one.session for one in stored.sessions(run)}
+        known = (
+            set()
+            if stored is None
+            else {stored_session.session for stored_session in stored.sessions(run)}
+        )
         while (name := place if attempt == 1 else f"{place}.{attempt}") in known:
             attempt += 1  # Inspect runs a sample again whose session is stored
         session = Session(
@@ -288,10 +292,10 @@ def intelligibility() -> Scorer:
         tags = [f"{part['sender']} {part['tag']}" for part in document["messages"]]
         ending = "not over" if document["closing"] is None else document["closing"]["ending"]
         explanation = f"{', '.join(tags)}: {ending}"
-        found = classes(document)
-        if found is None:
+        classes_of = classes(document)
+        if classes_of is None:
             return Score.unscored(reason=ending, explanation=explanation)
-        values = {name: int(value) for name, value in found.items()}
+        values = {name: int(value) for name, value in classes_of.items()}
         return Score(value=values, answer=state.output.completion, explanation=explanation)
 
     return score

@@ -80,24 +80,24 @@ def span_sessions(path: Path, convention: Convention | None) -> Iterator[Found]:
         )
 
 
-def _own_sessions(found: Iterable[_Session]) -> Iterator[Found]:
+def _own_sessions(sessions: Iterable[_Session]) -> Iterator[Found]:
     whole: dict[str, _Session] = {}
-    for one in found:
-        if one.root is None:
-            name = str(one.messages[0].attributes.get(_ID, "?"))
+    for session in sessions:
+        if session.root is None:
+            name = str(session.messages[0].attributes.get(_ID, "?"))
             if name not in whole:
                 yield (
                     f"session {quoted(name)}",
                     DataError("the span of the session is missing: it had not ended, or was lost"),
                 )
             continue
-        name = str(one.root.attributes.get(_ID, "?"))
-        if name not in whole or _ended(whole[name]) < one.root.end:
-            whole[name] = one
-    for name, one in whole.items():
+        name = str(session.root.attributes.get(_ID, "?"))
+        if name not in whole or _ended(whole[name]) < session.root.end:
+            whole[name] = session
+    for name, session in whole.items():
         where = f"session {quoted(name)}"
         try:
-            yield where, _document(one)
+            yield where, _document(session)
         except DataError as error:
             yield where, error
 
@@ -188,12 +188,12 @@ def _documents(path: Path) -> Iterator[tuple[int, object]]:
 
 
 def _items(value: object, names: tuple[str, ...], where: str) -> list[Any]:
-    found: Any = None
+    items: Any = None
     if isinstance(value, dict):
-        found = next((value[name] for name in names if name in value), [])
-    if not isinstance(found, list):
+        items = next((value[name] for name in names if name in value), [])
+    if not isinstance(items, list):
         raise DataError(f"{where}: {names[0]} must be a list of an object")
-    return found
+    return items
 
 
 def _span(span: object, where: str) -> Span:

@@ -78,7 +78,9 @@ MACHINES = MachineSubjects()
 def _is_plain(request: Request) -> bool:
     """Whether nothing is asked but what has a name."""
     plain = Request(subjects=request.subjects, names=request.names)
-    return all(getattr(request, one.name) == getattr(plain, one.name) for one in fields(Request))
+    return all(
+        getattr(request, field.name) == getattr(plain, field.name) for field in fields(Request)
+    )
 
 
 def _cycle(machine: ForeignMachine) -> Result:
@@ -86,8 +88,8 @@ def _cycle(machine: ForeignMachine) -> Result:
     way = machine.cycle()
     reason = ""
     if way:
-        states = " → ".join([way[0].source, *(one.target for one in way)])
-        triggers = ", ".join(one.trigger for one in way)
+        states = " → ".join([way[0].source, *(alternative.target for alternative in way)])
+        triggers = ", ".join(alternative.trigger for alternative in way)
         by = "" if machine.word == "node" else f" (by {triggers})"
         reason = f"{states}{by}: {machine.cycles}"
     verdict = Verdict(Status.FAILS if way else Status.HOLDS, reason)

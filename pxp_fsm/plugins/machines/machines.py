@@ -135,14 +135,14 @@ class ForeignMachine:
         rows = []
         for name in (*(state.name for state in self.states), *self.regions):
             states.of(name)
-        for one in self.alternatives:
+        for alternative in self.alternatives:
             row = {
-                "from": states.of(one.source),
-                "to": states.of(one.target),
-                "event": events.of(one.trigger),
+                "from": states.of(alternative.source),
+                "to": states.of(alternative.target),
+                "event": events.of(alternative.trigger),
             }
-            if one.guard:
-                row["guard"] = guards.of(one)
+            if alternative.guard:
+                row["guard"] = guards.of(alternative)
             rows.append(row)
         title = with_names(f"{self.name}, of {self.library}", states, events)
         table = build_automaton(
@@ -246,14 +246,14 @@ class ForeignMachine:
     def cycle(self) -> tuple[Alternative, ...]:
         """A shortest cycle that is reached, in which no trigger is refused; empty without one."""
         moves: dict[str, list[Alternative]] = {}
-        for one in self.alternatives:
-            if not one.refused and one.source in self.reached:
-                moves.setdefault(one.source, []).append(one)
+        for alternative in self.alternatives:
+            if not alternative.refused and alternative.source in self.reached:
+                moves.setdefault(alternative.source, []).append(alternative)
         shortest: tuple[Alternative, ...] = ()
         for state in moves:
-            found = _way_back(state, moves)
-            if found and (not shortest or len(found) < len(shortest)):
-                shortest = found
+            way = _way_back(state, moves)
+            if way and (not shortest or len(way) < len(shortest)):
+                shortest = way
         return shortest
 
     @property
@@ -269,13 +269,16 @@ class _GuardNames:
         self._names = ForeignNames("g_")
         self.meanings: dict[str, str] = {}
 
-    def of(self, one: Alternative) -> str:
+    def of(self, alternative: Alternative) -> str:
         """The guard of an alternative."""
-        text, number = one.guard, 1
-        while self.meanings.get(name := self._names.of(text), one.meaning) != one.meaning:
+        text, number = alternative.guard, 1
+        while (
+            self.meanings.get(name := self._names.of(text), alternative.meaning)
+            != alternative.meaning
+        ):
             number += 1
-            text = f"{one.guard} {number}"
-        self.meanings[name] = one.meaning
+            text = f"{alternative.guard} {number}"
+        self.meanings[name] = alternative.meaning
         return name
 
 
@@ -284,12 +287,12 @@ def _way_back(state: str, moves: dict[str, list[Alternative]]) -> tuple[Alternat
     ways: dict[str, tuple[Alternative, ...]] = {state: ()}
     waiting = [state]
     for at in waiting:
-        for one in moves.get(at, ()):
-            if one.target == state:
-                return (*ways[at], one)
-            if one.target not in ways:
-                ways[one.target] = (*ways[at], one)
-                waiting.append(one.target)
+        for alternative in moves.get(at, ()):
+            if alternative.target == state:
+                return (*ways[at], alternative)
+            if alternative.target not in ways:
+                ways[alternative.target] = (*ways[at], alternative)
+                waiting.append(alternative.target)
     return ()
 
 
@@ -298,13 +301,13 @@ def _closed(states: Iterable[str], steps: Iterable[tuple[str, str]]) -> set[str]
     following: dict[str, list[str]] = {}
     for source, target in steps:
         following.setdefault(source, []).append(target)
-    found = set(states)
-    waiting = list(found)
+    reached = set(states)
+    waiting = list(reached)
     while waiting:
-        new = {after for after in following.get(waiting.pop(), ()) if after not in found}
-        found |= new
+        new = {after for after in following.get(waiting.pop(), ()) if after not in reached}
+        reached |= new
         waiting += new
-    return found
+    return reached
 
 
 def first_match(
@@ -317,27 +320,27 @@ def first_match(
     known. Where none may be taken, or a validator may raise, the trigger is refused.
     """
     tried: dict[tuple[str, str], list[ForeignTransition]] = {}
-    for one in transitions:
-        tried.setdefault((one.source, one.trigger), []).append(one)
+    for transition in transitions:
+        tried.setdefault((transition.source, transition.trigger), []).append(transition)
     alternatives, shadowed = list[Alternative](), list[Shadowed]()
     for (source, trigger), some in tried.items():
         first = _first_by_values(some)
         possible = dict.fromkeys(index for index in first if index is not None)
         refusable = None in first or any(some[index].validators for index in possible)
         many = len(possible) + refusable > 1
-        for index, one in enumerate(some):
+        for index, transition in enumerate(some):
             if index not in possible:
-                shadowed.append(Shadowed(one, tuple(some[:index])))
+                shadowed.append(Shadowed(transition, tuple(some[:index])))
                 continue
-            own = {Literal(lit.condition, not lit.expected) for lit in one.literals}
+            own = {Literal(lit.condition, not lit.expected) for lit in transition.literals}
             before = [other for other in some[:index] if not own.intersection(other.literals)]
             alternatives.append(
                 Alternative(
                     trigger,
                     source,
-                    one.target,
-                    f"{trigger} {_guard(one, index)}" if many else "",
-                    _meaning(one, before),
+                    transition.target,
+                    f"{trigger} {_guard(transition, index)}" if many else "",
+                    _meaning(transition, before),
                 )
             )
         if refusable:
@@ -352,38 +355,40 @@ def first_match(
 
 def _first_by_values(some: Sequence[ForeignTransition]) -> set[int | None]:
     """The places of the transitions that are taken for some values; None is that none is."""
-    conditions = list(dict.fromkeys(lit.condition for one in some for lit in one.literals))
+    conditions = list(
+        dict.fromkeys(lit.condition for transition in some for lit in transition.literals)
+    )
     if len(conditions) > MOST_CONDITIONS:
         # More than can be: each counts that has not all conditions of an earlier one.
-        sets = [frozenset(one.literals) for one in some]
+        sets = [frozenset(transition.literals) for transition in some]
         kept: set[int | None] = {
             index
             for index, own in enumerate(sets)
             if not any(other <= own for other in sets[:index])
         }
         return kept if any(not own for own in sets) else {*kept, None}
-    found = set[int | None]()
+    places = set[int | None]()
     for values in product((True, False), repeat=len(conditions)):
         truth = dict(zip(conditions, values, strict=True))
-        found.add(
+        places.add(
             next(
                 (
                     index
-                    for index, one in enumerate(some)
-                    if all(truth[lit.condition] is lit.expected for lit in one.literals)
+                    for index, transition in enumerate(some)
+                    if all(truth[lit.condition] is lit.expected for lit in transition.literals)
                 ),
                 None,
             )
         )
-    return found
+    return places
 
 
-def _guard(one: ForeignTransition, index: int) -> str:
-    return " and ".join(map(str, one.literals)) or ("else" if index else "passes")
+def _guard(transition: ForeignTransition, index: int) -> str:
+    return " and ".join(map(str, transition.literals)) or ("else" if index else "passes")
 
 
-def _meaning(one: ForeignTransition, before: Sequence[ForeignTransition]) -> str:
-    own = " and ".join(map(str, one.literals))
+def _meaning(transition: ForeignTransition, before: Sequence[ForeignTransition]) -> str:
+    own = " and ".join(map(str, transition.literals))
     others = "; ".join(" and ".join(map(str, other.literals)) for other in before)
     if own and others:
         return f"{own}, and none of: {others}"
@@ -391,10 +396,10 @@ def _meaning(one: ForeignTransition, before: Sequence[ForeignTransition]) -> str
 
 
 def _refusal(some: Sequence[ForeignTransition]) -> str:
-    raised = [name for one in some for name in one.validators]
+    raised = [name for transition in some for name in transition.validators]
     parts = []
-    if not any(not one.literals for one in some):
-        listed = "; ".join(" and ".join(map(str, one.literals)) for one in some)
+    if not any(not transition.literals for transition in some):
+        listed = "; ".join(" and ".join(map(str, transition.literals)) for transition in some)
         parts.append(f"refused: none of: {listed}")
     if raised:
         parts.append(f"refused: {', '.join(dict.fromkeys(raised))} raises")

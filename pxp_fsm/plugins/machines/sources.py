@@ -15,10 +15,10 @@ from typing import Any
 from pxp_fsm.plugins.machines.machines import SourcePlace
 
 
-def place_of(thing: Any) -> SourcePlace | None:
+def place_of(definition: Any) -> SourcePlace | None:
     """Where a function or a class is defined."""
     try:
-        plain = inspect.unwrap(thing)
+        plain = inspect.unwrap(definition)
         file = inspect.getsourcefile(plain)
         _, line = inspect.getsourcelines(plain)
     except (TypeError, OSError, ValueError):
@@ -26,10 +26,10 @@ def place_of(thing: Any) -> SourcePlace | None:
     return None if file is None else SourcePlace(_shown(file), line)
 
 
-def file_of(thing: Any) -> str | None:
+def file_of(definition: Any) -> str | None:
     """The source file of a class or a module."""
     try:
-        return inspect.getsourcefile(thing)
+        return inspect.getsourcefile(definition)
     except (TypeError, OSError):
         return None
 
@@ -56,13 +56,13 @@ def class_attributes(of: type[Any], library: str) -> dict[str, SourcePlace]:
 
     Its own place is that of "". Classes of `library` itself are left out.
     """
-    found: dict[str, SourcePlace] = {}
+    places: dict[str, SourcePlace] = {}
     for kind in reversed(of.__mro__[:-1]):
         file = file_of(kind) if kind.__module__.partition(".")[0] != library else None
         if file is not None:
             shown, lines = _shown(file), _classes(file).get(kind.__name__, {})
-            found |= {name: SourcePlace(shown, line) for name, line in lines.items()}
-    return found
+            places |= {name: SourcePlace(shown, line) for name, line in lines.items()}
+    return places
 
 
 @cache

@@ -38,19 +38,19 @@ def read(value: Any, name: str = "") -> ForeignMachine:
     places = class_attributes(kind, "statemachine")
     transitions = []
     for state in kind.states:
-        for one in state.transitions:
-            target = state.id if one.target is None else one.target.id
+        for transition in state.transitions:
+            target = state.id if transition.target is None else transition.target.id
             literals = tuple(
-                Literal(_named(spec), spec.expected_value is not False) for spec in one.cond
+                Literal(_named(spec), spec.expected_value is not False) for spec in transition.cond
             )
-            validators = tuple(_named(spec) for spec in one.validators)
-            for event in one.events:
+            validators = tuple(_named(spec) for spec in transition.validators)
+            for event in transition.events:
                 place = places.get(str(event))
                 transitions.append(
                     ForeignTransition(str(event), state.id, target, literals, validators, place)
                 )
     alternatives, shadowed = first_match(transitions)
-    triggers = tuple(dict.fromkeys(one.trigger for one in transitions))
+    triggers = tuple(dict.fromkeys(alternative.trigger for alternative in transitions))
     return ForeignMachine(
         LIBRARY,
         name,
@@ -74,15 +74,19 @@ def _refuse(kind: Any, name: str) -> None:
         s.id for s in kind.states if getattr(s, "states", None) or getattr(s, "history", None)
     ]
     parallel = [s.id for s in kind.states if getattr(s, "parallel", False)]
-    rows = [one for state in kind.states for one in state.transitions]
+    rows = [transition for state in kind.states for transition in state.transitions]
     empty = [
-        f"{one.source.id} → {one.target and one.target.id}" for one in rows if not [*one.events]
+        f"{transition.source.id} → {transition.target and transition.target.id}"
+        for transition in rows
+        if not [*transition.events]
     ]
-    events = {str(event) for one in rows for event in one.events}
+    events = {str(event) for transition in rows for event in transition.events}
     # An event of several words is one that the library itself raises (done.state.X, error.X).
     patterns = [event for event in sorted(events) if "*" in event or "." in event]
-    several = [one.source.id for one in rows if len(getattr(one, "targets", ())) > 1]
-    for what, named in (
+    several = [
+        transition.source.id for transition in rows if len(getattr(transition, "targets", ())) > 1
+    ]
+    for feature, named in (
         ("parallel states", parallel),
         ("states with states inside", inside),
         ("transitions without an event", empty),
@@ -91,5 +95,5 @@ def _refuse(kind: Any, name: str) -> None:
     ):
         if named:
             raise UsageError(
-                f"{name}, of {LIBRARY}, has {what} ({', '.join(named)}), which are not read"
+                f"{name}, of {LIBRARY}, has {feature} ({', '.join(named)}), which are not read"
             )

@@ -34,9 +34,9 @@ def read(machine: Any, name: str = "", file: str | None = None) -> ForeignMachin
     `UsageError` for nested and parallel states, and for a machine without an initial state.
     """
     name = name or _name(machine)
-    for what, named in _with_states_inside(machine):
+    for feature, named in _with_states_inside(machine):
         raise UsageError(
-            f"{name}, of {LIBRARY}, has {what} states ({', '.join(named)}), which are not read; "
+            f"{name}, of {LIBRARY}, has {feature} states ({', '.join(named)}), which are not read; "
             f"check the machine of the states inside as one of its own"
         )
     if machine.initial is None or machine.initial not in machine.states:
@@ -49,16 +49,20 @@ def read(machine: Any, name: str = "", file: str | None = None) -> ForeignMachin
         ForeignTransition(
             trigger,
             source,
-            source if one.dest is None else one.dest,
-            tuple(_literals(one)),
-            place=written.transition(trigger, source, one.dest),
+            source if transition.dest is None else transition.dest,
+            tuple(_literals(transition)),
+            place=written.transition(trigger, source, transition.dest),
         )
         for trigger in own
         for source, tried in machine.events[trigger].transitions.items()
-        for one in tried
+        for transition in tried
     ]
     alternatives, shadowed = first_match(transitions)
-    places = {one.trigger: one.place for one in transitions if one.place is not None}
+    places = {
+        alternative.trigger: alternative.place
+        for alternative in transitions
+        if alternative.place is not None
+    }
     return ForeignMachine(
         LIBRARY,
         name,
@@ -90,10 +94,10 @@ def _with_states_inside(machine: Any) -> Iterator[tuple[str, list[str]]]:
         if inside:
             outer.append((path, state))
         left += [(f"{path}{state.separator}{key}", child) for key, child in inside.items()]
-    for what, is_parallel in (("parallel", True), ("nested", False)):
+    for feature, is_parallel in (("parallel", True), ("nested", False)):
         named = [path for path, state in outer if isinstance(state.initial, list) is is_parallel]
         if named:
-            yield what, named
+            yield feature, named
 
 
 def _name(machine: Any) -> str:
@@ -158,9 +162,9 @@ def _notes(machine: Any, own: list[str]) -> Iterator[str]:
 def _has_callbacks(machine: Any) -> bool:
     kept = ("before", "after", "prepare")
     return any(
-        getattr(one, kind)
+        getattr(transition, kind)
         for event in machine.events.values()
         for some in event.transitions.values()
-        for one in some
+        for transition in some
         for kind in kept
     ) or any(state.on_enter or state.on_exit for state in machine.states.values())

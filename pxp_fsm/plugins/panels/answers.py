@@ -107,44 +107,44 @@ def answers(model: PanelModel, most: int = MOST) -> PanelAnswers:
         return steps if looked <= most else ()
 
     space = explore(model, 10**9, followed=few)
-    found = PanelAnswers(model, space.states, space.transitions, is_whole=looked <= most)
+    result = PanelAnswers(model, space.states, space.transitions, is_whole=looked <= most)
     if not model.reduced:
-        _of_states(found, space)
-    _of_steps(found, space)
-    _of_cycles(found, space)
-    found.seconds = process_time() - began
-    return found
+        _of_states(result, space)
+    _of_steps(result, space)
+    _of_cycles(result, space)
+    result.seconds = process_time() - began
+    return result
 
 
 def _words(trace: Trace[PanelBoard]) -> tuple[str, ...]:
     return tuple(str(step.action) for step in trace.steps)
 
 
-def _of_states(found: PanelAnswers, space: Space[PanelBoard]) -> None:
+def _of_states(result: PanelAnswers, space: Space[PanelBoard]) -> None:
     for state in space.steps:  # breadth first, so that the first is a shortest
         talks = state.talks
-        if found.stale is None and any(
+        if result.stale is None and any(
             talk.said[end] == Tag.RATIFY and any(talk.moved[end])
             for talk in talks
             for end in (0, 1)
         ):
-            found.stale = _words(space.trace_to(state))
+            result.stale = _words(space.trace_to(state))
         if any(talk.status is not ChannelStatus.CLOSED for talk in talks):
             continue
-        agrees = found.model.layout.agrees(state, found.model.alike)
+        agrees = result.model.layout.agrees(state, result.model.alike)
         ratified = all(talk.said == (Tag.RATIFY, Tag.RATIFY) for talk in talks)
         rejected = any(talk.said == (Tag.REJECT, Tag.REJECT) for talk in talks)
-        if found.closed_apart is None and ratified and not agrees:
-            found.closed_apart = _words(space.trace_to(state))
-        if found.rejected_alike is None and rejected and agrees:
-            found.rejected_alike = _words(space.trace_to(state))
+        if result.closed_apart is None and ratified and not agrees:
+            result.closed_apart = _words(space.trace_to(state))
+        if result.rejected_alike is None and rejected and agrees:
+            result.rejected_alike = _words(space.trace_to(state))
 
 
-def _of_steps(found: PanelAnswers, space: Space[PanelBoard]) -> None:
-    layout = found.model.layout
+def _of_steps(result: PanelAnswers, space: Space[PanelBoard]) -> None:
+    layout = result.model.layout
     for state, steps in space.steps.items():
-        consensus = _ratified(found.model, state, fresh=True)
-        stale = _ratified(found.model, state, fresh=False)
+        consensus = _ratified(result.model, state, fresh=True)
+        stale = _ratified(result.model, state, fresh=False)
         for step in steps:
             action = step.action
             assert isinstance(action, Exchange)  # noqa: S101 - a panel has no other
@@ -154,17 +154,17 @@ def _of_steps(found: PanelAnswers, space: Space[PanelBoard]) -> None:
             received = talk.said[layout.links[number].index(receiver)]
             answered = action.tag not in (Tag.INIT, Tag.TERM) and received in REPLIES
             place = received, action.tag
-            if answered and REPLIES[received] != action.tag and place not in found.replies:
-                found.replies[place] = (*_words(space.trace_to(state)), str(action))
-            run = found.unstable is None or found.unstable_unless_fresh is None
-            run = run and not found.model.reduced
+            if answered and REPLIES[received] != action.tag and place not in result.replies:
+                result.replies[place] = (*_words(space.trace_to(state)), str(action))
+            run = result.unstable is None or result.unstable_unless_fresh is None
+            run = run and not result.model.reduced
             for was, fresh in ((consensus, True), (stale, False)) if run else ():
-                if was and not _ratified(found.model, step.target, fresh=fresh):
+                if was and not _ratified(result.model, step.target, fresh=fresh):
                     words = (*_words(space.trace_to(state)), str(action))
                     if fresh:
-                        found.unstable = found.unstable or words
+                        result.unstable = result.unstable or words
                     else:
-                        found.unstable_unless_fresh = found.unstable_unless_fresh or words
+                        result.unstable_unless_fresh = result.unstable_unless_fresh or words
 
 
 def _ratified(model: PanelModel, state: PanelBoard, *, fresh: bool) -> bool:
@@ -176,22 +176,22 @@ def _ratified(model: PanelModel, state: PanelBoard, *, fresh: bool) -> bool:
     return ratified and model.layout.agrees(state, model.alike)
 
 
-def _of_cycles(found: PanelAnswers, space: Space[PanelBoard]) -> None:
+def _of_cycles(result: PanelAnswers, space: Space[PanelBoard]) -> None:
     everything = dict(space.steps)
     parts = [part for part in _components(everything) if _goes_round(space, part)]
     if not parts:
-        if found.is_whole:
-            found.longest = _longest(space)
+        if result.is_whole:
+            result.longest = _longest(space)
         return
     still = {
         state: tuple(step for step in steps if not step.facts[0])
         for state, steps in space.steps.items()
     }
-    found.idle_cycle = any(
+    result.idle_cycle = any(
         len(part) > 1 or any(step.target in part for step in still[next(iter(part))])
         for part in _components(still)
     )
-    layout, order = found.model.layout, {state: n for n, state in enumerate(space.steps)}
+    layout, order = result.model.layout, {state: n for n, state in enumerate(space.steps)}
     for part in sorted(parts, key=lambda part: min(map(order.__getitem__, part))):
         start = min(part, key=order.__getitem__)
         inside = [
@@ -208,16 +208,16 @@ def _of_cycles(found: PanelAnswers, space: Space[PanelBoard]) -> None:
         is_fair = all(frozenset((names[a], names[b])) in speaks for a, b in waits)
         changes = tuple(sorted(changing))
         if (
-            found.lasso is None
-            or (is_fair and found.fair is None)
-            or (len(changes) == len(names) and found.all_change is None)
+            result.lasso is None
+            or (is_fair and result.fair is None)
+            or (len(changes) == len(names) and result.all_change is None)
         ):
             cycle = _round(space, part, start)
             lasso = Lasso(_words(space.trace_to(start)), cycle, changes, is_fair)
-            found.lasso = found.lasso or lasso
-            found.fair = found.fair or (lasso if is_fair else None)
+            result.lasso = result.lasso or lasso
+            result.fair = result.fair or (lasso if is_fair else None)
             if len(changes) == len(names):
-                found.all_change = found.all_change or lasso
+                result.all_change = result.all_change or lasso
 
 
 def _goes_round(space: Space[PanelBoard], part: set[PanelBoard]) -> bool:
@@ -280,9 +280,9 @@ def _components(
                 if low[state] == index[state]:
                     part: set[PanelBoard] = set()
                     while state not in part:
-                        one = stack.pop()
-                        on_stack.discard(one)
-                        part.add(one)
+                        member = stack.pop()
+                        on_stack.discard(member)
+                        part.add(member)
                     yield part
 
 
@@ -303,7 +303,7 @@ def _longest(space: Space[PanelBoard]) -> int:
     return max(length.values())
 
 
-def table(found: Sequence[PanelAnswers]) -> Iterator[str]:
+def table(explored: Sequence[PanelAnswers]) -> Iterator[str]:
     """A line of Markdown for each, below two of headings.
 
     Of the replies to RATIFY, REVISE and REJECT: whether they are as between two with an
@@ -313,21 +313,21 @@ def table(found: Sequence[PanelAnswers]) -> Iterator[str]:
         "| schedule | rule | ends? | replies of two | stale RATIFY | states | transitions | CPU s |"
     )
     yield "|---|---|---|---|---|--:|--:|--:|"
-    for one in found:
-        panel = one.model.panel
+    for result in explored:
+        panel = result.model.panel
         rules = [name for name in ("call", "alone", "commit", "reopen") if getattr(panel, name)]
         rules += [] if panel.limit is None else [f"limit {panel.limit}"]
-        ends = {True: f"yes, within {one.longest}", None: "not known"}.get(one.ends, "no")
-        if one.ends is False:
-            ends += "; fair" if one.fair is not None else "; only unfair found"
-        broken = ", ".join(sorted({received for received, _ in one.replies}))
-        unknown = "" if one.is_whole else "none found that do not"
+        ends = {True: f"yes, within {result.longest}", None: "not known"}.get(result.ends, "no")
+        if result.ends is False:
+            ends += "; fair" if result.fair is not None else "; only unfair found"
+        broken = ", ".join(sorted({received for received, _ in result.replies}))
+        unknown = "" if result.is_whole else "none found that do not"
         replies = f"not to {broken}" if broken else (unknown or "yes")
-        stale = f"in {len(one.stale)}" if one.stale else ("none found" if unknown else "no")
-        stale = "not asked" if one.model.reduced else stale
-        states = f"{one.states:,}{'' if one.is_whole else ' (cut)'}"
-        schedule = f"{panel.schedule}{', reduced' if one.model.reduced else ''}"
+        stale = f"in {len(result.stale)}" if result.stale else ("none found" if unknown else "no")
+        stale = "not asked" if result.model.reduced else stale
+        states = f"{result.states:,}{'' if result.is_whole else ' (cut)'}"
+        schedule = f"{panel.schedule}{', reduced' if result.model.reduced else ''}"
         yield (
             f"| {schedule} | {', '.join(rules) or 'none'} | {ends} | {replies} | {stale} | "
-            f"{states} | {one.transitions:,} | {one.seconds:.1f} |"
+            f"{states} | {result.transitions:,} | {result.seconds:.1f} |"
         )

@@ -72,8 +72,8 @@ class PanelRules:
             try:
                 replayed.replay([event])
             except Refused as error:
-                said = str(error).partition(" was refused: ")[2] or str(error)
-                yield AuditFinding(FindingKind.MESSAGE, event.number, said)
+                reason = str(error).partition(" was refused: ")[2] or str(error)
+                yield AuditFinding(FindingKind.MESSAGE, event.number, reason)
                 return
         due = None if replayed.ending is None else replayed.ending.value
         goes_on = due is None and ending not in _BY_RULES
@@ -99,9 +99,9 @@ class PanelRules:
             for finding in of_tags(ProtocolTags(self.panel.rules), word).findings:
                 place = min(finding.number or 1, len(conversation)) - 1
                 ends = sorted({opener, conversation[0].carried.receiver})
-                what = f"{finding.what} between {' and '.join(ends)}, of whom {opener} is m"
+                detail = f"{finding.what} between {' and '.join(ends)}, of whom {opener} is m"
                 number = conversation[place].number
-                yield finding._replace(number=number, what=what)
+                yield finding._replace(number=number, what=detail)
 
     def _answers(self, events: tuple[Event, ...]) -> Iterator[AuditFinding]:
         """Tags against their judgements, judgements of other texts, pairs that should stay."""
@@ -110,7 +110,7 @@ class PanelRules:
         current: dict[str, AuditedMessage] = {}
         talks: dict[Channel, list[Event]] = {}
         for event in events:
-            message, said = event.carried, _audited(event)
+            message, audited = event.carried, _audited(event)
             ends = frozenset((message.sender, message.receiver))
             talk = talks.setdefault(ends, [])
             if message.tag == Tag.INIT:
@@ -118,19 +118,23 @@ class PanelRules:
             else:
                 own = current.get(message.sender)
                 if isinstance(rules, Interact):
-                    earlier = [one for one in talk if one.carried.sender == message.sender]
+                    earlier = [
+                        earlier_event
+                        for earlier_event in talk
+                        if earlier_event.carried.sender == message.sender
+                    ]
                     own = _audited(earlier[-1]) if earlier else None
                 for finding in wrong_answer(
                     rules,
                     len(talk) + 1,
-                    said,
+                    audited,
                     _audited(talk[-1]),
                     own,
                     derived.get(message.sender, False),
                 ):
                     yield finding._replace(number=event.number)
             talk.append(event)
-            current[message.sender] = said
+            current[message.sender] = audited
 
 
 def _silent(question: Question) -> pxp.Answer:
@@ -143,14 +147,14 @@ _BY_RULES = (*(Ending.RATIFIED, Ending.REJECTED, Ending.BOUND, Ending.TERM), End
 
 def _conversations(events: tuple[Event, ...]) -> list[list[Event]]:
     """What was said in each channel, from INIT on; one that was opened again has several."""
-    found: dict[Channel, list[list[Event]]] = {}
+    talks_of: dict[Channel, list[list[Event]]] = {}
     for event in events:
         message: Message = event.carried
-        talks = found.setdefault(frozenset((message.sender, message.receiver)), [])
+        talks = talks_of.setdefault(frozenset((message.sender, message.receiver)), [])
         if message.tag == Tag.INIT:
             talks.append([])
         talks[-1].append(event)
-    return [talk for talks in found.values() for talk in talks]
+    return [talk for talks in talks_of.values() for talk in talks]
 
 
 def _audited(event: Event) -> AuditedMessage:

@@ -141,7 +141,7 @@ class PanelLayout:
 
     def owed(self, board: PanelBoard) -> tuple[Owed, ...]:
         """Who owes a message to whom, by channel."""
-        found, calls = [], self.panel.call
+        owed, calls = [], self.panel.call
         for number, (talk, (first, second)) in enumerate(zip(board.talks, self.links, strict=True)):
             if talk.status is ChannelStatus.CLOSED:
                 continue
@@ -150,8 +150,8 @@ class PanelLayout:
                 member = second if talk.speaker == first else first
             elif calls and (self._busy(board, first) or self._busy(board, second)):
                 continue
-            found.append(Owed(member, first + second - member, number))
-        return tuple(found)
+            owed.append(Owed(member, first + second - member, number))
+        return tuple(owed)
 
     def _busy(self, board: PanelBoard, place: int) -> bool:
         return any(board.talks[number].status is ChannelStatus.OPEN for number in self.own[place])
@@ -164,7 +164,7 @@ class PanelLayout:
         owed = self.owed(board) if owed is None else owed
         first = self._first(board, owed)
         if board.number in self.panel.skips and len(first) == 1 and len(owed) > 1:
-            return self._first(board, tuple(one for one in owed if one not in first))
+            return self._first(board, tuple(duty for duty in owed if duty not in first))
         return first
 
     def drawn(self, board: PanelBoard, due: Sequence[Owed], session: str) -> Owed | None:
@@ -182,9 +182,11 @@ class PanelLayout:
             return owed
         if self.panel.schedule == Scheduling.ROUND_ROBIN:
             many, last = len(self.names), board.speaker
-            member = min({one.member for one in owed}, key=lambda place: (place - last - 1) % many)
-            owed = tuple(one for one in owed if one.member == member)
-        return (min(owed, key=lambda one: (board.talks[one.channel].since, one.channel)),)
+            member = min(
+                {duty.member for duty in owed}, key=lambda place: (place - last - 1) % many
+            )
+            owed = tuple(duty for duty in owed if duty.member == member)
+        return (min(owed, key=lambda duty: (board.talks[duty.channel].since, duty.channel)),)
 
     def learns(self, board: PanelBoard, member: int, channel: int) -> bool:
         """Whether the panel's rules let an agent LEARN in a channel now."""
@@ -231,10 +233,10 @@ class PanelLayout:
 
     def read(self, messages: Sequence[Message]) -> list[PanelBoard]:
         """The boards of a session: before its first message, and after each."""
-        found = [self.start()]
+        boards = [self.start()]
         for _ in messages:
-            found.append(self.take(found[-1], messages))
-        return found
+            boards.append(self.take(boards[-1], messages))
+        return boards
 
     def take(self, board: PanelBoard, messages: Sequence[Message]) -> PanelBoard:
         """The board after the next of a session's messages."""
@@ -242,8 +244,8 @@ class PanelLayout:
         sender, receiver = self.places[message.sender], self.places[message.receiver]
         talk = board.talks[self.channels[sender, receiver]]
         numbers = () if message.tag == Tag.INIT else talk.numbers
-        said = [*(messages[number - 1] for number in numbers), message]
-        closes = self.panel.rules.ending(said) is not None
+        conversation = [*(messages[number - 1] for number in numbers), message]
+        closes = self.panel.rules.ending(conversation) is not None
         after = self.after(board, sender, receiver, message.tag, message.answer, closes=closes)
         return self._left(after) if self.leaves else after
 
@@ -338,7 +340,7 @@ class PanelLayout:
 
     def verdicts(self, board: PanelBoard, alike: Alike, window: int) -> frozenset[PanelVerdict]:
         """What can be said of a board by itself; whether it was there before needs others."""
-        found, agrees = set[PanelVerdict](), self.agrees(board, alike)
+        verdicts, agrees = set[PanelVerdict](), self.agrees(board, alike)
         status = [talk.status for talk in board.talks]
         present = self.present(board)
         talks = [
@@ -348,16 +350,16 @@ class PanelLayout:
         ]
         ratified = all(talk.ratified(end) for talk in talks for end in (0, 1))
         if agrees:
-            found.add(PanelVerdict.AGREEMENT)
+            verdicts.add(PanelVerdict.AGREEMENT)
         if agrees and ratified:
-            found.add(PanelVerdict.CONSENSUS)
+            verdicts.add(PanelVerdict.CONSENSUS)
         elif ChannelStatus.OPEN in status and ChannelStatus.WAITS not in status:
             still = min(talk.still for talk in board.talks if talk.status is ChannelStatus.OPEN)
             if still >= window:
-                found.add(PanelVerdict.IMPASSE)
-        if not agrees and all(one is ChannelStatus.CLOSED for one in status):
-            found.add(PanelVerdict.SPLIT)
-        return frozenset(found)
+                verdicts.add(PanelVerdict.IMPASSE)
+        if not agrees and all(state is ChannelStatus.CLOSED for state in status):
+            verdicts.add(PanelVerdict.SPLIT)
+        return frozenset(verdicts)
 
     def key(self, board: PanelBoard) -> PanelBoard:
         """The board as far as what comes next depends on it: two that are alike here go on alike.
@@ -398,7 +400,7 @@ class PanelLayout:
     def board_key(self, board: PanelBoard, talks: Sequence[Talk]) -> PanelBoard:
         """A board of such channels."""
         limit = self.panel.limit
-        changes = tuple(0 if limit is None else min(one, limit) for one in board.changes)
+        changes = tuple(0 if limit is None else min(count, limit) for count in board.changes)
         turn = board.speaker if self.panel.schedule == Scheduling.ROUND_ROBIN else -1
         return PanelBoard(board.current, changes, tuple(talks), turn, 0)
 
@@ -417,5 +419,5 @@ class PanelLayout:
         )
 
 
-def _put(two: tuple[_T, _T], place: int, value: _T) -> tuple[_T, _T]:
-    return (value, two[1]) if place == 0 else (two[0], value)
+def _put(pair: tuple[_T, _T], place: int, value: _T) -> tuple[_T, _T]:
+    return (value, pair[1]) if place == 0 else (pair[0], value)

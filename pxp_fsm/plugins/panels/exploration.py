@@ -132,7 +132,7 @@ class PanelModel:
         return (self._kept(self.layout.start()),)
 
     def successors(self, state: PanelBoard) -> Iterable[Step[PanelBoard]]:
-        found: dict[Hashable, Step[PanelBoard]] = {}
+        by_effect: dict[Hashable, Step[PanelBoard]] = {}
         for owed in self._first(state) if self.reduced else self.layout.due(state):
             names = self.layout.names
             for tag, pair in self.replies(state, owed):
@@ -140,8 +140,8 @@ class PanelModel:
                 changed = state.current[owed.member] not in (None, pair)
                 action = Exchange(names[owed.member], names[owed.partner], tag)
                 step = Step(action, self._kept(after), (changed,))
-                found.setdefault((step, changed), step)
-        return found.values()
+                by_effect.setdefault((step, changed), step)
+        return by_effect.values()
 
     def _first(self, state: PanelBoard) -> Iterable[Owed]:
         """Those who speak first in sessions that stand for all: where it can be, in one channel.
@@ -162,8 +162,8 @@ class PanelModel:
                 panel.call or self._stands_alone(state, owed)
             ):
                 return (owed,)
-        begin = [one for one in due if state.talks[one.channel].status is ChannelStatus.WAITS]
-        return (*due, *(Owed(one.partner, one.member, one.channel) for one in begin))
+        begin = [duty for duty in due if state.talks[duty.channel].status is ChannelStatus.WAITS]
+        return (*due, *(Owed(duty.partner, duty.member, duty.channel) for duty in begin))
 
     def _stands_alone(self, state: PanelBoard, owed: Owed) -> bool:
         """Whether what is owed in an open channel is independent of other channels (`alone`)."""
@@ -184,8 +184,8 @@ class PanelModel:
 
     def verdicts(self, state: PanelBoard) -> frozenset[PanelVerdict]:
         """What can be said of a state by itself: consensus, agreement and split."""
-        found = self.layout.verdicts(state, self.alike, 1)
-        return found - {PanelVerdict.IMPASSE}
+        verdicts = self.layout.verdicts(state, self.alike, 1)
+        return verdicts - {PanelVerdict.IMPASSE}
 
     def alike(self, left: Hashable, right: Hashable) -> bool:
         """Whether two pairs match and agree; free answers are taken to be those of equality."""
@@ -267,10 +267,10 @@ class PanelModel:
         if self.relations is AssumedRelations.NOISY:
             return (True, False)
         place = 0 if asked.relation == MATCH else 1
-        one, other = left[place], right[place]  # type: ignore[index]
+        own, other = left[place], right[place]  # type: ignore[index]
         if self.relations is AssumedRelations.TOLERANCE:
-            return (abs(one - other) <= 1,)
-        return (one == other,)
+            return (abs(own - other) <= 1,)
+        return (own == other,)
 
     def _kept(self, board: PanelBoard) -> PanelBoard:
         """The state as far as anything depends on it (the reductions of this module)."""
@@ -279,11 +279,11 @@ class PanelModel:
         closed = Talk(-1, ChannelStatus.CLOSED)
         talks = (closed if t.status is ChannelStatus.CLOSED else t for t in board.talks)
         kept = self._named(board._replace(talks=tuple(talks)))
-        found = self._known.boards.get(kept)
-        if found is None:
-            found = min(map(partial(self._exchanged, kept), self._orders(kept)), key=_ordered)
-            self._known.boards[kept] = found
-        return found
+        canonical = self._known.boards.get(kept)
+        if canonical is None:
+            canonical = min(map(partial(self._exchanged, kept), self._orders(kept)), key=_ordered)
+            self._known.boards[kept] = canonical
+        return canonical
 
     def _orders(self, board: PanelBoard) -> Iterator[Sequence[int]]:
         """Orders of the agents, one of which is the same for all boards that differ in who is who.
@@ -305,7 +305,14 @@ class PanelModel:
             two = talk if end == 0 else turned(talk)
             none = tuple(pair is None for pair in two.pairs)
             channels.append(
-                (talk.status, talk.speaker == place, two.said, two.moved, none, two.loops)
+                (
+                    talk.status,
+                    talk.speaker == place,
+                    both_ends.said,
+                    both_ends.moved,
+                    none,
+                    both_ends.loops,
+                )
             )
         alike = 0
         if own is not None:
@@ -314,7 +321,7 @@ class PanelModel:
                 for other in board.current
                 if other is not None
             )
-            alike = sum(64 * all(two) + 8 * two[0] + two[1] for two in shared)
+            alike = sum(64 * all(pair) + 8 * pair[0] + pair[1] for pair in shared)
         return own is not None, board.changes[place], alike, tuple(sorted(channels))
 
     def _exchanged(self, board: PanelBoard, order: Sequence[int]) -> PanelBoard:
@@ -361,7 +368,7 @@ class PanelModel:
         if names == pairs:
             return key._replace(talks=tuple(talks))
         many = self.agents
-        found = []
+        numbered = []
         for number, talk in enumerate(talks):
             two = names[many + 2 * number], names[many + 2 * number + 1]
             other = talk._replace(pairs=two)
@@ -372,25 +379,25 @@ class PanelModel:
         """Channel `number` without the tags and changes on which nothing depends."""
         counts = isinstance(self.panel.rules, Interact)
         spoke = self._speaking(talk, number)
-        said, moved = list(talk.said), list(talk.moved)
+        tags, moved = list(talk.said), list(talk.moved)
         for end in (0, 1):
-            kind = said[end]
+            kind = tags[end]
             replaced = talk.status is not ChannelStatus.OPEN or (end != spoke and not counts)
             if replaced and kind not in (Tag.RATIFY, Tag.REJECT):
-                said[end] = "" if talk.status is not ChannelStatus.OPEN else _SPOKEN
-            if said[end] == Tag.RATIFY:
+                tags[end] = "" if talk.status is not ChannelStatus.OPEN else _SPOKEN
+            if tags[end] == Tag.RATIFY:
                 if talk.status is not ChannelStatus.OPEN and any(moved[end]):
                     moved[end] = (True, True)
             elif (
                 not counts
                 and talk.status is ChannelStatus.OPEN
-                and (said[end] == Tag.REJECT or (self.free_term and said[end]))
+                and (tags[end] == Tag.REJECT or (self.free_term and tags[end]))
             ):
                 moved[end] = (end == 0 and moved[end][0], end == 1 and moved[end][1])
             else:
                 moved[end] = (False, False)
         speaker = talk.speaker if talk.status is ChannelStatus.OPEN else -1
-        return talk._replace(said=(said[0], said[1]), moved=(moved[0], moved[1]), speaker=speaker)
+        return talk._replace(said=(tags[0], tags[1]), moved=(moved[0], moved[1]), speaker=speaker)
 
     def _speaking(self, talk: Talk, number: int) -> int:
         """Which end of a channel spoke last."""
@@ -433,15 +440,15 @@ class ChannelModel:
         return self.two.initial()
 
     def successors(self, state: PanelBoard) -> Iterable[Step[PanelBoard]]:
-        found: dict[Hashable, Step[PanelBoard]] = {}
+        by_effect: dict[Hashable, Step[PanelBoard]] = {}
         panel = self.panel
         for board in self._elsewhere(state):
             steps = [*self.two.successors(board)]
             if panel.alone or panel.commit:
                 steps += self.unlearning.successors(board)
             for step in steps:
-                found.setdefault((step, step.facts), step)
-        return found.values()
+                by_effect.setdefault((step, step.facts), step)
+        return by_effect.values()
 
     def propositions(self, state: PanelBoard) -> frozenset[str]:
         return self.two.propositions(state)
@@ -493,9 +500,9 @@ def renamed(pairs: Sequence[Hashable]) -> tuple[Hashable, ...]:
 
 def turned(talk: Talk) -> Talk:
     """A channel with its two ends in the other order."""
-    one, other = talk.moved
+    first, other = talk.moved
     return talk._replace(
-        said=talk.said[::-1], pairs=talk.pairs[::-1], moved=(other[::-1], one[::-1])
+        said=talk.said[::-1], pairs=talk.pairs[::-1], moved=(other[::-1], first[::-1])
     )
 
 

@@ -106,7 +106,7 @@ class Panel:
             )
         if isinstance(self.rules, Pxp) and self.rules.hang_up is not None:
             raise UsageError("the agents of a panel do not hang up: leave out hang_up")
-        if self.schedule not in [one.value for one in Scheduling]:
+        if self.schedule not in [member.value for member in Scheduling]:
             there = ", ".join(Scheduling)
             raise UsageError(f"a panel's schedule is one of {there}, not {quoted(self.schedule)}")
         for name in ("call", "alone", "commit", "reopen"):
@@ -141,24 +141,26 @@ class Panel:
 
     def describe(self, names: Sequence[str]) -> str:
         """What distinguishes a session of these agents from one of two; "" where nothing does."""
-        said = [*map(str, self.stops)] and ["stop " + ",".join(map(str, self.stops))]
-        said += [one for one in ("call", "alone", "commit", "reopen") if getattr(self, one)]
-        said += [] if self.limit is None else [f"limit {self.limit}"]
-        said += [f"without {name} after {number}" for name, number in self.without]
-        said += [f"a turn passed after {number}" for number in self.skips]
-        if len(names) == 2 and not said:
+        options = [*map(str, self.stops)] and ["stop " + ",".join(map(str, self.stops))]
+        options += [
+            option for option in ("call", "alone", "commit", "reopen") if getattr(self, option)
+        ]
+        options += [] if self.limit is None else [f"limit {self.limit}"]
+        options += [f"without {name} after {number}" for name, number in self.without]
+        options += [f"a turn passed after {number}" for number in self.skips]
+        if len(names) == 2 and not options:
             return ""
         free = [f"seed {self.seed}"] if self.schedule == Scheduling.FREE else []
         own = [f"channels {' '.join('-'.join(link) for link in self.links(names))}"]
         return ", ".join(
-            [f"panel {self.schedule}", *free, *said, *(own if self.channels is not None else [])]
+            [f"panel {self.schedule}", *free, *options, *(own if self.channels is not None else [])]
         )
 
 
 def stop_of(text: str) -> PanelStop:
     """The verdict that `consensus` or `impasse:6` names; `UsageError` for another text."""
     name, _, window = text.partition(":")
-    if name not in [one.value for one in PanelVerdict]:
+    if name not in [member.value for member in PanelVerdict]:
         raise UsageError(f"stop names verdicts ({', '.join(PanelVerdict)}), not {quoted(text)}")
     verdict = PanelVerdict(name)
     if not window:
@@ -174,17 +176,17 @@ def checked_links(
     channels: Iterable[tuple[str, str]], names: Sequence[str]
 ) -> tuple[tuple[str, str], ...]:
     """`channels` between agents of these names; `UsageError` where they are none."""
-    found: dict[frozenset[str], tuple[str, str]] = {}
+    by_ends: dict[frozenset[str], tuple[str, str]] = {}
     for link in channels:
         ends = frozenset(link)
         if len(link) != 2 or len(ends) != 2 or not ends <= set(names):
             raise UsageError(
                 f"a channel joins two of the agents {', '.join(names)}, not {quoted(link)}"
             )
-        if ends in found:
+        if ends in by_ends:
             raise UsageError(f"{' and '.join(link)} have one channel, which is named twice")
-        found[ends] = (link[0], link[1])
-    alone = [name for name in names if not any(name in ends for ends in found)]
+        by_ends[ends] = (link[0], link[1])
+    alone = [name for name in names if not any(name in ends for ends in by_ends)]
     if alone:
         raise UsageError(f"{alone[0]} talks to nobody; name a channel of it")
-    return tuple(found.values())
+    return tuple(by_ends.values())

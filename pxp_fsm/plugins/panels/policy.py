@@ -108,10 +108,10 @@ class PanelPolicy:
     def _next(self, course: Course, name: str = "") -> Owed | None:
         """Whose message comes next; with a `name`, what that agent owes first."""
         due = self._due(course)
-        if name and name not in [self.layout.names[one.member] for one in due]:
+        if name and name not in [self.layout.names[duty.member] for duty in due]:
             due = self._owed(course)[1]
         if name:
-            due = tuple(one for one in due if self.layout.names[one.member] == name)
+            due = tuple(duty for duty in due if self.layout.names[duty.member] == name)
         return self.layout.drawn(self.board(course), due, course.name)
 
     def _due(self, course: Course) -> tuple[Owed, ...]:
@@ -143,7 +143,7 @@ class PanelPolicy:
         names = self.layout.names
         name, partner = names[owed.member], names[owed.partner]
         machine = course.live.machines[end(name, partner)]
-        said = self._episode(course, owed.channel, self._numbers(course, name, partner))
+        episode = self._episode(course, owed.channel, self._numbers(course, name, partner))
         current = board.current[owed.member]
         return Turn(
             course.name,
@@ -152,10 +152,10 @@ class PanelPolicy:
             machine.state,
             machine.automaton.guards_of(machine.state),
             (),
-            said.history,
+            episode.history,
             to=partner,
-            context=said.context,
-            categories=said.categories,
+            context=episode.context,
+            categories=episode.categories,
             current=current if isinstance(current, Answer) else None,
             learns=self.layout.learns(board, owed.member, owed.channel),
             settled=self.layout.settled(board, owed.channel),
@@ -232,7 +232,7 @@ class PanelPolicy:
         for name in (message.sender, message.receiver):
             if name not in names:
                 yield f"the agents here are {', '.join(names)}"
-        due = [(names[one.member], names[one.partner]) for one in self._due(course)]
+        due = [(names[duty.member], names[duty.partner]) for duty in self._due(course)]
         if (message.sender, message.receiver) not in due:
             owed = ", ".join(f"{name} to {partner}" for name, partner in due) or "nobody"
             yield f"{message.sender} owes {message.receiver} no message now; possible is {owed}"
@@ -305,17 +305,17 @@ class PanelPolicy:
 
     def _conclusion(self, course: Course, board: PanelBoard) -> Close:
         """All channels are closed: as two would end, or each as it did."""
-        found = []
+        closed = []
         for (first, second), talk in zip(self.channels, board.talks, strict=True):
-            said = [course.history[number - 1] for number in talk.numbers]
-            ending = self.panel.rules.ending(said) if said else None
-            found.append((f"{first}-{second}", ending or Ending.FINISHED, said))
-        endings = {ending for _, ending, _ in found}
-        if len(found) == 1 and not self.panel.without:
-            close = self._talks[0].concluded(found[0][2])
+            conversation = [course.history[number - 1] for number in talk.numbers]
+            ending = self.panel.rules.ending(conversation) if conversation else None
+            closed.append((f"{first}-{second}", ending or Ending.FINISHED, conversation))
+        endings = {ending for _, ending, _ in closed}
+        if len(closed) == 1 and not self.panel.without:
+            close = self._talks[0].concluded(closed[0][2])
             assert close is not None  # noqa: S101 - its channel is closed
             return close
-        cause = ", ".join(f"{link} {ending.value}" for link, ending, _ in found)
+        cause = ", ".join(f"{link} {ending.value}" for link, ending, _ in closed)
         return Close(endings.pop() if len(endings) == 1 else Ending.FINISHED, cause)
 
     def wake(self) -> None:
@@ -333,7 +333,10 @@ def policy_of(subject: object) -> tuple[Rules, partial[PanelPolicy]] | None:
 @lru_cache(maxsize=4096)
 def end(name: str, partner: str) -> str:
     """What the end of a channel is called in the panel's system: a name of a table where it can."""
-    plain = all(one.isascii() and one.isidentifier() and "_" not in one for one in (name, partner))
+    plain = all(
+        name_of_end.isascii() and name_of_end.isidentifier() and "_" not in name_of_end
+        for name_of_end in (name, partner)
+    )
     return f"{name}_to_{partner}" if plain else f"{name}>{partner}"
 
 

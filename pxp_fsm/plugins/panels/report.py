@@ -127,7 +127,7 @@ class PanelReport:
 
     def as_data(self) -> dict[str, Any]:
         """The report as JSON values, in the format of `report.schema.json`."""
-        found = {
+        tables = {
             key: [dict(zip(sheet.headings, row, strict=True)) for row in sheet.rows]
             for key, sheet in self._sheets.items()
         }
@@ -145,7 +145,7 @@ class PanelReport:
                 }
                 for line in self.sessions
             ],
-            **found,
+            **tables,
             "persuasion": [
                 {"from": by, "to": who, "times": times}
                 for (by, who), times in sorted(self.results.persuasion.items())

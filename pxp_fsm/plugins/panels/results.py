@@ -66,7 +66,7 @@ def panel_sessions(board: SqlBlackboard, record: RunRecord) -> Iterator[PanelSes
     plan = stored_plan(record)
     panel, names = plan.talks(), agent_names(plan)
     rightness = _rightness(record)
-    erased = {one.session for one in board.erasures(record.run)}
+    erased = {erasure.session for erasure in board.erasures(record.run)}
     left = {name for name, _ in panel.without}
     over = (
         session.session
@@ -76,7 +76,7 @@ def panel_sessions(board: SqlBlackboard, record: RunRecord) -> Iterator[PanelSes
     for stored in board.stored(over):
         session, events = stored.record, stored.events
         is_right = rightness.get(session.instance.key)
-        said = {event.carried.sender: event.carried.answer.prediction for event in events}
+        latest = {event.carried.sender: event.carried.answer.prediction for event in events}
         classes = agent_classes([event.carried for event in events])
         shared = set.intersection(*(set(classes.get(name, ())) for name in names))
         opened = {frozenset((event.carried.sender, event.carried.receiver)) for event in events}
@@ -86,10 +86,12 @@ def panel_sessions(board: SqlBlackboard, record: RunRecord) -> Iterator[PanelSes
             None
             if is_right is None
             else {
-                name: name in said and is_right(said[name]) for name in names if name not in left
+                name: name in latest and is_right(latest[name])
+                for name in names
+                if name not in left
             },
             None if is_right is None else first_correct(names, events, is_right),
-            Counter((one.by, one.agent) for one in persuasions(events)),
+            Counter((persuasion.by, persuasion.agent) for persuasion in persuasions(events)),
             {**classes, ALL: tuple(shared)},
             len(panel.links(names)) - len(opened),
         )
@@ -113,11 +115,11 @@ def panel_outcomes(board: SqlBlackboard, record: RunRecord) -> Outcomes:
     """The outcomes of a panel's run, for a comparison with another."""
     positions, classes = dict[Place, int](), dict[Place, tuple[bool, ...]]()
     lengths, endings = dict[Place, int](), dict[Place, str]()
-    for one in panel_sessions(board, record):
-        session = one.record
+    for counted_session in panel_sessions(board, record):
+        session = counted_session.record
         place = session.repetition, session.instance.key
-        right = list(one.right.values()) if one.right is not None else []
-        verdicts = (name in one.verdicts for name in VERDICTS)
+        right = list(counted_session.right.values()) if counted_session.right is not None else []
+        verdicts = (name in counted_session.verdicts for name in VERDICTS)
         rights = 2 * sum(right) > len(right), bool(right) and all(right)
         positions[place], classes[place] = session.position, (*verdicts, *rights)
         lengths[place], endings[place] = session.messages, ending_of(session)
@@ -142,17 +144,17 @@ def panel_results(board: SqlBlackboard, record: RunRecord) -> PanelResults:
     strong: dict[str, Counter[str]] = {name: Counter() for name in (*names, ALL)}
     first: dict[str, list[int]] = {name: [] for name in names}
     right, judged, many, unopened = Counter[str](), 0, 0, 0
-    for one in panel_sessions(board, record):
+    for counted_session in panel_sessions(board, record):
         many += 1
-        unopened += one.unopened > 0
-        verdicts.update(one.verdicts or {"none of these"})
-        persuaded.update(one.persuaded)
-        for name, found in one.classes.items():
-            strong[name].update(found)
-        judged += one.right is not None
-        right.update(name for name, is_right in (one.right or {}).items() if is_right)
-        right[ALL] += bool(one.right) and all((one.right or {}).values())
-        for name, number in (one.first_right or {}).items():
+        unopened += counted_session.unopened > 0
+        verdicts.update(counted_session.verdicts or {"none of these"})
+        persuaded.update(counted_session.persuaded)
+        for name, classes in counted_session.classes.items():
+            strong[name].update(classes)
+        judged += counted_session.right is not None
+        right.update(name for name, is_right in (counted_session.right or {}).items() if is_right)
+        right[ALL] += bool(counted_session.right) and all((counted_session.right or {}).values())
+        for name, number in (counted_session.first_right or {}).items():
             first[name] += [] if number is None else [number]
 
     def counts(name: str) -> tuple[str, ...]:

@@ -33,10 +33,10 @@ def stored_verdicts(
     places = ", ".join(f"(:one{place}, :other{place})" for place in range(len(links)))
     values: dict[str, Any] = {"session": session, "n": rules.n, "reopen": int(panel.reopen)}
     values["upto"] = board.next_event(session) - 1 if upto is None else upto
-    for place, (one, other) in enumerate(links):
-        values |= {f"one{place}": one, f"other{place}": other}
+    for place, (first, other) in enumerate(links):
+        values |= {f"one{place}": first, f"other{place}": other}
     (row,) = board.query(_query("verdicts", places), window=window, **values)
-    found = {PanelVerdict(name) for name, holds in row.items() if holds}
+    verdicts = {PanelVerdict(name) for name, holds in row.items() if holds}
     # The schedule decides whether the order of those that wait, and who spoke last, are state.
     (recurring,) = board.query(
         _query("oscillation", places),
@@ -46,7 +46,7 @@ def stored_verdicts(
         turns=int(panel.schedule == Scheduling.ROUND_ROBIN),
         **values,
     )
-    return frozenset(found | {PanelVerdict.OSCILLATION} if any(recurring.values()) else found)
+    return frozenset(verdicts | {PanelVerdict.OSCILLATION} if any(recurring.values()) else verdicts)
 
 
 def _query(name: str, links: str) -> str:

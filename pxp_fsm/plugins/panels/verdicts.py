@@ -30,10 +30,14 @@ class KnownAnswers:
         if len(events) < self._seen:
             self._known, self._seen = {}, 0
         for event in events[self._seen :]:
-            for one in event.judgements:
-                if one.relation in (MATCH, AGREE):
-                    self._known[one.relation, one.left, one.right] = one.outcome is Outcome.YES
-                    self._known[one.relation, one.right, one.left] = one.outcome is Outcome.YES
+            for judgement in event.judgements:
+                if judgement.relation in (MATCH, AGREE):
+                    self._known[judgement.relation, judgement.left, judgement.right] = (
+                        judgement.outcome is Outcome.YES
+                    )
+                    self._known[judgement.relation, judgement.right, judgement.left] = (
+                        judgement.outcome is Outcome.YES
+                    )
         self._seen = len(events)
 
     def alike(self, left: Pair, right: Pair) -> bool:
@@ -71,8 +75,8 @@ def verdicts_of(
     layout, judged = PanelLayout(panel, names), KnownAnswers()
     boards = layout.read([event.carried for event in events])
     judged.note(events)
-    found = layout.verdicts(boards[-1], judged.alike, window)
-    return found | {PanelVerdict.OSCILLATION} if layout.recurs(boards) else found
+    verdicts = layout.verdicts(boards[-1], judged.alike, window)
+    return verdicts | {PanelVerdict.OSCILLATION} if layout.recurs(boards) else verdicts
 
 
 def overview_of(
@@ -130,7 +134,7 @@ def persuasions(events: Sequence[Event]) -> tuple[Persuasion, ...]:
     ... ])
     (Persuasion(number=3, agent='b', by='a'),)
     """
-    judged, found = KnownAnswers(), list[Persuasion]()
+    judged, persuasions_so_far = KnownAnswers(), list[Persuasion]()
     judged.note(events)
     current: dict[str, str] = {}
     told: dict[str, dict[str, str]] = {}
@@ -139,26 +143,26 @@ def persuasions(events: Sequence[Event]) -> tuple[Persuasion, ...]:
         name, new = message.sender, message.answer.prediction
         old = current.get(name, new)
         if new != old:
-            found += [
+            persuasions_so_far += [
                 Persuasion(message.number, name, other)
                 for other, prediction in told.get(name, {}).items()
                 if judged.matches(prediction, new) and not judged.matches(prediction, old)
             ]
         current[name] = new
         told.setdefault(message.receiver, {})[name] = new
-    return tuple(found)
+    return tuple(persuasions_so_far)
 
 
 def first_correct(
     names: Sequence[str], events: Sequence[Event], is_correct: Callable[[str], bool]
 ) -> dict[str, int | None]:
     """The message with each agent's first correct prediction; None where it had none."""
-    found: dict[str, int | None] = dict.fromkeys(names)
+    first_right: dict[str, int | None] = dict.fromkeys(names)
     for event in events:
         message = event.carried
-        if found[message.sender] is None and is_correct(message.answer.prediction):
-            found[message.sender] = message.number
-    return found
+        if first_right[message.sender] is None and is_correct(message.answer.prediction):
+            first_right[message.sender] = message.number
+    return first_right
 
 
 def directions(messages: Sequence[Message]) -> dict[tuple[str, str], tuple[str, ...]]:
@@ -167,8 +171,12 @@ def directions(messages: Sequence[Message]) -> dict[tuple[str, str], tuple[str, 
     for message in messages:
         sent.setdefault((message.sender, message.receiver), []).append(message)
     return {
-        ends: tuple(one.name for one in DEFINITIONS.values() if holds_for(one, said, ends[0]))
-        for ends, said in sent.items()
+        ends: tuple(
+            definition.name
+            for definition in DEFINITIONS.values()
+            if holds_for(definition, sent_messages, ends[0])
+        )
+        for ends, sent_messages in sent.items()
     }
 
 
@@ -180,10 +188,10 @@ def agent_classes(messages: Sequence[Message]) -> dict[str, tuple[str, ...]]:
     panel is in a class if all its agents are.
     """
     told = directions(messages)
-    found: dict[str, tuple[str, ...]] = {}
+    classes: dict[str, tuple[str, ...]] = {}
     for name in dict.fromkeys(name for m in messages for name in (m.sender, m.receiver)):
         others = {other for ends in told for other in ends if name in ends} - {name}
         strong = all("one_way" in told.get((name, other), ()) for other in others)
         revised = any(m.sender == name and m.tag == Tag.REVISE for m in messages)
-        found[name] = ("strong",) * strong + ("ultra_strong",) * (strong and revised)
-    return found
+        classes[name] = ("strong",) * strong + ("ultra_strong",) * (strong and revised)
+    return classes

@@ -58,5 +58,5 @@ def balanced_orders(size: int) -> list[tuple[int, ...]]:
     first = [0]
     for step in range(1, size):
         first.append((size - step // 2) % size if step % 2 == 0 else (step + 1) // 2)
-    rows = [tuple((one + shift) % size for one in first) for shift in range(size)]
+    rows = [tuple((position + shift) % size for position in first) for shift in range(size)]
     return rows + [row[::-1] for row in rows] if size % 2 and size > 1 else rows

@@ -115,8 +115,8 @@ class Conduct:
         study, board = self.study, self.board
         stored = {record.run: record for record in board.runs()}.get(study.run)
         if stored is None:
-            said = {"study": dict(study.file.raw), "fingerprint": study.fingerprint}
-            plan = json.dumps(said, sort_keys=True)
+            content = {"study": dict(study.file.raw), "fingerprint": study.fingerprint}
+            plan = json.dumps(content, sort_keys=True)
             system = participation().fingerprint
             record = RunRecord(study.run, SYSTEMS, plan, study.seed, __version__, system)
             board.start_run(record)
@@ -227,7 +227,9 @@ class Conduct:
         Who has declined, lapsed, withdrawn, or is at the end without all tasks, holds none.
         """
         held = {
-            one.place for who in self.subjects if holds_place(self.study, one := self._known[who])
+            participation.place
+            for who in self.subjects
+            if holds_place(self.study, participation := self._known[who])
         }
         return [place for place in range(1, self.study.experts + 1) if place not in held]
 
@@ -242,10 +244,12 @@ class Conduct:
         Raises `Refused` where they cannot lapse, since they have finished or left.
         """
         with self.alone:
-            one = self.participation(subject)
-            if one.status not in (*MAY_LAPSE, "INVITED", "READY", "WAITING"):
-                raise Refused(f"{subject} is {one.status}, and holds no place that could be given")
-            self._lapse(one)
+            participation = self.participation(subject)
+            if participation.status not in (*MAY_LAPSE, "INVITED", "READY", "WAITING"):
+                raise Refused(
+                    f"{subject} is {participation.status}, and holds no place that could be given"
+                )
+            self._lapse(participation)
 
     def invite(self, subject: str, seconds: float = LINK_SECONDS) -> str:
         """A new token for the link of `subject`; it is not stored."""
@@ -254,9 +258,9 @@ class Conduct:
 
     def participation(self, subject: str) -> Participation:
         """The lifecycle of `subject`; raises `NotThere` where nobody has that pseudonym."""
-        found = None if subject == NOBODY else self._known.get(subject)
-        if found is not None:
-            return found
+        known = None if subject == NOBODY else self._known.get(subject)
+        if known is not None:
+            return known
         raise NotThere(f"study {self.study.run} has no participant {quoted(subject)}")
 
     def status(self, subject: str) -> str:
@@ -272,20 +276,20 @@ class Conduct:
         second device, or a second click, finds the status already changed, and is refused.
         """
         with self.alone:
-            one = self.participation(subject)
+            participation = self.participation(subject)
             if label == "WITHDRAW":
-                self._leave(one)
+                self._leave(participation)
                 self.clean()
-                return one.status
-            check_payload(self.study, one, label, payload)
-            one.send(PARTICIPANT, label, payload)
+                return participation.status
+            check_payload(self.study, participation, label, payload)
+            participation.send(PARTICIPANT, label, payload)
             self._seen[subject] = self._clock()
             if timing is not None:
-                keep_timing(self.board, one.name, len(one.history), timing)
-            self._drive(one)
-            if one.status == "DECLINED":
+                keep_timing(self.board, participation.name, len(participation.history), timing)
+            self._drive(participation)
+            if participation.status == "DECLINED":
                 self._erasures.forget(subject)
-            return one.status
+            return participation.status
 
     def runs_of(self, subject: str) -> tuple[str, ...]:
         """The runs of the tasks that `subject` was given, in order."""
@@ -302,10 +306,10 @@ class Conduct:
 
     def task(self, subject: str) -> tuple[str, Assigned, Plan]:
         """The run that `subject` is at, what it is, and its plan; raises `Refused` if at none."""
-        one = self.participation(subject)
-        if one.status not in AT_TASK:
-            raise Refused(f"{subject} is {one.status}, and at no task")
-        does = self.doing(one.subject)[-1]
+        participation = self.participation(subject)
+        if participation.status not in AT_TASK:
+            raise Refused(f"{subject} is {participation.status}, and at no task")
+        does = self.doing(participation.subject)[-1]
         run = run_name(self.study, subject, does.place)
         return run, does, self.study.plan(does.arm, does.task, subject)
 
@@ -315,13 +319,13 @@ class Conduct:
         May be called at any time, and again.
         """
         with self.alone:
-            one = self.participation(subject)
-            if one.status not in AT_TASK:
+            participation = self.participation(subject)
+            if participation.status not in AT_TASK:
                 return TaskStanding()
-            found = self._partners.standing(one, self.doing(subject)[-1])
-            if self._partners.move(one, found):
+            standing = self._partners.standing(participation, self.doing(subject)[-1])
+            if self._partners.move(participation, standing):
                 self._seen[subject] = self._clock()
-            return found
+            return standing
 
     def lose(self, subject: str) -> None:
         """The partner of `subject` has gone: the participant is told, and can go on.
@@ -329,18 +333,23 @@ class Conduct:
         In a blinded arm they are told at the end of a slot, as of every other answer.
         """
         with self.alone:
-            one = self.participation(subject)
-            if one.status in AT_TASK:
-                self._partners.lose(one)
+            participation = self.participation(subject)
+            if participation.status in AT_TASK:
+                self._partners.lose(participation)
                 self.follow(subject)
 
     def finish(self, subject: str) -> None:
         """A task about a network is done; raises `Refused` where there is none."""
         with self.alone:
-            one = self.participation(subject)
-            if one.status not in AT_TASK or not self.doing(one.subject)[-1].task.network:
-                raise Refused(f"{subject} is {one.status}, and at no task about a network")
-            self._partners.move(one, TaskStanding(is_over=True))
+            participation = self.participation(subject)
+            if (
+                participation.status not in AT_TASK
+                or not self.doing(participation.subject)[-1].task.network
+            ):
+                raise Refused(
+                    f"{subject} is {participation.status}, and at no task about a network"
+                )
+            self._partners.move(participation, TaskStanding(is_over=True))
             self._seen[subject] = self._clock()
 
     def catch_up(self) -> None:
@@ -355,59 +364,62 @@ class Conduct:
         with self.alone:
             now, gone = self._clock(), list[str]()
             for subject in self.subjects:
-                one = self._known[subject]
+                participation = self._known[subject]
                 late = now - self._seen[subject] > self.study.deadline
-                if late and one.status in MAY_LAPSE:
-                    self._lapse(one)
+                if late and participation.status in MAY_LAPSE:
+                    self._lapse(participation)
                     gone.append(subject)
             return tuple(gone)
 
-    def _lapse(self, one: Participation) -> None:
-        self._stop(self.runs_of(one.subject))
-        one.happen("LAPSE")
-        if one.status == "DECLINED":
-            self._erasures.forget(one.subject)
+    def _lapse(self, participation: Participation) -> None:
+        self._stop(self.runs_of(participation.subject))
+        participation.happen("LAPSE")
+        if participation.status == "DECLINED":
+            self._erasures.forget(participation.subject)
 
-    def _leave(self, one: Participation) -> None:
+    def _leave(self, participation: Participation) -> None:
         """A withdrawal: what was said is erased at once, or as soon as it can be."""
-        if one.status in (*OVER, "WITHDRAWN"):
-            raise Refused(f"{one.subject} is {one.status}: there is nothing to withdraw from")
-        one.happen("WITHDRAW")
-        self._drive(one)
+        if participation.status in (*OVER, "WITHDRAWN"):
+            raise Refused(
+                f"{participation.subject} is {participation.status}: there is nothing to withdraw "
+                "from"
+            )
+        participation.happen("WITHDRAW")
+        self._drive(participation)
 
-    def _align(self, one: Participation) -> None:
+    def _align(self, participation: Participation) -> None:
         """Let what happened to the study happen to a participation, as far as it has not."""
-        if one.subject in self._erasures.done:
+        if participation.subject in self._erasures.done:
             return
         of_study = set(self._known[NOBODY].events())
-        there = [label for label in one.events() if label in of_study]
+        there = [label for label in participation.events() if label in of_study]
         for label in self._known[NOBODY].events()[len(there) :]:
             if label in ("CLOSE", "ANONYMISE"):
-                self._stop(self.runs_of(one.subject))
-            one.happen(label)
+                self._stop(self.runs_of(participation.subject))
+            participation.happen(label)
 
-    def _drive(self, one: Participation) -> None:
+    def _drive(self, participation: Participation) -> None:
         """Let the guide and the study do what is theirs, until somebody else is to act."""
-        if one.subject in self._erasures.done:
+        if participation.subject in self._erasures.done:
             return
-        while one.state(GUIDE) != "ERASING":
-            chosen = next_message(self.study, one)
+        while participation.state(GUIDE) != "ERASING":
+            chosen = next_message(self.study, participation)
             if chosen is None:
                 break
-            one.send(*chosen)
-            self._seen[one.subject] = self._clock()
-        if one.state(GUIDE) == "ERASING":
-            self._erase(one)
-        elif one.status == "ERASED":
-            self._erasures.finish(one.subject)
+            participation.send(*chosen)
+            self._seen[participation.subject] = self._clock()
+        if participation.state(GUIDE) == "ERASING":
+            self._erase(participation)
+        elif participation.status == "ERASED":
+            self._erasures.finish(participation.subject)
 
-    def _erase(self, one: Participation) -> None:
+    def _erase(self, participation: Participation) -> None:
         """Erase what was said, then say so; where a run goes on, it is tried again later."""
-        runs = self.runs_of(one.subject)
+        runs = self.runs_of(participation.subject)
         self._stop(runs)
         if self._erasures.erase(runs):
-            one.send(GUIDE, "ERASED")
-            self._erasures.finish(one.subject)
+            participation.send(GUIDE, "ERASED")
+            self._erasures.finish(participation.subject)
 
     @property
     def unclean(self) -> bool:
@@ -427,40 +439,40 @@ class NextMessage(NamedTuple):
     payload: Any = None
 
 
-def next_message(study: Study, one: Participation) -> NextMessage | None:
+def next_message(study: Study, participation: Participation) -> NextMessage | None:
     """The message that is the server's to send; None where somebody else is to act."""
     for member in (STUDY, GUIDE):
-        for row in one.live.rows(member):
-            if row.guard is not None and row.guard != true_guard(study, one):
+        for row in participation.live.rows(member):
+            if row.guard is not None and row.guard != true_guard(study, participation):
                 continue
-            if any(isinstance(each, Exchange) for each in one.live.by_row(member, row)):
-                payload = _task(study, one) if row.label == "TASK" else None
+            if any(isinstance(each, Exchange) for each in participation.live.by_row(member, row)):
+                payload = _task(study, participation) if row.label == "TASK" else None
                 return NextMessage(member, row.label, payload)
     return None
 
 
-def true_guard(study: Study, one: Participation) -> str:
+def true_guard(study: Study, participation: Participation) -> str:
     """The one guard that is true where the guide decides.
 
     It is decided from the study file and from what is stored of the participation alone.
     """
-    state = one.state(GUIDE)
+    state = participation.state(GUIDE)
     if state == "CHOOSING":
-        if len(one.messages("TASK")) < len(study.tasks):
+        if len(participation.messages("TASK")) < len(study.tasks):
             return "MORE"
         return "ASKS" if study.after else "PLAIN"
     if state == "PREPARING" and study.training:
         return "TRAINS"
     if state == "WEIGHING":
-        tried = one.messages("TRAINED")
+        tried = participation.messages("TRAINED")
         if not understood(study.training, tried[-1].value):
             return "AGAIN" if len(tried) < study.attempts else "EXCLUDED"
     return "ASKS" if study.before else "PLAIN"
 
 
-def _task(study: Study, one: Participation) -> dict[str, Any]:
-    place = len(one.messages("TASK")) + 1
-    return {"place": place, "run": run_name(study, one.subject, place)}
+def _task(study: Study, participation: Participation) -> dict[str, Any]:
+    place = len(participation.messages("TASK")) + 1
+    return {"place": place, "run": run_name(study, participation.subject, place)}
 
 
 def _who_came(known: Mapping[str, Mapping[str, str]], identifiers: Mapping[str, str]) -> str | None:
@@ -484,14 +496,17 @@ def check_identifiers(study: Study, given: Mapping[str, str]) -> None:
             raise UsageError(f"the study does not accept this {name}; the study file says which")
 
 
-def check_payload(study: Study, one: Participation, label: str, payload: Any) -> None:
+def check_payload(study: Study, participation: Participation, label: str, payload: Any) -> None:
     """Raise `Refused` where a page does not offer `label`, `UsageError` for what is no answer."""
-    if label == "ANSWER" or not one.may_send(label):
-        raise Refused(f"{one.subject} is {one.status}, where {quoted(label)} is not possible")
+    if label == "ANSWER" or not participation.may_send(label):
+        raise Refused(
+            f"{participation.subject} is {participation.status}, where {quoted(label)} is not "
+            "possible"
+        )
     if label == "CONSENT" and payload != {"version": study.consent.version}:
         raise Refused("the consent has changed since the page was shown; read it again")
     if label == "ANSWERED":
-        checked_answers(study.before if one.status == "BEFORE" else study.after, payload)
+        checked_answers(study.before if participation.status == "BEFORE" else study.after, payload)
     elif label == "TRAINED":
         checked_answers(study.training, payload)
     elif label != "CONSENT" and payload is not None:
@@ -511,45 +526,47 @@ class Partners:
         self._began: dict[str, float] = {}
         self._lost: set[str] = set()
 
-    def standing(self, one: Participation, does: Assigned) -> TaskStanding:
+    def standing(self, participation: Participation, does: Assigned) -> TaskStanding:
         """How the task `does` stands, as far as its participant may know it now."""
         if does.task.network:
             return TaskStanding(is_theirs=True)
-        run = run_name(self._study, one.subject, does.place)
-        total = self._total(self._study.plan(does.arm, does.task, one.subject))
+        run = run_name(self._study, participation.subject, does.place)
+        total = self._total(self._study.plan(does.arm, does.task, participation.subject))
         if run not in self._began:
-            self._began[run] = began(self._board, one, does.place)
+            self._began[run] = began(self._board, participation, does.place)
         sessions = TaskSessions(
-            self._study, self._board, one.subject, does, run, total, self._began[run]
+            self._study, self._board, participation.subject, does, run, total, self._began[run]
         )
         return sessions.standing(self._clock(), self._noticed, is_lost=run in self._lost)
 
-    def lose(self, one: Participation) -> None:
+    def lose(self, participation: Participation) -> None:
         """The run of the present task cannot go on."""
-        self._lost.add(run_name(self._study, one.subject, len(one.messages("TASK"))))
+        self._lost.add(
+            run_name(self._study, participation.subject, len(participation.messages("TASK")))
+        )
 
-    def move(self, one: Participation, found: TaskStanding) -> bool:
+    def move(self, participation: Participation, standing: TaskStanding) -> bool:
         """Let the table of the partner say what was found; whether it moved."""
-        listening = one.state(PARTNER) == "LISTENING"
-        if found.is_over:
+        listening = participation.state(PARTNER) == "LISTENING"
+        if standing.is_over:
             if listening:
-                one.send(PARTICIPANT, "ANSWER")
-            if found.is_lost:
-                self._leave(one)
+                participation.send(PARTICIPANT, "ANSWER")
+            if standing.is_lost:
+                self._leave(participation)
             else:
-                one.send(PARTNER, "OVER")
-        elif found.is_theirs and not listening:
-            one.send(PARTNER, "TURN")
-        elif not found.is_theirs and listening:
-            one.send(PARTICIPANT, "ANSWER")
+                participation.send(PARTNER, "OVER")
+        elif standing.is_theirs and not listening:
+            participation.send(PARTNER, "TURN")
+        elif not standing.is_theirs and listening:
+            participation.send(PARTICIPANT, "ANSWER")
         else:
             return False
         return True
 
-    def _leave(self, one: Participation) -> None:
-        if one.state(PARTNER) != "LEAVING":
-            one.happen("LOST")
-        one.send(PARTNER, "GONE")
+    def _leave(self, participation: Participation) -> None:
+        if participation.state(PARTNER) != "LEAVING":
+            participation.happen("LOST")
+        participation.send(PARTNER, "GONE")
 
     def _total(self, plan: Plan) -> int:
         """How many sessions a run of `plan` has."""

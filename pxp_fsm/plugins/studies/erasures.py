@@ -70,9 +70,9 @@ def given_out(
     erased = {erasure.session: erasure.created for erasure in board.erasures(study.run)}
     held = defaultdict[Export, list[str]](list)
     for person in people:
-        for found in exports_of(board, [study.run, *runs_of(study, person)]):
-            file = found._replace(run=study.run)
-            if found.created <= erased.get(person.name, "") and person.subject not in held[file]:
+        for exported in exports_of(board, [study.run, *runs_of(study, person)]):
+            file = exported._replace(run=study.run)
+            if exported.created <= erased.get(person.name, "") and person.subject not in held[file]:
                 held[file].append(person.subject)
     return tuple(
         f"{file.kind} {file.name}, given out {file.created[:16]}, "

@@ -98,7 +98,7 @@ def export_study(study: Study, board: SqlBlackboard, folder: Path) -> tuple[Path
     texts = {f"{name}.csv": as_csv([*COLUMNS[name]], rows) for name, rows in tables.items()}
     texts["dictionary.csv"] = as_csv(
         ("table", "column", "meaning"),
-        [(name, *one) for name, columns in COLUMNS.items() for one in columns.items()],
+        [(name, *column) for name, columns in COLUMNS.items() for column in columns.items()],
     )
     texts["study.toml"] = study.file.text
     texts["README.txt"] = _readme(study)

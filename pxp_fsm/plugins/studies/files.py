@@ -107,8 +107,8 @@ class TrainingItem:
     def problems(self) -> Iterator[Fault]:
         """Where the answer cannot be given."""
         if self.choices and self.answer not in self.choices:
-            said = f"answer: {quoted(self.answer)} is none of the choices"
-            yield Fault(("answer",), said)
+            message = f"answer: {quoted(self.answer)} is none of the choices"
+            yield Fault(("answer",), message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +142,8 @@ class StudyTask:
         """Where there is no such task of networks."""
         if self.network and self.network not in network_tasks():
             there = ", ".join(network_tasks()) or "none"
-            said = f"there is no task of networks {quoted(self.network)}; there are: {there}"
-            yield Fault(("network",), said)
+            message = f"there is no task of networks {quoted(self.network)}; there are: {there}"
+            yield Fault(("network",), message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +177,8 @@ class Payment:
     def problems(self) -> Iterator[Fault]:
         """Parameters that anybody could invent, and take the places of those whom a panel sends."""
         if self.parameters and not any(self.accepted.values()):
-            said = 'accepted: name what a panel sends, as in accepted.STUDY_ID = ["65f1…"]'
-            yield Fault(("parameters",), said)
+            message = 'accepted: name what a panel sends, as in accepted.STUDY_ID = ["65f1…"]'
+            yield Fault(("parameters",), message)
         for name in sorted(set(self.accepted) - set(self.parameters)):
             there = ", ".join(self.parameters) or "there are none"
             yield Fault(("accepted", name), f"{name}: this is none of the parameters ({there})")
@@ -200,8 +200,8 @@ class SlotLengths:
     def problems(self) -> Iterator[Fault]:
         """Where no length is possible."""
         if self.least > self.most:
-            said = "least is more than most; a slot lasts from least to most"
-            yield Fault(("least",), said)
+            message = "least is more than most; a slot lasts from least to most"
+            yield Fault(("least",), message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -311,22 +311,22 @@ class Study:
         networks = bool(self.tasks[0].network)
         for place, task in enumerate(self.tasks):
             if bool(task.network) is not networks or ("task" in task.settings) is networks:
-                said = "a task has either task or network, and all tasks of a study the same"
-                yield Fault(("tasks", place), said)
+                message = "a task has either task or network, and all tasks of a study the same"
+                yield Fault(("tasks", place), message)
         for place, arm in enumerate(self.arms):
             if bool(arm.condition) is not networks:
-                said = "condition is for tasks that have network, and these need it"
-                yield Fault(("arms", place), said)
+                message = "condition is for tasks that have network, and these need it"
+                yield Fault(("arms", place), message)
             set_too = sorted(arm.settings) if networks else []
             if set_too:
                 yield Fault(("arms", place, set_too[0]), f"{set_too[0]} has no effect on networks")
             for key in ("machine", "judge", "preset"):
                 if key in arm.settings and not self.consent.providers:
-                    said = (
+                    message = (
                         f"{key}: a model receives what is typed; name who runs it in "
                         f"consent.providers"
                     )
-                    yield Fault(("arms", place, key), said)
+                    yield Fault(("arms", place, key), message)
 
 
 STUDY = FileKind(
@@ -346,18 +346,18 @@ def load_study(path: str | Path) -> Study:
     """
     file = STUDY.load(path)
     study = replace(file.value, file=file)
-    found = list(_unusable(study))
-    if found:
-        raise file.refusal(*found)
+    faults = list(_unusable(study))
+    if faults:
+        raise file.refusal(*faults)
     return study
 
 
-def _twice(found: Sequence[Arm | StudyTask | Item | TrainingItem], where: Place) -> Iterator[Fault]:
-    counted = Counter(one.name for one in found)
-    for place, one in enumerate(found):
-        if counted[one.name] > 1:
-            said = f"{one.name} stands {counted[one.name]} times; give each its own name"
-            yield Fault((*where, place, "name"), said)
+def _twice(parts: Sequence[Arm | StudyTask | Item | TrainingItem], where: Place) -> Iterator[Fault]:
+    counted = Counter(part.name for part in parts)
+    for place, part in enumerate(parts):
+        if counted[part.name] > 1:
+            message = f"{part.name} stands {counted[part.name]} times; give each its own name"
+            yield Fault((*where, place, "name"), message)
 
 
 def _unusable(study: Study) -> Iterator[Fault]:

@@ -163,18 +163,18 @@ def begin(
 
 def read(board: SqlBlackboard, run: str, subject: str) -> Participation:
     """The participation as it is stored; raises `NotThere` where there is none."""
-    found = Participation(board, run, subject)
-    record = board.read(lambda connection: queries.session(connection, found.name))
-    found.place = 0 if record is None else _place(record.instance.x)
-    for event in board.events(found.name):
-        found.live.take(event.action, event.message)
-        found.history.append(event)
-    return found
+    participation = Participation(board, run, subject)
+    record = board.read(lambda connection: queries.session(connection, participation.name))
+    participation.place = 0 if record is None else _place(record.instance.x)
+    for event in board.events(participation.name):
+        participation.live.take(event.action, event.message)
+        participation.history.append(event)
+    return participation
 
 
-def assigned(study: Study, one: Participation) -> tuple[Assigned, ...]:
+def assigned(study: Study, participation: Participation) -> tuple[Assigned, ...]:
     """What a participant does, in order; nothing where that was erased."""
-    return assignment(study, one.place) if one.place else ()
+    return assignment(study, participation.place) if participation.place else ()
 
 
 def _place(about: str) -> int:
@@ -201,16 +201,19 @@ def run_name(study: Study, subject: str, place: int) -> str:
     return f"{study.run}-{subject}-{place}"
 
 
-def runs_of(study: Study, one: Participation) -> tuple[str, ...]:
+def runs_of(study: Study, participation: Participation) -> tuple[str, ...]:
     """The runs of the tasks that a participant was given, in order; not all need be stored."""
-    given = range(1, len(one.messages("TASK")) + 1)
-    return tuple(run_name(study, one.subject, place) for place in given)
+    given = range(1, len(participation.messages("TASK")) + 1)
+    return tuple(run_name(study, participation.subject, place) for place in given)
 
 
-def began(board: SqlBlackboard, one: Participation, place: int) -> float:
+def began(board: SqlBlackboard, participation: Participation, place: int) -> float:
     """When a participant was given their task at `place`, in seconds since 1970; 0: never."""
-    number = one.messages("TASK")[place - 1].number
-    return board.read(lambda found: queries.event_time(found, one.name, number)) or 0.0
+    number = participation.messages("TASK")[place - 1].number
+    return (
+        board.read(lambda connection: queries.event_time(connection, participation.name, number))
+        or 0.0
+    )
 
 
 def check_stored(study: Study, stored: RunRecord) -> None:

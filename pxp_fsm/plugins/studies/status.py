@@ -69,19 +69,19 @@ def as_document(
     }
 
 
-def waits_for(one: Participation) -> str:
+def waits_for(participation: Participation) -> str:
     """For whom or what a participation waits; "" where for nothing."""
-    if one.status == "READY" and one.state(STUDY) == "HOLDING":
+    if participation.status == "READY" and participation.state(STUDY) == "HOLDING":
         return "until the study goes on"
-    if one.status == "WAITING" and one.state(PARTNER) == "ABSENT":
-        return f"for the {one.state(GUIDE).lower()} of the task"
-    on = ON_WHOM.get(one.status)
+    if participation.status == "WAITING" and participation.state(PARTNER) == "ABSENT":
+        return f"for the {participation.state(GUIDE).lower()} of the task"
+    on = ON_WHOM.get(participation.status)
     return "" if on is None else f"for {on}"
 
 
-def holds_place(study: Study, one: Participation) -> bool:
+def holds_place(study: Study, participation: Participation) -> bool:
     """Whether a place in the assignment is taken: by who is on the way, or has done all tasks."""
-    if one.status in ("DECLINED", "LAPSED", "WITHDRAWN", "ERASED"):
+    if participation.status in ("DECLINED", "LAPSED", "WITHDRAWN", "ERASED"):
         return False
-    over = one.status in ("DEBRIEF", "DONE", "ANONYMISED")
-    return not over or len(one.messages("TASK")) == len(study.tasks)
+    over = participation.status in ("DEBRIEF", "DONE", "ANONYMISED")
+    return not over or len(participation.messages("TASK")) == len(study.tasks)

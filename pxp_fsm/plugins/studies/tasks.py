@@ -72,35 +72,35 @@ class TaskSessions:
         `noticed` keeps when a fault was first seen, which is stored nowhere.
         """
         stored = self.board.sessions(self.run)
-        found, before, earlier = TaskStanding(), self.began, list[tuple[Message, ...]]()
+        standing, before, earlier = TaskStanding(), self.began, list[tuple[Message, ...]]()
         for session in stored:
             opened = self.opened(session, before)
             if opened > now:
-                return replace(_open(found), until=opened)
+                return replace(_open(standing), until=opened)
             messages = self.timed(session, before)
             fails = session.ending in FAULTS or (session.ending is None and is_lost)
-            found = self._at(session, messages, opened, now, noticed, fails=fails)
-            found = replace(found, earlier=tuple(earlier))
-            if found.until is not None or not found.is_over:
-                return found
+            standing = self._at(session, messages, opened, now, noticed, fails=fails)
+            standing = replace(standing, earlier=tuple(earlier))
+            if standing.until is not None or not standing.is_over:
+                return standing
             before = messages[-1].release.at if messages else opened
-            earlier.append(found.shown)
+            earlier.append(standing.shown)
         cut = is_lost and stored and stored[-1].ending is None
-        if found.is_over and (cut or len(stored) >= self.total):
-            return found
+        if standing.is_over and (cut or len(stored) >= self.total):
+            return standing
         if is_lost:
-            return self._unopened(_open(found), before, now, noticed)
-        return replace(_open(found), until=self._opening(before, now))
+            return self._unopened(_open(standing), before, now, noticed)
+        return replace(_open(standing), until=self._opening(before, now))
 
     def _unopened(
-        self, found: TaskStanding, before: float, now: float, noticed: MutableMapping[str, float]
+        self, standing: TaskStanding, before: float, now: float, noticed: MutableMapping[str, float]
     ) -> TaskStanding:
         """The run failed before the next session was opened."""
         seen = noticed.setdefault(self.run, now)
-        end = self._slot_end(f"{self.run}/{len(found.earlier)}", before, seen)
+        end = self._slot_end(f"{self.run}/{len(standing.earlier)}", before, seen)
         if self.does.arm.blinded and end > now:
-            return replace(found, until=end)
-        return replace(found, is_over=True, is_lost=True)
+            return replace(standing, until=end)
+        return replace(standing, is_over=True, is_lost=True)
 
     def timed(self, session: SessionRecord, before: float) -> tuple[Timed, ...]:
         """The messages of a session, each with when it is shown; `before` is the end of the last.
@@ -169,9 +169,9 @@ class TaskSessions:
         return released(asked, ready, length).at
 
 
-def _open(found: TaskStanding) -> TaskStanding:
+def _open(standing: TaskStanding) -> TaskStanding:
     """A session is over and the next one has not been opened: the partner is waited for."""
-    return replace(found, is_theirs=False, is_over=False, is_lost=False, until=None)
+    return replace(standing, is_theirs=False, is_over=False, is_lost=False, until=None)
 
 
 def held_back(

@@ -94,7 +94,7 @@ def view(
     """
     page = PAGES[status]
     offers = dict(page.offers) | ({} if status in STAYS else {"WITHDRAW": _WITHDRAW})
-    found: dict[str, Any] = {
+    content: dict[str, Any] = {
         "version": PAGE_VERSION,
         "status": status,
         "title": page.title,
@@ -105,25 +105,25 @@ def view(
         "pasting": study.pasting,
     }
     if status == "CONSENTING":
-        found["consent"] = _consent(study)
+        content["consent"] = _consent(study)
     elif status == "READING":
-        found["text"] = study.instructions
+        content["text"] = study.instructions
     elif status == "TRAINING":
-        found["items"] = [_item(item, explained=again) for item in study.training]
+        content["items"] = [_item(item, explained=again) for item in study.training]
     elif status in ("BEFORE", "AFTER"):
         items = study.before if status == "BEFORE" else study.after
-        found["items"] = [_item(item) for item in items]
+        content["items"] = [_item(item) for item in items]
     elif status in ("WAITING", "ANSWERING") and standing is not None:
         given = list(does)
-        found["task"] = _task(standing, given, study)
+        content["task"] = _task(standing, given, study)
         if status == "WAITING" and given and given[-1].arm.blinded:
-            found["text"] = f"{_waits(study)} {page.text}"
+            content["text"] = f"{_waits(study)} {page.text}"
     elif status == "DEBRIEF":
-        found |= _debrief(study, does)
+        content |= _debrief(study, does)
     if status in ("DONE", "DECLINED", "ERASED"):
         outcome = {"DONE": "done", "DECLINED": "declined", "ERASED": "withdrawn"}[status]
-        found["leave"] = study.payment.leaving(outcome)
-    return found
+        content["leave"] = study.payment.leaving(outcome)
+    return content
 
 
 def participant_page(
@@ -138,16 +138,16 @@ def participant_page(
     standing = standing or conduct.follow(subject)
     participation = conduct.participation(subject)
     study, again = conduct.study, bool(participation.messages("TRAINED"))
-    found = view(study, participation.status, standing, conduct.doing(subject), again)
+    page = view(study, participation.status, standing, conduct.doing(subject), again)
     leaves = participation.status == "DONE" and bool(study.payment.parameters)
     if leaves and subject not in identifiers_of(conduct.board, study.run):
-        found["leave"] = ""  # invited by a link: there is no panel to go back to
-    return found
+        page["leave"] = ""  # invited by a link: there is no panel to go back to
+    return page
 
 
-def page_bytes(found: Mapping[str, Any]) -> bytes:
+def page_bytes(page: Mapping[str, Any]) -> bytes:
     """A view as it is sent: JSON with sorted keys, padded with spaces to a multiple of `BLOCK`."""
-    text = json.dumps(found, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    text = json.dumps(page, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     data = text.encode("utf-8", "replace")
     return data + b" " * (-len(data) % BLOCK)
 
@@ -171,7 +171,7 @@ def _waits(study: Study) -> str:
 
 
 def _item(item: Item | TrainingItem, *, explained: bool = False) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    content: dict[str, Any] = {
         "name": item.name,
         "text": item.text,
         "kind": item.kind,
@@ -179,8 +179,8 @@ def _item(item: Item | TrainingItem, *, explained: bool = False) -> dict[str, An
         "required": item.required,
     }
     if explained and isinstance(item, TrainingItem):
-        found |= {"answer": item.answer, "explanation": item.explanation}
-    return found
+        content |= {"answer": item.answer, "explanation": item.explanation}
+    return content
 
 
 def _task(standing: TaskStanding, does: list[Assigned], study: Study) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pxp_fsm.plugins.conformance.cli.options import ConformOptions
 
 def conform(request: ConformOptions) -> int:
     """Test the program and print what was found."""
-    found = conformance.run(
+    conformance_result = conformance.run(
         conformance.ConformanceRequest(
             request.program,
             request.table,
@@ -23,10 +23,10 @@ def conform(request: ConformOptions) -> int:
         )
     )
     if request.as_json:
-        click.echo(views.as_json(found))
+        click.echo(views.as_json(conformance_result))
     else:
-        for line in views.lines(found):
+        for line in views.lines(conformance_result):
             click.echo(printable(line))
-    if request.output is not None and views.draw(found, request.output):
+    if request.output is not None and views.draw(conformance_result, request.output):
         click.echo(printable(f"Drawn: {request.output}"), err=request.as_json)
-    return found.exit_code
+    return conformance_result.exit_code

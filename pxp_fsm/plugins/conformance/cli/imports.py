@@ -33,9 +33,9 @@ def import_traces(
         f"{counted(len(table.transitions), 'transition')}, learned from "
         f"{counted(learned.traces, 'trace')} of {counted(learned.actions, 'action')}"
     )
-    for one in learned.support:
-        yield f"  {one}"
-    once = sum(one.taken == 1 for one in learned.support)
+    for row in learned.support:
+        yield f"  {row}"
+    once = sum(supported.taken == 1 for supported in learned.support)
     if once:
         yield f"Seen once: {counted(once, 'row')}"
     yield _note(learned)

@@ -113,8 +113,8 @@ async def _test_handled(request: options.LanTestOptions) -> None:
 
 async def _test_task(request: options.LanTestOptions, task: str) -> None:
     """Score a network on both parts of a task's examples."""
-    network, found, meter = files.load(request.network).network, load_task(task), Meter()
-    split, scores = found.split(request.seed), dict[str, Score]()
+    network, lan_task, meter = files.load(request.network).network, load_task(task), Meter()
+    split, scores = lan_task.split(request.seed), dict[str, Score]()
     async with open_models(request.models.settings, waits, meter) as opened:
         by, runner = (
             _judge(opened, _given(request).judge),
@@ -122,13 +122,13 @@ async def _test_task(request: options.LanTestOptions, task: str) -> None:
         )
         for name, part in (("train", split.train), ("test", split.test)):
             at_once = request.models.settings.in_flight
-            scores[name] = await score(network, found, part, runner, by, at_once=at_once)
+            scores[name] = await score(network, lan_task, part, runner, by, at_once=at_once)
     if request.as_json:
-        document = {name: _document(found, one) for name, one in scores.items()}
+        document = {name: _document(lan_task, measured) for name, measured in scores.items()}
         click.echo(json.dumps(document, indent=1))
         return
-    for name, one in scores.items():
-        _print_score(found, name, one)
+    for name, measured in scores.items():
+        _print_score(lan_task, name, measured)
     print_cost(meter)
 
 
@@ -170,25 +170,27 @@ def compare(request: options.RunNetworkTask) -> None:
 
 def distance(request: options.CompareNetworks) -> None:
     """Print the least editing between two networks, step by step."""
-    found = network_distance(files.load(request.before).network, files.load(request.after).network)
+    measured = network_distance(
+        files.load(request.before).network, files.load(request.after).network
+    )
     if request.as_json:
         document = {
-            "steps": [{"ued": s.ued, "operation": s.operation, "on": s.on} for s in found.steps],
-            "least": found.lower,
-            "most": found.upper,
-            "not counted": list(found.beyond),
+            "steps": [{"ued": s.ued, "operation": s.operation, "on": s.on} for s in measured.steps],
+            "least": measured.lower,
+            "most": measured.upper,
+            "not counted": list(measured.beyond),
         }
         click.echo(json.dumps(document, indent=1, default=str))
         return
-    for step in found.steps:
+    for step in measured.steps:
         click.echo(printable(f"  {step.ued:>6}  {step.operation} {step.on}"))
     click.echo(
-        f"LMD {found.upper}"
-        if found.exact
-        else f"LMD from {found.lower} to {found.upper} (the search was cut short)"
+        f"LMD {measured.upper}"
+        if measured.exact
+        else f"LMD from {measured.lower} to {measured.upper} (the search was cut short)"
     )
-    if found.beyond:
-        click.echo(printable(f"Not counted: {', '.join(found.beyond)}"))
+    if measured.beyond:
+        click.echo(printable(f"Not counted: {', '.join(measured.beyond)}"))
 
 
 def _judge(opened: Callable[[str], LanguageModel], name: str | None) -> CriterionJudge | None:

@@ -106,10 +106,10 @@ def _apart(before: str, after: str) -> tuple[str, str]:
     return before[: len(before) - end], after[: len(after) - end]
 
 
-def _alike(one: str, other: str) -> int:
+def _alike(text: str, other: str) -> int:
     """How many characters both begin with."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+    pairs = enumerate(zip(text, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(text), len(other)))
 
 
 def _aligned(befores: Sequence[str], after: str) -> list[int]:
@@ -209,10 +209,10 @@ class Pairable:
     required: tuple[frozenset[Edge], frozenset[Edge]] = (frozenset(), frozenset())
     require: int = 0
 
-    def between(self, one: Pair, other: Pair) -> int:
+    def between(self, pair: Pair, other: Pair) -> int:
         """What the edges between two pairs save; negative where some must be taken away."""
         total = 0
-        for (a, b), (c, d) in ((one, other), (other, one)):
+        for (a, b), (c, d) in ((pair, other), (other, pair)):
             if (a, c) in self.first and (b, d) not in self.second:
                 total -= self.disconnect
             elif (a, c) in self.first:
@@ -233,8 +233,8 @@ class Pairable:
         """What a matching saves."""
         chosen = list(pairs)
         return sum(self.saved[pair] for pair in chosen) + sum(
-            self.between(one, other)
-            for place, one in enumerate(chosen)
+            self.between(pair, other)
+            for place, pair in enumerate(chosen)
             for other in chosen[place + 1 :]
         )
 
@@ -430,11 +430,11 @@ def network_distance(before: Network, after: Network, most_steps: int = MOST_STE
         (_required(before), _required(after)),
         cost("require"),
     )
-    found = best(choice, most_steps)
-    steps = tuple(_steps(before, after, found, text))
+    matching = best(choice, most_steps)
+    steps = tuple(_steps(before, after, matching, text))
     upper = sum(step.ued for step in steps)
-    lower = upper - (found.bound - found.saved)
-    return Distance(lower, upper, steps, found.pairs, _beyond(before, after, found))
+    lower = upper - (matching.bound - matching.saved)
+    return Distance(lower, upper, steps, matching.pairs, _beyond(before, after, matching))
 
 
 class _Texts:
@@ -475,10 +475,10 @@ def _allowed(before: Network, after: Network) -> Iterator[Pair]:
 
 
 def _steps(
-    before: Network, after: Network, found: BestMatching, text: TextCost
+    before: Network, after: Network, matching: BestMatching, text: TextCost
 ) -> Iterator[EditStep]:
     """A least edit, what is taken away first, so that no cycle can come up on the way."""
-    becomes = dict(found.pairs)
+    becomes = dict(matching.pairs)
     kept = {
         (becomes[a], becomes[b]): (a, b) for a, b in before.edges if a in becomes and b in becomes
     }
@@ -488,7 +488,7 @@ def _steps(
     for image, (a, b) in sorted(kept.items()):
         if image not in after.edges:
             yield EditStep("disconnect", f"{a} → {b}", cost("disconnect"))
-    for a, b in found.pairs:
+    for a, b in matching.pairs:
         spent = edited_cost(before.agent(a), after.agent(b), text)
         if spent:
             yield EditStep("edit", a, spent)
@@ -504,9 +504,9 @@ def _steps(
         yield EditStep("require", " → ".join(edge), cost("require"))
 
 
-def _beyond(before: Network, after: Network, found: BestMatching) -> tuple[str, ...]:
-    becomes = {b: a for a, b in found.pairs}
-    said = [] if before.task == after.task else ["the network's task"]
+def _beyond(before: Network, after: Network, matching: BestMatching) -> tuple[str, ...]:
+    becomes = {b: a for a, b in matching.pairs}
+    uncounted = [] if before.task == after.task else ["the network's task"]
     for agent in after.agents:
         old = becomes.get(agent.name)
         was = (
@@ -516,5 +516,7 @@ def _beyond(before: Network, after: Network, found: BestMatching) -> tuple[str, 
             "control examples": was.control.examples != agent.control.examples,
             "examples": was.examples != agent.examples,
         }
-        said += [f"{agent.name}: {what}" for what, differs in differences.items() if differs]
-    return tuple(said)
+        uncounted += [
+            f"{agent.name}: {difference}" for difference, differs in differences.items() if differs
+        ]
+    return tuple(uncounted)

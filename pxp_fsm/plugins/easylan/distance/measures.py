@@ -99,11 +99,11 @@ class ActionTally:
 
 def tallied(actions: Iterable[ManualAction]) -> Mapping[Action, ActionTally]:
     """Every kind of action with its count and its UED, as Table 6 has them."""
-    found = dict.fromkeys(Action, ActionTally())
+    tallies = dict.fromkeys(Action, ActionTally())
     for acted in actions:
-        before = found[acted.action]
-        found[acted.action] = ActionTally(before.count + 1, before.ued + acted.done)
-    return found
+        before = tallies[acted.action]
+        tallies[acted.action] = ActionTally(before.count + 1, before.ued + acted.done)
+    return tallies
 
 
 def ued(actions: Iterable[ManualAction], among: Set[Action] = MODIFYING) -> int:
@@ -121,16 +121,16 @@ def by_hand(history: History) -> tuple[ManualAction, ...]:
 
     What the network began as is nobody's action.
     """
-    found: list[ManualAction] = []
+    actions: list[ManualAction] = []
     past = History((), Network(""))
     for change in history.changes:
         if change.by is Author.DEVELOPER:
             done = tuple(actions_of(past.network, change))
             rest = None if change.ued is None else 0
-            found += [replace(action, spent=change.ued) for action in done[:1]]
-            found += [replace(action, spent=rest) for action in done[1:]]
+            actions += [replace(action, spent=change.ued) for action in done[:1]]
+            actions += [replace(action, spent=rest) for action in done[1:]]
         past = past.after(change)
-    return tuple(found)
+    return tuple(actions)
 
 
 def modifications(history: History) -> int:
@@ -230,8 +230,8 @@ def _merged(network: Network, operations: tuple[Operation, ...]) -> tuple[str, s
     if len(gone) != 1 or len(operations) == 1:
         return None
     others = (name for name in network.names if name != gone[0])
-    found = (name for name in others if merging(network, gone[0], name) == operations)
-    return next(((gone[0], name) for name in found), None)
+    mergeable = (name for name in others if merging(network, gone[0], name) == operations)
+    return next(((gone[0], name) for name in mergeable), None)
 
 
 def _split_cost(old: LanAgent, kind: SplitKind, parts: tuple[LanAgent, ...]) -> int:

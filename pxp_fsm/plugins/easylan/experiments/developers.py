@@ -123,15 +123,15 @@ def read_edits(path: Path) -> tuple[HandEdit, ...]:
 
 def edits_in(text: str, where: str) -> tuple[HandEdit, ...]:
     """What a developer does by hand, by the text of the file `where`; raises `FileError`."""
-    found = tuple(
+    edits = tuple(
         HandEdit(row.operations, row.about) for row in FOLLOWED.parse(text, where).value.edit
     )
-    for operation in (one for edit in found for one in edit.operations):
+    for operation in (operation for edit in edits for operation in edit.operations):
         if not isinstance(operation, MANUAL):
             names = ", ".join(WORDS[kind] for kind in MANUAL)
             done = WORDS[type(operation)]
             raise FileError((f"{where}: {done} is not done by hand; what is: {names}",))
-    return found
+    return edits
 
 
 def _probability(text: str) -> float:

@@ -107,10 +107,10 @@ def criterion_prompt(source: str, where: str) -> Prompt:
 
 
 def _read_verdict(reply: Reply) -> bool:
-    said = strict_object(unfenced(whole_text(reply)), {"met"})["met"]
-    if said not in ("yes", "no"):
-        raise DataError(f"met must be yes or no, not {quoted(said)}")
-    return said == "yes"
+    met_word = strict_object(unfenced(whole_text(reply)), {"met"})["met"]
+    if met_word not in ("yes", "no"):
+        raise DataError(f"met must be yes or no, not {quoted(met_word)}")
+    return met_word == "yes"
 
 
 _FILE = "training_judge.toml"
@@ -169,8 +169,8 @@ def _no_repeated(_task: LanTask, _criterion: Criterion, _example: TaskExample, o
 
 
 def _same_label(task: LanTask, criterion: Criterion, example: TaskExample, output: str) -> bool:
-    said, wanted = labels(task, output), labels(task, example.truth)
-    return said is not None and (criterion.label in said) == (criterion.label in (wanted or ()))
+    given, wanted = labels(task, output), labels(task, example.truth)
+    return given is not None and (criterion.label in given) == (criterion.label in (wanted or ()))
 
 
 def _without(_task: LanTask, criterion: Criterion, example: TaskExample, output: str) -> bool:
@@ -234,10 +234,10 @@ class Scored:
     @property
     def passes(self) -> bool | None:
         """Whether all criteria are met; an example without an output passes not."""
-        said = {verdict.met for verdict in self.verdicts}
-        if self.output is None or False in said:
+        outcomes = {verdict.met for verdict in self.verdicts}
+        if self.output is None or False in outcomes:
             return False
-        return None if None in said else True
+        return None if None in outcomes else True
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +293,7 @@ async def score(
     """
     gate = asyncio.Semaphore(at_once)
 
-    async def one(example: TaskExample) -> Scored:
+    async def score_of(example: TaskExample) -> Scored:
         async with gate:
             try:
                 run = await runs.run(network, example.input)
@@ -301,25 +301,25 @@ async def score(
                 return Scored(example, None, failure=str(error))
             return await scored(task, example, run.output, judge)
 
-    return Score(tuple(await asyncio.gather(*map(one, examples))))
+    return Score(tuple(await asyncio.gather(*map(score_of, examples))))
 
 
 async def scored(
     task: LanTask, example: TaskExample, output: str, judge: CriterionJudge | None = None
 ) -> Scored:
     """The verdicts on an `output`; a judge is asked where no program has decided against it."""
-    found: dict[int, CriterionResult] = {}
+    results: dict[int, CriterionResult] = {}
     places = sorted(enumerate(task.criteria), key=lambda place: place[1].by is By.JUDGE)
     for place, criterion in places:
         if criterion.by is By.PROGRAM:
-            found[place] = CriterionResult(criterion, met(task, criterion, example, output))
-        elif any(verdict.met is False for verdict in found.values()):
-            found[place] = CriterionResult(
+            results[place] = CriterionResult(criterion, met(task, criterion, example, output))
+        elif any(verdict.met is False for verdict in results.values()):
+            results[place] = CriterionResult(
                 criterion, None, "not asked: another criterion is not met"
             )
         else:
-            found[place] = await _judged(task, criterion, example, output, judge)
-    return Scored(example, output, tuple(found[place] for place in sorted(found)))
+            results[place] = await _judged(task, criterion, example, output, judge)
+    return Scored(example, output, tuple(results[place] for place in sorted(results)))
 
 
 async def _judged(

@@ -75,10 +75,10 @@ def examples(path: Path) -> tuple[Example, ...]:
 def examples_in(text: str, path: Path) -> tuple[Example, ...]:
     """The examples in the text of the file `path`. Raises `DataError`."""
     lines = enumerate(text.splitlines(), 1)
-    found = [_example(path, at, line) for at, line in lines if line.strip()]
-    if not found:
+    listed = [_example(path, at, line) for at, line in lines if line.strip()]
+    if not listed:
         raise DataError(f"{path}: the file has no examples")
-    return tuple(found)
+    return tuple(listed)
 
 
 def _example(path: Path, number: int, line: str) -> Example:
@@ -129,14 +129,14 @@ class StepStore:
 
 def training_in(board: SqlBlackboard, run: str | None) -> str:
     """The run of a training; None is the latest one. Raises `NotThere` where there is none."""
-    found = [record.run for record in board.runs() if record.task == NETWORKS]
-    if not found:
+    trainings = [record.run for record in board.runs() if record.task == NETWORKS]
+    if not trainings:
         raise NotThere("the database holds no training of a network; pxp lan train stores one")
-    if run is not None and run not in found:
+    if run is not None and run not in trainings:
         raise NotThere(
-            f"{board.shown} has no training {quoted(run)}; there are: {', '.join(found)}"
+            f"{board.shown} has no training {quoted(run)}; there are: {', '.join(trainings)}"
         )
-    return run or found[-1]
+    return run or trainings[-1]
 
 
 TRAINING = Unit(0, 1, 1)

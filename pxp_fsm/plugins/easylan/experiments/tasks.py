@@ -136,28 +136,28 @@ class LanTask:
     def problems(self) -> Iterator[Fault]:
         """Where nothing is left to test with, or what a rule is about is not there."""
         if self.train >= len(self.examples):
-            said = (
+            message = (
                 f"{self.train} of {len(self.examples)} examples are for training; leave at least "
                 f"one to test with"
             )
-            yield Fault(("train",), said)
+            yield Fault(("train",), message)
         known = {name for example in self.examples for name in example.notes}
         for place, criterion in enumerate(self.criteria):
             if criterion.label and criterion.label not in self.labels:
                 listed = ", ".join(self.labels) or "none"
-                said = f"{criterion.label} is none of the labels: {listed}"
-                yield Fault(("criteria", place, "label"), said)
+                message = f"{criterion.label} is none of the labels: {listed}"
+                yield Fault(("criteria", place, "label"), message)
             if criterion.note and criterion.note not in known:
-                said = f"no example has notes of the name {criterion.note}"
-                yield Fault(("criteria", place, "note"), said)
+                message = f"no example has notes of the name {criterion.note}"
+                yield Fault(("criteria", place, "note"), message)
         seen: dict[str, int] = {}
         for place, example in enumerate(self.examples):
             if example.input in seen:
-                said = (
+                message = (
                     f"the same input as example {seen[example.input] + 1}: one could train what "
                     f"the other tests; drop one"
                 )
-                yield Fault(("examples", place, "input"), said)
+                yield Fault(("examples", place, "input"), message)
             seen.setdefault(example.input, place)
 
     def split(self, seed: int) -> ExampleSplit:

@@ -183,8 +183,8 @@ class TerminalReviewer:
     async def _back(self, shown: Reviewed, version: str, hint: str) -> ReviewAct:
         """Go back; what was typed here is kept, should the same result come again."""
         earlier = list(shown.back)
-        said = f"Back to which? {', '.join(earlier)} "
-        to = earlier[0] if len(earlier) == 1 else await self._line(said, earlier)
+        prompt = f"Back to which? {', '.join(earlier)} "
+        to = earlier[0] if len(earlier) == 1 else await self._line(prompt, earlier)
         self._keep(shown, version, hint)
         return ReviewAct("back", shown.value, "", self.keys.taken(), to)
 
@@ -216,11 +216,11 @@ class TerminalReviewer:
         part, typed = (hint, "hint") if word == "hint" else (version, "version")
         try:
             if word == "hint":
-                said = "Your hint (an empty line ends it):\n"
-                hint = await ask_lines(said, default=hint, keys=self.keys)
+                prompt = "Your hint (an empty line ends it):\n"
+                hint = await ask_lines(prompt, default=hint, keys=self.keys)
             elif word == "edit":
-                said = "Your version (an empty line at its end ends it):\n"
-                version = await ask_lines(said, default=version, keys=self.keys)
+                prompt = "Your version (an empty line at its end ends it):\n"
+                version = await ask_lines(prompt, default=version, keys=self.keys)
                 problem = _read(version)[1]
                 if problem:
                     say("   ", problem, "; it is kept as you left it, edit it again")
@@ -244,7 +244,9 @@ class TerminalReviewer:
         if problem or not isinstance(value, dict):
             say("   ", problem or "it has no fields; edit it")
             return version
-        fields = list(value) if word == "hole" else [one for one in shown.quick if one in value]
+        fields = (
+            list(value) if word == "hole" else [field for field in shown.quick if field in value]
+        )
         name = fields[0] if len(fields) == 1 else await self._line("Which field? ", fields)
         if word == "hole":
             return _written({**value, name: self._hole})
@@ -530,14 +532,14 @@ class TerminalDeveloper:
             say("The output will do." if met else "The output will not do.")
             return met
         words = ("yes", "no", "network")
-        said = "Will it do? yes, no or network: "
-        while (word := await self._reviewer.ask(said, words)) == "network":
+        prompt = "Will it do? yes, no or network: "
+        while (word := await self._reviewer.ask(prompt, words)) == "network":
             await edit_network(self._reviewer, lan)
         self._reviewer.keys.taken()  # what modifies nothing is no part of the UED
         if word == "yes" or truth:
             return word == "yes"
-        said = "The right output (an empty line ends it; nothing: you do not know it):\n"
-        right = await self._reviewer.text(said, lambda _text: None, lines=True)
+        prompt = "The right output (an empty line ends it; nothing: you do not know it):\n"
+        right = await self._reviewer.text(prompt, lambda _text: None, lines=True)
         self._reviewer.keys.taken()
         return Judged(False, right.strip("\n"))
 
@@ -589,8 +591,8 @@ class TerminalDeveloper:
     async def handed(self, why: str, lan: Lan) -> Continuation:
         say("It is yours now: ", why)
         words = ("resume", "skip", "network")
-        said = "resume (run it again), skip (this example) or network: "
-        while (word := await self._reviewer.ask(said, words)) == "network":
+        prompt = "resume (run it again), skip (this example) or network: "
+        while (word := await self._reviewer.ask(prompt, words)) == "network":
             await edit_network(self._reviewer, lan)
         self._reviewer.keys.taken()
         return Continuation.RESUME if word == "resume" else Continuation.SKIP

@@ -55,29 +55,29 @@ def of_network(network: Network) -> dict[str, Any]:
 
 def of_change(change: Change) -> dict[str, Any]:
     """A change of a log."""
-    said: dict[str, Any] = {"by": str(change.by), "about": change.about}
+    fields_written: dict[str, Any] = {"by": str(change.by), "about": change.about}
     for name in ("ued", "completes"):
         if getattr(change, name) is not None:
-            said[name] = getattr(change, name)
+            fields_written[name] = getattr(change, name)
     if change.undoes is not None:
-        return said | {"undoes": change.undoes}
+        return fields_written | {"undoes": change.undoes}
     if change.restores is not None:
-        return said | {"restores": change.restores}
-    return said | {"operations": list(map(of_operation, change.operations))}
+        return fields_written | {"restores": change.restores}
+    return fields_written | {"operations": list(map(of_operation, change.operations))}
 
 
 def of_operation(operation: Operation) -> dict[str, Any]:
     """An operation; `do` says which."""
-    found = {"do": WORDS[type(operation)], **_plain(operation)}
+    fields_written = {"do": WORDS[type(operation)], **_plain(operation)}
     if isinstance(operation, Connect) and not operation.required:
-        del found["required"]
-    return found
+        del fields_written["required"]
+    return fields_written
 
 
 def operation(raw: Mapping[str, Any]) -> Operation:
     """An operation, as a log has it."""
-    found: Operation = read_value(LoggedOperation, raw)[0]
-    return found
+    logged: Operation = read_value(LoggedOperation, raw)[0]
+    return logged
 
 
 def _plain(value: Any) -> Any:
@@ -86,19 +86,20 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, tuple):
         return list(map(_plain, value))
-    found = {}
+    fields_written = {}
     for name, empty in _fields(value.__class__):
-        one = getattr(value, name)
-        if empty is MISSING or one != empty:
-            found[name] = _plain(one)
-    return found
+        field_value = getattr(value, name)
+        if empty is MISSING or field_value != empty:
+            fields_written[name] = _plain(field_value)
+    return fields_written
 
 
 @cache
 def _fields(kind: type) -> tuple[tuple[str, object], ...]:
     """The fields of a class, each with the empty value that is its default: it need not be said."""
     return tuple(
-        (one.name, one.default if one.default in ((), "") else MISSING) for one in fields(kind)
+        (field.name, field.default if field.default in ((), "") else MISSING)
+        for field in fields(kind)
     )
 
 
@@ -151,9 +152,9 @@ def text_in(path: Path) -> str:
 def parse(text: str, filename: str = "network.lan.json") -> History:
     """The network that a JSON text holds, with its log. Raises `FileError`."""
     raw = read(text, filename, is_json=True)
-    file, found = _read(raw)
-    if found:
-        raise FileError(_located(text, filename, fault) for fault in found)
+    file, faults = _read(raw)
+    if faults:
+        raise FileError(_located(text, filename, fault) for fault in faults)
     network = file.network
     try:
         if not file.log:
@@ -162,11 +163,11 @@ def parse(text: str, filename: str = "network.lan.json") -> History:
     except PXPError as error:
         raise FileError((_located(text, filename, Fault(("log",), str(error))),)) from error
     if history.network != network:
-        said = (
+        message = (
             "the log does not lead to the network that the file holds; undo what was changed by "
             "hand, and use pxp lan edit, or take the log out: the network then begins as it is"
         )
-        raise FileError((_located(text, filename, Fault(("log",), said)),))
+        raise FileError((_located(text, filename, Fault(("log",), message)),))
     return history
 
 
@@ -180,9 +181,9 @@ def draft_faults(raw: object) -> list[Fault]:
 
 
 def _read(document: Mapping[str, Any]) -> tuple[NetworkFile, list[Fault]]:
-    file, found = NETWORK.read(document)
+    file, faults = NETWORK.read(document)
     large = size_faults(*(_length(document.get(name)) for name in ("agents", "edges")))
-    return file, list(large or found or faults_of(file.network))
+    return file, list(large or faults or faults_of(file.network))
 
 
 def _length(value: object) -> int:
@@ -231,12 +232,12 @@ class Writer:
         known = self._before.get(place)
         if known is None or known.value is not agent:
             control = replace(agent.control, examples=())
-            found = _plain(replace(agent, control=control, examples=()))
+            plain = _plain(replace(agent, control=control, examples=()))
             if agent.control.examples:
-                found["control"]["examples"] = decisions
+                plain["control"]["examples"] = decisions
             if agent.examples:
-                found["examples"] = results
-            known = _Part(agent, _Encoded(_written(found, 2)))
+                plain["examples"] = results
+            known = _Part(agent, _Encoded(_written(plain, 2)))
         self._now[place] = known
         return known.text
 
@@ -248,10 +249,11 @@ class Writer:
         if known is None or known.value is not some:
             kept = {} if known is None else known.lines
             lines = {
-                id(one): kept.get(id(one)) or _Encoded(json.dumps(plain(one), ensure_ascii=False))
-                for one in some
+                id(element): kept.get(id(element))
+                or _Encoded(json.dumps(plain(element), ensure_ascii=False))
+                for element in some
             }
-            text = _written([lines[id(one)] for one in some], depth)
+            text = _written([lines[id(element)] for element in some], depth)
             known = _Part(some, _Encoded(text), lines)
         self._now[place] = known
         return known.text
@@ -281,7 +283,7 @@ def _written(value: object, depth: int) -> str:
     if isinstance(value, _Encoded):
         return value
     if isinstance(value, dict) and value:
-        parts = (f"{json.dumps(key)}: {_written(one, depth + 1)}" for key, one in value.items())
+        parts = (f"{json.dumps(key)}: {_written(item, depth + 1)}" for key, item in value.items())
         return f"{{{inner}{f',{inner}'.join(parts)}{outer}}}"
     if isinstance(value, list) and value:
         return f"[{inner}{f',{inner}'.join(_written(item, depth + 1) for item in value)}{outer}]"

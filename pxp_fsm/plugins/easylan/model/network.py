@@ -212,9 +212,9 @@ class Network:
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 (hex) of all of it."""
-        said = asdict(self)
-        said["edges"] = sorted(self.edges)
-        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+        content = asdict(self)
+        content["edges"] = sorted(self.edges)
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def initial(task: str, *, name: str = "Solver", output: str = "the result of the task") -> Network:
@@ -223,10 +223,10 @@ def initial(task: str, *, name: str = "Solver", output: str = "the result of the
 
 
 def _sided(pairs: Iterable[Edge]) -> dict[str, tuple[str, ...]]:
-    found: dict[str, list[str]] = {}
-    for one, other in pairs:
-        found.setdefault(one, []).append(other)
-    return {one: tuple(sorted(others)) for one, others in found.items()}
+    neighbours: dict[str, list[str]] = {}
+    for agent, other in pairs:
+        neighbours.setdefault(agent, []).append(other)
+    return {agent: tuple(sorted(others)) for agent, others in neighbours.items()}
 
 
 def _framed(examples: list[str]) -> str:
@@ -253,9 +253,9 @@ class Unsound(DataError):
 
 def check_network(network: Network) -> None:
     """Raise `Unsound` where the network has a fault."""
-    found = tuple(faults_of(network))
-    if found:
-        raise Unsound(found)
+    faults = tuple(faults_of(network))
+    if faults:
+        raise Unsound(faults)
 
 
 def faults_of(network: Network) -> Iterator[Fault]:
@@ -295,8 +295,8 @@ def size_faults(agents: int, edges: int) -> list[Fault]:
     """What there is more of than a network may have, which is then not looked at further."""
     counts = (("agents", agents, MOST_AGENTS), ("edges", edges, MOST_EDGES))
     return [
-        Fault((what,), f"there are {count:,} {what}; a network has at most {most:,}")
-        for what, count, most in counts
+        Fault((noun,), f"there are {count:,} {noun}; a network has at most {most:,}")
+        for noun, count, most in counts
         if count > most
     ]
 
@@ -309,7 +309,7 @@ def cycle_of(edges: frozenset[Edge]) -> tuple[str, ...]:
     graph.add_edges_from(sorted(edges))
     if nx.is_directed_acyclic_graph(graph):
         return ()
-    return tuple(one for one, _other in nx.find_cycle(graph))
+    return tuple(agent for agent, _other in nx.find_cycle(graph))
 
 
 def name_problem(name: str) -> str | None:
@@ -328,13 +328,13 @@ def _agent_faults(agent: LanAgent, index: int) -> Iterator[Fault]:
     problem = name_problem(agent.name)
     if problem is not None:
         yield Fault(("agents", index, "name"), problem)
-    for key, text, what in (
+    for key, text, noun in (
         ("task", agent.task, "task"),
         ("output", agent.output, "output description"),
     ):
         if not text.strip():
             yield Fault(
-                ("agents", index, key), f"the {what} of {quoted(agent.name)} is empty; write one"
+                ("agents", index, key), f"the {noun} of {quoted(agent.name)} is empty; write one"
             )
     for path, knowledge in (
         (("knowledge",), agent.knowledge),

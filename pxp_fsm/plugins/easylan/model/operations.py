@@ -506,7 +506,7 @@ def _check_split_edges(
                 f"after it"
             )
     lost = [agent for agent in before if agent not in sources]
-    lost += [two for two in after if two not in targets]
+    lost += [agent for agent in after if agent not in targets]
     if lost:
         raise UsageError(f"{quoted(lost[0])} must stay connected, with one of the parts at least")
     if split.kind is SplitKind.PARALLEL:

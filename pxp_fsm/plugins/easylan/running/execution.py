@@ -69,8 +69,8 @@ Known = tuple[str, str]
 def known_as(agent: LanAgent, module: Module, received: AgentInput) -> Known:
     """Under what a call is remembered: the module's version, and the input."""
     version = agent.control_version if module is Module.CONTROL else agent.execution_version
-    said = json.dumps([agent.name, asdict(received)])
-    return version, hashlib.sha256(said.encode()).hexdigest()
+    encoded = json.dumps([agent.name, asdict(received)])
+    return version, hashlib.sha256(encoded.encode()).hexdigest()
 
 
 def question(
@@ -95,8 +95,8 @@ def question(
 def read_reply(module: Module, reply: Reply) -> ModuleOutput:
     """What the module said; raises `DataError` for a reply that is not of the form."""
     key = "active" if module is Module.CONTROL else "result"
-    found = object_of(reply, {"thoughts", key})
-    thoughts, value = found["thoughts"], found[key]
+    fields = object_of(reply, {"thoughts", key})
+    thoughts, value = fields["thoughts"], fields[key]
     if not isinstance(thoughts, str):
         raise DataError(f"thoughts must be a text, not {quoted(thoughts)}")
     if module is Module.CONTROL:
@@ -154,8 +154,8 @@ class Flow:
 
     def output(self) -> str | None:
         """The result of the last active agent in the network's order; None where none is."""
-        found = (self.results[name] for name in reversed(self._network.order))
-        return next((result for result in found if result is not None), None)
+        results = (self.results[name] for name in reversed(self._network.order))
+        return next((result for result in results if result is not None), None)
 
     def _reaching(self, name: str) -> frozenset[str]:
         """Whose results reach `name`."""
@@ -373,11 +373,11 @@ class _AgentTurn:
         """The guard that is true: of the inputs, or of a module's reply."""
         if turn.state == "GATE":
             return gate_guard(Inputs(self.blocked, self.agent.control.enabled))
-        said = self.said.get(self._asking)
+        output = self.said.get(self._asking)
         return reply_guard(
             turn.state,
-            usable=said is not None,
-            active=said is not None and bool(said.value),
+            usable=output is not None,
+            active=output is not None and bool(output.value),
             returned=self._returned,
             returns=self.runner.asker.attempts - 1,
         )
@@ -391,8 +391,8 @@ class _AgentTurn:
                 active = event.label == "ACTIVATE"
                 self.on_event(Activation(self.agent.name, active, self.guard, self._thoughts()))
             case "PRODUCE":
-                said = self.said[Module.EXECUTION]
-                self.on_event(Produced(self.agent.name, str(said.value), said.thoughts))
+                output = self.said[Module.EXECUTION]
+                self.on_event(Produced(self.agent.name, str(output.value), output.thoughts))
             case "FAIL" if self._attempts is not None:
                 self.failure = self._attempts.failure
 
@@ -404,12 +404,12 @@ class _AgentTurn:
         if self.failure is not None:
             why = f"its {self._asking} module: {self.failure}"
             raise AgentFailed(self.agent.name, why) from self.failure
-        said = self.said.get(Module.EXECUTION)
+        output = self.said.get(Module.EXECUTION)
         return LanTurn(
             self.received,
             state,
             self.guard,
-            None if said is None else str(said.value),
+            None if output is None else str(output.value),
             self._thoughts(),
             self._thoughts(Module.EXECUTION),
         )

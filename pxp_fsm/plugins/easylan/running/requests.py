@@ -107,10 +107,10 @@ class Requester:
         """
         prompt = self.prompts[name]
         structured = Capability.SCHEMA in self.model.capabilities
-        said = "\n\n".join(filter(None, (stable, *texts)))
+        asks = "\n\n".join(filter(None, (stable, *texts)))
         return ModelRequest(
             system=prompt.fill("system", form=encoded(schema)),
-            turns=(ChatTurn(ChatRole.USER, said, stable=len(stable)),),
+            turns=(ChatTurn(ChatRole.USER, asks, stable=len(stable)),),
             schema=schema if structured else None,
             max_tokens=prompt.max_tokens,
             temperature=prompt.temperature,

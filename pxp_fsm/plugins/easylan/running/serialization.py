@@ -18,14 +18,14 @@ from pxp_fsm.schemas import FileKind, read_value, write_value
 
 def of_run(run: NetworkRun) -> dict[str, Any]:
     """A run as JSON."""
-    found: dict[str, Any] = write_value(NetworkRun, run)
-    return found
+    written: dict[str, Any] = write_value(NetworkRun, run)
+    return written
 
 
 def run_from_json(raw: Mapping[str, Any]) -> NetworkRun:
     """The run that such JSON means."""
-    found: NetworkRun = read_value(NetworkRun, raw)[0]
-    return found
+    run: NetworkRun = read_value(NetworkRun, raw)[0]
+    return run
 
 
 FORMAT, VERSION = "pxp-fsm run", 1
@@ -38,8 +38,8 @@ def path_of(network: Path) -> Path:
 
 def save(run: NetworkRun, version: int, path: Path) -> None:
     """Write the last run, of a network in its `version`. Raises as `write_atomically` does."""
-    said = LAST_RUN.write(LastNetworkRun(version, run))
-    write_atomically(path, json.dumps(said, ensure_ascii=False) + "\n")
+    content = LAST_RUN.write(LastNetworkRun(version, run))
+    write_atomically(path, json.dumps(content, ensure_ascii=False) + "\n")
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,9 @@ def load(path: Path) -> tuple[NetworkRun, int]:
         last = LAST_RUN.load(path).value
     except FileError as error:
         where = (f"{path}: " if fault.file else "" for fault in error.faults)
-        said = (fault.message for fault in error.faults)
+        messages = (fault.message for fault in error.faults)
         raise FileError(
             f"{there}{message}; run the network again"
-            for there, message in zip(where, said, strict=True)
+            for there, message in zip(where, messages, strict=True)
         ) from error
     return last.run, last.version

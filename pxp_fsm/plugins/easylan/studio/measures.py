@@ -43,15 +43,19 @@ class MeasureReport:
     doing: str = ""
 
 
-def tested_report(found: Sequence[Tested], total: int) -> MeasureReport:
+def tested_report(tested_examples: Sequence[Tested], total: int) -> MeasureReport:
     """Which of `total` examples were right, as far as they were run."""
     rows = tuple(
         ("right" if tested.right else "wrong", tested.example.external, tested.output or tested.why)
-        for tested in found
+        for tested in tested_examples
     )
-    right = sum(tested.right for tested in found)
-    sheet = Sheet(f"Right: {right} of {len(found)}", ("", "input", "output"), rows)
-    doing = f"{len(found)} of {total} examples were run" if len(found) < total else ""
+    right = sum(tested.right for tested in tested_examples)
+    sheet = Sheet(f"Right: {right} of {len(tested_examples)}", ("", "input", "output"), rows)
+    doing = (
+        f"{len(tested_examples)} of {total} examples were run"
+        if len(tested_examples) < total
+        else ""
+    )
     return MeasureReport("Test on the examples", (sheet,), doing=doing)
 
 
@@ -59,7 +63,7 @@ def score_report(task: LanTask, scores: dict[str, Score], left: int) -> MeasureR
     """The scores on the parts of a task; `left` parts are scored yet."""
     rows = [("score", *map(_score, scores.values()))]
     for criterion in task.criteria:
-        met = (f"{one.met(criterion)}/{one.total}" for one in scores.values())
+        met = (f"{measured.met(criterion)}/{measured.total}" for measured in scores.values())
         rows.append((f"{criterion.says} [{criterion.by}]", *met))
     notes = tuple(
         f"No output on {scored.example.input}: {scored.failure}"
@@ -223,18 +227,18 @@ class Measuring:
         self.show(actions_report(self.studio.lan.history, done))
 
     async def _distance(self, network: Network, other: Network, of: str) -> None:
-        found = await asyncio.to_thread(network_distance, other, network)
-        self.show(distance_report(found, of))
+        measured = await asyncio.to_thread(network_distance, other, network)
+        self.show(distance_report(measured, of))
 
     async def _test(self, examples: tuple[Example, ...]) -> None:
-        prompts, found = load_prompts(self.plan.prompts), list[Tested]()
+        prompts, tested_examples = load_prompts(self.plan.prompts), list[Tested]()
         async with open_models(self.plan.settings, self._on_wait) as opened:
             judge = self.plan.judge
             same = None if judge is None else output_judge(opened(judge))
             lan = Lan(self.studio.lan.history, opened(self.plan.model_name), prompts)
             async for tested in setup.tested(lan, examples, same):
-                found.append(tested)
-                self.show(tested_report(found, len(examples)))
+                tested_examples.append(tested)
+                self.show(tested_report(tested_examples, len(examples)))
 
     async def _score(self, task: LanTask, seed: int) -> None:
         split, judge, scores = task.split(seed), self.plan.judge, dict[str, Score]()
@@ -305,14 +309,14 @@ class EarlierResults:
 
     def _tell(self, done: int, lost: Sequence[Regression] = (), failure: str = "") -> None:
         lan = self.studio.lan
-        found = {
+        progress = {
             "version": lan.version,
             "done": done,
             "total": len(lan.network.handled),
             "regressions": [_shown(regression) for regression in lost],
             "failure": failure,
         }
-        self._message = {"type": "comparison", "comparison": found}
+        self._message = {"type": "comparison", "comparison": progress}
         self.studio.tell(self._message)
 
     async def _compare(self) -> None:

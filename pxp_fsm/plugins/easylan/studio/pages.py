@@ -340,9 +340,9 @@ def studio_site(path: Path, plan: StudioPlan, some: tuple[Example, ...]) -> Iter
 def operations_of(raw: Sequence[Mapping[str, Any]]) -> tuple[Operation, ...]:
     """The operations that JSON means, of the form of those in a log. Raises `UsageError`."""
     operations: tuple[Operation, ...]
-    operations, found = read_value(tuple[LoggedOperation, ...], list(raw))
-    if found:
-        raise UsageError(f"operations{found[0].message}; the schema of network files has the form")
+    operations, faults = read_value(tuple[LoggedOperation, ...], list(raw))
+    if faults:
+        raise UsageError(f"operations{faults[0].message}; the schema of network files has the form")
     for operation in operations:
         if not isinstance(operation, BY_HAND):
             raise UsageError(f"{quoted(WORDS[type(operation)])} is no operation by hand")

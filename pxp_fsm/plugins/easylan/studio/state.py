@@ -95,8 +95,8 @@ def load_notes(path: Path) -> Notes:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "the file"
-        said = f"{path}: {place}: {first['msg']}; mend it, or remove the file to begin anew"
-        raise FileError((said,)) from error
+        message = f"{path}: {place}: {first['msg']}; mend it, or remove the file to begin anew"
+        raise FileError((message,)) from error
 
 
 def save_notes(notes: Notes, path: Path) -> None:
@@ -116,10 +116,10 @@ Stamp = tuple[int, int, int]
 def stamp_of(path: Path) -> Stamp | None:
     """The stamp of a file; None where there is none."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 class StudioEffort:
@@ -256,8 +256,8 @@ class Studio:
 
     def messages(self) -> list[Message]:
         """What a page that is opened is told: everything."""
-        found = [self.effort_message(), self.notes_message(), self.network_message()]
-        return found + [message for part in self._parts for message in part()]
+        messages = [self.effort_message(), self.notes_message(), self.network_message()]
+        return messages + [message for part in self._parts for message in part()]
 
     def notes_message(self) -> Message:
         """The examples that are noted, and what the developer wants of the page."""
@@ -365,7 +365,7 @@ class Studio:
         """Let an agent stand at a place."""
         self.lan.network.agent(name)
         names = self.lan.network.names
-        kept = {one: at for one, at in self.notes.positions.items() if one in names}
+        kept = {agent: at for agent, at in self.notes.positions.items() if agent in names}
         self.note(positions=kept | {name: place})
         self.tell_network()
 
@@ -376,5 +376,9 @@ class Studio:
 
     def draft(self, field: str, text: str) -> None:
         """Keep a text that is under way in a field; an empty one is kept no longer."""
-        others = {one: kept for one, kept in self.notes.drafts.items() if one != field}
+        others = {
+            field_name: kept
+            for field_name, kept in self.notes.drafts.items()
+            if field_name != field
+        }
         self.note(drafts=others | ({field: text} if text else {}))

@@ -356,13 +356,13 @@ class Work:
         async with self._opened() as model:
             lan = Lan(self.studio.lan.history, model, load_prompts(self.plan.prompts))
             try:
-                found = await lan.run(external, self._listen, stream=self.studio.notes.streams)
+                run = await lan.run(external, self._listen, stream=self.studio.notes.streams)
             except NoneActive as error:
-                found = error.run
-        self.run.complete(found)
+                run = error.run
+        self.run.complete(run)
         self._tell(self._run_message())
         try:
-            serialization.save(found, lan.version, serialization.path_of(self.studio.path))
+            serialization.save(run, lan.version, serialization.path_of(self.studio.path))
         except OSError as error:
             self._tell({"type": "notice", "text": f"the run is not kept: {error}"})
 
@@ -381,9 +381,9 @@ class Work:
         """Show the last run that is kept; one that cannot be read is shown as none."""
         if self._last is not None:
             with suppress(PXPError):
-                found, version = serialization.load(serialization.path_of(self.studio.path))
+                run, version = serialization.load(serialization.path_of(self.studio.path))
                 self.run = LastRun(version=version)
-                self.run.complete(found)
+                self.run.complete(run)
 
     async def _train(
         self, examples: tuple[Example, ...] | None, developer: Developer | Remote | None

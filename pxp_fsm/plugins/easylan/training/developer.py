@@ -210,8 +210,8 @@ async def responded(
     """What `developer` answers about `view`; `copy` is the network that an update would make."""
     match view:
         case OutputView(run, truth):
-            found = await developer.satisfied(run, truth, lan)
-            return found if isinstance(found, Judged) else Judged(found)
+            verdict = await developer.satisfied(run, truth, lan)
+            return verdict if isinstance(verdict, Judged) else Judged(verdict)
         case StepView():
             return await developer.review(view, lan)
         case RegressionView(regressions):

@@ -261,23 +261,23 @@ class Proposer:
 
 def _read(reply: Reply, keys: set[str], context: StepContext, kept: object) -> Answer:
     """The result that `reply` holds, which fits what the developer `kept`; raises `DataError`."""
-    found = strict_object(unfenced(whole_text(reply)), keys)
-    rationale = found.pop("rationale")
+    result = strict_object(unfenced(whole_text(reply)), keys)
+    rationale = result.pop("rationale")
     if not isinstance(rationale, str):
         raise DataError(f"rationale must be a text, not {quoted(rationale)}")
-    problem = problem_of(context.step, found, context.lan.network, context.strategy)
-    if problem is None and kept is not None and not fits(kept, found):
+    problem = problem_of(context.step, result, context.lan.network, context.strategy)
+    if problem is None and kept is not None and not fits(kept, result):
         problem = "it does not keep what the developer has written"
     new_name = agents_of(context.values.get(UpdateStep.REASON))[1]
     if problem is None and kept is None and new_name and context.strategy is Strategy.ADD_AGENT:
-        given = _json_object(found["parameters"])
+        given = _json_object(result["parameters"])
         agent = _json_object(given["agent"]) | {"name": new_name}  # as step 2 has agreed on
-        found["parameters"] = given | {"agent": agent}
-    said = written(found)
-    problem = problem or text_problem(said) or text_problem(rationale)
+        result["parameters"] = given | {"agent": agent}
+    content = written(result)
+    problem = problem or text_problem(content) or text_problem(rationale)
     if problem is not None:
         raise DataError(problem)
-    return Answer(said, rationale)
+    return Answer(content, rationale)
 
 
 def _json_object(value: object) -> dict[str, Any]:
@@ -441,8 +441,8 @@ class Activities:
 
     def _learn(self, run: NetworkRun, judged: Judged) -> None:
         """Note which output is the right one, where it was not known, or they say another."""
-        said = judged.truth or self.example.truth
-        truth = said or (run.output if judged.satisfied else "")
+        right = judged.truth or self.example.truth
+        truth = right or (run.output if judged.satisfied else "")
         self.progress.examples[self.number - 1] = replace(self.example, truth=truth)
 
     async def _ask(self, view: View, kind: type[_Given], copy: Network | None = None) -> _Given:

@@ -105,8 +105,8 @@ class TrainingProgress:
 
 def digest_of(examples: Iterable[Example]) -> str:
     """SHA-256 (hex) of the examples of a training."""
-    said = json.dumps([[example.external, example.truth] for example in examples])
-    return hashlib.sha256(said.encode()).hexdigest()
+    encoded = json.dumps([[example.external, example.truth] for example in examples])
+    return hashlib.sha256(encoded.encode()).hexdigest()
 
 
 def to_text(progress: TrainingProgress) -> str:
@@ -212,7 +212,8 @@ def _written(event: Event) -> dict[str, Any]:
 def _event(raw: Mapping[str, Any]) -> Event:
     message = {**raw["message"], "payload": Answer(**raw["message"]["payload"])}
     judgements = (
-        Judgement(**{**one, "outcome": Outcome(one["outcome"])}) for one in raw["judgements"]
+        Judgement(**{**judgement, "outcome": Outcome(judgement["outcome"])})
+        for judgement in raw["judgements"]
     )
     return Event.of_message(Message(**message), raw["addition"], judgements)
 
@@ -234,7 +235,11 @@ def schema() -> dict[str, Any]:
     pair = {"type": "array", "minItems": 2, "maxItems": 2}
     steps = {"propertyNames": {"enum": list(map(str, UpdateStep))}, "type": "object"}
     parts = {kind: value_schema(kind) for kind in (NetworkRun, HandledExample, LoggedOperation)}
-    definitions = {name: one for part in parts.values() for name, one in part.pop("$defs").items()}
+    definitions = {
+        name: definition
+        for part in parts.values()
+        for name, definition in part.pop("$defs").items()
+    }
     run = {"oneOf": [{"type": "null"}, parts[NetworkRun]]}
     message = _object(
         session=text,

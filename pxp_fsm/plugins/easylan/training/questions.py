@@ -84,11 +84,11 @@ class TrainingQuestions:
                 if early is not None and early[0] == question.id:
                     self._on_event(_answered(question, early[1], stands=True))
                     return early[1]
-                found = await responded(self.developer, question.view, self._lan, copy)
+                response = await responded(self.developer, question.view, self._lan, copy)
                 if future.cancelled():  # kept for the same question, if it is asked again
-                    self._early = question.id, found
+                    self._early = question.id, response
                     return None
-                self.answer(question.id, found)
+                self.answer(question.id, response)
             return await future
         except asyncio.CancelledError:
             if future.cancelled() and self.pending is None:
@@ -181,5 +181,5 @@ def identity(number: int, asked: int, view: View) -> str:
     A question that is asked again after a stop, or after an edit that does not concern it, has the
     one that it had.
     """
-    said = json.dumps([number, asked, type(view).__name__, to_json(view)], sort_keys=True)
-    return hashlib.sha256(said.encode()).hexdigest()[:16]
+    encoded = json.dumps([number, asked, type(view).__name__, to_json(view)], sort_keys=True)
+    return hashlib.sha256(encoded.encode()).hexdigest()[:16]

@@ -79,12 +79,14 @@ async def replay(
     One is handled if the output is what it was, or if it is the `same` as what was asked for.
     `on_progress` is told how many were run, and how many of them are lost.
     """
-    found: list[Regression | None] = []
+    regressions: list[Regression | None] = []
     for start in range(0, len(network.handled), AT_ONCE):
         some = network.handled[start : start + AT_ONCE]
-        found += await asyncio.gather(*(_lost(example, network, runner, same) for example in some))
-        on_progress(len(found), sum(regression is not None for regression in found))
-    return tuple(regression for regression in found if regression is not None)
+        regressions += await asyncio.gather(
+            *(_lost(example, network, runner, same) for example in some)
+        )
+        on_progress(len(regressions), sum(regression is not None for regression in regressions))
+    return tuple(regression for regression in regressions if regression is not None)
 
 
 async def _lost(
@@ -107,7 +109,7 @@ def recorded(network: Network, run: NetworkRun, truth: str) -> tuple[Operation, 
 
     What the network holds already is no operation. Source: EasyLAN, section 4.1.
     """
-    found: list[Operation] = []
+    operations: list[Operation] = []
     for name, turn in run.turns.items():
         agent = network.agent(name)
         asked = agent.control_version if turn.guard in ("ON", "OFF") else ""
@@ -115,9 +117,9 @@ def recorded(network: Network, run: NetworkRun, truth: str) -> tuple[Operation, 
         results: tuple[ExecutionExample, ...] = ()
         if turn.result is not None:
             results = (ExecutionExample(turn.received, turn.result, agent.execution_version),)
-        found.append(Learn(name, (decision,), results))
-    found.append(Handle(HandledExample(run.external, truth, run.output, run.results)))
-    return tuple(operation for operation in found if not _is_held(network, operation))
+        operations.append(Learn(name, (decision,), results))
+    operations.append(Handle(HandledExample(run.external, truth, run.output, run.results)))
+    return tuple(operation for operation in operations if not _is_held(network, operation))
 
 
 def _is_held(network: Network, operation: Operation) -> bool:
@@ -131,13 +133,13 @@ def accepted(copy: Network, lost: Iterable[Regression]) -> tuple[Operation, ...]
 
     An example without an output is forgotten.
     """
-    found: list[Operation] = []
+    operations: list[Operation] = []
     for regression in lost:
         if regression.run is None:
-            found.append(Forget(regression.handled.external))
+            operations.append(Forget(regression.handled.external))
         else:
-            found += recorded(copy, regression.run, regression.handled.truth)
-    return tuple(found)
+            operations += recorded(copy, regression.run, regression.handled.truth)
+    return tuple(operations)
 
 
 async def holds(relation: Relation, left: str, right: str) -> bool:

@@ -164,11 +164,11 @@ def _texts(value: object, path: Path = ()) -> Iterator[Path]:
     if isinstance(value, str):
         yield path
     elif isinstance(value, dict):
-        for key, one in value.items():
-            yield from _texts(one, (*path, key))
+        for key, item in value.items():
+            yield from _texts(item, (*path, key))
     elif isinstance(value, list):
-        for index, one in enumerate(value):
-            yield from _texts(one, (*path, index))
+        for index, item in enumerate(value):
+            yield from _texts(item, (*path, index))
 
 
 def _with_hole(value: object, path: Path) -> object:

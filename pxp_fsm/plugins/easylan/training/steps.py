@@ -36,11 +36,11 @@ def holes(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str
         if HOLE in value:
             yield path
     elif isinstance(value, dict):
-        for key, one in value.items():
-            yield from holes(one, (*path, key))
+        for key, item in value.items():
+            yield from holes(item, (*path, key))
     elif isinstance(value, list):
-        for index, one in enumerate(value):
-            yield from holes(one, (*path, index))
+        for index, item in enumerate(value):
+            yield from holes(item, (*path, index))
 
 
 def fits(pattern: object, value: object) -> bool:
@@ -79,8 +79,8 @@ class SameJson:
     assumptions: frozenset[Assumption] = TOLERANCE
 
     async def holds(self, left: str, right: str) -> Outcome:
-        one, other = value_of(left), value_of(right)
-        return Outcome.YES if fits(one, other) or fits(other, one) else Outcome.NO
+        first, other = value_of(left), value_of(right)
+        return Outcome.YES if fits(first, other) or fits(other, first) else Outcome.NO
 
 
 @dataclass(frozen=True)
@@ -208,10 +208,10 @@ def _relaxed(schema: Any) -> Any:
         return list(map(_relaxed, schema))
     if not isinstance(schema, dict):
         return schema
-    found = {key: _relaxed(one) for key, one in schema.items()}
+    relaxed = {key: _relaxed(part) for key, part in schema.items()}
     if schema.get("type") == "object":
-        found["required"] = [key for key in schema["required"] if key not in _MAY_BE_LEFT_OUT]
-    return found
+        relaxed["required"] = [key for key in schema["required"] if key not in _MAY_BE_LEFT_OUT]
+    return relaxed
 
 
 def form_of(step: UpdateStep, strategy: Strategy | None = None) -> dict[str, object]:
@@ -239,9 +239,9 @@ def problem_of(
 
     Whether the network could be updated by it is another question (`strategies.operations_of`).
     """
-    found = next(holes(value), None)
-    if found is not None:
-        return f"there is a hole at {format_path(found)}"
+    hole = next(holes(value), None)
+    if hole is not None:
+        return f"there is a hole at {format_path(hole)}"
     if not isinstance(value, dict):
         return f"it is not a JSON object, but {quoted(value)}"
     wrong = faults(value, _relaxed(form_of(step, strategy)))
@@ -280,4 +280,8 @@ def closed_fields(step: UpdateStep, strategy: Strategy | None) -> Mapping[str, t
     properties = form_of(step, strategy)["properties"]
     if not isinstance(properties, dict):
         return {}
-    return {name: tuple(one["enum"]) for name, one in properties.items() if "enum" in one}
+    return {
+        name: tuple(property_schema["enum"])
+        for name, property_schema in properties.items()
+        if "enum" in property_schema
+    }

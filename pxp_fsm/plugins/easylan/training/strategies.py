@@ -54,8 +54,8 @@ def operations_of(update: Update, network: Network) -> tuple[Operation, ...]:
     match update.strategy:
         case Strategy.ADD_AGENT:
             added = _agent(given["agent"], network)
-            edges = [Connect(one, added.name) for one in given["from"]]
-            edges += [Connect(added.name, one) for one in given["to"]]
+            edges = [Connect(source, added.name) for source in given["from"]]
+            edges += [Connect(added.name, target) for target in given["to"]]
             return (Create(added), *edges)
         case Strategy.SPLIT:
             network.agent(update.agent)
@@ -157,7 +157,7 @@ async def _in_sequence(
     split: Split, network: Network, copy: Network, runner: NetworkRunner
 ) -> list[Operation]:
     """The parts run on the earlier inputs; the last one's result is the agent's."""
-    found: list[Operation] = []
+    learned: list[Operation] = []
     for before, after in zip(network.handled, copy.handled, strict=True):
         old = dict(before.results).get(split.name)
         results = dict(after.results)
@@ -172,13 +172,13 @@ async def _in_sequence(
             if old is not None and name != last:
                 result = (await runner.turn(copy, copy.agent(name), received)).result
             decision = ControlExample(received, result is not None)
-            said = () if result is None else (ExecutionExample(received, result),)
-            found.append(Learn(name, (decision,), said))
+            executions = () if result is None else (ExecutionExample(received, result),)
+            learned.append(Learn(name, (decision,), executions))
             results[name] = result
             flow.put(name, result)
         kept = tuple((name, results[name]) for name, _result in after.results)
-        found.append(Handle(replace(after, results=kept)))
-    return found
+        learned.append(Handle(replace(after, results=kept)))
+    return learned
 
 
 async def _chosen(split: Split, network: Network, asker: Requester) -> tuple[tuple[str, str], ...]:
@@ -200,15 +200,15 @@ async def _chosen(split: Split, network: Network, asker: Requester) -> tuple[tup
         }
         for part in split.parts
     ]
-    found = []
+    picked = []
     for example in network.handled:
         if dict(example.results).get(split.name) is None:
             continue
         received = _flow(example, network).received(split.name).shown({})
         told = asker.prompts["part"].fill("question", network=framed({"agents": shown, **received}))
         request = asker.request("part", asked, told)
-        found.append((example.external, await asker.ask(request, read)))
-    return tuple(found)
+        picked.append((example.external, await asker.ask(request, read)))
+    return tuple(picked)
 
 
 def _flow(handled: HandledExample, network: Network) -> Flow:

@@ -139,10 +139,10 @@ class _System:
             problem = self._check(theirs)
             return replace(own, explanation=problem) if problem else _as_written(theirs)
         try:
-            found = await self._propose(own.prediction, received.answer.prediction, hint)
+            proposal = await self._propose(own.prediction, received.answer.prediction, hint)
         except NoAnswer as error:
             return replace(own, explanation=f"it found no other result: {error}")
-        return found
+        return proposal
 
 
 def _as_written(value: object) -> Answer:

@@ -26,7 +26,7 @@ def check(request: options.CheckPolicy) -> int:
     if not found:
         there = ", ".join(known.name for known in POLICIES.properties())
         raise UsageError(f"the policy has no such property; every policy has: {there}", "names")
-    for line in results.shown(found, in_json=request.as_json):
+    for line in results.shown(computed, in_json=request.as_json):
         click.echo(line)
     several = len(checked.certificates) > 1
     for certificate in checked.certificates:
@@ -38,4 +38,4 @@ def check(request: options.CheckPolicy) -> int:
     if not request.as_json:
         for note in checked.notes:
             click.echo(printable(f"Note: {note}"))
-    return results.exit_code(found)
+    return results.exit_code(computed)

@@ -33,9 +33,9 @@ def serve(request: options.ServePolicy) -> int:
         )
     is_http = len(request.command) == 1 and "://" in request.command[0]
     if request.command and not is_http and (policy.file.headers or policy.file.protocol == "a2a"):
-        what = "headers are" if policy.file.headers else "A2A is"
+        subject = "headers are" if policy.file.headers else "A2A is"
         raise UsageError(
-            f"{what} for a server over HTTP: pxp serve {request.policy} -- https://SERVER",
+            f"{subject} for a server over HTTP: pxp serve {request.policy} -- https://SERVER",
             "command",
         )
     if policy.file.people and request.command:

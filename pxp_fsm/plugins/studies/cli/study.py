@@ -42,11 +42,11 @@ def check(request: options.CheckStudy) -> int:
     click.echo(f"{study.experts} experts, {tasks}, {study.design} participants; in balance after")
     click.echo(f"each {size}: {study.experts // size} whole blocks, {study.experts % size} more")
     about = {stated.formula: stated.about for stated in system_file().properties}
-    about |= {formula: said for said, formula, _fairness in IN_TIME}
+    about |= {formula: description for description, formula, _fairness in IN_TIME}
     for result in results:
-        said = about.get(result.name)
-        if said is not None or not result.as_expected:
-            click.echo(f"{result.status.value:6} {said or result.name}")
+        description = about.get(result.name)
+        if description is not None or not result.as_expected:
+            click.echo(f"{result.status.value:6} {description or result.name}")
     click.echo(f"Lifecycles: {len(results)} verdicts, {len(wrong)} not as expected")
     return NOT_PROVED if wrong else 0
 

@@ -123,9 +123,9 @@ class StudyHost:
 
     def _hosted(self, run: str, plan: Plan) -> HostedRun | None:
         """The run, carried on here from now on if it was not; None where it cannot be."""
-        found, board = self.runner.hosted.get(run), self.conduct.board
-        if found is not None:
-            return found
+        hosted, board = self.runner.hosted.get(run), self.conduct.board
+        if hosted is not None:
+            return hosted
         try:
             if any(record.run == run for record in board.runs()):
                 self._resumed[run] = time.time()
@@ -142,21 +142,21 @@ class StudyHost:
         """Keep what is typed for a message; raises `SessionMoved` where it is not asked for."""
         save(self.runner, self._asked(subject)[0], typed)
 
-    def reply(self, subject: str, said: PostedReply) -> tuple[SeatPlace, int | None]:
+    def reply(self, subject: str, posted: PostedReply) -> tuple[SeatPlace, int | None]:
         """Answer what is asked; the session's place, and the number of a message that is sent.
 
         Who takes the other side's answer takes it as it was shown to them.
         """
         place, standing = self._asked(subject)
         does = self.conduct.doing(subject)[-1]
-        if does.arm.blinded and said.choice == WHY:
+        if does.arm.blinded and posted.choice == WHY:
             raise Refused("that is not told in this study")
-        if said.choice == THEIRS and standing.shown:
+        if posted.choice == THEIRS and standing.shown:
             theirs = standing.shown[-1].answer
             text = released(self.conduct.study, does.arm, standing).shown(theirs.explanation)
             given = {"choice": OWN, "prediction": theirs.prediction, "explanation": text}
-            said = said.model_copy(update=given)
-        return place, give(self.runner, place, said, self.conduct.study.consent.version)
+            posted = posted.model_copy(update=given)
+        return place, give(self.runner, place, posted, self.conduct.study.consent.version)
 
     def picture(self, subject: str, number: int) -> Image | None:
         """The picture of the present instance (0), or of the prediction of a message shown."""
@@ -293,10 +293,10 @@ def page_of(
     conduct: Conduct, runner: Host, subject: str, standing: TaskStanding, *, asks: bool
 ) -> dict[str, Any]:
     """What the page of `subject` receives now, as JSON; `asks` if what waits for them is shown."""
-    found = participant_page(conduct, subject, standing) | {"subject": subject}
+    page = participant_page(conduct, subject, standing) | {"subject": subject}
     participation = conduct.participation(subject)
     if participation.status in ASKING:
-        found["draft"] = read_draft(
+        page["draft"] = read_draft(
             conduct.board, participation.name, len(participation.history) + 1
         )
     if participation.status in AT_TASK and standing.session:
@@ -306,7 +306,7 @@ def page_of(
             None,
         )
         if place is not None:
-            what = released(conduct.study, arm, standing, asks=asks)
-            session = session_view(runner, place, what)
-            found["session"] = None if session is None else asdict(session)
-    return found
+            release = released(conduct.study, arm, standing, asks=asks)
+            session = session_view(runner, place, release)
+            page["session"] = None if session is None else asdict(session)
+    return page

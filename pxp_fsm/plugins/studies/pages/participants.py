@@ -127,8 +127,8 @@ def _add_events(routes: APIRouter, host: StudyHost) -> None:
             left = not who.is_researcher and host.conduct.status(who.subject) in OVER
             return {**message, "page": host.page(who.subject)} if left else message
 
-        def told(one: NewsItem) -> Mapping[str, Any] | None:
-            theirs = who.is_researcher or one.about == who.subject
+        def told(item: NewsItem) -> Mapping[str, Any] | None:
+            theirs = who.is_researcher or item.about == who.subject
             return changed(CHANGED) if theirs else None
 
         await push(socket, host.pages, lambda: (changed(BEGIN),), told)
@@ -172,7 +172,7 @@ def _add_task(routes: APIRouter, host: StudyHost) -> None:
         host.save(subject, typed)
 
     @routes.post("/api/participant/reply", response_class=Response)
-    async def reply(subject: Participant, said: PostedReply) -> Response:
+    async def reply(subject: Participant, posted: PostedReply) -> Response:
         """Answer what is asked; the page as it is then.
 
         Once a message is stored the answer comes at once: it does not wait for the partner's.
@@ -180,7 +180,7 @@ def _add_task(routes: APIRouter, host: StudyHost) -> None:
         await asked_again(partial(host.will_ask, subject))
         where = await asyncio.to_thread(host.conduct.follow, subject)
         seen = host.sessions.version(where.session)
-        place, number = await asyncio.to_thread(host.reply, subject, said)
+        place, number = await asyncio.to_thread(host.reply, subject, posted)
         if number is None:
             await host.sessions.after(place.session, seen, PATIENCE)
         else:

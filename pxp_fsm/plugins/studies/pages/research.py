@@ -147,8 +147,8 @@ def add_research(routes: APIRouter, host: StudyHost, links: Links) -> None:
         return subject
 
     def changed(subject: str = "") -> StudyView:
-        for one in (subject,) if subject else conduct.subjects:
-            host.look(one)
+        for looked_at in (subject,) if subject else conduct.subjects:
+            host.look(looked_at)
         host.pages.tell(STUDY)
         return _view(host)
 
@@ -241,13 +241,13 @@ def _runs(conduct: Conduct) -> Iterator[tuple[str, str, str]]:
 
 
 def _results(board: SqlBlackboard, runs: Sequence[str], name: str) -> SessionResults:
-    found = results_of(board, runs)
-    named = (name if heading == "this run" else heading for heading in found.headings)
-    return replace(found, headings=tuple(named))
+    results = results_of(board, runs)
+    named = (name if heading == "this run" else heading for heading in results.headings)
+    return replace(results, headings=tuple(named))
 
 
 def _arms(conduct: Conduct) -> ArmsView:
-    board, found, groups = conduct.board, list[ArmView](), list[outcomes.Outcomes]()
+    board, arms, groups = conduct.board, list[ArmView](), list[outcomes.Outcomes]()
     for arm in conduct.study.arms:
         runs = [(subject, run) for subject, run, name in _runs(conduct) if name == arm.name]
         by_person, meter = defaultdict[int, list[outcomes.Outcomes]](list), Meter()
@@ -255,17 +255,17 @@ def _arms(conduct: Conduct) -> ArmsView:
             by_person[number_of(subject)].append(outcomes.outcomes_of(board, run))
             meter.begin(board.costs(run))
         results = _results(board, [run for _subject, run in runs], arm.name)
-        found.append(ArmView(arm.name, results, meter.shown()))
+        arms.append(ArmView(arm.name, results, meter.shown()))
         groups.append(outcomes.pooled(arm.name, by_person))
-    return ArmsView(tuple(found), tuple(_differences(*pair) for pair in combinations(groups, 2)))
+    return ArmsView(tuple(arms), tuple(_differences(*pair) for pair in combinations(groups, 2)))
 
 
 def _differences(first: outcomes.Outcomes, second: outcomes.Outcomes) -> Differences:
     try:
-        found = outcomes.contrast(first, second)
+        contrasts = outcomes.contrast(first, second)
     except UsageError as error:
         return Differences(trouble=str(error))
-    sheet = comparison.contrast_sheet(found, first.run, second.run)
+    sheet = comparison.contrast_sheet(contrasts, first.run, second.run)
     return Differences(sheet.headings, sheet.rows, tuple(comparison.contrast_lines(first, second)))
 
 
@@ -293,10 +293,10 @@ def _session(place: int, record: SessionRecord) -> SessionOf:
 def _transcript(host: StudyHost, name: str, record: SessionRecord) -> SessionTranscript:
     board = host.conduct.board
     timings = timings_of(board, record.session)
-    said = []
+    told = []
     for entry in board.events(record.session):
         message, timing = entry.carried, timings.get(entry.carried.number)
-        said.append(
+        told.append(
             Said(
                 message.number,
                 message.sender == HUMAN,
@@ -307,7 +307,7 @@ def _transcript(host: StudyHost, name: str, record: SessionRecord) -> SessionTra
                 None if timing is None else timing.idle,
             )
         )
-    return SessionTranscript(name, record.instance.x, record.ending or "", tuple(said))
+    return SessionTranscript(name, record.instance.x, record.ending or "", tuple(told))
 
 
 def _view(host: StudyHost) -> StudyView:
@@ -317,9 +317,11 @@ def _view(host: StudyHost) -> StudyView:
     stored = {record.run for record in board.runs()}
     for subject in sorted(conduct.subjects, key=number_of):
         participation = conduct.participation(subject)
-        found = [record for _place, record in _stored(host, subject)]
+        records = [record for _place, record in _stored(host, subject)]
         endings.update(
-            session_record.ending for session_record in found if session_record.ending in CONCLUDED
+            session_record.ending
+            for session_record in records
+            if session_record.ending in CONCLUDED
         )
         runs = [run for run in conduct.runs_of(subject) if run in stored]
         for run in runs:
@@ -331,7 +333,7 @@ def _view(host: StudyHost) -> StudyView:
                 participation.status,
                 len(participation.messages("TASK")),
                 waits_for(participation),
-                len(found),
+                len(records),
                 _STOPPED if any(each.trouble for each in hosted) else "",
             )
         )
@@ -339,7 +341,7 @@ def _view(host: StudyHost) -> StudyView:
         study.name,
         study.title,
         conduct.state,
-        tuple(one.lower() for one in conduct.possible),
+        tuple(label.lower() for label in conduct.possible),
         study.experts,
         None if conduct.state in ENDED else conduct.places_left,
         len(study.tasks),
