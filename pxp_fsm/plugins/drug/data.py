@@ -64,8 +64,8 @@ def published(folder: Path) -> DataSet:
     shown: tuple[DataRow, ...] = ()
     if path.with_name(EXAMPLES_FILE).is_file():
         asked = {row.instance.x for row in rows}
-        found = _published_rows(path.with_name(EXAMPLES_FILE), "example")
-        shown = tuple(row for row in found if row.instance.x not in asked)
+        example_rows = _published_rows(path.with_name(EXAMPLES_FILE), "example")
+        shown = tuple(row for row in example_rows if row.instance.x not in asked)
     origin = f"the authors' {PUBLISHED_FILE} ({len(rows)} reactions)"
     return DataSet(origin, rows, examples=shown)
 

@@ -93,17 +93,17 @@ def pathway(steps: Iterable[tuple[str, Sequence[str]]]) -> Pathway:
     >>> str(found), sorted(found.materials)
     ('CC(=O)O.CCO>>CCOC(C)=O; CC#N.O>>CC(=O)O', ['CC#N', 'CCO', 'O'])
     """
-    found: dict[str, ReactionStep] = {}
+    by_product: dict[str, ReactionStep] = {}
     for number, (product, reactants) in enumerate(steps, start=1):
         if number > MOST_STEPS:
             raise InvalidPathway(f"it has more than {MOST_STEPS} steps")
         step = _step(number, product, reactants)
-        if step.product in found:
+        if step.product in by_product:
             raise InvalidPathway(f"step {number}: {quoted(step.product)} is made by a step before")
-        found[step.product] = step
-    if not found:
+        by_product[step.product] = step
+    if not by_product:
         raise InvalidPathway("a pathway has at least one step")
-    first, *others = found.values()
+    first, *others = by_product.values()
     used = _used(first, others)
     idle = [step for step in others if step not in used]
     if idle:
@@ -142,14 +142,14 @@ def _step(number: int, product: str, reactants: Sequence[str]) -> ReactionStep:
 def _used(first: ReactionStep, others: Sequence[ReactionStep]) -> list[ReactionStep]:
     """Those of `others` that lead back from `first`."""
     making = {step.product: step for step in others}
-    found: dict[str, ReactionStep] = {}
+    used: dict[str, ReactionStep] = {}
     todo = [first]
     while todo:
         for reactant in todo.pop().reactants:
-            if reactant in making and reactant not in found:
-                found[reactant] = making[reactant]
+            if reactant in making and reactant not in used:
+                used[reactant] = making[reactant]
                 todo.append(making[reactant])
-    return list(found.values())
+    return list(used.values())
 
 
 def _ordered(steps: Sequence[ReactionStep]) -> Pathway:
@@ -164,12 +164,12 @@ def _ordered(steps: Sequence[ReactionStep]) -> Pathway:
         sorter.prepare()
     except CycleError as error:
         raise InvalidPathway(f"{quoted(min(error.args[1]))} is made from itself") from error
-    found: list[ReactionStep] = []
+    in_order: list[ReactionStep] = []
     while sorter.is_active():
         ready = sorted(sorter.get_ready())
-        found += (making[product] for product in ready)
+        in_order += (making[product] for product in ready)
         sorter.done(*ready)
-    return Pathway(tuple(found))
+    return Pathway(tuple(in_order))
 
 
 @dataclass(frozen=True)
@@ -187,5 +187,5 @@ class SamePathway:
         return f"pathways by {self.part}"
 
     async def holds(self, left: str, right: str) -> Outcome:
-        one, other = (read_pathway(text).part(self.part) for text in (left, right))
-        return Outcome.YES if one == other else Outcome.NO
+        left_part, other = (read_pathway(text).part(self.part) for text in (left, right))
+        return Outcome.YES if left_part == other else Outcome.NO

@@ -61,12 +61,15 @@ class PathwayFinder:
 
     async def answer(self, question: Question) -> Answer:
         """The pathway, with an explanation of each step; raises `NoAnswer`."""
-        found, steps = self._find(question.instance.x)
-        why = {product: said for product, _, said in steps}
-        said = [why[step.product] for step in found.steps]
-        if len(said) > 1:
-            said = [f"Step {number}: {one}" for number, one in enumerate(said, start=1)]
-        return Answer(str(found), " ".join(said))
+        way, steps = self._find(question.instance.x)
+        why = {product: explanations for product, _, explanations in steps}
+        explanations = [why[step.product] for step in way.steps]
+        if len(explanations) > 1:
+            explanations = [
+                f"Step {number}: {explanation}"
+                for number, explanation in enumerate(explanations, start=1)
+            ]
+        return Answer(str(way), " ".join(explanations))
 
     def why_not(self, smiles: str, prediction: str) -> str:
         """Why the step that makes `smiles` is not that of `prediction`; raises `NoAnswer`."""
@@ -121,8 +124,8 @@ class _Search:
         """The routes to all `reactants` of one step; an end where one cannot be bought is open."""
         steps: dict[str, tuple[str, str, str]] = {}
         ends = 0
-        for one in sorted(set(reactants) - self._purchasable):
-            route = self._further(one, (*above, smiles))
+        for reactant in sorted(set(reactants) - self._purchasable):
+            route = self._further(reactant, (*above, smiles))
             if route is None or route.open:
                 ends += 1
             else:

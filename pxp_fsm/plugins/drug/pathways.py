@@ -31,18 +31,18 @@ def read_materials(path: Path) -> frozenset[str]:
     What follows a SMILES on its line is its name; lines that begin with "#" are remarks. Raises
     `FileError`, which names each faulty line.
     """
-    found: set[str] = set()
+    materials_read: set[str] = set()
     faults = []
     for line, written in _listed(path):
         try:
-            found.update(canonical_smiles(written).split("."))
+            materials_read.update(canonical_smiles(written).split("."))
         except InvalidSmiles as error:
             faults.append(str(DataError.at(path, line, str(error))))
-    if not found and not faults:
+    if not materials_read and not faults:
         faults.append(f"{path}: it lists no molecule")
     if faults:
         raise FileError(faults)
-    return frozenset(found)
+    return frozenset(materials_read)
 
 
 def _listed(path: Path) -> Iterator[tuple[int, str]]:
@@ -61,9 +61,9 @@ def checked(prediction: str, x: str) -> str:
     Raises `DataError` where it is neither, or makes another molecule.
     """
     if ARROW in prediction:
-        found = read_pathway(prediction)
-        if found.target != canonical_smiles(x):
-            raise DataError(f"its first step makes {quoted(found.target)}, not the target")
+        way = read_pathway(prediction)
+        if way.target != canonical_smiles(x):
+            raise DataError(f"its first step makes {quoted(way.target)}, not the target")
     else:
         canonical_smiles(prediction)
     return prediction
@@ -79,7 +79,7 @@ def with_pathways(data: DataSet, materials: Path, part: str | None) -> DataSet:
     faults: list[str] = []
 
     def of(rows: tuple[DataRow, ...]) -> tuple[DataRow, ...]:
-        found = []
+        with_ways = []
         for row in rows:
             text = row.answer.prediction
             if ARROW not in text:
@@ -87,10 +87,10 @@ def with_pathways(data: DataSet, materials: Path, part: str | None) -> DataSet:
             way = read_pathway(text).back_to(bought)
             missing = sorted(way.materials - bought)
             if missing:
-                said = f"{materials} does not list {', '.join(map(quoted, missing))}"
-                faults.append(f"{row.instance.key}: {said}")
-            found.append(replace(row, answer=replace(row.answer, prediction=str(way))))
-        return tuple(found)
+                reason = f"{materials} does not list {', '.join(map(quoted, missing))}"
+                faults.append(f"{row.instance.key}: {reason}")
+            with_ways.append(replace(row, answer=replace(row.answer, prediction=str(way))))
+        return tuple(with_ways)
 
     sets = (data.sessions, data.validation, data.test, data.examples)
     sessions, validation, test, examples = map(of, sets)
@@ -111,11 +111,11 @@ def with_pathways(data: DataSet, materials: Path, part: str | None) -> DataSet:
 def refuse_pathways(data: DataSet) -> None:
     """Raise `UsageError` where a prediction is a pathway, and no list of materials is named."""
     rows = (*data.sessions, *data.validation, *data.test, *data.examples)
-    found = next((row for row in rows if ARROW in row.answer.prediction), None)
-    if found is not None:
+    of_pathway = next((row for row in rows if ARROW in row.answer.prediction), None)
+    if of_pathway is not None:
         raise UsageError(
-            f"the prediction of {found.instance.key} is a pathway; name the list of what can be "
-            f"bought",
+            f"the prediction of {of_pathway.instance.key} is a pathway; name the list of what can "
+            f"be bought",
             "materials",
         )
 

@@ -58,11 +58,11 @@ def draw_molecules(smiles: str) -> Sequence[Drawing]:
 def _steps(text: str) -> Sequence[Drawing]:
     """The reaction of each step of a pathway; none where `text` is no pathway."""
     try:
-        found = read_pathway(text).steps if len(text) <= _LONGEST_PATHWAY else ()
+        steps = read_pathway(text).steps if len(text) <= _LONGEST_PATHWAY else ()
     except DataError:
         return ()
     drawn = []
-    for step in found:
+    for step in steps:
         canvas = _canvas()
         draw_step(step, canvas)
         drawn.append(_finished(canvas, str(step)))
@@ -82,6 +82,6 @@ def _canvas() -> Any:
     return canvas
 
 
-def _finished(canvas: Any, what: str) -> Drawing:
+def _finished(canvas: Any, subject: str) -> Drawing:
     canvas.FinishDrawing()
-    return Drawing(f"structure of {what}", str(canvas.GetDrawingText()), _ATOMS)
+    return Drawing(f"structure of {subject}", str(canvas.GetDrawingText()), _ATOMS)

@@ -91,14 +91,14 @@ def canonical_smiles(smiles: str) -> str:
         reason = f"it has {len(smiles):,} characters, and at most {LONGEST_SMILES:,} are read"
         raise InvalidSmiles(smiles, reason)
     parts = [part.strip() for part in smiles.split(".")]
-    found = []
+    molecules = []
     for number, part in enumerate(parts, start=1):
         try:
-            found.append(_canonical_molecule(part))
+            molecules.append(_canonical_molecule(part))
         except ValueError as error:
             whose = f" (it is {_shown(part)})" if part and len(parts) > 1 else ""
             raise InvalidSmiles(smiles, f"{error}{whose}", number, len(parts)) from None
-    return ".".join(sorted(found))
+    return ".".join(sorted(molecules))
 
 
 def _canonical_molecule(smiles: str) -> str:
@@ -112,9 +112,9 @@ def _canonical_molecule(smiles: str) -> str:
         if not "!" <= character <= "~":
             raise ValueError(f"{_shown(character)} at position {place} is not allowed in a SMILES")
     for atom in _BRACKETS.finditer(smiles):
-        for what, most in (("charge", MOST_CHARGE), ("isotope", MOST_ISOTOPE)):
-            if int((atom[what] or "0")[:4]) > most:
-                raise ValueError(f"the {what} of {_shown(atom[0])} is above {most}")
+        for quantity, most in (("charge", MOST_CHARGE), ("isotope", MOST_ISOTOPE)):
+            if int((atom[quantity] or "0")[:4]) > most:
+                raise ValueError(f"the {quantity} of {_shown(atom[0])} is above {most}")
     with rdBase.BlockLogs():
         try:
             molecule = Chem.MolFromSmiles(smiles)
@@ -150,9 +150,9 @@ def _reason(smiles: str) -> str:
     with capture() as log:
         Chem.MolFromSmiles(smiles)
     lines = [line.split("SMILES Parse Error: ", 1)[-1] for line in log.messages.splitlines()]
-    what = lines[0].split(" while parsing")[0].split(" for input")[0] if lines else ""
+    reason = lines[0].split(" while parsing")[0].split(" for input")[0] if lines else ""
     where = [line.removeprefix("check for mistakes ").rstrip(":") for line in lines[1:2]]
-    return " ".join([what or "it cannot be parsed", *where])
+    return " ".join([reason or "it cannot be parsed", *where])
 
 
 def _shown(text: str) -> str:
@@ -193,7 +193,7 @@ def _statements() -> Lexicon:
 @lru_cache(maxsize=256)
 def statements(text: str) -> frozenset[str]:
     """The bonds and functional groups that `text` states, by their names in `reactions.toml`."""
-    return frozenset(found.pattern.name for found in _statements().find(text))
+    return frozenset(match.pattern.name for match in _statements().find(text))
 
 
 @lru_cache(maxsize=256)
@@ -203,19 +203,19 @@ def read_classes(text: str) -> tuple[ReactionReading, ...]:
     A class scores the weights of its patterns that do not overlap. What speaks for a general
     class speaks for each narrower one that is read as well, and the general one is left out.
     """
-    found: dict[str, list[PatternMatch]] = defaultdict(list)
-    for one in sorted(lexicon().find(text), key=_order):
-        taken = found[one.pattern.name]
-        if not any(one.overlaps(other) for other in taken):
-            taken.append(one)
-    general = set(chain.from_iterable(map(lexicon().ancestors, found)))
-    narrow = [pattern_match for name in found.keys() - general for pattern_match in found[name]]
+    matches: dict[str, list[PatternMatch]] = defaultdict(list)
+    for match in sorted(lexicon().find(text), key=_order):
+        taken = matches[match.pattern.name]
+        if not any(match.overlaps(other) for other in taken):
+            taken.append(match)
+    general = set(chain.from_iterable(map(lexicon().ancestors, matches)))
+    narrow = [pattern_match for name in matches.keys() - general for pattern_match in matches[name]]
     readings = []
-    for name in found.keys() - general:
+    for name in matches.keys() - general:
         wider = chain.from_iterable(
-            found.get(ancestor, ()) for ancestor in lexicon().ancestors(name)
+            matches.get(ancestor, ()) for ancestor in lexicon().ancestors(name)
         )
-        mine = found[name] + [
+        mine = matches[name] + [
             pattern_match for pattern_match in wider if not any(map(pattern_match.overlaps, narrow))
         ]
         score = sum(pattern_match.pattern.weight for pattern_match in mine)
@@ -235,7 +235,9 @@ def best_classes(text: str) -> frozenset[str]:
     if not readings:
         stated = statements(text)
         fitting = (
-            one["class"] for one in _table()["structures"] if stated.issuperset(one["states"])
+            structure["class"]
+            for structure in _table()["structures"]
+            if stated.issuperset(structure["states"])
         )
         return frozenset(islice(fitting, 1))
     general = set(lexicon().parents.values())
@@ -255,9 +257,9 @@ def contradict(left: str, right: str) -> bool:
     made, an aldehyde or a ketone, the kind of ester), or each states the sizes of two molecules or
     more, and none of them is of one size.
     """
-    one, other = statements(left), statements(right)
+    left_statements, other = statements(left), statements(right)
     for family in map(frozenset, _table()["contradictions"]):
-        if one & family and other & family and not one & other & family:
+        if left_statements & family and other & family and not left_statements & other & family:
             return True
     sizes, others = stated_sizes(left), stated_sizes(right)
     return len(sizes) > 1 and len(others) > 1 and not sizes & others
@@ -281,8 +283,8 @@ def stated_sizes(text: str) -> frozenset[int]:
     return frozenset(size for size in sizes if size >= SMALLEST)
 
 
-def _order(found: PatternMatch) -> tuple[int, int, int, int]:
-    return -found.pattern.weight, found.sentence, found.first, found.last
+def _order(match: PatternMatch) -> tuple[int, int, int, int]:
+    return -match.pattern.weight, match.sentence, match.first, match.last
 
 
 @dataclass(frozen=True)

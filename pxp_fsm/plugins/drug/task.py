@@ -151,20 +151,20 @@ def accuracy(data: DataSet) -> Sequence[str]:
 
 
 def _accuracy_of_pathways(machine: PathwayFinder, data: DataSet) -> Sequence[str]:
-    found = [first_prediction(machine, row.instance.x) for row in data.sessions]
-    ways = [read_pathway(said) for said in found if said is not None]
+    predictions = [first_prediction(machine, row.instance.x) for row in data.sessions]
+    ways = [read_pathway(prediction) for prediction in predictions if prediction is not None]
     bought = sum(way.materials <= data.materials for way in ways)
     right = [
         sum(
-            said is not None and _same(said, row.answer.prediction, part)
-            for said, row in zip(found, data.sessions, strict=True)
+            prediction is not None and _same(prediction, row.answer.prediction, part)
+            for prediction, row in zip(predictions, data.sessions, strict=True)
         )
         for part in PathwayPart
     ]
     parts = ", ".join(f"{part} {many}" for part, many in zip(PathwayPart, right, strict=True))
     return [
-        f"Pathways of the untaught machine for these {len(found)} molecules: {bought} lead back to "
-        f"what can be bought. Right by {parts}."
+        f"Pathways of the untaught machine for these {len(predictions)} molecules: {bought} lead back "
+        f"to what can be bought. Right by {parts}."
     ]
 
 
@@ -199,17 +199,17 @@ def learned(data: DataSet, sessions: Iterable[Recorded]) -> Sequence[str]:
     xs = {row.instance.key: row.instance.x for row in data.sessions}
     revisions = taken = firsts = changed = 0
     for draw, key, messages in sessions:
-        said = [message for message in messages if message.sender == MACHINE]
-        firsts += bool(said)
-        if said and said[0].answer.prediction != machine(draw).predict(xs[key]):
+        own = [message for message in messages if message.sender == MACHINE]
+        firsts += bool(own)
+        if own and own[0].answer.prediction != machine(draw).predict(xs[key]):
             changed += 1
         for before, message in pairwise(messages):
             if message.sender == MACHINE and message.tag == Tag.REVISE:
                 revisions += 1
                 taken += _same(before.answer.prediction, message.answer.prediction, part)
-    what = "reactants" if part is None else "pathway"
+    noun = "reactants" if part is None else "pathway"
     return [
-        f"Revisions of the machine: {revisions}, of which {taken} took up the human's {what}. "
+        f"Revisions of the machine: {revisions}, of which {taken} took up the human's {noun}. "
         f"Lessons of earlier sessions changed {changed} of its {firsts} first answers."
     ]
 
@@ -221,11 +221,11 @@ def why_not(machine: Respondent, instance: Instance, prediction: str) -> str | N
     return machine.why_not(instance.x, prediction)
 
 
-def _same(one: str, other: str, part: PathwayPart | None) -> bool:
+def _same(prediction: str, other: str, part: PathwayPart | None) -> bool:
     """Whether MATCH holds of two predictions; `part` is None of reactants."""
     if part is not None:
-        return read_pathway(one).part(part) == read_pathway(other).part(part)
-    return canonical_reactants(one) == canonical_reactants(other)
+        return read_pathway(prediction).part(part) == read_pathway(other).part(part)
+    return canonical_reactants(prediction) == canonical_reactants(other)
 
 
 def published_reactions(row: DataRow) -> tuple[Precedent, ...]:

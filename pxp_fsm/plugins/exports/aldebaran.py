@@ -55,9 +55,9 @@ def from_aldebaran(text: str, filename: str = "graph.aut") -> Automaton:
     size, states = int(str(count)), {int(str(initial)): None}
     faults = [*_outside(initial, size, filename)]
     for edge in edges:
-        one, quoted_label, other = edge.children
-        faults += [*_outside(one, size, filename), *_outside(other, size, filename)]
-        source, target = int(str(one)), int(str(other))
+        source_node, quoted_label, other = edge.children
+        faults += [*_outside(source_node, size, filename), *_outside(other, size, filename)]
+        source, target = int(str(source_node)), int(str(other))
         label = str(quoted_label).strip('"').strip()
         if label == EXIT:
             ends[source] = None
@@ -70,14 +70,14 @@ def from_aldebaran(text: str, filename: str = "graph.aut") -> Automaton:
         if guarded is not None:
             row["guard"], label = guards.of(guarded[1]), guarded[2]
             decided.setdefault(f"S{source}", {})[row["guard"]] = None
-        found = _ACTION.fullmatch(label)
-        if found is None:
+        match = _ACTION.fullmatch(label)
+        if match is None:
             row["event"] = events.of(label)
         else:
-            row[_KEYS[found["sign"]]] = tags.of(found["tag"])
-            if found["partner"]:
-                row["partner"] = partners.of(found["partner"])
-        places["rows", len(rows)] = (one.line, one.column)
+            row[_KEYS[match["sign"]]] = tags.of(match["tag"])
+            if match["partner"]:
+                row["partner"] = partners.of(match["partner"])
+        places["rows", len(rows)] = (source_node.line, source_node.column)
         rows.append(row)
     if faults:
         raise TableError(faults)
@@ -90,7 +90,7 @@ def from_aldebaran(text: str, filename: str = "graph.aut") -> Automaton:
         **({"final": [f"S{number}" for number in ends]} if ends else {}),
         "states": [_state(f"S{number}", decided) for number in states],
         "rows": rows,
-        "guards": {guard: "" for found in decided.values() for guard in found},
+        "guards": {guard: "" for guards_there in decided.values() for guard in guards_there},
     }
     return table_of(raw, places, filename)
 
@@ -102,8 +102,8 @@ def _state(name: str, decided: Mapping[str, Iterable[str]]) -> dict[str, Any]:
 def _outside(number: Any, size: int, filename: str) -> list[Fault]:
     if int(str(number)) < size:
         return []
-    said = f"there is no state {number}; the first line says that there are {size}, from 0"
-    return [Fault((), said, file=filename, line=number.line, column=number.column)]
+    message = f"there is no state {number}; the first line says that there are {size}, from 0"
+    return [Fault((), message, file=filename, line=number.line, column=number.column)]
 
 
 def to_aldebaran(automaton: Automaton) -> str:

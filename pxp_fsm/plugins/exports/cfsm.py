@@ -154,16 +154,16 @@ class _Reading:
             other = len(self.names)
         if other >= len(self.names):
             last = len(self.names) - 1
-            said = f"there is no machine {quoted(name)}; they have the numbers 0 to {last}"
-            self._fault((token.line, token.column), said)
+            message = f"there is no machine {quoted(name)}; they have the numbers 0 to {last}"
+            self._fault((token.line, token.column), message)
             return "nobody"
         if other == number:
-            said = f"machine {number} cannot be its own partner"
-            self._fault((token.line, token.column), said)
+            message = f"machine {number} cannot be its own partner"
+            self._fault((token.line, token.column), message)
         return self.names[other]
 
-    def _fault(self, at: tuple[int, int], said: str) -> None:
-        self.faults.append(Fault((), said, file=self.filename, line=at[0], column=at[1]))
+    def _fault(self, at: tuple[int, int], message: str) -> None:
+        self.faults.append(Fault((), message, file=self.filename, line=at[0], column=at[1]))
 
 
 def to_cfsm(composition: Composition, formulas: Sequence[tuple[str, Formula]] = ()) -> WrittenFiles:
@@ -209,10 +209,10 @@ class _Words:
     def of(self, name: str) -> str:
         """The name that stands for `name`."""
         if name not in self._names:
-            base = found = re.sub(r"[\W_]", "", name, flags=re.ASCII) or "x"
+            base = candidate = re.sub(r"[\W_]", "", name, flags=re.ASCII) or "x"
             number, taken = 1, set(self._names.values())
-            while found in taken:
+            while candidate in taken:
                 number += 1
-                found = f"{base}x{number}"
-            self._names[name] = found
+                candidate = f"{base}x{number}"
+            self._names[name] = candidate
         return self._names[name]

@@ -49,18 +49,20 @@ def parsed(grammar: str, text: str, filename: str, words: Mapping[str, str]) -> 
         met = quoted(text[error.pos_in_stream : (error.pos_in_stream or 0) + 1])
     except UnexpectedInput as error:
         expected, line, column, met = set(), error.line, error.column, "this"
-    shown = {words.get(one) or _literal(grammar, one) for one in expected}
+    shown = {
+        words.get(terminal_name) or _literal(grammar, terminal_name) for terminal_name in expected
+    }
     listed = ", ".join(sorted(shown)) or "nothing more"
-    said = f"{met} cannot stand here; expected: {listed}"
-    raise TableError((Fault((), said, file=filename, line=line, column=column),))
+    message = f"{met} cannot stand here; expected: {listed}"
+    raise TableError((Fault((), message, file=filename, line=line, column=column),))
 
 
 def _literal(grammar: str, name: str) -> str:
     """A terminal as it is written."""
-    found = next(
+    terminal = next(
         (terminal for terminal in _grammar(grammar).terminals if terminal.name == name), None
     )
-    return name if found is None else str(found.pattern.value)
+    return name if terminal is None else str(terminal.pattern.value)
 
 
 def table_of(
@@ -78,10 +80,10 @@ def located(
 ) -> Callable[[Iterable[Fault]], list[Fault]]:
     """What gives each fault the file, line and column of the nearest part that has one."""
 
-    def found(faults: Iterable[Fault]) -> list[Fault]:
+    def locate(faults: Iterable[Fault]) -> list[Fault]:
         return [_located(fault, places, filename) for fault in faults]
 
-    return found
+    return locate
 
 
 def _located(fault: Fault, places: Mapping[Place, tuple[int, int]], filename: str) -> Fault:

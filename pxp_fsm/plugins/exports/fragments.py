@@ -229,8 +229,8 @@ def written(  # noqa: PLR0911, PLR0912 - a case an operator
         Release: words.release and f" {words.release} ",
     }
     operator = _said(operators[type(formula)], {Until: "U", Release: "R"}.get(type(formula), ""))
-    one, other = written(formula.left, words, atom), written(formula.right, words, atom)
-    return f"({one}){operator}({other})"
+    left_text, other = written(formula.left, words, atom), written(formula.right, words, atom)
+    return f"({left_text}){operator}({other})"
 
 
 def _of_the_past(

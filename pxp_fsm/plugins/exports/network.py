@@ -80,12 +80,20 @@ class _Building:
         )
         self.buffers = {link: self._buffer(link) for link in composition.encoding.links}
         flag = Domain(("said",), ("0", "1"), numbers=True)
-        noted = ((name, one) for name, one in wanted.items() if isinstance(one, OfStep))
+        noted = (
+            (name, proposition)
+            for name, proposition in wanted.items()
+            if isinstance(proposition, OfStep)
+        )
         self.noted = {
-            name: (Variable(("said", str(number)), flag), one)
-            for number, (name, one) in enumerate(noted, start=1)
+            name: (Variable(("said", str(number)), flag), proposition)
+            for number, (name, proposition) in enumerate(noted, start=1)
         }
-        self.of_states = {n: one for n, one in wanted.items() if not isinstance(one, OfStep)}
+        self.of_states = {
+            n: proposition
+            for n, proposition in wanted.items()
+            if not isinstance(proposition, OfStep)
+        }
 
     @staticmethod
     def _values(composition: Composition, place: int) -> Iterator[str]:
@@ -134,7 +142,7 @@ class _Building:
         for place, member in enumerate(self.system.members):
             for row in member.automaton.transitions:
                 if row.kind is Kind.EVENT and row.guard is None:
-                    others = (one for one in range(len(self.at)) if one != place)
+                    others = (second for second in range(len(self.at)) if second != place)
                     free = (test for other in others for test in self._is_free(other))
                     yield All((self._where(place, row), *free))
 
@@ -160,7 +168,9 @@ class _Building:
         if not self.noted:
             return command
         told = told_by(self.composition, command.action, command.guard)
-        noted = tuple(Set(variable, int(one in told)) for variable, one in self.noted.values())
+        noted = tuple(
+            Set(variable, int(proposition in told)) for variable, proposition in self.noted.values()
+        )
         return replace(command, updates=command.updates + noted)
 
     def _commands(self) -> Iterator[GuardedCommand]:
@@ -250,9 +260,9 @@ class _Building:
                 action = Decide(row.guard or "", row.label, self.system.members[place].name)
                 free = (
                     test
-                    for one in range(len(self.at))
-                    if one != place
-                    for test in self._is_free(one)
+                    for member in range(len(self.at))
+                    if member != place
+                    for test in self._is_free(member)
                 )
                 yield GuardedCommand(
                     action, (self._where(place, row), *free), (self._moves(place, row),)
@@ -339,9 +349,11 @@ class _Building:
 
     def _meanings(self) -> dict[str, Test]:
         """What each wanted proposition means of the variables."""
-        found = {name: self._meaning(one) for name, one in self.of_states.items()}
-        found |= {name: Is(variable, 1) for name, (variable, _) in self.noted.items()}
-        return dict(sorted(found.items()))
+        meanings = {
+            name: self._meaning(proposition) for name, proposition in self.of_states.items()
+        }
+        meanings |= {name: Is(variable, 1) for name, (variable, _) in self.noted.items()}
+        return dict(sorted(meanings.items()))
 
     def _meaning(self, proposition: OfState) -> Test:
         match proposition:

@@ -200,16 +200,16 @@ def _parsed(text: str, filename: str) -> _Element:
     try:
         parser.Parse(text.encode(), True)
     except expat.ExpatError as error:
-        said = expat.ErrorString(error.code)
+        reason = expat.ErrorString(error.code)
         place = (error.lineno, error.offset + 1)
-        raise _refused(filename, place, f"this is not XML: {said}; mend it") from error
+        raise _refused(filename, place, f"this is not XML: {reason}; mend it") from error
     except UnicodeEncodeError as error:
         raise TableError((f"{filename}: holds half of a surrogate pair; mend it",)) from error
     return top.children[0]
 
 
-def _refused(filename: str, place: tuple[int, int], said: str) -> TableError:
-    return TableError((Fault((), said, file=filename, line=place[0], column=place[1]),))
+def _refused(filename: str, place: tuple[int, int], message: str) -> TableError:
+    return TableError((Fault((), message, file=filename, line=place[0], column=place[1]),))
 
 
 class _Reading:
@@ -227,8 +227,8 @@ class _Reading:
 
     def table(self, root: _Element) -> Automaton:
         if root.name != f"{SCXML} scxml":
-            said = f"the root is {quoted(_local(root.name))}, not scxml of the namespace {SCXML}"
-            raise _refused(self.filename, (root.line, root.column), said)
+            message = f"the root is {quoted(_local(root.name))}, not scxml of the namespace {SCXML}"
+            raise _refused(self.filename, (root.line, root.column), message)
         raw = self._document(root)
         if self.faults:
             self.faults.sort(key=lambda fault: (fault.line or 0, fault.message))
@@ -242,13 +242,15 @@ class _Reading:
         except ValueError as error:
             raise _refused(self.filename, place, f"pxp:rules is no JSON: {error}") from None
         if ruled.without_rules().fingerprint != plain.fingerprint:
-            said = "pxp:rules are the rules of other rows; take the attribute out, or write it anew"
-            raise _refused(self.filename, place, said)
+            message = (
+                "pxp:rules are the rules of other rows; take the attribute out, or write it anew"
+            )
+            raise _refused(self.filename, place, message)
         return ruled
 
     def _document(self, root: _Element) -> dict[str, Any]:
         self.places[()] = (root.line, root.column)
-        states, found, final = list[dict[str, Any]](), list[_Row](), list[str]()
+        states, rows_read, final = list[dict[str, Any]](), list[_Row](), list[str]()
         guards = dict[str, str]()
         for child in root.children:
             local = self._known(child, "state", "final", "guard")
@@ -256,13 +258,13 @@ class _Reading:
                 guards[child.attributes.get("name", "")] = _prose_of(child, "about")
             elif local:
                 self.places["states", len(states)] = (child.line, child.column)
-                states.append(self._state(child, found))
+                states.append(self._state(child, rows_read))
                 if local == "final" or _ours(child, "final") == "true":
                     final.append(states[-1]["name"])
-        _declare_guards(states, found, guards)
-        found = _ordered(found)
-        written = rows([row.transition for row in found])
-        self.places |= {("rows", n): found[at].start for n, (at, _) in enumerate(written)}
+        _declare_guards(states, rows_read, guards)
+        rows_read = _ordered(rows_read)
+        written = rows([row.transition for row in rows_read])
+        self.places |= {("rows", n): rows_read[at].start for n, (at, _) in enumerate(written)}
         shown = {key: _prose_of(root, key) for key in ("source", "note", "peer")}
         stem = re.split(r"[/\\]", self.filename)[-1].partition(".")[0]
         name, first = root.attributes.get("name", stem), states[0]["name"] if states else ""
@@ -280,7 +282,7 @@ class _Reading:
             **({"guards": guards} if guards else {}),
         }
 
-    def _state(self, element: _Element, found: list[_Row]) -> dict[str, Any]:
+    def _state(self, element: _Element, rows_read: list[_Row]) -> dict[str, Any]:
         name = self._state_name(element)
         if "initial" in element.attributes:
             self._fault(
@@ -288,7 +290,7 @@ class _Reading:
             )
         for child in element.children:
             if self._known(child, "transition"):
-                found += self._rows(name, child, len(found) + 1)
+                rows_read += self._rows(name, child, len(rows_read) + 1)
         listed, about = _ours(element, "guards").split(), _prose_of(element, "about")
         return {
             "name": name,
@@ -329,8 +331,10 @@ class _Reading:
             label = self._sent(send)
             unlike = [event for event in events if event not in (DECIDE, f"{CHOOSE}.{label}")]
             if unlike and label:
-                said = f"receives {unlike[0]} and sends {label} at once; put a state between them"
-                self._fault(element, said)
+                message = (
+                    f"receives {unlike[0]} and sends {label} at once; put a state between them"
+                )
+                self._fault(element, message)
                 return Kind.SEND, []
             return Kind.SEND, [self.tags.of(label)] if label else []
         if outside:
@@ -339,8 +343,8 @@ class _Reading:
             self._fault(element, "neither an event nor a send: a row does one of the two")
         for event in events:
             if "*" in event.removesuffix(".*"):
-                said = f"event {quoted(event)}: a row receives one tag; write a row for each"
-                self._fault(element, said)
+                message = f"event {quoted(event)}: a row receives one tag; write a row for each"
+                self._fault(element, message)
                 return Kind.RECEIVE, []
         return Kind.RECEIVE, [self.tags.of(event.removesuffix(".*")) for event in events]
 
@@ -350,8 +354,10 @@ class _Reading:
             self._fault(child, f"{_local(child.name)} in send: a message carries its tag alone")
         unknown = sorted(set(element.attributes) - {"event", "target", "type", "id"})
         if unknown or "event" not in element.attributes:
-            said = f"send has {', '.join(map(quoted, unknown))}" if unknown else "send has no event"
-            self._fault(element, f'{said}; a message carries its tag alone: write event="TAG"')
+            problem = (
+                f"send has {', '.join(map(quoted, unknown))}" if unknown else "send has no event"
+            )
+            self._fault(element, f'{problem}; a message carries its tag alone: write event="TAG"')
             return ""
         return element.attributes["event"]
 
@@ -360,8 +366,8 @@ class _Reading:
         target = element.attributes.get("target", "")
         name = target.removeprefix("#_")
         if not target.startswith("#_") or name == "internal" or name.startswith("scxml_"):
-            said = f"target={quoted(target)}" if target else "sent without a target, to itself"
-            told = f'{said}; write target="#_{PEER}" for the peer, or #_NAME for a member'
+            problem = f"target={quoted(target)}" if target else "sent without a target, to itself"
+            told = f'{problem}; write target="#_{PEER}" for the peer, or #_NAME for a member'
             self._fault(element, told)
         return "" if name in (PEER, "") else self.members.of(name)
 
@@ -372,13 +378,13 @@ class _Reading:
             return local
         if space in (SCXML, ""):
             remedy = REMEDIES.get(local, "take it out")
-            said = "states are nested; only flat machines are read" if local == "state" else ""
-            self._fault(element, said or f"{quoted(local)} cannot be part of a table; {remedy}")
+            problem = "states are nested; only flat machines are read" if local == "state" else ""
+            self._fault(element, problem or f"{quoted(local)} cannot be part of a table; {remedy}")
         return ""
 
-    def _fault(self, element: _Element, said: str) -> None:
+    def _fault(self, element: _Element, message: str) -> None:
         line, column = element.line, element.column
-        self.faults.append(Fault((), said, file=self.filename, line=line, column=column))
+        self.faults.append(Fault((), message, file=self.filename, line=line, column=column))
 
 
 @dataclass(frozen=True)
@@ -392,27 +398,27 @@ class _Row:
 
 
 def _sections(rules: str) -> dict[str, Any]:
-    found = json.loads(rules)
-    if not isinstance(found, dict):
+    sections = json.loads(rules)
+    if not isinstance(sections, dict):
         raise ValueError("it is no object")
-    return {key: found[key] for key in RULES if key in found}
+    return {key: sections[key] for key in RULES if key in sections}
 
 
-def _ordered(found: list[_Row]) -> list[_Row]:
+def _ordered(rows_read: list[_Row]) -> list[_Row]:
     """As the table had them, if that is known."""
-    if all(row.place is not None for row in found):
-        return sorted(found, key=lambda row: row.place or 0)
-    if all(row.number is not None for row in found):
-        return sorted(found, key=lambda row: row.number or 0)
-    return found
+    if all(row.place is not None for row in rows_read):
+        return sorted(rows_read, key=lambda row: row.place or 0)
+    if all(row.number is not None for row in rows_read):
+        return sorted(rows_read, key=lambda row: row.number or 0)
+    return rows_read
 
 
 def _declare_guards(
-    states: list[dict[str, Any]], found: list[_Row], guards: dict[str, str]
+    states: list[dict[str, Any]], rows_read: list[_Row], guards: dict[str, str]
 ) -> None:
     """What a cond names is a guard; of one state's guards exactly one is true, as in tables."""
     for state in states:
-        steps = [row.transition for row in found if row.transition.source == state["name"]]
+        steps = [row.transition for row in rows_read if row.transition.source == state["name"]]
         used = [step.guard for step in steps if step.guard is not None]
         if used:
             state.setdefault("guards", list(dict.fromkeys(used)))

@@ -103,8 +103,8 @@ class _Writing:
         ended = self.words.proposition("ended")
         lines.append(f"CTLSPEC NAME no_deadlock := AG (!stuck | {ended});")
         for number, (text, formula) in enumerate(formulas, start=1):
-            kind, said = self._specified(text, formula)
-            lines += [f"-- {plain(text)}", f"{kind} NAME f{number} := {said};"]
+            kind, body = self._specified(text, formula)
+            lines += [f"-- {plain(text)}", f"{kind} NAME f{number} := {body};"]
         return "\n".join([*lines, ""])
 
     def _step(self, command: GuardedCommand) -> str:
@@ -139,11 +139,11 @@ class _Writing:
         refuse_past(formula, "SMV", but=(Since, Triggered))
         if is_linear(formula):
             return "LTLSPEC", written(linear(formula), WORDS, self.words.atom)
-        found = branching(formula)
-        if found is None:
+        ctl = branching(formula)
+        if ctl is None:
             reason = "it is neither LTL nor CTL"
             raise refused("SMV", text, reason, "PRISM can, or check it here")
-        return "CTLSPEC", self._ctl(found)
+        return "CTLSPEC", self._ctl(ctl)
 
     def _ctl(self, formula: Formula) -> str:  # noqa: PLR0911 - a case an operator
         """A CTL formula, whose temporal operators stand right below E or !E."""

@@ -138,5 +138,5 @@ class NetworkSyntax:
                 if not of:
                     return signs.true if isinstance(test, All) else signs.false
                 joint = signs.both if isinstance(test, All) else signs.either
-                inner = [self.test(one) for one in of]
+                inner = [self.test(operand) for operand in of]
                 return inner[0] if len(inner) == 1 else f"({joint.join(inner)})"

@@ -156,7 +156,7 @@ def _quoted(name: str) -> str:
 
     Letters beyond ASCII, which TLC need not print, are written by their numbers.
     """
-    plain = re.sub(r"[^\x00-\x7f]", lambda found: f"_{ord(found[0]):x}_", name)
+    plain = re.sub(r"[^\x00-\x7f]", lambda match: f"_{ord(match[0]):x}_", name)
     return f'"{plain}"'
 
 

@@ -107,30 +107,32 @@ def counted(language: Language) -> Count:
     )
 
 
-def compared(one: Operand, other: Operand) -> LanguageComparison:
+def compared(left: Operand, other: Operand) -> LanguageComparison:
     """How two languages lie to each other; witnesses of protocols are sent by real machines."""
     return LanguageComparison(
-        one.language.title, other.language.title, _beyond(one, other), _beyond(other, one)
+        left.language.title, other.language.title, _beyond(left, other), _beyond(other, left)
     )
 
 
-def _beyond(one: Operand, other: Operand) -> LanguageDifference:
-    rest = one.language - other.language
+def _beyond(left: Operand, other: Operand) -> LanguageDifference:
+    rest = left.language - other.language
     witness = rest.shortest()
-    return LanguageDifference(rest.count(), witness, witness is not None and one.witnessed(witness))
+    return LanguageDifference(
+        rest.count(), witness, witness is not None and left.witnessed(witness)
+    )
 
 
 def chosen(
     text: str, given: LanguageSettings, within: Sequence[str], without: Sequence[str]
 ) -> Operand:
     """The language `text`, what is common to it and `within`, less what is in `without`."""
-    found = operand(text, given)
-    left = found.language
+    base = operand(text, given)
+    left = base.language
     for name in within:
-        left = left & operand(name, given, beside=found.reading).language
+        left = left & operand(name, given, beside=base.reading).language
     for name in without:
-        left = left - operand(name, given, beside=found.reading).language
-    return Operand(left, found.reading)
+        left = left - operand(name, given, beside=base.reading).language
+    return Operand(left, base.reading)
 
 
 def by_relations(
@@ -143,39 +145,41 @@ def by_relations(
     return tuple(counted(chosen(text, each, within, without).language) for each in readings)
 
 
-def count_lines(found: Sequence[Count]) -> Iterator[str]:
+def count_lines(counts_found: Sequence[Count]) -> Iterator[str]:
     """Counts for a terminal, a column a language."""
     rows = [
-        ("sequences", [_shown(each.total) for each in found]),
-        ("states", [f"{each.states:,}" for each in found]),
+        ("sequences", [_shown(each.total) for each in counts_found]),
+        ("states", [f"{each.states:,}" for each in counts_found]),
     ]
     for place, name in enumerate(CLASSES):
-        rows.append((name, [_shown(each.classes[place][1]) for each in found]))
-    longest = max(len(each.lengths) for each in found)
+        rows.append((name, [_shown(each.classes[place][1]) for each in counts_found]))
+    longest = max(len(each.lengths) for each in counts_found)
     for length in range(1, longest):
-        counts = [each.lengths[length] if length < len(each.lengths) else 0 for each in found]
+        counts = [
+            each.lengths[length] if length < len(each.lengths) else 0 for each in counts_found
+        ]
         if longest <= LENGTHS + 1 and any(counts):
             rows.append(
                 (f"of {length} message{'s'[: length > 1]}", [f"{count:,}" for count in counts])
             )
-    numbered = [f"({number})" for number in range(1, len(found) + 1)]
-    for number, each in zip(numbered, found, strict=True):
-        yield each.title if len(found) == 1 else f"{number} {each.title}"
-    if len(found) > 1:
+    numbered = [f"({number})" for number in range(1, len(counts_found) + 1)]
+    for number, each in zip(numbered, counts_found, strict=True):
+        yield each.title if len(counts_found) == 1 else f"{number} {each.title}"
+    if len(counts_found) > 1:
         rows.insert(0, ("", numbered))
     first = max(len(name) for name, _ in rows)
-    widths = [max(len(cells[column]) for _, cells in rows) for column in range(len(found))]
+    widths = [max(len(cells[column]) for _, cells in rows) for column in range(len(counts_found))]
     for name, cells in rows:
         padded = (cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
         yield f"{name:<{first}}  {'  '.join(padded)}"
 
 
-def comparison_lines(found: LanguageComparison) -> Iterator[str]:
+def comparison_lines(comparison: LanguageComparison) -> Iterator[str]:
     """A comparison for a terminal."""
-    yield f"{found.left}"
-    yield f"{found.right}"
-    yield f"The first and the second: {found.verdict}."
-    for where, rest in (("first", found.only_left), ("second", found.only_right)):
+    yield f"{comparison.left}"
+    yield f"{comparison.right}"
+    yield f"The first and the second: {comparison.verdict}."
+    for where, rest in (("first", comparison.only_left), ("second", comparison.only_right)):
         if rest.witness is not None:
             sent = " (sent by the real machines)" if rest.replayed else ""
             yield f"Only in the {where}: {_shown(rest.count)}; the shortest{sent}:"

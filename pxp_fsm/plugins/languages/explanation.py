@@ -54,26 +54,28 @@ class Explained:
 @cache
 def papers(*, human_revises: bool) -> Languages:
     """INTERACT(10, 3) as the papers have it."""
-    found = (
+    readings = (
         sequences(ProtocolReading(Interact(), assumed))
         for assumed in (EQUIVALENCE, TOLERANCE, NOISY)
     )
-    return Languages("the papers' procedures, n = 10", *_kept(found, human_revises))
+    return Languages("the papers' procedures, n = 10", *_kept(readings, human_revises))
 
 
 @cache
 def published_code(*, human_revises: bool) -> Languages:
     """INTERACT as the authors' published code has it, of five rounds."""
-    found = (
+    readings = (
         published_sequences(PublishedCode(assumptions=assumed))
         for assumed in (EQUIVALENCE, TOLERANCE, NOISY)
     )
-    return Languages("the published code, 5 rounds", *_kept(found, human_revises))
+    return Languages("the published code, 5 rounds", *_kept(readings, human_revises))
 
 
-def _kept(found: Iterable[Language], human_revises: bool) -> tuple[Language, Language, Language]:
-    one, two, three = (each if human_revises else each - _revising() for each in found)
-    return one, two, three
+def _kept(readings: Iterable[Language], human_revises: bool) -> tuple[Language, Language, Language]:
+    equivalent, tolerant, three = (
+        each if human_revises else each - _revising() for each in readings
+    )
+    return equivalent, tolerant, three
 
 
 def explained(column: Published, reading: Languages, *, text: bool) -> Explained:
@@ -99,17 +101,17 @@ def says_more(column: Published) -> bool:
 
 
 def _told(column: Published) -> list[tuple[Language, int]]:
-    found = []
+    told_languages = []
     for each in ratified(column.task):
         if each.title == column.title:
-            found += [
+            told_languages += [
                 (_ratified() & _at_most(3), each.within_3),
                 (_ratified() - _at_most(3), each.later),
             ]
     for point in points(column.task):
         if (point.title, point.kind, point.message) == (column.title, "human", 3):
-            found.append((_accepted_at_2(), point.sessions))
-    return found
+            told_languages.append((_accepted_at_2(), point.sessions))
+    return told_languages
 
 
 def _least(every: Language, better: Language, wanted: Sequence[tuple[Language, int]]) -> int | None:
@@ -138,22 +140,25 @@ def kinds_of(every: Language, properties: tuple[Language, ...]) -> tuple[tuple[b
 
     All automata read every sequence at once; where one has no move, it is None from then on.
     """
-    automata = [one.automaton for one in (every, *properties)]
+    automata = [part.automaton for part in (every, *properties)]
     start = tuple(automaton.initial_state for automaton in automata)
-    seen, waiting, found = {start}, [start], dict[tuple[bool, ...], None]()
+    seen, waiting, kinds = {start}, [start], dict[tuple[bool, ...], None]()
     for states in waiting:  # grows while it is read
-        held = [state in one.final_states for one, state in zip(automata, states, strict=True)]
+        held = [
+            state in automaton.final_states
+            for automaton, state in zip(automata, states, strict=True)
+        ]
         if held[0]:
-            found[tuple(held[1:])] = None
+            kinds[tuple(held[1:])] = None
         for symbol in sorted(automata[0].transitions[states[0]]):
             following = tuple(
-                None if state is None else one.transitions[state].get(symbol)
-                for one, state in zip(automata, states, strict=True)
+                None if state is None else automaton.transitions[state].get(symbol)
+                for automaton, state in zip(automata, states, strict=True)
             )
             if following not in seen:
                 seen.add(following)
                 waiting.append(following)
-    return tuple(found)
+    return tuple(kinds)
 
 
 def _revising() -> Language:

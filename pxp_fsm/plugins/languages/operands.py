@@ -129,18 +129,18 @@ def language(subject: Rules | str, *, relations: str = "noisy") -> Language:
 
 def meanings() -> dict[str, str]:
     """The languages that have a name, with what each is the language of."""
-    found = {
+    named = {
         "interact": "sessions of INTERACT; interact(4,2)/tolerance with bounds and relations",
         "pxp": "sessions of PXP; pxp(2) with a bound k",
         "published": "sessions of the authors' code; published(9) of 9 rounds",
         "two_way": "sessions that are one_way for both agents",
     }
     for name, definition in DEFINITIONS.items():
-        found[f"{name}:human"] = f"human: {definition.about}"
-        found[f"{name}:machine"] = f"machine: {definition.about}"
-    return found | {
-        f"interact/{name}": f"sessions of INTERACT where MATCH and AGREE are {what}"
-        for name, what in (
+        named[f"{name}:human"] = f"human: {definition.about}"
+        named[f"{name}:machine"] = f"machine: {definition.about}"
+    return named | {
+        f"interact/{name}": f"sessions of INTERACT where MATCH and AGREE are {meaning}"
+        for name, meaning in (
             ("equivalence", "equivalence relations"),
             ("tolerance", "reflexive and symmetric"),
             ("noisy", "arbitrary"),
@@ -183,15 +183,15 @@ def _rounds(written: str | None) -> int | None:
 
 def has_relations(text: str) -> bool:
     """Whether what `text` names is a protocol, for which relations are assumed."""
-    found = _PROTOCOL.fullmatch(text) or _PUBLISHED.fullmatch(text)
-    return found is not None and found.groups()[-1] is None
+    match = _PROTOCOL.fullmatch(text) or _PUBLISHED.fullmatch(text)
+    return match is not None and match.groups()[-1] is None
 
 
-def _number(text: str, what: str) -> int:
+def _number(text: str, name: str) -> int:
     if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= GREATEST):
-        or_any = "" if what == "k" else f", or {ANY!r}"
+        or_any = "" if name == "k" else f", or {ANY!r}"
         raise UsageError(
-            f"{what} is a whole number from 1 to {GREATEST:,}{or_any}; it was {text!r}"
+            f"{name} is a whole number from 1 to {GREATEST:,}{or_any}; it was {text!r}"
         )
     return int(text)
 
@@ -202,8 +202,8 @@ def recorded(database: str, run: str | None = None) -> Language:
     The initiator is m, the responder h. Sessions of panels are left out. Raises `NotThere` where
     there is no such run, and `UsageError` where the run is of a panel.
     """
-    with open_recordings(database) as found:
-        board = found.board
+    with open_recordings(database) as recordings:
+        board = recordings.board
         runs = [board.run(run)] if run is not None else board.runs()
         words = set[Word]()
         for record in runs:

@@ -68,12 +68,12 @@ class Behaviour:
 
     def cells(self) -> dict[Cell, Fraction]:
         """The probability of everything that can be drawn."""
-        found = {}
+        probabilities = {}
         for category in Category:
             share, revises = self.of(category), self.revises(category)
-            found[Cell(category, True)] = share * revises
-            found[Cell(category, False)] = share * (1 - revises)
-        return found
+            probabilities[Cell(category, True)] = share * revises
+            probabilities[Cell(category, False)] = share * (1 - revises)
+        return probabilities
 
     def value(self, parameter: str) -> Fraction | None:
         """A parameter's value; None for `revise` where the categories differ in it."""

@@ -105,15 +105,15 @@ class Chain:
         return frozenset((move.draw, move.cells) for move in moves)
 
     def _gathered(self, stage: int, speaker: int) -> Gathered:
-        found: dict[int | Conclusion, dict[tuple[Draw, frozenset[Cell]], list[int]]] = {}
+        by_target: dict[int | Conclusion, dict[tuple[Draw, frozenset[Cell]], list[int]]] = {}
         for state, moves in enumerate(self.moves[stage]):
             if self.speakers[state] == speaker:
                 for move in moves:
-                    states = found.setdefault(move.target, {})
+                    states = by_target.setdefault(move.target, {})
                     states.setdefault((move.draw, move.cells), []).append(state)
         return {
             target: tuple((key, tuple(states)) for key, states in by.items())
-            for target, by in found.items()
+            for target, by in by_target.items()
         }
 
     def stages(self, n: int, k: int) -> tuple[tuple[int, int], ...]:
@@ -167,7 +167,7 @@ def _explored(
     What the agents have sent decides nothing of a move. So the model, which does not observe it, is
     asked once for all states that differ in that alone.
     """
-    nodes, places, found = [start], {start: 0}, list[_Moves]()
+    nodes, places, followed = [start], {start: 0}, list[_Moves]()
     guards = {number: _by_guard(model, number) for number in (2, 3, 4, 5)}
 
     @cache
@@ -198,8 +198,8 @@ def _explored(
         return tuple(Branch(draw, cells, tag, target) for (tag, target), cells in targets.items())
 
     for node in nodes:  # which grows
-        found.append((moves(node, EARLY), moves(node, LATE)))
-    return nodes, found
+        followed.append((moves(node, EARLY), moves(node, LATE)))
+    return nodes, followed
 
 
 def _sent(before: _Histories, speaker: int, tag: str) -> _Histories:
@@ -214,10 +214,10 @@ def _sent(before: _Histories, speaker: int, tag: str) -> _Histories:
 
 def _by_guard(model: SessionModel, number: int) -> _ByGuard:
     """The cells that make a guard true at a message, by that guard, with the judgements of one."""
-    found: dict[Guard, dict[Cell, tuple[Said, Said]]] = {}
+    by_guard: dict[Guard, dict[Cell, tuple[Said, Said]]] = {}
     for cell, judged in _JUDGED.items():
-        found.setdefault(model.guard(number, *judged), {})[cell] = judged
-    return [(frozenset(cells), next(iter(cells.values()))) for cells in found.values()]
+        by_guard.setdefault(model.guard(number, *judged), {})[cell] = judged
+    return [(frozenset(cells), next(iter(cells.values()))) for cells in by_guard.values()]
 
 
 def _judged(cell: Cell) -> tuple[Said, Said]:
@@ -319,11 +319,11 @@ def weighed(
     weights = {key: weight for key in built.draws if (weight := weigh(*key)) is not None}
 
     def into(stage: int, speaker: int) -> _Into[R]:
-        found = {
+        by_target = {
             target: tuple((weights[key], states) for key, states in each if key in weights)
             for target, each in built.gathered[stage][speaker].items()
         }
-        return {target: terms for target, terms in found.items() if terms}
+        return {target: terms for target, terms in by_target.items() if terms}
 
     return Weighted(built, ((into(0, 0), into(0, 1)), (into(1, 0), into(1, 1))), scales)
 

@@ -67,8 +67,8 @@ def many(drawn: tuple[Shares, Shares], n: int, k: int) -> Odds[Any]:
         return sum(given[cell.category.value] * revises[cell.revises] for cell in sorted(cells))
 
     weighted = weighed(chain(frozenset(contexts)), weigh, (1, 1))
-    one = 0 * drawn[0][""]["A"] + 1.0
-    return finite(weighted, n, k, one, kept)
+    unity = 0 * drawn[0][""]["A"] + 1.0
+    return finite(weighted, n, k, unity, kept)
 
 
 def _walked(weighted: Weighted[int], n: int, k: int, columns: dict[Any, int]) -> Matrix:
@@ -80,10 +80,10 @@ def _walked(weighted: Weighted[int], n: int, k: int, columns: dict[Any, int]) ->
     for stage, count in weighted.chain.stages(n, k):
         if not count:
             continue
-        one, other = (_step(weighted, stage, (sent + more) % 2, columns) for more in (0, 1))
-        now = _powered(now, one @ other, count // 2)
+        step, other = (_step(weighted, stage, (sent + more) % 2, columns) for more in (0, 1))
+        now = _powered(now, step @ other, count // 2)
         if count % 2:
-            now = now @ one
+            now = now @ step
         sent += count
     return now
 

@@ -142,8 +142,8 @@ def at(polynomial: fmpz_poly, value: Fraction) -> Fraction:
     """A polynomial's value at a rational."""
     import flint
 
-    found = polynomial(flint.fmpq(value.numerator, value.denominator))
-    return Fraction(int(found.p), int(found.q))
+    rational = polynomial(flint.fmpq(value.numerator, value.denominator))
+    return Fraction(int(rational.p), int(rational.q))
 
 
 def along(players: Players, agent: int, parameter: str, n: int | None, k: int) -> Odds[Function]:
@@ -156,16 +156,16 @@ def along(players: Players, agent: int, parameter: str, n: int | None, k: int) -
     polynomials = needed()
     low, high = (placed(players, agent, parameter, Fraction(value)) for value in (0, 1))
     weighted = spanned(low, high, lambda constant, slope: polynomials.fmpz_poly([constant, slope]))
-    one = polynomials.fmpz_poly([1])
+    unity = polynomials.fmpz_poly([1])
 
     def over(value: Any, denominator: int) -> Function:
-        return quotient(value * one, polynomials.fmpz_poly([denominator]))
+        return quotient(value * unity, polynomials.fmpz_poly([denominator]))
 
     if n is None:
         decisions.check_bound(k, "k is the message after which REJECT is allowed,")
-        return unbounded(weighted, k, one, over)
+        return unbounded(weighted, k, unity, over)
     decisions.check_bounds(n, k)
-    return finite(weighted, n, k, one, over)
+    return finite(weighted, n, k, unity, over)
 
 
 def needed() -> Any:

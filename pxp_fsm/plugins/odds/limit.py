@@ -28,27 +28,27 @@ def limit(players: Players, k: int) -> Odds[Fraction]:
 
 
 def unbounded(
-    weighted: Weighted[Any], k: int, one: Any, over: Callable[[Any, int], Any]
+    weighted: Weighted[Any], k: int, unity: Any, over: Callable[[Any, int], Any]
 ) -> Odds[Any]:
     """The limit of `finite`; `over(x, d)` is x/d as an element of a field."""
-    moment = last(moments(weighted, k, k, one))
-    found = {key: over(value, moment.denominator) for key, value in moment.ended.items()}
-    rows = _rows(weighted, over, over(one, 1))
-    alive = {state: value for state, value in moment.alive.items() if value != 0 * one}
-    coming = _solved(rows, over(one, 1), weighted, set(alive))
+    moment = last(moments(weighted, k, k, unity))
+    ended = {key: over(value, moment.denominator) for key, value in moment.ended.items()}
+    rows = _rows(weighted, over, over(unity, 1))
+    alive = {state: value for state, value in moment.alive.items() if value != 0 * unity}
+    coming = _solved(rows, over(unity, 1), weighted, set(alive))
     for state, value in alive.items():
         weight = over(value, moment.denominator)
         for target, share in coming[state].items():
-            found[target] = found[target] + weight * share if target in found else weight * share
-    length = found.pop(LENGTH)
-    zero = over(one * 0, 1)
-    endless = any(result.ending == ENDLESS and value != zero for result, value in found.items())
-    return Odds(found, None if endless else length, 1, kept)
+            ended[target] = ended[target] + weight * share if target in ended else weight * share
+    length = ended.pop(LENGTH)
+    zero = over(unity * 0, 1)
+    endless = any(result.ending == ENDLESS and value != zero for result, value in ended.items())
+    return Odds(ended, None if endless else length, 1, kept)
 
 
-def _rows(weighted: Weighted[Any], over: Callable[[Any, int], Any], one: Any) -> dict[int, Row]:
+def _rows(weighted: Weighted[Any], over: Callable[[Any, int], Any], unity: Any) -> dict[int, Row]:
     """What each state's next message leads to, after k."""
-    rows: dict[int, Row] = {state: {LENGTH: one} for state in range(len(weighted.chain.speakers))}
+    rows: dict[int, Row] = {state: {LENGTH: unity} for state in range(len(weighted.chain.speakers))}
     for speaker, into in enumerate(weighted.into[LATE]):
         for target, terms in into.items():
             for weight, states in terms:
@@ -60,7 +60,7 @@ def _rows(weighted: Weighted[Any], over: Callable[[Any, int], Any], one: Any) ->
 
 
 def _solved(
-    rows: dict[int, Row], one: Any, weighted: Weighted[Any], wanted: set[int]
+    rows: dict[int, Row], unity: Any, weighted: Weighted[Any], wanted: set[int]
 ) -> dict[int, Row]:
     """Each wanted state's row with results alone in it, the other states being eliminated."""
     reached = _reached(rows, wanted)
@@ -72,42 +72,42 @@ def _solved(
                 into[target].add(state)
     for state in order:
         row = rows[state]
-        _close(row, state, one, weighted.chain.bounds[state])
+        _close(row, state, unity, weighted.chain.bounds[state])
         for other in into[state] - {state}:
             _insert(rows[other], state, row, into, other)
     return {state: rows[state] for state in wanted}
 
 
 def _reached(rows: dict[int, Row], start: set[int]) -> set[int]:
-    found, waiting = set(start), list(start)
+    reached, waiting = set(start), list(start)
     while waiting:
         for target in rows[waiting.pop()]:
-            if isinstance(target, int) and target not in found:
-                found.add(target)
+            if isinstance(target, int) and target not in reached:
+                reached.add(target)
                 waiting.append(target)
-    return found
+    return reached
 
 
-def _close(row: Row, state: int, one: Any, bound: Conclusion) -> None:
+def _close(row: Row, state: int, unity: Any, bound: Conclusion) -> None:
     """Solve a row for its own state: what leads back to it is divided out."""
     back = row.pop(state, None)
     if back is None:
         return
-    leaving = one - back
-    if leaving == one - one:
+    leaving = unity - back
+    if leaving == unity - unity:
         row.clear()
-        row[bound._replace(ending=ENDLESS)] = one
+        row[bound._replace(ending=ENDLESS)] = unity
         return
     for target in row:
         row[target] = row[target] / leaving
 
 
-def _insert(row: Row, state: int, found: Row, into: dict[int, set[int]], place: int) -> None:
+def _insert(row: Row, state: int, leads_to: Row, into: dict[int, set[int]], place: int) -> None:
     """Put what comes of `state` in its place in another row."""
     weight = row.pop(state, None)
     if weight is None:
         return
-    for target, share in found.items():
+    for target, share in leads_to.items():
         row[target] = row[target] + weight * share if target in row else weight * share
         if isinstance(target, int):
             into[target].add(place)

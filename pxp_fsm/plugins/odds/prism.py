@@ -97,12 +97,12 @@ def _lines(
 def _by_state(
     weighted: Weighted[Slope], stage: int, speaker: int
 ) -> dict[int, list[tuple[int | Conclusion, Slope]]]:
-    found: dict[int, list[tuple[int | Conclusion, Slope]]] = {}
+    by_state: dict[int, list[tuple[int | Conclusion, Slope]]] = {}
     for target, terms in weighted.into[stage][speaker].items():
         for weight, states in terms:
             for state in states:
-                found.setdefault(state, []).append((target, weight))
-    return found
+                by_state.setdefault(state, []).append((target, weight))
+    return by_state
 
 
 def _share(weight: Slope, scale: int) -> str:

@@ -93,19 +93,19 @@ def lengths(players: Players, n: int, k: int) -> tuple[Fraction, ...]:
     decisions.check_bounds(n, k)
     weighted = fixed(players)
     left = Fraction(1)
-    found = []
+    chances = []
     for moment in moments(weighted, n, k, 1, ending=False):
         still = Fraction(sum(moment.alive.values()), moment.denominator)
-        found.append(left - still if moment.sent < n else left)
+        chances.append(left - still if moment.sent < n else left)
         left = still
-    return tuple(found)
+    return tuple(chances)
 
 
 def finite(
-    weighted: Weighted[R], n: int, k: int, one: R, over: Callable[[Any, int], Any]
+    weighted: Weighted[R], n: int, k: int, unity: R, over: Callable[[Any, int], Any]
 ) -> Odds[Any]:
     """What a session comes to within `n` messages; `over` divides an element by a whole number."""
-    moment = last(moments(weighted, n, k, one))
+    moment = last(moments(weighted, n, k, unity))
     ended = dict(moment.ended)
     length = ended.pop(LENGTH)
     for state, value in moment.alive.items():
@@ -120,13 +120,13 @@ def last(walked: Iterator[Moment]) -> Moment:
 
 
 def moments(
-    weighted: Weighted[Any], n: int, k: int, one: Any, *, ending: bool = True
+    weighted: Weighted[Any], n: int, k: int, unity: Any, *, ending: bool = True
 ) -> Iterator[Moment]:
     """The chain after message 1, 2, … n; without `ending` only what goes on is followed."""
-    nothing = 0 * one
+    nothing = 0 * unity
     plans = [[_planned(into, ending) for into in stage] for stage in weighted.into]
-    alive: dict[int, Any] = defaultdict(lambda: nothing, {0: one})
-    ended: dict[Any, Any] = {LENGTH: one} if ending else {}
+    alive: dict[int, Any] = defaultdict(lambda: nothing, {0: unity})
+    ended: dict[Any, Any] = {LENGTH: unity} if ending else {}
     denominator, sent = 1, 1
     yield Moment(sent, alive, ended, denominator)
     for stage, count in weighted.chain.stages(n, k):
@@ -138,8 +138,8 @@ def moments(
                 ended = {result: value * scale for result, value in ended.items()}
                 ended[LENGTH] += sum(alive.values(), nothing) * scale
                 for result, terms in over:
-                    found = _summed(terms, alive)
-                    ended[result] = ended[result] + found if result in ended else found
+                    share = _summed(terms, alive)
+                    ended[result] = ended[result] + share if result in ended else share
             after = {target: _summed(terms, alive) for target, terms in onward}
             alive = defaultdict(lambda: nothing, after)
             denominator *= scale

@@ -61,46 +61,46 @@ def reaches(function: Function, target: Fraction, ends: Ends = (None, None)) -> 
     and at 1 `ends` may be said to differ. Raises `UsageError` without FLINT.
     """
     flint = needed()
-    zero, one = Fraction(0), Fraction(1)
+    zero, unity = Fraction(0), Fraction(1)
     missed = function.numerator * target.denominator - function.denominator * target.numerator
     signs = missed * function.denominator
     if signs == flint.fmpz_poly([]):
-        everything = [Reach(ParameterValue(zero, zero), ParameterValue(one, one))]
+        everything = [Reach(ParameterValue(zero, zero), ParameterValue(unity, unity))]
         return _ended(everything, function, missed, target, ends)
-    inner = [root for root in _roots(signs) if zero < root.low and root.high < one]
-    places = [ParameterValue(zero, zero), *inner, ParameterValue(one, one)]
-    found: list[Reach] = []
+    inner = [root for root in _roots(signs) if zero < root.low and root.high < unity]
+    places = [ParameterValue(zero, zero), *inner, ParameterValue(unity, unity)]
+    parts: list[Reach] = []
     for left, right in pairwise(places):
         between = at(signs, _between(left.high, right.low)) > 0
         if between:
-            joined = found and found[-1].last == left
-            first = found.pop().first if joined else left
-            found.append(Reach(first, right))
+            joined = parts and parts[-1].last == left
+            first = parts.pop().first if joined else left
+            parts.append(Reach(first, right))
             continue
         for place in (left, right):
-            if _touches(function, missed, place) and not (found and found[-1].last == place):
-                found.append(Reach(place, place))
-    return _ended(found, function, missed, target, ends)
+            if _touches(function, missed, place) and not (parts and parts[-1].last == place):
+                parts.append(Reach(place, place))
+    return _ended(parts, function, missed, target, ends)
 
 
 def _ended(
-    found: list[Reach], function: Function, missed: fmpz_poly, target: Fraction, ends: Ends
+    parts: list[Reach], function: Function, missed: fmpz_poly, target: Fraction, ends: Ends
 ) -> tuple[Reach, ...]:
     """The same parts, with what is so at 0 and at 1 themselves."""
     for number, own in enumerate(ends):
         place = ParameterValue(Fraction(number), Fraction(number))
         holds = _touches(function, missed, place) if own is None else own >= target
         alone = Reach(place, place)
-        beside = [each for each in found if place in (each.first, each.last) and each != alone]
-        found = [each for each in found if each != alone and each not in beside]
+        beside = [each for each in parts if place in (each.first, each.last) and each != alone]
+        parts = [each for each in parts if each != alone and each not in beside]
         if beside:
             (reach,) = beside
             if not holds:
                 reach = replace(reach, below=True) if number else replace(reach, above=True)
-            found.append(reach)
+            parts.append(reach)
         elif holds:
-            found.append(alone)
-    return tuple(sorted(found, key=lambda each: each.first.low))
+            parts.append(alone)
+    return tuple(sorted(parts, key=lambda each: each.first.low))
 
 
 def _touches(function: Function, missed: fmpz_poly, place: ParameterValue) -> bool:
@@ -125,9 +125,9 @@ def _roots(polynomial: fmpz_poly) -> list[ParameterValue]:
     try:
         for precision in _PRECISIONS:
             flint.ctx.prec = precision
-            found = _isolated(polynomial)
-            if found is not None:
-                return found
+            isolated = _isolated(polynomial)
+            if isolated is not None:
+                return isolated
     finally:
         flint.ctx.prec = before
     raise ArithmeticError("the roots of this polynomial are too close to each other")

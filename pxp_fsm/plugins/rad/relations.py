@@ -40,9 +40,9 @@ def lexicon() -> Lexicon:
 def _read(report: str) -> tuple[tuple[str, frozenset[str]], ...]:
     told: dict[str, set[str]] = {}
     for sentence in _SENTENCE.split(report[:_READ]):
-        found = lexicon().find(sentence)
-        sides = [pattern_match for pattern_match in found if pattern_match.pattern.name in _SIDES]
-        for pattern_match in found:
+        matches = lexicon().find(sentence)
+        sides = [pattern_match for pattern_match in matches if pattern_match.pattern.name in _SIDES]
+        for pattern_match in matches:
             if pattern_match.pattern.name not in _SIDES:
                 told.setdefault(pattern_match.pattern.name, set()).update(
                     _side_of(pattern_match, sides)
@@ -72,8 +72,8 @@ def _side_of(finding: PatternMatch, sides: list[PatternMatch]) -> frozenset[str]
     return frozenset({"right", "left"}) if "both" in named else frozenset(named)
 
 
-def _apart(one: PatternMatch, other: PatternMatch) -> int:
-    return max(other.first - one.last, one.first - other.last, 0)
+def _apart(match: PatternMatch, other: PatternMatch) -> int:
+    return max(other.first - match.last, match.first - other.last, 0)
 
 
 @dataclass(frozen=True)
@@ -105,5 +105,5 @@ class SameFindings:
         return Outcome.YES if same else Outcome.NO
 
 
-def _compatible(one: frozenset[str], other: frozenset[str]) -> bool:
-    return not one or not other or bool(one & other)
+def _compatible(sides: frozenset[str], other: frozenset[str]) -> bool:
+    return not sides or not other or bool(sides & other)

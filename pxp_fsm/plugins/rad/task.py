@@ -51,8 +51,8 @@ def query(data: DataSet) -> str:
 
 def problem_of(data: DataSet) -> Problem:
     """A set out of the labels of the data, or yes or no for the one that is asked about."""
-    found = label_problem("rad", query(data), data, "findings", f"whether it shows {data.asked}")
-    return replace(found, picture=picture, described=lambda _instance: None)
+    whole = label_problem("rad", query(data), data, "findings", f"whether it shows {data.asked}")
+    return replace(whole, picture=picture, described=lambda _instance: None)
 
 
 PROBLEM = problem_of(DataSet("", (), labels=LABELS))
@@ -112,8 +112,8 @@ class OneFinding:
 
     async def answer(self, question: Question) -> Answer:
         """Yes or no, with what was measured; raises `NoAnswer`."""
-        said = await self._reader.answer(question)
-        return replace(said, prediction=self._asked(said.prediction))
+        reading = await self._reader.answer(question)
+        return replace(reading, prediction=self._asked(reading.prediction))
 
     def prediction(self, instance: Instance) -> str:
         """Yes or no; raises `NoAnswer`."""
@@ -126,8 +126,8 @@ class OneFinding:
         wanted = [format_labels(labels) for labels in every if (self._finding in labels) is shown]
         return self._reader.log_probability(question.instance, wanted)
 
-    def _asked(self, said: str) -> str:
-        return YES if self._finding in label_set(said, LABELS) else NO
+    def _asked(self, prediction: str) -> str:
+        return YES if self._finding in label_set(prediction, LABELS) else NO
 
     def learn(self, instance: Instance, message: Message) -> None:
         """Learn that the picture shows the finding, or not; other findings stay as it sees them.
@@ -135,11 +135,11 @@ class OneFinding:
         A picture that cannot be measured is passed over.
         """
         try:
-            said = label_set(self._reader.prediction(instance), LABELS)
+            seen = label_set(self._reader.prediction(instance), LABELS)
         except NoAnswer:
             return
         shown = {self._finding} if message.answer.prediction == YES else set()
-        answer = replace(message.answer, prediction=format_labels(said - {self._finding} | shown))
+        answer = replace(message.answer, prediction=format_labels(seen - {self._finding} | shown))
         self._reader.learn(instance, replace(message, payload=answer))
 
 

@@ -86,7 +86,7 @@ class ProtocolGraph:
         A recursion in which it does not act is nothing to it. A loop in which it does not act
         leads nowhere.
         """
-        found, ended, seen, left = set[Head](), False, set[int](), [node]
+        heads, ended, seen, left = set[Head](), False, set[int](), [node]
         while left:
             number = left.pop()
             if number in seen:
@@ -99,16 +99,16 @@ class ProtocolGraph:
             match reached:
                 case Sending(signature, sender, receiver, after, _):
                     if sender == role:
-                        found.add(Head(Kind.SEND, receiver, signature.operator, after))
+                        heads.add(Head(Kind.SEND, receiver, signature.operator, after))
                     elif receiver == role:
-                        found.add(Head(Kind.RECEIVE, sender, signature.operator, after))
+                        heads.add(Head(Kind.RECEIVE, sender, signature.operator, after))
                     else:
                         left.append(after)
                 case Branching():
                     left += reached.branches
                 case Beginning(body, roles, repeats, after):
                     left.append(body if role in roles or repeats else after)
-        return frozenset(found), ended or not found
+        return frozenset(heads), ended or not heads
 
     def messages(self) -> Iterator[Sending]:
         """Every message."""
@@ -124,21 +124,21 @@ def flow_of(body: Block) -> ProtocolGraph:
 
 def roles_of(block: Block) -> frozenset[str]:
     """The roles that send or receive in a block."""
-    found = set[str]()
+    roles = set[str]()
     for statement in block:
         match statement:
             case Interaction():
-                found |= {statement.sender, *statement.receivers}
+                roles |= {statement.sender, *statement.receivers}
             case GlobalChoice():
-                found |= frozenset().union(*map(roles_of, statement.branches))
+                roles |= frozenset().union(*map(roles_of, statement.branches))
             case Recursion():
-                found |= roles_of(statement.body)
-    return frozenset(found)
+                roles |= roles_of(statement.body)
+    return frozenset(roles)
 
 
-def escapes(one: Statement, inside: frozenset[str]) -> bool:
+def escapes(statement: Statement, inside: frozenset[str]) -> bool:
     """Whether a statement repeats a recursion that it stands in; `inside` are those within."""
-    match one:
+    match statement:
         case Repeat(name, _):
             return name not in inside
         case Recursion(name, body, _):

@@ -43,8 +43,8 @@ def faults_of_form(
     filename: str, body: Block, flow: ProtocolGraph, roles: frozenset[str]
 ) -> list[Fault]:
     """Every fault of a protocol whose calls are written out; the later checks need the earlier."""
-    found = [*_empty(filename, body), *_unreachable(filename, body)]
-    return found or _Knowledge(filename, flow).faults(roles)
+    faults = [*_empty(filename, body), *_unreachable(filename, body)]
+    return faults or _Knowledge(filename, flow).faults(roles)
 
 
 def _empty(filename: str, block: Block) -> Iterator[Fault]:
@@ -55,8 +55,8 @@ def _empty(filename: str, block: Block) -> Iterator[Fault]:
             for branch in statement.branches:
                 if not branch:
                     chooser = statement.subject
-                    said = f"a branch of the choice at {chooser} is empty; let it send something"
-                    yield fault_at(filename, statement.at, said)
+                    message = f"a branch of the choice at {chooser} is empty; let it send something"
+                    yield fault_at(filename, statement.at, message)
                 yield from _empty(filename, branch)
 
 
@@ -71,13 +71,13 @@ def _unreachable(filename: str, block: Block) -> Iterator[Fault]:
             continue
         roles = roles_of((statement,))
         if escapes(statement, frozenset()):
-            said = "it cannot be reached: a statement before it goes back to the beginning"
-            yield fault_at(filename, rest[0].at, said)
+            message = "it cannot be reached: a statement before it goes back to the beginning"
+            yield fault_at(filename, rest[0].at, message)
         elif not _ends(statement):
             for later in rest:
                 if roles & roles_of((later,)) or (roles and isinstance(later, Repeat)):
-                    said = "it cannot be reached: a statement before it never ends"
-                    yield fault_at(filename, later.at, said)
+                    message = "it cannot be reached: a statement before it never ends"
+                    yield fault_at(filename, later.at, message)
                     break
 
 
@@ -120,15 +120,15 @@ class _Knowledge:
             match reached:
                 case Sending(_, sender, receiver, after, at):
                     if sender not in knowing:
-                        said = f"{sender} sends before it can know which branch was chosen"
-                        self.found.setdefault((at, sender), fault_at(self.filename, at, said))
+                        message = f"{sender} sends before it can know which branch was chosen"
+                        self.found.setdefault((at, sender), fault_at(self.filename, at, message))
                     knowing, node = knowing | {receiver}, after
                 case Beginning(body, _, _, _):
                     node = body
                 case Branching(subject, _, after, at):
                     if subject not in knowing:
-                        said = f"{subject} decides before it can know which branch was chosen"
-                        self.found.setdefault((at, subject), fault_at(self.filename, at, said))
+                        message = f"{subject} decides before it can know which branch was chosen"
+                        self.found.setdefault((at, subject), fault_at(self.filename, at, message))
                     everywhere = self._after(node, reached)
                     if everywhere is None:
                         return None

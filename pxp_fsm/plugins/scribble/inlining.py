@@ -127,16 +127,16 @@ class _Inliner:
         protocol = self.module.protocol(call.name)
         if protocol is None:
             there = ", ".join(global_protocol.name for global_protocol in self.module.protocols)
-            said = f"there is no protocol {call.name} in this file; there are: {there}"
-            raise self._refuse(call.at, said)
+            message = f"there is no protocol {call.name} in this file; there are: {there}"
+            raise self._refuse(call.at, message)
         arguments = tuple(self._meant(argument, signatures) for argument in call.arguments)
-        for given, wanted, what in (
+        for given, wanted, noun in (
             (roles, protocol.roles, "roles"),
             (arguments, protocol.parameters, "arguments"),
         ):
             if len(given) != len(wanted):
-                said = f"{protocol.name} has {len(wanted)} {what}, not {len(given)}"
-                raise self._refuse(call.at, said)
+                message = f"{protocol.name} has {len(wanted)} {noun}, not {len(given)}"
+                raise self._refuse(call.at, message)
         if len(set(roles)) < len(roles):
             raise self._refuse(call.at, f"one role cannot be two of {protocol.name}")
         frame = (protocol.name, arguments, roles)
@@ -153,7 +153,7 @@ class _Inliner:
         if signature.named:
             return signatures.get(signature.operator, Signature(signature.operator))
         payload = [
-            signatures[one].operator if one in signatures else one for one in signature.payload
+            signatures[name].operator if name in signatures else name for name in signature.payload
         ]
         return Signature(signature.operator, tuple(payload))
 

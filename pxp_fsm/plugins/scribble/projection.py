@@ -45,11 +45,11 @@ class TagNames:
         if operator not in self._tags:
             plain = re.sub(r"[^A-Za-z0-9_]", "_", operator) or "EMPTY"
             plain = plain if plain[0].isalpha() else f"M{plain}"
-            found, number = plain, 1
-            while found in self._tags.values():
+            candidate, number = plain, 1
+            while candidate in self._tags.values():
                 number += 1
-                found = f"{plain}_{number}"
-            self._tags[operator] = found
+                candidate = f"{plain}_{number}"
+            self._tags[operator] = candidate
         return self._tags[operator]
 
     @property
@@ -68,14 +68,14 @@ class LocalView:
     @cached_property
     def positions(self) -> Mapping[int, tuple[frozenset[Head], bool]]:
         """By each position what the role can do next, and whether it may be over."""
-        found: dict[int, tuple[frozenset[Head], bool]] = {}
+        by_node: dict[int, tuple[frozenset[Head], bool]] = {}
         left = [self.flow.start]
         while left:
             node = left.pop()
-            if node not in found:
-                found[node] = self.flow.heads(node, self.role)
-                left += (head.after for head in found[node][0])
-        return found
+            if node not in by_node:
+                by_node[node] = self.flow.heads(node, self.role)
+                left += (head.after for head in by_node[node][0])
+        return by_node
 
     @cached_property
     def classes(self) -> Mapping[int, int]:
@@ -98,9 +98,12 @@ class LocalView:
 
     def problems(self) -> Iterator[tuple[Position | None, str]]:
         """Why the role cannot know what to do, and where the first message that it is about is."""
-        for heads, said in self._problems():
+        for heads, problem in self._problems():
             met = {(head.kind, head.partner, head.operator) for head in heads}
-            yield min((at for at, *head in self._sendings() if (*head,) in met), default=None), said
+            yield (
+                min((at for at, *head in self._sendings() if (*head,) in met), default=None),
+                problem,
+            )
 
     def _sendings(self) -> Iterator[tuple[Position, Kind, str, str]]:
         """The messages of the role: each with its place."""
@@ -116,14 +119,14 @@ class LocalView:
             receiving = [head for head in heads if head.kind is Kind.RECEIVE]
             senders = sorted({head.partner for head in receiving})
             if sending and receiving:
-                said = f"send {_listed(sending)} or to receive {_listed(receiving)}"
-                yield heads, f"{self.role} cannot know whether to {said}"
+                uncertainty = f"send {_listed(sending)} or to receive {_listed(receiving)}"
+                yield heads, f"{self.role} cannot know whether to {uncertainty}"
             elif ended and heads:
-                said = f"it is over or {_listed([*sending, *receiving])} follows"
-                yield heads, f"{self.role} cannot know whether {said}"
+                uncertainty = f"it is over or {_listed([*sending, *receiving])} follows"
+                yield heads, f"{self.role} cannot know whether {uncertainty}"
             elif len(senders) > 1:
-                said = f"learns of one choice from {' or '.join(senders)}"
-                yield receiving, f"{self.role} {said}; let one role tell it in every branch"
+                uncertainty = f"learns of one choice from {' or '.join(senders)}"
+                yield receiving, f"{self.role} {uncertainty}; let one role tell it in every branch"
             else:
                 yield from self._alike(heads)
 
@@ -187,19 +190,19 @@ def _state(names: dict[int, str], number: int) -> str:
 
 
 def _listed(heads: Sequence[Head]) -> str:
-    found = sorted(f"{head.operator}() of {head.partner}" for head in heads)
-    return " or ".join(found)
+    listed = sorted(f"{head.operator}() of {head.partner}" for head in heads)
+    return " or ".join(listed)
 
 
 def faults_of_roles(filename: str, views: Sequence[LocalView], at: Position) -> list[Fault]:
     """Why some role cannot be projected; `at` is where the protocol begins."""
-    found = dict.fromkeys(problem for view in views for problem in view.problems())
-    return [fault_at(filename, place or at, said) for place, said in found]
+    problems = dict.fromkeys(problem for view in views for problem in view.problems())
+    return [fault_at(filename, place or at, problem) for place, problem in problems]
 
 
 def payloads_of(flow: ProtocolGraph, types: Mapping[str, str], tags: TagNames) -> dict[str, Any]:
     """The JSON Schema of what each tag carries, where all its messages carry the same."""
-    found: dict[str, list[Any]] = {}
+    schemas_of: dict[str, list[Any]] = {}
     for message in flow.messages():
         carried = [_SCHEMAS.get(types.get(name, name), {}) for name in message.signature.payload]
         if len(carried) > 1:
@@ -208,13 +211,13 @@ def payloads_of(flow: ProtocolGraph, types: Mapping[str, str], tags: TagNames) -
                 "prefixItems": carried,
                 "minItems": len(carried),
                 "maxItems": len(carried),
-                "examples": [[one.get("examples", [None])[0] for one in carried]],
+                "examples": [[schema_of.get("examples", [None])[0] for schema_of in carried]],
             }
         else:
             schema = carried[0] if carried else {}
-        found.setdefault(tags.of(message.signature.operator), []).append(schema)
+        schemas_of.setdefault(tags.of(message.signature.operator), []).append(schema)
     return {
         tag: schemas[0]
-        for tag, schemas in found.items()
+        for tag, schemas in schemas_of.items()
         if schemas[0] and all(schema == schemas[0] for schema in schemas)
     }

@@ -63,14 +63,14 @@ def projected(module: ScribbleModule, protocol: GlobalProtocol) -> System:
     """The system of a protocol of a module; raises `TableError` where it is not well-formed."""
     body = inlined(module, protocol)
     flow = flow_of(body)
-    found = faults_of_form(module.filename, body, flow, frozenset(protocol.roles))
+    faults = faults_of_form(module.filename, body, flow, frozenset(protocol.roles))
     acting = [role for role in protocol.roles if _acts(flow, role)]
     views = [LocalView(flow, role) for role in acting]
-    found = found or faults_of_roles(module.filename, views, protocol.at)
-    if not found and len(acting) < 2:
-        found = [fault_at(module.filename, protocol.at, f"{protocol.name} has no message")]
-    if found:
-        raise TableError(found)
+    faults = faults or faults_of_roles(module.filename, views, protocol.at)
+    if not faults and len(acting) < 2:
+        faults = [fault_at(module.filename, protocol.at, f"{protocol.name} has no message")]
+    if faults:
+        raise TableError(faults)
     tags = TagNames()
     payloads = payloads_of(flow, module.types, tags)
     changed = ", ".join(f"{ours} is {theirs}()" for theirs, ours in tags.changed.items())

@@ -186,8 +186,8 @@ def parse(text: str, filename: str) -> ScribbleModule:
     except UnexpectedInput as error:
         expected, at, met = set(), Position(error.line, error.column), "this"
     listed = ", ".join(sorted({_WORDS.get(terminal, terminal.lower()) for terminal in expected}))
-    said = f"{met} cannot stand here; expected: {listed or 'something else'}"
-    raise TableError((fault_at(filename, at, said),))
+    message = f"{met} cannot stand here; expected: {listed or 'something else'}"
+    raise TableError((fault_at(filename, at, message),))
 
 
 def _depth(text: str) -> int:
@@ -233,9 +233,9 @@ class _Reader:
         if len(set(roles)) < len(roles):
             self._refuse(at, f"two roles of {name} have one name; rename one of them")
         parameters = tuple(
-            str(one.children[0])
+            str(parameter.children[0])
             for listed in _of(tree, "parameters")
-            for one in _of(listed, "parameter")
+            for parameter in _of(listed, "parameter")
         )
         (block,) = _of(tree, "block")
         return GlobalProtocol(name, parameters, roles, self._block(block), "aux" in modifiers, at)
@@ -258,15 +258,15 @@ class _Reader:
             return Repeat(words[0], at)
         if kind == "do":
             arguments = tuple(
-                self._signature(next(_trees(one.children)))
+                self._signature(next(_trees(argument.children)))
                 for listed in _of(tree, "arguments")
-                for one in _of(listed, "argument")
+                for argument in _of(listed, "argument")
             )
             (path,) = _of(tree, "path")
             return Calling(_dotted(path), arguments, tuple(words), at)
         word = words[0].split()[0]
-        said = f"{word} is not supported; messages, choice, rec, continue and do are read"
-        raise TableError((fault_at(self._filename, at, said),))
+        message = f"{word} is not supported; messages, choice, rec, continue and do are read"
+        raise TableError((fault_at(self._filename, at, message),))
 
     def _signature(self, tree: Tree[Token]) -> Signature:
         words = [str(child) for child in tree.children]
@@ -279,8 +279,8 @@ class _Reader:
         return Signature(operator, tuple(payload))
 
 
-def _is_tree(one: object) -> bool:
-    return hasattr(one, "data")
+def _is_tree(node: object) -> bool:
+    return hasattr(node, "data")
 
 
 def _of(tree: Tree[Token], kind: str) -> list[Tree[Token]]:

@@ -35,9 +35,9 @@ LIKE = 3.0
 
 
 def counted(
-    product: str, found: tuple[Candidate, ...], examples: Sequence[Lesson]
+    product: str, proposed: tuple[Candidate, ...], examples: Sequence[Lesson]
 ) -> tuple[Candidate, ...]:
-    """`found` for `product`, best first by `examples` of other products.
+    """`proposed` for `product`, best first by `examples` of other products.
 
     Scores are logarithms of what the named reactions count, up to a constant for each product. What
     no named reaction derives is left out.
@@ -48,7 +48,7 @@ def counted(
             for reaction in example.steps:
                 by_reaction[reaction].append(example)
     return ranked(
-        _scored(product, candidate, by_reaction) for candidate in found if candidate.named
+        _scored(product, candidate, by_reaction) for candidate in proposed if candidate.named
     )
 
 
@@ -85,7 +85,7 @@ def _scored(
 
 
 def _names(named: Sequence[Named]) -> frozenset[str]:
-    return frozenset(one.template.id for one in named)
+    return frozenset(reaction.template.id for reaction in named)
 
 
 @lru_cache(maxsize=64)

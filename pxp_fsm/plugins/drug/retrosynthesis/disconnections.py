@@ -101,14 +101,14 @@ def disconnections(product: Any, library: Library) -> tuple[Disconnection, ...]:
     from rdkit import Chem, rdBase
 
     itself = Chem.MolToSmiles(product)
-    found: dict[tuple[tuple[str, ...], str, str], Disconnection] = {}
+    steps_by_key: dict[tuple[tuple[str, ...], str, str], Disconnection] = {}
     with rdBase.BlockLogs():
         for template in library.templates:
             for leaving, parts in _applied(template, product):
                 step = Disconnection(parts, template, leaving)
                 if itself not in step.reactants:
-                    found.setdefault((step.reactants, template.id, leaving), step)
-    return tuple(found[key] for key in sorted(found))
+                    steps_by_key.setdefault((step.reactants, template.id, leaving), step)
+    return tuple(steps_by_key[key] for key in sorted(steps_by_key))
 
 
 def deriving(product: Any, reactants: tuple[str, ...], library: Library) -> frozenset[str]:

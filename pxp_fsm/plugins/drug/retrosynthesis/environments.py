@@ -72,17 +72,20 @@ class Environments:
         import numpy as np
 
         rows = (self.molecule % _AT_ONCE).astype(np.intp) * SIZE
-        places = [rows + ((one >> np.uint32(7)) & np.uint32(SIZE - 1)) for one in self.rounds[1:]]
+        places = [
+            rows + ((codes_of_round >> np.uint32(7)) & np.uint32(SIZE - 1))
+            for codes_of_round in self.rounds[1:]
+        ]
         packed = np.empty((molecules, SIZE // 8), np.uint8)
-        found = np.empty((_AT_ONCE, SIZE), bool)
+        is_set = np.empty((_AT_ONCE, SIZE), bool)
         batches = range(0, molecules, _AT_ONCE)
         edges = np.searchsorted(self.molecule, [*batches, molecules]).tolist()
         for batch, edge in zip(batches, pairwise(edges), strict=True):
-            found.fill(False)
+            is_set.fill(False)
             for place in places:
-                found.reshape(-1)[place[slice(*edge)]] = True
+                is_set.reshape(-1)[place[slice(*edge)]] = True
             part = packed[batch : batch + _AT_ONCE]
-            part[:] = np.packbits(found[: len(part)], axis=1)
+            part[:] = np.packbits(is_set[: len(part)], axis=1)
         return np.ascontiguousarray(packed.view(np.uint64).T)
 
 
@@ -121,24 +124,26 @@ def environments(codes: Integers, tokens: Sequence[str], radius: int = RADIUS) -
     weights = _mixed(np.arange(1 + max(_ORDERS.values()), dtype=np.uint32))
     weight = weights.take(np.where(order == 0, ring, order))
     bonds = np.bincount(first, minlength=len(atoms)) + np.bincount(second, minlength=len(atoms))
-    found = [_mixed(np.array(element, np.uint32).take(code) + bonds.astype(np.uint32))]
+    rounds = [_mixed(np.array(element, np.uint32).take(code) + bonds.astype(np.uint32))]
     for _ in range(radius):
         around = np.zeros(len(atoms), np.uint32)
-        np.add.at(around, second, _mixed(found[-1].take(first) ^ weight))
-        np.add.at(around, first, _mixed(found[-1].take(second) ^ weight))
-        found.append(_mixed(_mixed(found[-1] + np.uint32(len(found))) + around))
-    return Environments(molecule, tuple(found))
+        np.add.at(around, second, _mixed(rounds[-1].take(first) ^ weight))
+        np.add.at(around, first, _mixed(rounds[-1].take(second) ^ weight))
+        rounds.append(_mixed(_mixed(rounds[-1] + np.uint32(len(rounds))) + around))
+    return Environments(molecule, tuple(rounds))
 
 
-def similarities(one: Bits, others: Bits, counts: Integers) -> NDArray[np.float32]:
-    """The Tanimoto coefficient of `one` with each of `others`, which have so many bits (`counts`).
+def similarities(fingerprint: Bits, others: Bits, counts: Integers) -> NDArray[np.float32]:
+    """The Tanimoto coefficient of `fingerprint` with each of `others`.
+
+    `counts` are the numbers of bits of the others.
 
     Two fingerprints without bits have 0.
     """
     import numpy as np
 
-    common = set_bits(others & one)
-    union = counts + set_bits(one) - common
+    common = set_bits(others & fingerprint)
+    union = counts + set_bits(fingerprint) - common
     shares: NDArray[np.float32] = (common / np.maximum(union, 1)).astype(np.float32)
     return shares
 
@@ -185,14 +190,14 @@ def _branching(kind: Integers, number: Integers) -> Integers:
     opening = kind.take(brackets) == _OPEN
     depth = np.cumsum(np.where(opening, 1, -1), dtype=np.int16) + ~opening
     opened, closed = brackets.take(np.argsort(depth, kind="stable")).reshape(-1, 2).T
-    found = number.copy()
-    found[closed] = number.take(opened)
+    bearers = number.copy()
+    bearers[closed] = number.take(opened)
     # A branch right after another one is of the same atom.
     follows = kind.take(opened - 1) == _CLOSE
     opened, closed = opened[follows], closed[follows]
-    while (found.take(opened) != (bearer := found.take(opened - 1))).any():
-        found[opened] = found[closed] = bearer
-    return found
+    while (bearers.take(opened) != (bearer := bearers.take(opened - 1))).any():
+        bearers[opened] = bearers[closed] = bearer
+    return bearers
 
 
 @cache

@@ -91,11 +91,13 @@ def changes(template: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str,
     kept = {atom.GetAtomMapNum(): atom for atom in reactants.GetAtoms() if atom.GetAtomMapNum()}
     made, changed, lost = [], [], []
     for pair, order in sorted(_bonds(product).items()):
-        one, other = (_element(atoms[number]) for number in pair)
+        first, other = (_element(atoms[number]) for number in pair)
         if pair not in before:
-            made.append(f"the bond between {_a(one)} and {_a(other)}")
+            made.append(f"the bond between {_a(first)} and {_a(other)}")
         elif before[pair] != order:
-            made_of = f"{_ORDERS.get(before[pair], 'other')} bond between {_a(one)} and {_a(other)}"
+            made_of = (
+                f"{_ORDERS.get(before[pair], 'other')} bond between {_a(first)} and {_a(other)}"
+            )
             changed.append(f"the {made_of} into a {_ORDERS.get(order, 'different')} one")
     for number, atom in sorted(kept.items()):
         if any(not neighbour.GetAtomMapNum() for neighbour in atom.GetNeighbors()):
@@ -105,12 +107,12 @@ def changes(template: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str,
 
 def _bonds(molecule: Any) -> dict[tuple[int, int], str]:
     """The order of each bond between numbered atoms, by their numbers."""
-    found = {}
+    orders = {}
     for bond in molecule.GetBonds():
         numbers = sorted((bond.GetBeginAtom().GetAtomMapNum(), bond.GetEndAtom().GetAtomMapNum()))
         if numbers[0]:
-            found[numbers[0], numbers[1]] = str(bond.GetBondType())
-    return found
+            orders[numbers[0], numbers[1]] = str(bond.GetBondType())
+    return orders
 
 
 def _element(atom: Any) -> str:

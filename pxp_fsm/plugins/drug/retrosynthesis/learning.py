@@ -38,26 +38,26 @@ class Lesson:
 
 
 def lifted(
-    product: str, found: tuple[Candidate, ...], lessons: Sequence[Lesson]
+    product: str, proposed: tuple[Candidate, ...], lessons: Sequence[Lesson]
 ) -> tuple[Candidate, ...]:
-    """`found` for `product`, best first after `lessons` about other products."""
+    """`proposed` for `product`, best first after `lessons` about other products."""
     others = [lesson for lesson in lessons if lesson.product != product]
     if not others:
-        return found
+        return proposed
     return ranked(
         replace(candidate, score=candidate.score + LIFT * _likeness(product, candidate, others))
-        for candidate in found
+        for candidate in proposed
     )
 
 
 def told_first(
-    product: str, found: tuple[Candidate, ...], lessons: Sequence[Lesson]
+    product: str, proposed: tuple[Candidate, ...], lessons: Sequence[Lesson]
 ) -> tuple[Candidate, ...]:
-    """`found` with the reactants in front that were heard last about `product` itself."""
+    """`proposed` with the reactants in front that were heard last about `product` itself."""
     heard = [lesson.reactants for lesson in lessons if lesson.product == product]
     if not heard:
-        return found
-    return tuple(sorted(found, key=lambda candidate: candidate.reactants != heard[-1]))
+        return proposed
+    return tuple(sorted(proposed, key=lambda candidate: candidate.reactants != heard[-1]))
 
 
 def _likeness(product: str, candidate: Candidate, lessons: Sequence[Lesson]) -> float:
@@ -73,9 +73,9 @@ def _likeness(product: str, candidate: Candidate, lessons: Sequence[Lesson]) -> 
 
 
 @lru_cache(maxsize=100_000)
-def likeness(one: str, other: str) -> float:
+def likeness(product: str, other: str) -> float:
     """The Tanimoto coefficient of two texts of molecules (canonical SMILES)."""
-    return tanimoto(_environments(one), _environments(other))
+    return tanimoto(_environments(product), _environments(other))
 
 
 @lru_cache(maxsize=20_000)

@@ -197,8 +197,8 @@ def composition(codes: Integers, tokens: Sequence[str]) -> Integers:
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(value[codes], dtype=np.uint64)])
     ends = np.flatnonzero(codes == 0) + 1
     starts = np.concatenate([np.zeros(1, np.intp), ends[:-1]])
-    found: Integers = sums[ends] - sums[starts]
-    return found
+    sums_of_molecules: Integers = sums[ends] - sums[starts]
+    return sums_of_molecules
 
 
 _ELEMENT = re.compile(r"\[\d*([A-Z][a-z]?|[a-z][a-z]?)|(Br|Cl|[A-Za-z])")

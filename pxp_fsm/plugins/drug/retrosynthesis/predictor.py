@@ -161,11 +161,11 @@ class Retrosynthesis:
         if not question.history or question.history[-1].tag in (Tag.REJECT, Tag.TERM):
             return ()
         received = ".".join(canonical_set(question.history[-1].answer.prediction) or ())
-        _, found = _derived(question.instance.x, self._sources)
-        if any(candidate.reactants == received for candidate in found):
+        _, derived = _derived(question.instance.x, self._sources)
+        if any(candidate.reactants == received for candidate in derived):
             return ()
         return (
-            f"None of the {len(found)} sets of reactants that the templates derive is the one "
+            f"None of the {len(derived)} sets of reactants that the templates derive is the one "
             f"received, so it is not taken up.",
         )
 
@@ -173,10 +173,10 @@ class Retrosynthesis:
         """The natural logarithm of the share that `prediction` has of all candidates' odds."""
         wanted = ".".join(canonical_set(prediction) or ())
         try:
-            found = self._ranked(question.instance.x)[1]
+            ranking = self._ranked(question.instance.x)[1]
         except NoAnswer:
             return UNDERIVED
-        scores = {candidate.reactants: candidate.score for candidate in found}
+        scores = {candidate.reactants: candidate.score for candidate in ranking}
         if wanted not in scores:
             return UNDERIVED
         highest = max(scores.values())
@@ -197,16 +197,16 @@ class Retrosynthesis:
         Raises `NoAnswer` where RDKit cannot read `smiles`, where the molecule is too large, or
         where nothing derives it.
         """
-        product, found = self._ranked(smiles)
-        return told_first(product, found, self._lessons)[:limit]
+        product, derived = self._ranked(smiles)
+        return told_first(product, derived, self._lessons)[:limit]
 
     def _ranked(self, smiles: str) -> tuple[str, tuple[Candidate, ...]]:
         """The product, and its candidates by what is known of other products; `NoAnswer`."""
-        product, found = _derived(smiles, self._sources)
-        if not found:
+        product, derived = _derived(smiles, self._sources)
+        if not derived:
             raise NoAnswer(f"no reaction template applies to {smiles[:80]!r}")
         if self._begun is None:
-            return product, lifted(product, found, self._lessons)
+            return product, lifted(product, derived, self._lessons)
         return product, _counted(smiles, self._sources, (*self.examples, *self._lessons))
 
     def why_not(self, smiles: str, reactants: str) -> str:
@@ -214,30 +214,37 @@ class Retrosynthesis:
 
         Raises `NoAnswer` as `rank` does.
         """
-        found = self.rank(smiles, MOST)
+        derived = self.rank(smiles, MOST)
         wanted = ".".join(canonical_set(reactants) or ())
-        place = next((n for n, one in enumerate(found, 1) if one.reactants == wanted), None)
+        place = next(
+            (
+                n
+                for n, derived_candidate in enumerate(derived, 1)
+                if derived_candidate.reactants == wanted
+            ),
+            None,
+        )
         if place is None:
             return (
-                f"None of the {len(found)} sets of reactants that templates derive is this one, so "
+                f"None of the {len(derived)} sets of reactants that templates derive is this one, so "
                 f"that no precedent speaks for it."
             )
-        candidate = found[place - 1]
+        candidate = derived[place - 1]
         why = explained(candidate, self._sources.named)
         if not candidate.cited and not (candidate.proposal and candidate.proposal.support):
             why += " No precedent speaks for them."
-        return f"These reactants have rank {place} of {len(found)}. {why}"
+        return f"These reactants have rank {place} of {len(derived)}. {why}"
 
     def learn(self, instance: Instance, message: Message) -> None:
         """Learn from `message` about the product `instance.x`; REJECT and TERM teach nothing."""
         if message.tag in (Tag.REJECT, Tag.TERM):
             return
         try:
-            product, found = _derived(instance.x, self._sources)
+            product, derived = _derived(instance.x, self._sources)
         except NoAnswer:
             return
         received = ".".join(canonical_set(message.answer.prediction) or ())
-        for candidate in found:
+        for candidate in derived:
             lesson = Lesson(product, received, candidate.steps)
             if candidate.reactants == received and lesson not in self._lessons:
                 self._lessons.append(lesson)
@@ -257,8 +264,8 @@ def _derived(smiles: str, sources: Sources) -> tuple[str, tuple[Candidate, ...]]
 @lru_cache(maxsize=_REMEMBERED)
 def _counted(smiles: str, sources: Sources, examples: tuple[Lesson, ...]) -> tuple[Candidate, ...]:
     """What `counted` gives: machines that heard the same are asked the same again."""
-    product, found = _derived(smiles, sources)
-    return counted(product, found, examples)
+    product, derived = _derived(smiles, sources)
+    return counted(product, derived, examples)
 
 
 def taken_apart(
@@ -274,8 +281,8 @@ def taken_apart(
     written = str(Chem.MolToSmiles(product))
     named: dict[str, list[Named]] = {}
     for step in disconnections(product, sources.named):
-        one = Named(step.template, step.leaving, plausibility(step, written, sources.named))
-        named.setdefault(".".join(step.reactants), []).append(one)
+        reaction = Named(step.template, step.leaving, plausibility(step, written, sources.named))
+        named.setdefault(".".join(step.reactants), []).append(reaction)
     known = sources.precedents
     if known is None:
         return written, [], named

@@ -83,12 +83,18 @@ def proposals(product: Any, smiles: str, known: Precedents, similarity: Integers
     derived: list[tuple[int, tuple[str, ...], list[int]]] = []
     for template in np.argsort(-counts, kind="stable")[:APPLIED].tolist():
         if counts[template] > 0 and (
-            found := tuple(derivations(known.templates[template], product, smiles))
+            reactant_sets := tuple(derivations(known.templates[template], product, smiles))
         ):
             near = known.having(template)
             near = near[np.argsort(-similarity[near], kind="stable")[:COMPARED]]
-            derived.append((template, found, [int(one) for one in near if similarity[one] > 0]))
-    texts = list(dict.fromkeys(text for _, found, _ in derived for text in found))
+            derived.append(
+                (
+                    template,
+                    reactant_sets,
+                    [int(number) for number in near if similarity[number] > 0],
+                )
+            )
+    texts = list(dict.fromkeys(text for _, reactant_sets, _ in derived for text in reactant_sets))
     cited = list(dict.fromkeys(number for _, _, near in derived for number in near))
     whole, *sets = environment_sets([smiles, *texts], known, cited)
     mine = {
@@ -105,12 +111,14 @@ def proposals(product: Any, smiles: str, known: Precedents, similarity: Integers
             reactants,
             known.templates[template],
             float(counts[template]),
-            len(found),
+            len(reactant_sets),
             int(known.frequency[template]),
-            _supported(mine[reactants], [(known[one], its[one]) for one in near], similarity),
+            _supported(
+                mine[reactants], [(known[number], its[number]) for number in near], similarity
+            ),
         )
-        for template, found, near in derived
-        for reactants in found
+        for template, reactant_sets, near in derived
+        for reactants in reactant_sets
     ]
 
 
@@ -157,10 +165,10 @@ def environment_sets(
     return environments(np.concatenate(coded), tokens).sets(len(texts) + 2 * len(numbers))
 
 
-def tanimoto(one: frozenset[int], other: frozenset[int]) -> float:
+def tanimoto(features: frozenset[int], other: frozenset[int]) -> float:
     """The share of what both have in what either has; 0 where neither has anything."""
-    common = len(one & other)
-    return common / (len(one) + len(other) - common) if common else 0.0
+    common = len(features & other)
+    return common / (len(features) + len(other) - common) if common else 0.0
 
 
 class _Change:
@@ -187,4 +195,6 @@ def _supported(
         )
         for precedent, its in near
     ]
-    return tuple(sorted(support, key=lambda one: (-one.similarity, one.precedent.patent)))
+    return tuple(
+        sorted(support, key=lambda supported: (-supported.similarity, supported.precedent.patent))
+    )

@@ -93,19 +93,19 @@ def plausibility(step: Disconnection, product: str, library: Library) -> float:
 
 
 def candidates(
-    found: Iterable[Proposal], named: Mapping[str, Sequence[Named]]
+    proposed: Iterable[Proposal], named: Mapping[str, Sequence[Named]]
 ) -> tuple[Candidate, ...]:
     """Every set of reactants once, best first; equal scores are ordered by the SMILES.
 
     `named` has the named reactions of each set of reactants.
     """
     merged = []
-    for reactants, ways in alternatives(found, named).items():
+    for reactants, ways in alternatives(proposed, named).items():
         best = max(
             ways, key=lambda way: (score(way), way.proposal.template if way.proposal else "")
         )
         steps = {way.proposal.template for way in ways if way.proposal is not None}
-        steps |= {one.template.id for one in best.named}
+        steps |= {reaction.template.id for reaction in best.named}
         merged.append(
             Candidate(reactants, score(best), best.proposal, best.named, frozenset(steps))
         )
@@ -125,10 +125,10 @@ class RankedWay:
 
 
 def alternatives(
-    found: Iterable[Proposal], named: Mapping[str, Sequence[Named]]
+    proposed: Iterable[Proposal], named: Mapping[str, Sequence[Named]]
 ) -> dict[str, list[RankedWay]]:
     """The ways to each set of reactants; arguments as of `candidates`."""
-    proposals = list(found)
+    proposals = list(proposed)
     total = math.fsum({proposal.template: proposal.relevance for proposal in proposals}.values())
     names = {key: tuple(sorted(those, key=_by_plausibility)) for key, those in named.items()}
     ways: dict[str, list[RankedWay]] = {}
@@ -146,17 +146,17 @@ def features(way: RankedWay) -> dict[str, float]:
     `similarity`, `places` and `frequency` are logarithms. Without precedents all of these are 0,
     but logarithms of shares and similarities are those of almost nothing.
     """
-    found = dict.fromkeys(WEIGHTS, 0.0)
+    values = dict.fromkeys(WEIGHTS, 0.0)
     if way.named:
-        found |= {"named": 1.0, "plausibility": way.named[0].plausibility}
-    found["relevance"] = math.log(way.share + _LEAST**2)
-    found["similarity"] = math.log(_LEAST)
+        values |= {"named": 1.0, "plausibility": way.named[0].plausibility}
+    values["relevance"] = math.log(way.share + _LEAST**2)
+    values["similarity"] = math.log(_LEAST)
     proposal = way.proposal
     if proposal is None or not proposal.support:
-        return found
+        return values
     support = proposal.support
     count = len(support)
-    return found | {
+    return values | {
         "similarity": math.log(support[0].similarity + _LEAST),
         "product": max(neighbour.product for neighbour in support),
         "reactants": max(neighbour.reactants for neighbour in support),
@@ -173,14 +173,14 @@ def features(way: RankedWay) -> dict[str, float]:
 
 def score(way: RankedWay) -> float:
     """The score of a set of reactants that is reached this `way`, in natural-log units."""
-    found = features(way)
-    return math.fsum(weight * found[name] for name, weight in WEIGHTS.items())
+    values = features(way)
+    return math.fsum(weight * values[name] for name, weight in WEIGHTS.items())
 
 
-def ranked(found: Iterable[Candidate]) -> tuple[Candidate, ...]:
+def ranked(proposed: Iterable[Candidate]) -> tuple[Candidate, ...]:
     """Candidates, best first; rounded, so that the order of a sum's terms decides no tie."""
     return tuple(
-        sorted(found, key=lambda candidate: (-round(candidate.score, 9), candidate.reactants))
+        sorted(proposed, key=lambda candidate: (-round(candidate.score, 9), candidate.reactants))
     )
 
 

@@ -16,7 +16,7 @@ from pxp_fsm.plugins.languages.operands import LanguageSettings, operand
 
 def language(request: LanguageOptions) -> None:
     """Count, list, compare or draw a language."""
-    what, limit, draw = request.what, request.limit, request.output
+    words, limit, draw = request.what, request.limit, request.output
     if request.other is not None and limit is not None:
         raise UsageError(
             f"--limit takes one language; `--minus {request.other} --limit {limit}` lists what "
@@ -25,21 +25,21 @@ def language(request: LanguageOptions) -> None:
     given = LanguageSettings(run=request.run)
     both = request.within
     lines: list[str] = []
-    one = languages.chosen(what, given, both, request.minus)
+    subject = languages.chosen(words, given, both, request.minus)
     if request.other is not None:
-        other = operand(request.other, given, beside=one.reading)
-        comparison = languages.compared(one, other)
+        other = operand(request.other, given, beside=subject.reading)
+        comparison = languages.compared(subject, other)
         lines += languages.comparison_lines(comparison)
         record: object = comparison.record()
     elif limit is not None:
-        lines += languages.listed(one.language, limit)
+        lines += languages.listed(subject.language, limit)
         record = lines
     elif draw is None:
-        counts = languages.by_relations(what, given, both, request.minus)
+        counts = languages.by_relations(words, given, both, request.minus)
         lines += languages.count_lines(counts)
         record = [each.record() for each in counts]
     else:
-        counts = (languages.counted(one.language),)
+        counts = (languages.counted(subject.language),)
         lines += languages.count_lines(counts)
         record = [each.record() for each in counts]
     if request.as_json:
@@ -48,5 +48,5 @@ def language(request: LanguageOptions) -> None:
         for line in lines:
             click.echo(printable(line))
     if draw is not None:
-        write(one.language.diagram(), draw)
+        write(subject.language.diagram(), draw)
         click.echo(f"Drawn: {printable(str(draw))}", err=request.as_json)

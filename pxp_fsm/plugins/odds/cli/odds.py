@@ -126,11 +126,13 @@ def _estimated(database: str, run: str, seed: int, by_tag: bool) -> Any:
 
 
 def _explain(title: str, seed: int, as_json: bool) -> None:
-    found = [tuple(explain(column, model, seed) for model in MODELS) for column in columns(title)]
+    explained = [
+        tuple(explain(column, model, seed) for model in MODELS) for column in columns(title)
+    ]
     if as_json:
-        _json([each for column in found for each in comparison.explained_json(column)])
+        _json([each for column in explained for each in comparison.explained_json(column)])
     else:
-        _said((), map(comparison.explained_sheet, found), comparison.explained_lines())
+        _said((), map(comparison.explained_sheet, explained), comparison.explained_lines())
 
 
 def _said(first: Iterable[str], sheets: Iterable[Any], then: Iterable[str]) -> None:

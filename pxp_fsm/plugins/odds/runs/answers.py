@@ -102,11 +102,11 @@ def _functions(question: OddsQuestion) -> Odds[Function]:
     return along(question.players, *question.free, question.n, question.k)
 
 
-def _check(question: OddsQuestion, what: str) -> None:
-    """Raise `UsageError` where n, or k without a bound, is too large for `what`."""
+def _check(question: OddsQuestion, subject: str) -> None:
+    """Raise `UsageError` where n, or k without a bound, is too large for `subject`."""
     letter, steps = ("k", question.k) if question.n is None else ("n", question.n)
     if steps > AT_MOST:
-        raise UsageError(f"with {what} {letter} is at most {AT_MOST:,}; it was {steps:,}")
+        raise UsageError(f"with {subject} {letter} is at most {AT_MOST:,}; it was {steps:,}")
 
 
 def _ends(question: OddsQuestion, outcome: str) -> Ends:
@@ -131,21 +131,21 @@ def _lengths(question: OddsQuestion) -> tuple[Fraction, ...]:
 def _sensitivities(question: OddsQuestion) -> dict[str, Odds[Dual]]:
     """The derivative along each parameter that can change alone."""
     _check(question, "sensitivities")
-    found = {}
+    derivatives = {}
     for agent, player in enumerate(question.players):
         for name in changeable(player):
-            found[f"{ROLES[agent]}.{name}"] = sensitivity(
+            derivatives[f"{ROLES[agent]}.{name}"] = sensitivity(
                 question.players, agent, name, question.n, question.k
             )
-    return found
+    return derivatives
 
 
 def changeable(player: Player) -> list[str]:
     """The parameters of an agent along which something can change."""
-    found = []
+    parameters = []
     for tag, behaviour in (("", player.usual), *player.after.items()):
         names = [c for c in ("A", "B", "C", "D") if behaviour.value(c) != 1]
         alike = behaviour.value("revise") is not None
         names += ["revise"] if alike else ["revise.B", "revise.C", "revise.D"]
-        found += [f"{tag}:{name}" if tag else name for name in names]
-    return found
+        parameters += [f"{tag}:{name}" if tag else name for name in names]
+    return parameters

@@ -23,12 +23,12 @@ _SHOWN = tuple(name for name in OUTCOMES if name != "endless")
 
 def seen(counts: Counts) -> dict[str, int]:
     """How many of a run's sessions are each of `OUTCOMES`."""
-    found = dict.fromkeys(_SHOWN, 0)
+    totals = dict.fromkeys(_SHOWN, 0)
     for tags, count in counts.sequences.items():
         result = _result(tags)
         for outcome in _SHOWN:
-            found[outcome] += count * OUTCOMES[outcome](result)
-    return found
+            totals[outcome] += count * OUTCOMES[outcome](result)
+    return totals
 
 
 def _result(tags: tuple[str, ...]) -> Conclusion:
@@ -40,7 +40,7 @@ def _result(tags: tuple[str, ...]) -> Conclusion:
     return Conclusion(why or Ending.BOUND, (classes(sent[0]), classes(sent[1])))
 
 
-def estimate_sheets(answered: OddsAnswer | None, found: Estimates, fit: Fit) -> Iterator[Sheet]:
+def estimate_sheets(answered: OddsAnswer | None, estimates: Estimates, fit: Fit) -> Iterator[Sheet]:
     """What was estimated; what follows, beside what was seen; and how well it fits.
 
     `answered` is None where the odds were asked for with other bounds than the run's.
@@ -52,40 +52,40 @@ def estimate_sheets(answered: OddsAnswer | None, found: Estimates, fit: Fit) -> 
             _interval(share.interval),
             f"{share.of} of {share.total}",
         )
-        for role, agent in zip(ROLES, found.agents, strict=True)
+        for role, agent in zip(ROLES, estimates.agents, strict=True)
         for tag, each in agent.items()
-        if tag or not found.by_tag
+        if tag or not estimates.by_tag
         for name, share in each.shares.items()
     ]
     yield Sheet("Estimates", ("parameter", "estimate", "95% interval", "counted"), tuple(rows))
     if answered is not None:
-        yield _beside(answered, found)
+        yield _beside(answered, estimates)
     yield Sheet(
         "Tags by what they answer: seen (and expected)",
         ("who answers what", *SENT, "G²", "p"),
-        tuple(_fit_row(row, found.counts.k) for row in fit.rows),
+        tuple(_fit_row(row, estimates.counts.k) for row in fit.rows),
     )
 
 
-def _beside(answered: OddsAnswer, found: Estimates) -> Sheet:
-    shares, sessions = seen(found.counts), found.counts.sessions
+def _beside(answered: OddsAnswer, estimates: Estimates) -> Sheet:
+    shares, sessions = seen(estimates.counts), estimates.counts.sessions
     outcomes = [
         (
             name,
             f"{shares[name] / sessions:.3f}",
             f"{float(answered.odds.of(name)):.3f}",
-            _interval(found.intervals[name]),
+            _interval(estimates.intervals[name]),
         )
         for name in _SHOWN
     ]
-    total = sum(len(tags) * count for tags, count in found.counts.sequences.items())
+    total = sum(len(tags) * count for tags, count in estimates.counts.sequences.items())
     length = answered.odds.length
     outcomes.append(
         (
             "messages, mean",
             f"{total / sessions:.2f}",
             "-" if length is None else f"{float(length):.2f}",
-            f"{found.length.low:.2f} to {found.length.high:.2f}",
+            f"{estimates.length.low:.2f} to {estimates.length.high:.2f}",
         )
     )
     headings = ("a session is", "seen", "by the model", "95% interval")
@@ -110,13 +110,13 @@ def _who(row: FittedRow, k: int) -> str:
     return f"{ROLES[row.context.agent]}, {row.context.received}, {when}"
 
 
-def estimate_lines(found: Estimates, fit: Fit) -> Iterator[str]:
+def estimate_lines(estimates: Estimates, fit: Fit) -> Iterator[str]:
     """What a reader must know of the estimates, and what the tests say."""
-    counts = found.counts
+    counts = estimates.counts
     left = f"; {counted(counts.left_out, 'other')} left out" if counts.left_out else ""
     sessions = counted(counts.sessions, "session")
     yield f"From {sessions} of {counts.run} that the protocol ended{left}."
-    for role, agent in zip(ROLES, found.agents, strict=True):
+    for role, agent in zip(ROLES, estimates.agents, strict=True):
         if not agent[""].known:
             yield (
                 f"The {role}'s tags were named: B stands for B and C, and D is its share of what "
@@ -127,7 +127,7 @@ def estimate_lines(found: Estimates, fit: Fit) -> Iterator[str]:
         "(Jeffreys' prior). Messages count as independent."
     )
     alone = "tags do not depend on what they answer"
-    if found.by_tag:
+    if estimates.by_tag:
         alone = "what was answered decides, but for k"
     yield (
         f"That {alone}: G² = {fit.answers:.1f}, p = "
@@ -138,12 +138,12 @@ def estimate_lines(found: Estimates, fit: Fit) -> Iterator[str]:
     yield f"Furthest from the model: {_who(fit.worst, counts.k)}, p = {fit.worst.p:.3f}."
 
 
-def estimate_json(found: Estimates, fit: Fit) -> dict[str, Any]:
+def estimate_json(estimates: Estimates, fit: Fit) -> dict[str, Any]:
     """Estimates and fit as JSON."""
     return {
-        "run": found.counts.run,
-        "sessions": found.counts.sessions,
-        "left_out": found.counts.left_out,
+        "run": estimates.counts.run,
+        "sessions": estimates.counts.sessions,
+        "left_out": estimates.counts.left_out,
         "estimates": {
             role: {
                 tag or "usual": {
@@ -158,11 +158,11 @@ def estimate_json(found: Estimates, fit: Fit) -> dict[str, Any]:
                 for tag, each in agent.items()
             }
             | {"categories_known": agent[""].known}
-            for role, agent in zip(ROLES, found.agents, strict=True)
+            for role, agent in zip(ROLES, estimates.agents, strict=True)
         },
-        "seen": seen(found.counts),
-        "intervals": {name: _ends(each) for name, each in found.intervals.items()}
-        | {"length": _ends(found.length)},
+        "seen": seen(estimates.counts),
+        "intervals": {name: _ends(each) for name, each in estimates.intervals.items()}
+        | {"length": _ends(estimates.length)},
         "fit": {
             "answers": {"statistic": fit.answers, "p": fit.p_answers},
             "sequences": {"statistic": fit.sequences, "p": fit.p_sequences},
@@ -187,22 +187,22 @@ def _ends(interval: Interval | None) -> list[float] | None:
     return None if interval is None else [interval.low, interval.high]
 
 
-def explained_sheet(found: tuple[ExplainedColumn, ...]) -> Sheet:
+def explained_sheet(models: tuple[ExplainedColumn, ...]) -> Sheet:
     """A published column, and what each model makes of it."""
-    column = found[0].column
+    column = models[0].column
     rows = [
-        (row, str(column.counts[place]), *(f"{each.expected[place]:.1f}" for each in found))
+        (row, str(column.counts[place]), *(f"{each.expected[place]:.1f}" for each in models))
         for place, row in enumerate(ROWS)
     ]
-    for place, (name, count, _, _) in enumerate(found[0].told):
-        cells = (f"{each.told[place][2]:.1f} (p = {each.told[place][3]:.3f})" for each in found)
+    for place, (name, count, _, _) in enumerate(models[0].told):
+        cells = (f"{each.told[place][2]:.1f} (p = {each.told[place][3]:.3f})" for each in models)
         rows.append((f"{name} *", str(count), *cells))
-    rows.append(("likelihood, log", "", *(f"{each.log_likelihood:.2f}" for each in found)))
-    rows.append(("p of the counts", "", *(f"{each.p:.2f}" for each in found)))
-    for name in found[0].model.parameters:
-        cells = (f"{each.values[name]:.2f}" if name in each.values else "0" for each in found)
+    rows.append(("likelihood, log", "", *(f"{each.log_likelihood:.2f}" for each in models)))
+    rows.append(("p of the counts", "", *(f"{each.p:.2f}" for each in models)))
+    for name in models[0].model.parameters:
+        cells = (f"{each.values[name]:.2f}" if name in each.values else "0" for each in models)
         rows.append((name, "", *cells))
-    headings = ("of 20 sessions", "published", *(each.model.name for each in found))
+    headings = ("of 20 sessions", "published", *(each.model.name for each in models))
     return Sheet(f"{column.title}, and what explains it best", headings, tuple(rows))
 
 
@@ -218,7 +218,7 @@ def explained_lines() -> Iterator[str]:
     )
 
 
-def explained_json(found: tuple[ExplainedColumn, ...]) -> list[dict[str, Any]]:
+def explained_json(models: tuple[ExplainedColumn, ...]) -> list[dict[str, Any]]:
     """The same as JSON."""
     return [
         {
@@ -230,9 +230,9 @@ def explained_json(found: tuple[ExplainedColumn, ...]) -> list[dict[str, Any]]:
             "expected": dict(zip(ROWS, each.expected, strict=True)),
             "p": each.p,
             "not_fitted": [
-                {"what": what, "published": count, "expected": expected, "p": p}
-                for what, count, expected, p in each.told
+                {"what": label, "published": count, "expected": expected, "p": p}
+                for label, count, expected, p in each.told
             ],
         }
-        for each in found
+        for each in models
     ]

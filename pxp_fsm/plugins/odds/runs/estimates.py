@@ -123,9 +123,9 @@ def counts_of(board: SqlBlackboard, run: str) -> Counts:
         raise NotThere(f"{board.shown} has no sessions of run {quoted(run)}; runs: {known}")
     plan = plans[0]
     if len(plans) > 1 or plan.protocol != "interact" or plan.n is None or plan.k is None:
-        said = ", ".join(sorted({plan.protocol for plan in plans}))
+        protocols = ", ".join(sorted({plan.protocol for plan in plans}))
         raise UsageError(
-            f"run {quoted(run)} followed {said}; probabilities require one INTERACT(n, k)"
+            f"run {quoted(run)} followed {protocols}; probabilities require one INTERACT(n, k)"
         )
     counts = Counts(run, plan.n, plan.k)
     for session in observed(board, run):
@@ -182,14 +182,14 @@ class Estimated:
         def beta(share: Share) -> Any:
             return generator.beta(share.of + 0.5, share.total - share.of + 0.5, draws)
 
-        found = {"revise": beta(self.shares["revise"])}
+        draws_of = {"revise": beta(self.shares["revise"])}
         if self.known:
             counts = [self.shares[category.value].of + 0.5 for category in Category]
             each = generator.dirichlet(counts, draws).T
-            return found | {c.value: row for c, row in zip(Category, each, strict=True)}
+            return draws_of | {c.value: row for c, row in zip(Category, each, strict=True)}
         ratified, late = beta(self.shares["A"]), beta(self.shares["D"])
         rest = 1 - ratified
-        return found | {"A": ratified, "B": rest * (1 - late), "C": 0 * rest, "D": rest * late}
+        return draws_of | {"A": ratified, "B": rest * (1 - late), "C": 0 * rest, "D": rest * late}
 
 
 def estimated(counts: Counts, agent: int, received: str = "") -> Estimated:
@@ -200,8 +200,8 @@ def estimated(counts: Counts, agent: int, received: str = "") -> Estimated:
 
     revise = Share(sent(Tag.REVISE), sent(Tag.REFUTE, Tag.REVISE))
     if not counts.named[agent]:
-        found = {c: counts.found(agent, c, received=received) for c in Category}
-        shares = {c.value: Share(found[c], sum(found.values())) for c in Category}
+        categories = {c: counts.found(agent, c, received=received) for c in Category}
+        shares = {c.value: Share(categories[c], sum(categories.values())) for c in Category}
         return Estimated(True, shares | {"revise": revise})
     late = Share(sent(Tag.REJECT, late=True), sent(Tag.REFUTE, Tag.REVISE, Tag.REJECT, late=True))
     shares = {"A": Share(sent(Tag.RATIFY), sent(*SENT)), "D": late}

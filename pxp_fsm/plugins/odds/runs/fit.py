@@ -221,9 +221,9 @@ class _Drawn:
     def _owns(self, codes: Array, replicates: int) -> Array:
         import numpy as np
 
-        found = np.sort(codes.reshape(replicates, self.sessions), axis=1)
+        sorted_codes = np.sort(codes.reshape(replicates, self.sessions), axis=1)
         return np.array(
-            [_own(np.unique(each, return_counts=True)[1], self.sessions) for each in found]
+            [_own(np.unique(each, return_counts=True)[1], self.sessions) for each in sorted_codes]
         )
 
 

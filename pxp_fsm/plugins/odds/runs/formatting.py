@@ -137,16 +137,16 @@ def _function(function: Function) -> str:
 def targets(answered: OddsAnswer) -> Iterator[str]:
     """Where each target is reached, and the smallest value that does it."""
     name = parameter(answered)
-    for (outcome, chance), found in zip(answered.question.targets, answered.reached, strict=True):
-        said = f"{outcome} with probability {chance} or more"
-        if not found:
-            yield f"{said}: nowhere, whatever {name} is"
+    for (outcome, chance), reaches in zip(answered.question.targets, answered.reached, strict=True):
+        aim = f"{outcome} with probability {chance} or more"
+        if not reaches:
+            yield f"{aim}: nowhere, whatever {name} is"
             continue
-        parts = "; ".join(_part(each) for each in found)
-        smallest = f"The smallest is {_place(found[0].first)}."
-        if found[0].above:
+        parts = "; ".join(_part(each) for each in reaches)
+        smallest = f"The smallest is {_place(reaches[0].first)}."
+        if reaches[0].above:
             smallest = "There is no smallest: anything above 0 will do."
-        yield f"{said}: {name} {parts}. {smallest}"
+        yield f"{aim}: {name} {parts}. {smallest}"
 
 
 def _part(reach: Reach) -> str:
@@ -206,10 +206,12 @@ def as_json(answered: OddsAnswer) -> dict[str, Any]:
                             "from": _ends(each.first) | {"in": not each.above},
                             "to": _ends(each.last) | {"in": not each.below},
                         }
-                        for each in found
+                        for each in reaches
                     ],
                 }
-                for (outcome, chance), found in zip(question.targets, answered.reached, strict=True)
+                for (outcome, chance), reaches in zip(
+                    question.targets, answered.reached, strict=True
+                )
             ],
         }
     return told

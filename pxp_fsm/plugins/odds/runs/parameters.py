@@ -19,12 +19,12 @@ ROLES = ("machine", "human")
 _NUMBER = re.compile(r"([0-9]{1,30})(?:\.([0-9]{1,30})|/([0-9]{1,30}))?")
 
 
-def number(text: str, what: str) -> Fraction:
+def number(text: str, subject: str) -> Fraction:
     """An exact number: `2/5`, `0.4`, `1`; raises `UsageError` where it is none."""
-    found = _NUMBER.fullmatch(text.strip())
-    if found is None or (found[3] and not int(found[3])):
-        raise UsageError(f"{what} must be a number such as 2/5 or 0.4, not {quoted(text)}")
-    return Fraction(found[0])
+    match = _NUMBER.fullmatch(text.strip())
+    if match is None or (match[3] and not int(match[3])):
+        raise UsageError(f"{subject} must be a number such as 2/5 or 0.4, not {quoted(text)}")
+    return Fraction(match[0])
 
 
 def player(texts: Sequence[str], role: str) -> Player:
@@ -45,11 +45,11 @@ def player(texts: Sequence[str], role: str) -> Player:
             )
         if (tag in after) if colon else (usual is not None):
             raise UsageError(f"the behaviour{f' after {tag}' if tag else ''} is given twice", role)
-        found = _behaviour(parameters, role)
+        behaviour_read = _behaviour(parameters, role)
         if colon:
-            after[tag] = found
+            after[tag] = behaviour_read
         else:
-            usual = found
+            usual = behaviour_read
     if usual is None:
         raise UsageError(
             f"the behaviour of the {role} is missing; write it as in A=2/5,B=1/5,D=2/5,revise=1/2",

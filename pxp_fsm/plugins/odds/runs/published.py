@@ -40,11 +40,11 @@ def joint_levels(odds: Odds[Any]) -> Any:
     """The chance of each level of the machine with each of the human, 16 in a row."""
     import numpy as np
 
-    found: list[Any] = [0 * value + 0.0 for value in [next(iter(odds.results.values()))] * 16]
+    chances: list[Any] = [0 * value + 0.0 for value in [next(iter(odds.results.values()))] * 16]
     for result, value in odds.results.items():
         machine, human = map(_level, result.classes)
-        found[machine * _LEVELS + human] = found[machine * _LEVELS + human] + value
-    return np.array(found)
+        chances[machine * _LEVELS + human] = chances[machine * _LEVELS + human] + value
+    return np.array(chances)
 
 
 def _margins(column: Published) -> tuple[tuple[int, ...], tuple[int, ...], int]:
@@ -67,11 +67,11 @@ def ways(column: Published) -> Any:
     import numpy as np
 
     machine, human, neither = _margins(column)
-    found = [way for way in _filled(machine, human) if way[0] == neither]
-    if not found:
+    fitting = [way for way in _filled(machine, human) if way[0] == neither]
+    if not fitting:
         raise UsageError(f"no twenty sessions have the counts of {column.title}")
-    scales = [lgamma(SESSIONS + 1) - sum(lgamma(each + 1) for each in way) for way in found]
-    return np.array(found), np.array(scales)
+    scales = [lgamma(SESSIONS + 1) - sum(lgamma(each + 1) for each in way) for way in fitting]
+    return np.array(fitting), np.array(scales)
 
 
 def _filled(rows: Sequence[int], columns: Sequence[int]) -> Iterator[tuple[int, ...]]:
@@ -200,13 +200,13 @@ class ExplainedColumn:
 def columns(title: str) -> tuple[Published, ...]:
     """The published column of that title, or `all`; `UsageError` where there is none."""
     known = [column for task in ("rad", "drug") for column in published(task)]
-    found = [column for column in known if title in ("all", column.title)]
-    if not found:
+    chosen = [column for column in known if title in ("all", column.title)]
+    if not chosen:
         raise UsageError(
             f"no column {quoted(title)} is published; there are: all, "
             f"{', '.join(column.title for column in known)}"
         )
-    return tuple(found)
+    return tuple(chosen)
 
 
 @cache
@@ -222,13 +222,13 @@ def explain(column: Published, model: PublishedModel, seed: int = 0) -> Explaine
         given = np.clip(x, 0, 1)  # Python's own floats are the faster ones where x is one point
         joint = joint_levels(many(model.agents(given if given.ndim > 1 else given.tolist()), N, K))
         logs = np.log(np.maximum(joint, _LEAST))
-        found = np.tensordot(tables, logs, axes=1)
-        shifted = found + scales.reshape(-1, *(1,) * (found.ndim - 1))
+        logs_of_ways = np.tensordot(tables, logs, axes=1)
+        shifted = logs_of_ways + scales.reshape(-1, *(1,) * (logs_of_ways.ndim - 1))
         highest = shifted.max(axis=0)
         return -(highest + np.log(np.exp(shifted - highest).sum(axis=0)))
 
     bounds = [(0.0, 1.0)] * len(model.parameters)
-    found = optimize.differential_evolution(
+    optimum = optimize.differential_evolution(
         unlikely,
         bounds,
         rng=seed,
@@ -241,7 +241,7 @@ def explain(column: Published, model: PublishedModel, seed: int = 0) -> Explaine
     )
     closer = optimize.minimize(
         unlikely,
-        found.x,
+        optimum.x,
         method="Nelder-Mead",
         bounds=bounds,
         options={"xatol": 1e-7, "fatol": 1e-10, "maxiter": 2_000},

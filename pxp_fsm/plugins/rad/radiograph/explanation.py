@@ -14,12 +14,12 @@ _ZONES = ("upper", "middle", "lower")
 
 def explained(labels: Iterable[str], measures: Measures) -> str:
     """A sentence for each of `labels`, sorted, or one that says that there is nothing."""
-    said = [_SAID[label](measures) for label in sorted(labels)]
-    if not said:
+    sentences = [_SAID[label](measures) for label in sorted(labels)]
+    if not sentences:
         return _nothing(measures)
-    if not any("cardiothoracic" in sentence for sentence in said):
-        said.append(f"The cardiothoracic ratio is {measures.ratio:.2f}.")
-    return " ".join(said)
+    if not any("cardiothoracic" in sentence for sentence in sentences):
+        sentences.append(f"The cardiothoracic ratio is {measures.ratio:.2f}.")
+    return " ".join(sentences)
 
 
 def _cardiomegaly(measures: Measures) -> str:
@@ -36,7 +36,7 @@ def _cardiomegaly(measures: Measures) -> str:
 
 
 def _effusion(measures: Measures) -> str:
-    side, worse, better = _worse(measures, lambda one: one.base)
+    side, worse, better = _worse(measures, lambda lung: lung.base)
     return (
         f"Pleural effusion on the {side}: the {side} costophrenic angle is filled "
         f"(density {worse.base:.2f}, against {better.base:.2f} in the other)."
@@ -44,7 +44,7 @@ def _effusion(measures: Measures) -> str:
 
 
 def _pneumothorax(measures: Measures) -> str:
-    side, worse, better = _worse(measures, lambda one: one.step + 3 * one.empty)
+    side, worse, better = _worse(measures, lambda lung: lung.step + 3 * lung.empty)
     return (
         f"Pneumothorax on the {side}: the rim of the {side} lung field is without markings and "
         f"darker than the lung within it by {worse.step:.2f} ({better.step:.2f} in the other)."
@@ -67,7 +67,7 @@ def _pneumonia(measures: Measures) -> str:
 
 
 def _atelectasis(measures: Measures) -> str:
-    side, worse, better = _worse(measures, lambda one: sum(one.zones) + one.bands)
+    side, worse, better = _worse(measures, lambda lung: sum(lung.zones) + lung.bands)
     return (
         f"Atelectasis on the {side}: the lung field is denser there ({sum(worse.zones) / 3:.2f}, "
         f"against {sum(better.zones) / 3:.2f}), with the strongest band at {worse.bands:.2f} and "
@@ -77,7 +77,7 @@ def _atelectasis(measures: Measures) -> str:
 
 def _nothing(measures: Measures) -> str:
     right, left = measures.right, measures.left
-    gap = max(abs(zone - two) for zone, two in zip(right.zones, left.zones, strict=True))
+    gap = max(abs(zone - opposite) for zone, opposite in zip(right.zones, left.zones, strict=True))
     return (
         f"Nothing abnormal: the cardiothoracic ratio is {measures.ratio:.2f}, the densities of the "
         f"lung zones differ by at most {gap:.2f} between the sides, and those of the costophrenic "

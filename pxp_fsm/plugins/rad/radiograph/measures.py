@@ -95,10 +95,10 @@ class Measures:
 
 def measured(picture: Plane) -> Measures | None:
     """The measures of `picture` (0 black to 1), or None where it shows no lungs."""
-    found = fields_of(picture)
-    if found is None:
+    lungs = fields_of(picture)
+    if lungs is None:
         return None
-    right, left = found.right, found.left
+    right, left = lungs.right, lungs.left
     return Measures(_side(right, left, right), _side(left, right, right))
 
 

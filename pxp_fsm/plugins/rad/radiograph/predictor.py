@@ -72,13 +72,13 @@ class Radiograph:
 @cache
 def _versions() -> str:
     """The versions of the libraries that measure and classify, as far as they are installed."""
-    found = []
+    versions = []
     for name in _LIBRARIES:
         try:
-            found.append(f"{name} {version(name)}")
+            versions.append(f"{name} {version(name)}")
         except PackageNotFoundError:
-            found.append(f"no {name}")
-    return ", ".join(found)
+            versions.append(f"no {name}")
+    return ", ".join(versions)
 
 
 @lru_cache(maxsize=256)

@@ -13,10 +13,10 @@ from pxp_fsm.plugins.scribble.protocols import check_fair, check_unfair, load, w
 def check(request: options.CheckProtocol) -> int:
     """Print what is checked of the projection; a fault of form is an error."""
     system = load(request.file)
-    found = (*check_fair(system), check_unfair(system))
-    for line in results.shown(found, in_json=request.as_json):
+    checked = (*check_fair(system), check_unfair(system))
+    for line in results.shown(checked, in_json=request.as_json):
         click.echo(line)
-    return results.exit_code(found)
+    return results.exit_code(checked)
 
 
 def export(request: options.ExportProtocol) -> None:
