@@ -73,12 +73,12 @@ class ProgramMember:
         told = {"session": turn.session, **briefing(turn, self._table)}
         line = json.dumps(told, ensure_ascii=False).encode() + b"\n"
         async with self._turns:  # a request that was cancelled first ends the program it started
-            said = await self._asked(line)
+            reply = await self._asked(line)
         try:
-            return read_intent(said.decode("utf-8", "replace"), turn, self._table)
+            return read_intent(reply.decode("utf-8", "replace"), turn, self._table)
         except DataError as error:
             await self.aclose()
-            text = said.decode("utf-8", "replace").rstrip("\n")
+            text = reply.decode("utf-8", "replace").rstrip("\n")
             raise NoAnswer(f"the program said {quoted(text, 200)}: {error}") from error
 
     async def aclose(self) -> None:
@@ -97,19 +97,19 @@ class ProgramMember:
         """The line with which it replies to another; after an error the program is ended."""
         try:
             process = await self._started()
-            said = await _exchanged(process, line)
+            reply = await _exchanged(process, line)
         except ConnectionError:  # it has ended before it was asked
-            said = b""
+            reply = b""
         except (OSError, ValueError) as error:
             await self.aclose()
             raise NoAnswer(f"the program cannot be asked: {error}") from error
         except BaseException:  # what it would say next answers nothing
             await self.aclose()
             raise
-        if not said:
+        if not reply:
             await self.aclose()
             raise NoAnswer("the program has ended instead of a reply; each line needs one, flushed")
-        return said
+        return reply
 
     async def _started(self) -> Process:
         if self._process is None:

@@ -124,8 +124,8 @@ class Judge:
     @property
     def name(self) -> str:
         votes = f" votes={self._votes}" if self._votes > 1 else ""
-        said = f"{self._model.name} prompts={self._prompts.fingerprint[:12]}"
-        return f"judge {said} scope={self.scope}{votes}"
+        asked = f"{self._model.name} prompts={self._prompts.fingerprint[:12]}"
+        return f"judge {asked} scope={self.scope}{votes}"
 
     @property
     def structured(self) -> bool:
@@ -201,12 +201,12 @@ class Judge:
     def _request(self, left: str, right: str, epoch: int) -> ModelRequest:
         prompt = self._prompts.judge
         form = encoded(SCHEMA) if self.structured else PLAIN
-        said = prompt.fill(
+        text = prompt.fill(
             "question", first=framed({"explanation": left}), second=framed({"explanation": right})
         )
         return ModelRequest(
             system=prompt.fill("system", form=form),
-            turns=(ChatTurn(ChatRole.USER, said),),
+            turns=(ChatTurn(ChatRole.USER, text),),
             schema=SCHEMA if self.structured else None,
             max_tokens=prompt.max_tokens,
             temperature=prompt.temperature,
@@ -220,10 +220,10 @@ class Judge:
         word: object = whole_text(reply)
         if self.structured:
             word = strict_object(str(word), {"consistent"})["consistent"]
-        said = word.rstrip(".").casefold() if isinstance(word, str) else word
-        if said not in ("yes", "no"):
+        verdict = word.rstrip(".").casefold() if isinstance(word, str) else word
+        if verdict not in ("yes", "no"):
             raise DataError(f"the verdict must be yes or no, not {quoted(word)}")
-        return Outcome.YES if said == "yes" else Outcome.NO
+        return Outcome.YES if verdict == "yes" else Outcome.NO
 
     def _key(self, left: str, right: str) -> tuple[str, str]:
         """A pair by its digests, in their order where both orders are the same question."""
@@ -316,10 +316,10 @@ async def consistency(judge: Judge, pairs: Sequence[Pair], number: int) -> Consi
     if not pairs:
         raise UsageError("there are no pairs of explanations to judge")
     questions = [*pairs, *((right, left) for left, right in pairs)]
-    said = await asyncio.gather(*(_samples(judge, pair, number) for pair in questions))
-    here, there = said[: len(pairs)], said[len(pairs) :]
+    samples_of = await asyncio.gather(*(_samples(judge, pair, number) for pair in questions))
+    here, there = samples_of[: len(pairs)], samples_of[len(pairs) :]
     asked = tuple(map(JudgedPair, pairs, here, there))
-    return Consistency(number, asked, sum(not samples for samples in said))
+    return Consistency(number, asked, sum(not samples for samples in samples_of))
 
 
 async def _samples(judge: Judge, pair: Pair, number: int) -> tuple[Sample, ...]:

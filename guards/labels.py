@@ -62,8 +62,8 @@ def _found(part: str, known: dict[str, str]) -> str:
         return known[plain]
     if plain == NONE:
         raise InvalidLabels(f"{NONE} stands alone, or not at all")
-    what = f"{quoted(part.strip())} is not one" if plain else "there is an empty one"
-    raise InvalidLabels(f"the labels are {', '.join(known.values())}; {what}")
+    problem = f"{quoted(part.strip())} is not one" if plain else "there is an empty one"
+    raise InvalidLabels(f"the labels are {', '.join(known.values())}; {problem}")
 
 
 def _plain(label: str) -> str:

@@ -82,10 +82,13 @@ class Lexicon:
         self._denials = {self._number(phrase) for phrase in table["denials"]}
         self.parents: dict[str, str | None] = {}
         patterns = []
-        for one in table["classes"]:
-            self.parents[one["name"]] = one.get("within")
+        for label_class in table["classes"]:
+            self.parents[label_class["name"]] = label_class.get("within")
             for kind, weight in WEIGHTS.items():
-                patterns += [self._pattern(one["name"], weight, text) for text in one.get(kind, ())]
+                patterns += [
+                    self._pattern(label_class["name"], weight, text)
+                    for text in label_class.get(kind, ())
+                ]
         uses = Counter(phrase for pattern in patterns for phrase in pattern.phrases)
         self._by_rarest: dict[int, list[Pattern]] = defaultdict(list)
         for pattern in patterns:
@@ -96,18 +99,20 @@ class Lexicon:
 
     def find(self, text: str) -> list[PatternMatch]:
         """Where each pattern that `text` holds is first met; linear in the text's length."""
-        found: dict[Pattern, PatternMatch] = {}
+        matches: dict[Pattern, PatternMatch] = {}
         known: dict[str, tuple[list[str], list[_Node]]] = {}
         for number, sentence in enumerate(_sentences(text)):
             hits = self._hits([token[0].lower() for token in sentence], known)
-            for pattern in chain.from_iterable(self._by_rarest.get(one, ()) for one in [*hits]):
-                if pattern in found or not hits.keys() >= {*pattern.phrases}:
+            for pattern in chain.from_iterable(
+                self._by_rarest.get(phrase, ()) for phrase in [*hits]
+            ):
+                if pattern in matches or not hits.keys() >= {*pattern.phrases}:
                     continue
                 if (span := _chained(pattern, hits)) is not None:
                     first, last = span
                     shown = text[sentence[first].start() : sentence[last].end()]
-                    found[pattern] = PatternMatch(pattern, number, first, last, _printable(shown))
-        return [*found.values()]
+                    matches[pattern] = PatternMatch(pattern, number, first, last, _printable(shown))
+        return [*matches.values()]
 
     def ancestors(self, name: str) -> Iterator[str]:
         """The more general classes that `name` lies within, nearest first."""

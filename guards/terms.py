@@ -64,7 +64,9 @@ class KeyTerms:
 def found_terms(text: str, terms: tuple[Term, ...]) -> frozenset[Term]:
     """Those of `terms` that `text` has, in any of their wordings, as whole words."""
     words = " ".join(_WORD.findall(normalised(text[:_READ])))
-    return frozenset(term for term in terms if any(_pattern(one).search(words) for one in term))
+    return frozenset(
+        term for term in terms if any(_pattern(wording).search(words) for wording in term)
+    )
 
 
 @lru_cache(maxsize=4096)

@@ -134,8 +134,8 @@ def __getattr__(name: str) -> Any:
 
 def _plugged() -> dict[str, str]:
     """Where the names are that plug-ins add."""
-    found: dict[str, str] = _registry().contributions("names")
-    return found
+    names: dict[str, str] = _registry().contributions("names")
+    return names
 
 
 def _registry() -> Any:

@@ -157,7 +157,7 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pxp-fsm"
 
 
-def file_name(what: str) -> str:
-    """A file name for the drawing of `what`: letters, digits, dots, dashes, underscores."""
-    stem = Path(what).stem if what.endswith((".toml", ".json")) else what
+def file_name(subject: str) -> str:
+    """A file name for the drawing of `subject`: letters, digits, dots, dashes, underscores."""
+    stem = Path(subject).stem if subject.endswith((".toml", ".json")) else subject
     return re.sub(r"[^\w.-]+", "-", stem, flags=re.ASCII).strip("-.") or "drawing"

@@ -79,10 +79,10 @@ def json_line_of(text: str, path: Location) -> int:
     """
     at = _after_blank(text, 0)
     for part in path:
-        found = _json_member(text, at, part)
-        if found is None:
+        inner = _json_member(text, at, part)
+        if inner is None:
             break
-        at = found
+        at = inner
     return text.count("\n", 0, at) + 1
 
 
@@ -107,8 +107,8 @@ def _json_member(text: str, at: int, part: str | int) -> int | None:
 
 
 def _after_blank(text: str, at: int) -> int:
-    found = _BLANK.match(text, at)
-    return at if found is None else found.end()
+    match = _BLANK.match(text, at)
+    return at if match is None else match.end()
 
 
 def _collect(
@@ -199,14 +199,14 @@ def lines_of(path: Path, file: BinaryIO) -> Iterator[tuple[int, bytes]]:
         if not line:
             return
         if len(line) == LONGEST_LINE:
-            said = f"a line has fewer than {LONGEST_LINE:,} bytes; is this a file of text?"
-            raise DataError.at(path, number, said)
+            message = f"a line has fewer than {LONGEST_LINE:,} bytes; is this a file of text?"
+            raise DataError.at(path, number, message)
         yield number, line
 
 
 def text_of(
     path: Path,
-    what: str,
+    kind: str,
     otherwise: str = "",
     *,
     most: int = MOST_BYTES,
@@ -214,10 +214,10 @@ def text_of(
 ) -> str:
     """The text of the file `path`; raises `error` where it is none that can be read.
 
-    `what` the file is, and what else than a path could be given, are for the error. Not more than
+    `kind` the file is, and what else than a path could be given, are for the error. Not more than
     `most` bytes are ever read: what is given may have no end.
     """
-    data = bytes_of(path, what, otherwise, most=most, error=error)
+    data = bytes_of(path, kind, otherwise, most=most, error=error)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as reason:
@@ -228,7 +228,7 @@ def text_of(
 
 def bytes_of(
     path: Path,
-    what: str,
+    kind: str,
     otherwise: str = "",
     *,
     most: int = MOST_BYTES,
@@ -244,15 +244,15 @@ def bytes_of(
         why = getattr(reason, "strerror", None) or reason
         near = nearest_file(path) if isinstance(reason, FileNotFoundError) else ""
         give = f"{near} Give" if near else "; give"
-        said = f"{path}: cannot be read ({why}){give} the path of {what}{otherwise}"
-        raise _refused(error, Fault((), said)) from reason
+        problem = f"{path}: cannot be read ({why}){give} the path of {kind}{otherwise}"
+        raise _refused(error, Fault((), problem)) from reason
     if not data and stat.S_ISFIFO(about.st_mode):
-        said = f"{path}: a pipe into which nobody writes; give the path of {what}{otherwise}"
-        raise _refused(error, Fault((), said))
+        problem = f"{path}: a pipe into which nobody writes; give the path of {kind}{otherwise}"
+        raise _refused(error, Fault((), problem))
     if max(size, len(data)) > most:
         bytes_there = f"{size:,}" if size > most else f"more than {most:,}"
-        said = f"{path}: {bytes_there} bytes; {what} has at most {most:,}: take a part of it"
-        raise _refused(error, Fault((), said))
+        problem = f"{path}: {bytes_there} bytes; {kind} has at most {most:,}: take a part of it"
+        raise _refused(error, Fault((), problem))
     return data
 
 
@@ -277,16 +277,16 @@ def read(
             raise error((f"{filename}: {_DEEP}",))
     except ValueError as reason:  # also a number with more digits than Python converts
         kind = "JSON" if is_json else "TOML"
-        found = re.search(r" \(at line (\d+), column \d+\)$", str(reason))
-        said = str(reason)[: found.start()] if found else str(reason)
-        told = f"this is not {kind}: {said}; mend the syntax"
-        at_line = found and Fault((), told, file=filename, line=int(found[1]))
+        match = re.search(r" \(at line (\d+), column \d+\)$", str(reason))
+        problem = str(reason)[: match.start()] if match else str(reason)
+        told = f"this is not {kind}: {problem}; mend the syntax"
+        at_line = match and Fault((), told, file=filename, line=int(match[1]))
         raise error((at_line or f"{filename}: {told}",)) from reason
     except RecursionError as reason:
         raise error((f"{filename}: {_DEEP}",)) from reason
     if not isinstance(raw, dict):
-        said = "the file is an object, not a list or a value"
-        raise error((Fault((), said, file=filename, line=1),))
+        problem = "the file is an object, not a list or a value"
+        raise error((Fault((), problem, file=filename, line=1),))
     return raw
 
 
@@ -300,7 +300,9 @@ def _is_deep(value: object) -> bool:
     """Whether a value is nested more deeply than what looks at it could follow."""
     level = [value]
     for _ in range(_DEEPEST):
-        lists = (list(one.values()) if isinstance(one, dict) else one for one in level)
+        lists = (
+            list(element.values()) if isinstance(element, dict) else element for element in level
+        )
         level = [each for inner in lists if isinstance(inner, list) for each in inner]
         if not level:
             return False
@@ -309,12 +311,12 @@ def _is_deep(value: object) -> bool:
 
 def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object of JSON, each of whose keys stands there once, as in TOML; raises `ValueError`."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    content = dict(pairs)
+    if len(content) != len(pairs):
         keys = [key for key, _value in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
         raise ValueError(f"the key {quoted(twice)} stands twice in one object; remove one")
-    return found
+    return content
 
 
 def faults(
@@ -330,18 +332,18 @@ def faults(
     from jsonschema import Draft202012Validator
 
     errors = Draft202012Validator(schema).iter_errors(raw)
-    found = [
+    faults_there = [
         _fault(error, in_words(error))
         for error in sorted(errors, key=lambda e: list(map(str, e.path)))
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(faults_there))
 
 
 def located(found: Iterable[Fault], text: str, filename: str) -> tuple[Fault, ...]:
     """Each fault with file, line and column; of a JSON file, whose lines say little, the file."""
     if filename.endswith(".json") or find_spec("tree_sitter_toml") is None:  # as in a browser
-        return tuple(replace(fault, file=filename) for fault in found)
-    placed = [_located(one, text, filename) for one in found]
+        return tuple(replace(fault, file=filename) for fault in unplaced)
+    placed = [_located(fault, text, filename) for fault in unplaced]
     return tuple(sorted(placed, key=lambda fault: (fault.line or 0, fault.column or 0)))
 
 
@@ -352,7 +354,7 @@ def _located(fault: Fault, text: str, filename: str) -> Fault:
     return replace(fault, file=filename, line=line, column=column)
 
 
-def _fault(error: Any, said: str | None) -> Fault:
+def _fault(error: Any, message: str | None) -> Fault:
     path: Place = tuple(error.absolute_path)
     if "propertyNames" in error.absolute_schema_path:
         path = (*path, error.instance)
@@ -360,8 +362,8 @@ def _fault(error: Any, said: str | None) -> Fault:
     properties = error.schema.get("properties", {})
     known, value = error.validator_value, error.instance
     allowed: tuple[str, ...] = ()
-    if said is not None:
-        text = said
+    if message is not None:
+        text = message
     elif error.validator == "additionalProperties":
         unknown = sorted(set(error.instance) - set(properties))
         text = f"unknown key {', '.join(unknown)}; known here: {', '.join(properties)}"

@@ -173,15 +173,17 @@ def unknown_name(
 def did_you_mean(name: str, known: Iterable[str], folder: str = "") -> str:
     """`; did you mean …?` of the names in `folder` like `name`; empty where none is like it."""
     near = get_close_matches(name, [*known], n=2, cutoff=0.7)
-    return f"; did you mean {' or '.join(folder + one for one in near)}?" if near else ""
+    return (
+        f"; did you mean {' or '.join(folder + candidate for candidate in near)}?" if near else ""
+    )
 
 
 def _with_meaning(name: str, meanings: Mapping[str, str]) -> str:
     return f"{name} ({meanings[name]})" if meanings[name] else name
 
 
-def require_extra(extra: str, what: str, modules: Mapping[str, str]) -> None:
-    """Raise `UsageError`, with the line that installs `extra`, where `what` misses a module.
+def require_extra(extra: str, purpose: str, modules: Mapping[str, str]) -> None:
+    """Raise `UsageError`, with the line that installs `extra`, where `purpose` misses a module.
 
     `modules` maps the names of modules to those of their packages.
     """
@@ -189,8 +191,8 @@ def require_extra(extra: str, what: str, modules: Mapping[str, str]) -> None:
     if missing:
         are = "is" if len(missing) == 1 else "are"
         raise UsageError(
-            f"{what} needs {' and '.join(missing)}, which {are} not installed; install the extra "
-            f"{extra}: pip install 'pxp-fsm[{extra}]', "
+            f"{purpose} needs {' and '.join(missing)}, which {are} not installed; install the "
+            f"extra {extra}: pip install 'pxp-fsm[{extra}]', "
             f"in a clone .venv/bin/pip install -e '.[{extra}]'"
         )
 
@@ -240,9 +242,9 @@ The call itself could not be stored, or the run cannot go on now.
 """
 
 
-def counted(number: int, what: str) -> str:
+def counted(number: int, noun: str) -> str:
     """`1 session`, `2 sessions`."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def quoted(value: object, longest: int = 60) -> str:

@@ -99,21 +99,21 @@ def outside(value: Any = None) -> Any:
     return field(default=value, repr=False, metadata={_OUTSIDE: True})
 
 
-def option_of(one: Field[Any]) -> Option | None:
+def option_of(field: Field[Any]) -> Option | None:
     """The option of a field, where it is one."""
-    found: Option | None = one.metadata.get(_KEY)
-    return found
+    declared: Option | None = field.metadata.get(_KEY)
+    return declared
 
 
-def given_options(one: Field[Any]) -> tuple[type[Any], tuple[str, ...]] | None:
+def given_options(field: Field[Any]) -> tuple[type[Any], tuple[str, ...]] | None:
     """Of which dataclass, and of which of its options, a field has what was set, where it does."""
-    found: tuple[type[Any], tuple[str, ...]] | None = one.metadata.get(_GIVEN)
-    return found
+    declared: tuple[type[Any], tuple[str, ...]] | None = field.metadata.get(_GIVEN)
+    return declared
 
 
-def is_outside(one: Field[Any]) -> bool:
+def is_outside(field: Field[Any]) -> bool:
     """Whether no file sets a field."""
-    return _OUTSIDE in one.metadata
+    return _OUTSIDE in field.metadata
 
 
 _settings: dict[type[Any], tuple[Setting, ...]] = {}
@@ -125,9 +125,11 @@ def settings(kind: type[Any]) -> tuple[Setting, ...]:
     if kind not in _settings:
         kinds = get_type_hints(kind)
         _settings[kind] = tuple(
-            Setting(one.name, *_without_none(kinds[one.name]), one.default, one.metadata[_KEY])
-            for one in fields(kind)
-            if _KEY in one.metadata
+            Setting(
+                field.name, *_without_none(kinds[field.name]), field.default, field.metadata[_KEY]
+            )
+            for field in fields(kind)
+            if _KEY in field.metadata
         )
     return _settings[kind]
 
@@ -159,14 +161,14 @@ def _values(given: Any) -> Iterator[tuple[Setting, Any]]:
 
 
 def _check_range(setting: Setting, value: Any) -> None:
-    name, one = setting.field, setting.option
-    if one.choices and value not in one.choices:
-        there = ", ".join(one.choices)
+    name, allowed = setting.field, setting.option
+    if allowed.choices and value not in allowed.choices:
+        there = ", ".join(allowed.choices)
         raise UsageError(f"there is no {name} {quoted(value)}; there are: {there}", name)
     for bound, allows, words in (
-        (one.above, operator.gt, "more than"),
-        (one.least, operator.ge, "at least"),
-        (one.most, operator.le, "at most"),
+        (allowed.above, operator.gt, "more than"),
+        (allowed.least, operator.ge, "at least"),
+        (allowed.most, operator.le, "at most"),
     ):
         if bound is not None and not allows(value, bound):
             raise UsageError(f"{name} is {words} {bound}; it was {value}", name)

@@ -190,11 +190,11 @@ def plugins() -> Iterator[Plugin]:
 
 def contributions(hook: str) -> dict[str, Any]:
     """What plug-ins add by the field `hook`, by name; the first that has a name counts."""
-    found: dict[str, Any] = {}
+    contributed: dict[str, Any] = {}
     for plugin in plugins():
         for name, value in getattr(plugin, hook).items():
-            found.setdefault(name, value)
-    return found
+            contributed.setdefault(name, value)
+    return contributed
 
 
 def contribution(hook: str, name: str) -> Any:
@@ -219,16 +219,16 @@ def listed(hook: str) -> Iterator[Any]:
 
 @cache
 def _builtin() -> tuple[Plugin, ...]:
-    found = []
+    builtin = []
     for name in BUILTIN:
         module = f"{GROUP}.{name}.plugin"
         try:
-            found.append(import_module(module).PLUGIN)
+            builtin.append(import_module(module).PLUGIN)
         except ModuleNotFoundError as error:
             # Only the folder itself may be absent; what it misses inside is a fault to be seen.
             if error.name is None or not module.startswith(error.name):
                 raise
-    return tuple(found)
+    return tuple(builtin)
 
 
 @cache

@@ -212,8 +212,8 @@ def most_sent(request: ModelRequest, server: Server) -> int:
     texts = [request.system, *(turn.text for turn in request.turns)]
     schema = len(str(request.schema).encode()) if request.schema is not None else 0
     images = sum(len(turn.images) for turn in request.turns)
-    said = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
-    return said + schema + images * server.image_tokens + _FRAME + _TURN * len(request.turns)
+    text_bytes = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+    return text_bytes + schema + images * server.image_tokens + _FRAME + _TURN * len(request.turns)
 
 
 Dollars = Annotated[float, Option(least=0, most=_MILLION, problem="is no price: dollars from 0")]
@@ -363,7 +363,7 @@ class Catalogue:
     def facts(self, name: str) -> ModelFacts:
         """What is known of the model `name`; raises `UsageError` for a name that is none."""
         model = parse_model_name(name)
-        retirement = next((one for one in self.retirements if _fits(one.models, model)), None)
+        retirement = next((known for known in self.retirements if _fits(known.models, model)), None)
         return ModelFacts(model, self.server(model), self.price(model), retirement)
 
     def price(self, name: ModelName) -> Price | None:

@@ -75,10 +75,10 @@ class CallFailed(NoAnswer):
         self.silent = silent
 
 
-def malformed(what: str, request_id: str = "") -> CallFailed:
+def malformed(reason: str, request_id: str = "") -> CallFailed:
     """A reply that is none: it was made, so it may have been billed."""
     return CallFailed(
-        f"its reply is malformed: {what}",
+        f"its reply is malformed: {reason}",
         again=True,
         billed=True,
         request_id=request_id,
@@ -88,8 +88,8 @@ def malformed(what: str, request_id: str = "") -> CallFailed:
 
 def silent(where: str, seconds: float) -> CallFailed:
     """A stream that was given up; what it had brought may have been billed."""
-    said = f"{where}: its stream brought no further token in {seconds:g} s"
-    return CallFailed(said, again=True, billed=True, silent=True)
+    problem = f"{where}: its stream brought no further token in {seconds:g} s"
+    return CallFailed(problem, again=True, billed=True, silent=True)
 
 
 def explained(error: Exception, where: str, key: Key | None) -> PXPError | None:
@@ -108,16 +108,16 @@ def explained(error: Exception, where: str, key: Key | None) -> PXPError | None:
         return _connection(error, f"{where} did not answer in time")
     if names & {"APIConnectionError", "HTTPError", "StreamError"}:
         return _connection(error, f"{where}: the connection failed")
-    for kinds, said in _MALFORMED:
+    for kinds, reason in _MALFORMED:
         if names & kinds:
-            return malformed(said)
+            return malformed(reason)
     return None
 
 
-def _connection(error: Exception, said: str) -> CallFailed:
+def _connection(error: Exception, problem: str) -> CallFailed:
     cause = error.__cause__ or error
     sent = type(cause).__name__ not in _NEVER_SENT
-    return CallFailed(f"{said} ({type(cause).__name__})", again=True, billed=sent, sent=sent)
+    return CallFailed(f"{problem} ({type(cause).__name__})", again=True, billed=sent, sent=sent)
 
 
 def _status(error: Any, where: str, key: Key | None) -> PXPError:
@@ -125,19 +125,19 @@ def _status(error: Any, where: str, key: Key | None) -> PXPError:
     request_id = headers.get("request-id") or headers.get("x-request-id") or ""
     kind, message = _body(error.body)
     message, request_id = redacted(message, key), redacted(str(request_id), key)
-    said = f"{where}: HTTP {status}" + (f", {quoted(message, 200)}" if message else "")
+    problem = f"{where}: HTTP {status}" + (f", {quoted(message, 200)}" if message else "")
     if 300 <= status < 400:
         return Halted(
-            f"{said}: it redirects, and no prompt is sent elsewhere; give the address itself"
+            f"{problem}: it redirects, and no prompt is sent elsewhere; give the address itself"
         )
     if status in _PAYMENT:
         why = {401: "the key was refused", 402: "it is to be paid", 403: "this is not allowed"}
-        return Halted(f"{said}: {why.get(status, 'there is no such model or address')}")
+        return Halted(f"{problem}: {why.get(status, 'there is no such model or address')}")
     in_stream = status < 300
     passing = kind in _PASSING if in_stream else status in AGAIN or status >= 500
     again = passing and headers.get("x-should-retry") != "false"
     return CallFailed(
-        said,
+        problem,
         again=again,
         billed=in_stream or status in _BEHIND,
         wait=retry_after(headers),

@@ -75,9 +75,9 @@ def read_unnamed(path: Path) -> ModelsFile | None:
     if "format" in documents.read(documents.text_of(path, "a models file"), path.name):
         return None
     file = MODELS.load(path)
-    said = "a server with a key stands in a file that --models names, not here"
+    message = "a server with a key stands in a file that --models names, not here"
     faults = [
-        Fault(("server", place, "key"), said)
+        Fault(("server", place, "key"), message)
         for place, server in enumerate(file.value.server)
         if "key" in server
     ]

@@ -60,10 +60,10 @@ class ModelMember:
 
     async def __call__(self, turn: Turn) -> Intent | None:
         """What the model wants to do at `turn`."""
-        said = f"{INSTRUCTIONS}\n{self._role}".strip()
+        system = f"{INSTRUCTIONS}\n{self._role}".strip()
         told = models.ChatTurn(models.ChatRole.USER, framed(briefing(turn, self._table)))
         asked = models.ModelRequest(
-            said, (told,), purpose="member", session=turn.session, epoch=self._epoch
+            system, (told,), purpose="member", session=turn.session, epoch=self._epoch
         )
 
         def read(reply: models.Reply) -> Intent | None:

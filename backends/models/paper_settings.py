@@ -81,8 +81,8 @@ def adapted(
     asking = replace(asking, model=model)
     if asking.temperature is None or Capability.TEMPERATURE in can:
         return asking, None
-    said = (
+    deviation = (
         f"{model} takes no temperature (the paper's is {asking.temperature:g}): it draws as freely "
         f"as its server decides, so that the same question may get another answer"
     )
-    return replace(asking, temperature=None), said
+    return replace(asking, temperature=None), deviation

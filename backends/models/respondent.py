@@ -66,12 +66,12 @@ def assemble(question: Question, problem: Problem, prompts: Prompts) -> ModelReq
         if turns and turns[-1].role is ChatRole.USER:
             turns.append(ChatTurn(ChatRole.USER, prompts.answer.fill("over")))
         turns.append(_opening(question.query, told.instance, problem, prompts))
-        known, found = (_each(told.history, one) for one in (told.context, told.categories))
-        for message, added, category in zip(told.history, known, found, strict=True):
+        known, category_of = (_each(told.history, part) for part in (told.context, told.categories))
+        for message, added, category in zip(told.history, known, category_of, strict=True):
             turns.append(_turn(message, category, asked, problem, prompts))
             if added and added != update_context(message):
-                said = prompts.answer.fill("context", context=framed({"context": added}))
-                turns.append(ChatTurn(ChatRole.USER, said))
+                text = prompts.answer.fill("context", context=framed({"context": added}))
+                turns.append(ChatTurn(ChatRole.USER, text))
     system = prompts.answer.fill(
         "system",
         query=question.query,
@@ -136,8 +136,8 @@ def _opening(query: str, instance: Instance, problem: Problem, prompts: Prompts)
             f"what {problem.name} is about"
         )
     x = _on_a_line(str(parts.get("instance", PICTURE)))
-    said = prompts.answer.fill("question", query=query, instance=framed(parts), x=x)
-    return ChatTurn(ChatRole.USER, said, images)
+    text = prompts.answer.fill("question", query=query, instance=framed(parts), x=x)
+    return ChatTurn(ChatRole.USER, text, images)
 
 
 def _turn(
@@ -149,7 +149,7 @@ def _turn(
     frame = framed({"tag": message.tag, "prediction": prediction, "explanation": explanation})
     meaning = prompts.tags.get(message.tag, "")
     wrong = prompts.categories.get(category, meaning)
-    said = prompts.answer.fill(
+    text = prompts.answer.fill(
         "received",
         message=frame,
         meaning=meaning,
@@ -157,7 +157,7 @@ def _turn(
         prediction=_on_a_line(prediction),
         explanation=_on_a_line(explanation),
     )
-    return ChatTurn(ChatRole.USER, said)
+    return ChatTurn(ChatRole.USER, text)
 
 
 def _own(answer: Answer, problem: Problem, prompts: Prompts) -> ChatTurn:
@@ -165,8 +165,8 @@ def _own(answer: Answer, problem: Problem, prompts: Prompts) -> ChatTurn:
     prediction, explanation = answer.prediction, answer.explanation
     if prompts.answer.headings:
         parts = zip(prompts.answer.headings, (prediction, explanation), strict=True)
-        said = "\n".join(f"{heading}: {_on_a_line(text)}" for heading, text in parts)
-        return ChatTurn(ChatRole.ASSISTANT, said)
+        text = "\n".join(f"{heading}: {_on_a_line(text)}" for heading, text in parts)
+        return ChatTurn(ChatRole.ASSISTANT, text)
     own = {"prediction": _value(prediction, problem), "explanation": explanation}
     return ChatTurn(ChatRole.ASSISTANT, encoded(own))
 

@@ -132,7 +132,7 @@ def read_script(path: str | Path) -> Script:
     if path.suffix in (".toml", ".json"):
         return Script(SCRIPT.load(path).value.line, name)
     written = enumerate(text_of(path, SCRIPT.what).splitlines(), start=1)
-    return Script((_line(path, at, said) for at, said in written if said.strip()), name)
+    return Script((_line(path, at, line) for at, line in written if line.strip()), name)
 
 
 def _line(path: Path, number: int, text: str) -> ScriptLine:
@@ -141,9 +141,9 @@ def _line(path: Path, number: int, text: str) -> ScriptLine:
     except (ValueError, RecursionError) as error:
         raise _at(path, number, f"this is not JSON: {error}") from error
     line: ScriptLine
-    line, found = read_value(ScriptLine, raw)
-    if found:
-        raise _at(path, number, "; ".join(fault.message for fault in found))
+    line, faults = read_value(ScriptLine, raw)
+    if faults:
+        raise _at(path, number, "; ".join(fault.message for fault in faults))
     return line
 
 
@@ -152,8 +152,8 @@ def _holds(value: object, text: str) -> bool:
     if isinstance(value, str):
         return text in value
     if isinstance(value, Mapping):
-        return any(_holds(one, text) for one in value.values())
-    return isinstance(value, list) and any(_holds(one, text) for one in value)
+        return any(_holds(element, text) for element in value.values())
+    return isinstance(value, list) and any(_holds(element, text) for element in value)
 
 
 def _at(path: Path, line: int, message: str) -> FileError:
@@ -191,7 +191,7 @@ class ScriptedModel:
 
     async def reply(self, request: ModelRequest) -> Reply:
         self.requests.append(request)
-        said = next(self._replies, None)
-        if said is None:
+        reply = next(self._replies, None)
+        if reply is None:
             raise NoAnswer("the script has no reply left")
-        return said if isinstance(said, Reply) else Reply(said)
+        return reply if isinstance(reply, Reply) else Reply(reply)

@@ -182,10 +182,10 @@ class BrowserPerson:
     def _why(self, question: Question, prediction: str) -> str:
         why_not, instance = self._why_not, question.instance
         try:
-            found = None if why_not is None else why_not(instance, prediction, question.to)
+            explanation = None if why_not is None else why_not(instance, prediction, question.to)
         except NoAnswer as error:
-            found = str(error)
-        return found or "The other side cannot tell."
+            explanation = str(error)
+        return explanation or "The other side cannot tell."
 
 
 class Assistant:

@@ -55,8 +55,8 @@ def offers_of(question: Question) -> dict[str, Answer]:
 
     One's own is the latest of the conversation, among several agents one's current pair.
     """
-    said = [message.answer for message in question.history[-2:]]
-    offers = dict(zip((THEIRS, MINE), reversed(said), strict=False))
+    latest = [message.answer for message in question.history[-2:]]
+    offers = dict(zip((THEIRS, MINE), reversed(latest), strict=False))
     overview = question.overview
     if overview is not None and overview.next is not None:
         name, _ = overview.next

@@ -127,12 +127,12 @@ async def one_of(question: str, words: tuple[str, ...], *, keys: Keys | None = N
 
     def meant(text: str) -> str:
         typed = text.strip().lower()
-        found = [word for word in words if word.lower() == typed] or [
+        matching = [word for word in words if word.lower() == typed] or [
             word for word in words if typed and word.lower().startswith(typed)
         ]
-        if len(found) != 1:
+        if len(matching) != 1:
             raise UsageError(f"the answer must be one of: {', '.join(words)}")
-        return found[0]
+        return matching[0]
 
     return meant(await ask_line(question, meant, words=words, keys=keys))
 

@@ -138,9 +138,9 @@ class TerminalPerson:
         with self._kept():
             return may_be[await one_of("Your tag: ", tuple(may_be))]
 
-    async def judge(self, what: str, left: str, right: str) -> Outcome:
-        """Whether two texts count as the same `what` for them; unsure counts as no."""
-        say((_HEADING, f"Is it the same {what}?"))
+    async def judge(self, aspect: str, left: str, right: str) -> Outcome:
+        """Whether two texts count as the same `aspect` for them; unsure counts as no."""
+        say((_HEADING, f"Is it the same {aspect}?"))
         for number, text in enumerate((left, right), start=1):
             _show_text(f"{number}", text)
         with self._kept():
@@ -240,9 +240,9 @@ class PersonsRelation:
     name = "person"
     assumptions: frozenset[Assumption] = NOISY
 
-    def __init__(self, person: TerminalPerson, what: str) -> None:
+    def __init__(self, person: TerminalPerson, aspect: str) -> None:
         self._person = person
-        self._what = what
+        self._what = aspect
 
     async def holds(self, left: str, right: str) -> Outcome:
         return await self._person.judge(self._what, left, right)
@@ -308,7 +308,7 @@ class PersonMember:
         if option.payload is not None:
             say(f"{option.sends} carries ", _shape(option.payload))
         question = f"What {option.sends} carries (text, or JSON; empty is nothing): "
-        text = await ask_line(question, lambda said: self._payload(option, said))
+        text = await ask_line(question, lambda typed: self._payload(option, typed))
         return Intent(chosen, self._payload(option, text), option.to)
 
     def _show(self, turn: Turn) -> None:

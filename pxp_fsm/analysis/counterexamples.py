@@ -66,7 +66,7 @@ def draw(
     if form in TABULAR:
         return _exported(line, path, form)
     model = checker.model(line.subject, line.assumptions)
-    ways = {one: way(line, model, one) for one in AGENTS}
+    ways = {agent_name: way(line, model, agent_name) for agent_name in AGENTS}
     return _written(chart(line, model), ways, path, agent, style)
 
 
@@ -84,22 +84,22 @@ def counterexample(name: str, relations: str | None, n: int, k: int) -> tuple[Re
         if relations is not None or claim.expected[assumed] is Status.FAILS
     ]
     checker, seen = ClaimChecker(Bounds(n, k)), list[str]()
-    found = list[Result]()
+    failing = list[Result]()
     for protocol in dict.fromkeys(claim.protocol for claim, _ in fails):
         for claim, assumed in fails:
             if claim.protocol == protocol:
                 line = checker.check(claim, assumed)
                 seen.append(f"{assumed}: {line.verdict.status}")
                 if line.verdict.status is Status.FAILS and line.verdict.trace is not None:
-                    found.append(line)
+                    failing.append(line)
                     break
-    if len(found) > 1:
-        names = " or ".join(f"{line.subject}.{line.name}" for line in found)
+    if len(failing) > 1:
+        names = " or ".join(f"{line.subject}.{line.name}" for line in failing)
         raise UsageError(f"{name} fails in more than one protocol; choose {names}")
-    if not found:
+    if not failing:
         checked = f" ({'; '.join(seen)})" if seen else ""
         raise UsageError(f"{name} has no counterexample{checked}; try other relations", "relations")
-    return found[0], checker
+    return failing[0], checker
 
 
 def _exported(result: Result, path: Path, form: str) -> tuple[Path, ...]:

@@ -92,7 +92,7 @@ class MonitoredRun:
     @property
     def lines(self) -> tuple[str, ...]:
         """For a person: a line a formula, and one each session that was not read."""
-        return (*(tally.line for tally in self.tallies), *(one.line for one in self.unread))
+        return (*(tally.line for tally in self.tallies), *(kind.line for kind in self.unread))
 
 
 class SessionWatch:
@@ -139,8 +139,8 @@ class SessionWatch:
         for written, watch in self._watches.items():
             event = self.settled.get(written)
             settled = None if written not in self.settled else event.number if event else 0
-            said = self.said(event) if event else ""
-            yield MonitorResult(self.session, watch.outlook, settled, said, self.counts)
+            action = self.said(event) if event else ""
+            yield MonitorResult(self.session, watch.outlook, settled, action, self.counts)
 
     def said(self, event: Event) -> str:
         """An event in words: of a protocol's session the sender and the tag."""
@@ -247,8 +247,8 @@ def monitored(monitors: Monitors, board: SqlBlackboard, run: str) -> MonitoredRu
         except PXPError as error:
             problems[record.session] = error
             continue
-        for found, result in zip(heard.values(), watch.results(), strict=True):
-            found.append(result)
+        for results_of, result in zip(heard.values(), watch.results(), strict=True):
+            results_of.append(result)
     unfit = [error for error in problems.values() if isinstance(error, UnfitFormula)]
     if unfit and len(unfit) == sessions:
         raise unfit[0]
@@ -256,7 +256,7 @@ def monitored(monitors: Monitors, board: SqlBlackboard, run: str) -> MonitoredRu
         known = ", ".join(record.run for record in board.runs()) or "none"
         raise NotThere(f"{board.shown} has no run {quoted(run)} with sessions; runs: {known}")
     return MonitoredRun(
-        tuple(FormulaTally(written, tuple(found)) for written, found in heard.items()),
+        tuple(FormulaTally(written, tuple(collected)) for written, collected in heard.items()),
         tuple(not_monitored(session, error) for session, error in problems.items()),
     )
 
@@ -266,8 +266,8 @@ def not_monitored(session: str, error: PXPError) -> NotMonitored:
     return NotMonitored(session, str(error).removeprefix(f"session {session} "))
 
 
-def _event(found: RecordedAction) -> Event:
-    return Event(found.number, action_of(found.action))
+def _event(recorded: RecordedAction) -> Event:
+    return Event(recorded.number, action_of(recorded.action))
 
 
 @dataclass

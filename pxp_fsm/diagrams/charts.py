@@ -190,8 +190,8 @@ class Chart:
         self._add_loop(graph, rows)
         middle = self.right / 2
         for number, (y, first, last) in enumerate(rows.gaps):
-            said = f"{self.unit} {first:,} to {last:,} are not drawn"
-            _add_text(graph, f"gap{number}", (middle, y), "10", FATAL, said)
+            remark = f"{self.unit} {first:,} to {last:,} are not drawn"
+            _add_text(graph, f"gap{number}", (middle, y), "10", FATAL, remark)
         top, bottom = _HEAD, foot - (_HEAD if part.ends else 0.0)
         for words in reversed(self._above(part)):
             top += words.height
@@ -203,14 +203,14 @@ class Chart:
 
     def _above(self, part: ChartPart) -> list[_Words]:
         """The title, and which part it is, from top to bottom."""
-        found = []
+        words_above = []
         if part.begins and self.style.title and legible(self.chart.title):
             title = wrapped(self.chart.title, characters(self.style, 16, 60))
-            found.append(_Words("title", title, 16, INK, 12))
+            words_above.append(_Words("title", title, 16, INK, 12))
         if part.line:
             line = wrapped(part.line, characters(self.style, 10, 60))
-            found.append(_Words("part", line, 10, GREY, 8))
-        return found
+            words_above.append(_Words("part", line, 10, GREY, 8))
+        return words_above
 
     def _below(self, part: ChartPart) -> Iterator[_Words]:
         """What is said below the end, from top to bottom."""
@@ -233,9 +233,9 @@ class Chart:
         received, and one that is received later has a row after the run in which it is sent.
         """
         shown = {step for run in part.runs for step in run}
-        found = {id(a): a for step in shown for a in self.sent.get(step, ())}
-        found |= {id(a): a for step in shown for a in self.taken.get(step, ())}
-        arrows = sorted(found.values(), key=lambda arrow: arrow.number)
+        crossing = {id(a): a for step in shown for a in self.sent.get(step, ())}
+        crossing |= {id(a): a for step in shown for a in self.taken.get(step, ())}
+        arrows = sorted(crossing.values(), key=lambda arrow: arrow.number)
         early = [arrow for arrow in arrows if arrow.number not in shown]
         late = [
             (arrow.number, step)
@@ -382,9 +382,9 @@ def _add_cross(graph: Digraph, key: str, place: tuple[float, float]) -> None:
     x, y = place
     for number, (dx, dy) in enumerate(((-5, -5), (5, 5), (-5, 5), (5, -5))):
         _add_point(graph, f"{key}_x{number}", (x + dx, y + dy))
-    for one, other in ((0, 1), (2, 3)):
+    for corner, other in ((0, 1), (2, 3)):
         look = {"arrowhead": "none", "color": FATAL, "penwidth": "2", "class": "lost"}
-        graph.edge(f"{key}_x{one}", f"{key}_x{other}", **look)
+        graph.edge(f"{key}_x{corner}", f"{key}_x{other}", **look)
 
 
 def _tag(arrow: Arrow) -> str:

@@ -267,12 +267,12 @@ def _references(diagram: StateDiagram) -> Set[tuple[str, str]]:
 
 def _joined(edges: Sequence[Edge]) -> Mapping[tuple[EdgeRow, str], Sequence[Edge]]:
     """The arrows of one written row that leave a few states and lead to the same."""
-    found: dict[tuple[EdgeRow, str], list[Edge]] = {}
+    joined: dict[tuple[EdgeRow, str], list[Edge]] = {}
     for edge in edges:
         alone = len(edge.rows) == 1 and edge.rows[0].number and not edge.rows[0].taken
         if alone and edge.target not in ("", edge.source) and not edge.refused:
-            found.setdefault((edge.rows[0], edge.target), []).append(edge)
-    return {row: of_it for row, of_it in found.items() if 1 < len(of_it) <= _FEW}
+            joined.setdefault((edge.rows[0], edge.target), []).append(edge)
+    return {row: of_it for row, of_it in joined.items() if 1 < len(of_it) <= _FEW}
 
 
 def _add_edges(

@@ -194,8 +194,8 @@ def _among_several(messages: Sequence[Message], texts: bool) -> Iterator[Arrow]:
 
 
 def _arrow(message: Message, texts: bool) -> Arrow:
-    said = (message.answer.prediction, message.answer.explanation) if texts else ()
-    lines = tuple(line for line in map(shortened, said) if line)
+    texts_shown = (message.answer.prediction, message.answer.explanation) if texts else ()
+    lines = tuple(line for line in map(shortened, texts_shown) if line)
     return Arrow(message.number, message.sender, message.receiver, message.tag, lines)
 
 
@@ -223,9 +223,9 @@ def actions_chart(
         if isinstance(event.action, Deliver) and event.message is not None:
             taken.setdefault(event.message.number, []).append((event.number, event.action))
     for event in events:
-        said: tuple[str, ...] = ()
+        texts_shown: tuple[str, ...] = ()
         if texts and event.message is not None and event.message.payload != NOTHING:
-            said = folded(event.message.json)
+            texts_shown = folded(event.message.json)
         match event.action:
             case External(label):
                 notes.append(f"{label} in step {event.number}")
@@ -234,9 +234,9 @@ def actions_chart(
             case Choose(member, guard, tag):
                 notes.append(f"{member} chooses {guard}/+{tag} in step {event.number}")
             case Exchange(sender, receiver, tag):
-                arrows.append(Arrow(event.number, sender, receiver, tag, said))
+                arrows.append(Arrow(event.number, sender, receiver, tag, texts_shown))
             case Send(sender, receiver, tag, lost):
-                arrow = Arrow(event.number, sender, receiver, tag, said, lost=lost)
+                arrow = Arrow(event.number, sender, receiver, tag, texts_shown, lost=lost)
                 arrow = arrow if lost else _with_fate(arrow, taken.get(event.number, ()))
                 left = arrow.received == () and (sender, receiver, tag) in fatal
                 arrows.append(replace(arrow, refused=left))

@@ -93,8 +93,8 @@ class Canvas:
     @cached_property
     def size(self) -> tuple[float, float]:
         """Width and height in points."""
-        found = _SIZE.search(self.svg)
-        return (float(found[1]), float(found[2])) if found else (1.0, 1.0)
+        match = _SIZE.search(self.svg)
+        return (float(match[1]), float(match[2])) if match else (1.0, 1.0)
 
     @cached_property
     def corner(self) -> tuple[float, float]:
@@ -218,9 +218,11 @@ def place(diagram: StateDiagram, layout: Layout = WHOLE) -> Placement:
         note = f"{there:,} arrows: too many for their texts"
         note += f", and {there - MOST_ARROWS:,} are not drawn" if there > MOST_ARROWS else ""
     bare = StateDiagram("", "", diagram.nodes, shown)
-    found: dict[str, Any] = json.loads(graphviz(to_dot(bare, layout=layout), "json0"))
-    objects = {one["_gvid"]: one for one in found.get("objects", ())}
-    placed = {one["name"]: one for one in objects.values()}
+    layout_read: dict[str, Any] = json.loads(graphviz(to_dot(bare, layout=layout), "json0"))
+    objects = {
+        placed_object["_gvid"]: placed_object for placed_object in layout_read.get("objects", ())
+    }
+    placed = {placed_object["name"]: placed_object for placed_object in objects.values()}
     names = {f"s{number}": node.name for number, node in enumerate(diagram.nodes)}
     edges = {(edge.source, edge.target): edge for edge in shown}
 
@@ -230,24 +232,24 @@ def place(diagram: StateDiagram, layout: Layout = WHOLE) -> Placement:
 
     states = []
     for number, node in enumerate(diagram.nodes):
-        one = placed[f"s{number}"]
+        placed_object = placed[f"s{number}"]
         states.append(
             PlacedState(
                 legible(node.name),
                 legible(node.about),
-                *point(one["pos"]),
-                round(float(one["width"]) * 72, 1),
-                round(float(one["height"]) * 72, 1),
+                *point(placed_object["pos"]),
+                round(float(placed_object["width"]) * 72, 1),
+                round(float(placed_object["height"]) * 72, 1),
                 node.initial,
                 node.final,
             )
         )
     arrows, corners = [], list[tuple[float, float]]()
-    for one in found.get("edges", ()):
-        source = names.get(objects[one["tail"]]["name"], "")
-        target = names[objects[one["head"]]["name"]]
-        places = [point(place.removeprefix("e,")) for place in one["pos"].split()]
-        x, y = point(one["lp"]) if "lp" in one else places[0]
+    for placed_object in layout_read.get("edges", ()):
+        source = names.get(objects[placed_object["tail"]]["name"], "")
+        target = names[objects[placed_object["head"]]["name"]]
+        places = [point(place.removeprefix("e,")) for place in placed_object["pos"].split()]
+        x, y = point(placed_object["lp"]) if "lp" in placed_object else places[0]
         lines = _lines(edges[source, target], layout) if source else ()
         arrows.append(PlacedArrow(source, target, _path(places), x, y, lines))
         half = (

@@ -445,4 +445,4 @@ def _row(cells: Iterable[str]) -> str:
 
 def _label(key: str) -> str:
     """`key` as a label; what a label cannot have is its code point, so that two keys stay two."""
-    return re.sub("[^A-Za-z0-9-]", lambda found: f":{ord(found[0]):x}:", key)
+    return re.sub("[^A-Za-z0-9-]", lambda match: f":{ord(match[0]):x}:", key)

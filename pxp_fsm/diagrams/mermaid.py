@@ -62,11 +62,11 @@ def _states(diagram: StateDiagram, style: Style) -> list[str]:
     lines += [f"    [*] --> {ids[node.name]}" for node in diagram.nodes if node.initial]
     for edge in diagram.edges:
         rows = [f"{row.text} ×{row.taken}" if row.taken else row.text for row in edge.rows]
-        said = _LINE.join(map(_text, rows))
+        label = _LINE.join(map(_text, rows))
         if edge.target:
-            lines.append(f"    {ids[edge.source]} --> {ids[edge.target]} : {said}")
+            lines.append(f"    {ids[edge.source]} --> {ids[edge.target]} : {label}")
         else:  # what comes in and is not received has no state to lead to
-            lines.append(f"    note right of {ids[edge.source]} : {said}")
+            lines.append(f"    note right of {ids[edge.source]} : {label}")
     lines += [f"    {ids[node.name]} --> [*]" for node in diagram.nodes if node.final]
     if marked := [ids[node.name] for node in diagram.nodes if node.marked]:
         lines.append("    classDef marked fill:#d9e8f7,stroke:#0b5cad,stroke-width:2px")
@@ -91,9 +91,9 @@ def _sequence(chart: SequenceChart, style: Style) -> list[str]:
         if chart.loop and arrow.number >= chart.loop and not arrow.refused and not looping:
             lines.append("    loop for ever")
             looping = True
-        said = _LINE.join(map(_text, (arrow.label, *arrow.lines)))
+        label = _LINE.join(map(_text, (arrow.label, *arrow.lines)))
         arrowhead = "--x" if arrow.refused else "-x" if arrow.lost else "->>"
-        lines.append(f"    {ids[arrow.sender]}{arrowhead}{ids[arrow.receiver]}: {said}")
+        lines.append(f"    {ids[arrow.sender]}{arrowhead}{ids[arrow.receiver]}: {label}")
     lines += ["    end"] if looping else []
     lines += [
         f"    note over {ids[line.name]}: {_text(line.state)}"

@@ -60,13 +60,13 @@ def draw(
     return Path(file)
 
 
-def table_diagram(what: str, state: str | None = None) -> StateDiagram:
-    """The members of the system file `what`, or the automaton of a table, with `state` marked."""
-    if is_system_file(what):
+def table_diagram(subject: str, state: str | None = None) -> StateDiagram:
+    """The members of a system file, or the automaton of a table, with `state` marked."""
+    if is_system_file(subject):
         if state is not None:
-            raise UsageError(f"{what} is a system; draw a member's table to mark", "state")
-        return system_diagram(System.load(what))
-    return state_diagram(load_automaton(what), marked=state)
+            raise UsageError(f"{subject} is a system; draw a member's table to mark", "state")
+        return system_diagram(System.load(subject))
+    return state_diagram(load_automaton(subject), marked=state)
 
 
 _DRAWN = (Automaton, System, Session, StateDiagram, SequenceChart, Drawable)

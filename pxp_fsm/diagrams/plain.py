@@ -41,11 +41,16 @@ def _states(diagram: StateDiagram) -> list[str]:
 
 def _sequence(chart: SequenceChart) -> list[str]:
     named = [
-        shortened(text, _MOST - 2) for one in chart.lifelines for text in (one.name, one.state)
+        shortened(text, _MOST - 2)
+        for lifeline in chart.lifelines
+        for text in (lifeline.name, lifeline.state)
     ]
     labels = [len(arrow.label) + 8 for arrow in chart.arrows]
     apart = max(_LEAST, min(_MOST, max([0, *labels])), max([0, *map(len, named)]) + 2)
-    places = {one.name: apart * number + apart // 2 for number, one in enumerate(chart.lifelines)}
+    places = {
+        lifeline.name: apart * number + apart // 2
+        for number, lifeline in enumerate(chart.lifelines)
+    }
     wide = apart * len(chart.lifelines)
 
     def row(cells: dict[int, str], between: str = "") -> str:
@@ -58,7 +63,14 @@ def _sequence(chart: SequenceChart) -> list[str]:
             line[at : at + len(text)] = text
         return "".join(line)
 
-    lines = [row({places[one.name]: shortened(one.name, _MOST - 2) for one in chart.lifelines})]
+    lines = [
+        row(
+            {
+                places[lifeline.name]: shortened(lifeline.name, _MOST - 2)
+                for lifeline in chart.lifelines
+            }
+        )
+    ]
     steps = [(arrow.number, 0, arrow) for arrow in chart.arrows]
     steps += [(step, 1, arrow) for arrow in chart.arrows for step in arrow.received or ()]
     looping = False
@@ -74,8 +86,11 @@ def _sequence(chart: SequenceChart) -> list[str]:
         lines.append(_arrow(row({}, "│"), places, arrow, arrow.label))
         lines += [f"{row({}, '│')}  {text}" for text in arrow.texts]
     lines += ["└".ljust(wide, "─")] if looping else []
-    if any(one.state for one in chart.lifelines):
-        states = {places[one.name]: shortened(one.state, _MOST - 2) for one in chart.lifelines}
+    if any(lifeline.state for lifeline in chart.lifelines):
+        states = {
+            places[lifeline.name]: shortened(lifeline.state, _MOST - 2)
+            for lifeline in chart.lifelines
+        }
         lines.append(row(states))
     return [*lines, *([""] if chart.waits else []), *map(legible, chart.waits)]
 

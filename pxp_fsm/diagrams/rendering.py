@@ -232,14 +232,14 @@ def arrange(diagram: Diagram, style: Style) -> Arranged:
     if style.room is None:
         return _for_screen(diagram, style)
     largest = _largest(style.room)
-    found = list[Arranged]()
+    tried = list[Arranged]()
     for layout in _layouts(style):
         if len(diagram.edges) > MANY and not layout.references:
             continue
-        found.append(_scaled(to_dot(diagram, style, layout), style.room))
-        if found[-1].letters >= GOOD or found[-1].scale >= largest:
+        tried.append(_scaled(to_dot(diagram, style, layout), style.room))
+        if tried[-1].letters >= GOOD or tried[-1].scale >= largest:
             break
-    return max(found, key=lambda arranged: arranged.letters)
+    return max(tried, key=lambda arranged: arranged.letters)
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,7 +197,9 @@ def font_problems(texts: Iterable[str], style: Style) -> Iterator[str]:
             if package := _package(character):
                 needed.setdefault(package, set()).add(character)
     for package, characters in needed.items():
-        missing = [one for one in sorted(characters)[:50] if not _fonts(f":charset={ord(one):x}")]
+        missing = [
+            letter for letter in sorted(characters)[:50] if not _fonts(f":charset={ord(letter):x}")
+        ]
         if missing:
             shown = " ".join(missing[:5])
             yield f"no installed font has {shown}; boxes are drawn: apt install {package}"

@@ -91,8 +91,8 @@ def _step(letter: str, points: list[str]) -> str:
 
 
 def _points(numbers: str) -> list[str]:
-    found = list(map(float, _NUMBER.findall(numbers)))
-    return [f"({x:g},{-y:g})" for x, y in zip(found[::2], found[1::2], strict=True)]
+    coordinates = list(map(float, _NUMBER.findall(numbers)))
+    return [f"({x:g},{-y:g})" for x, y in zip(coordinates[::2], coordinates[1::2], strict=True)]
 
 
 def _text(shape: Element, scale: float, family: str) -> str:

@@ -43,7 +43,7 @@ def framed(parts: Mapping[str, object]) -> str:
 
 def unframed(prompt: str) -> tuple[dict[str, object], ...]:
     """What is in each frame of `prompt`, in their order; the inverse of `framed`."""
-    return tuple(json.loads(found) for found in _FRAME.findall(prompt))
+    return tuple(json.loads(frame) for frame in _FRAME.findall(prompt))
 
 
 def _escape(character: str) -> str:

@@ -55,13 +55,13 @@ def briefing(turn: Turn, table: Automaton) -> dict[str, object]:
     """What a member is told at its turn, as JSON: where it is, what it knows, what it may do."""
     options: list[dict[str, object]] = []
     for option in options_of(turn, table):
-        said: dict[str, object] = {"do": option.name}
-        said |= {
+        described: dict[str, object] = {"do": option.name}
+        described |= {
             key: value for key, value in (("means", option.about), ("sends", option.sends)) if value
         }
-        said |= {"to": option.to} if option.to else {}
-        said |= {} if option.payload is None else {"payload": option.payload}
-        options.append(said)
+        described |= {"to": option.to} if option.to else {}
+        described |= {} if option.payload is None else {"payload": option.payload}
+        options.append(described)
     if may_wait(turn, table):
         options.append({"do": WAIT, "means": "wait for what comes"})
     about = {state.name: state.about for state in table.states}.get(turn.state, "")
@@ -87,8 +87,8 @@ def read_intent(text: str, turn: Turn, table: Automaton) -> Intent | None:
 
     Raises `DataError`, saying why the reply is of no use.
     """
-    said = strict_object(unfenced(text.strip()), {"do", "to", "payload"})
-    return chosen_intent(said["do"], said["to"], said["payload"], turn, table)
+    intent = strict_object(unfenced(text.strip()), {"do", "to", "payload"})
+    return chosen_intent(intent["do"], intent["to"], intent["payload"], turn, table)
 
 
 def chosen_intent(

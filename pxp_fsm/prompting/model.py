@@ -272,12 +272,12 @@ def read_rendered(text: str) -> Rendered:
     try:
         system, turns, _settings = json.loads(text)
         _role, asked, images = turns[-1]
-        found = Rendered(system, asked, len(images), len(turns) - 1)
+        request = Rendered(system, asked, len(images), len(turns) - 1)
     except (TypeError, IndexError, RecursionError) as error:
         raise ValueError("this is not a request to a model") from error
-    if not isinstance(found.system, str) or not isinstance(found.asked, str):
+    if not isinstance(request.system, str) or not isinstance(request.asked, str):
         raise ValueError("this is not a request to a model")
-    return found
+    return request
 
 
 def fingerprint(request: ModelRequest) -> str:

@@ -100,8 +100,8 @@ class Prompts:
             for prompt in (self.answer, self.judge)
         ]
         later = [dict(self.categories)] if self.categories else []
-        said = json.dumps([*parts, dict(self.tags), *later], sort_keys=True)
-        return hashlib.sha256(said.encode()).hexdigest()
+        content = json.dumps([*parts, dict(self.tags), *later], sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()
 
 
 Slots = Mapping[str, tuple[set[str], set[str]]]
@@ -118,7 +118,7 @@ def read_prompts(source: str, where: str, task: str = "") -> Prompts:
     these, that of `task` is read.
     """
     raw = _raw(source, where)
-    if raw and not raw.keys() & _TABLES and all(isinstance(one, dict) for one in raw.values()):
+    if raw and not raw.keys() & _TABLES and all(isinstance(entry, dict) for entry in raw.values()):
         if task not in raw:
             raise DataError(
                 f"{where}: there is no table [{task or 'TASK'}.answer]; there are prompts of: "
@@ -144,7 +144,7 @@ def _check_answer(answer: Prompt, here: str) -> None:
             f"{here} system lacks $form; without it, headings must be set and written, with a "
             f"colon, in system or question"
         )
-    if not any(answer.has("received", one) for one in ("message", "prediction", "explanation")):
+    if not any(answer.has("received", slot) for slot in ("message", "prediction", "explanation")):
         raise DataError(
             f"{here} received lacks $message, or in its place $prediction or $explanation"
         )
@@ -207,11 +207,15 @@ def _prompt(
 
 def _headings(value: object, here: str) -> tuple[str, ...]:
     """The headings of a plain reply: none, or one word for each of its two parts."""
-    found = value if isinstance(value, list) else [value]
-    words = tuple(one for one in found if isinstance(one, str) and _HEADING.fullmatch(one))
-    if words and len({word.casefold() for word in words}) == 2 == len(found):
+    values = value if isinstance(value, list) else [value]
+    words = tuple(
+        value_of
+        for value_of in values
+        if isinstance(value_of, str) and _HEADING.fullmatch(value_of)
+    )
+    if words and len({word.casefold() for word in words}) == 2 == len(values):
         return words
-    if not found:
+    if not values:
         return ()
     raise DataError(
         f'{here}: headings must be two different words, such as ["Prediction", "Explanation"], '
@@ -238,9 +242,11 @@ def _text(text: object, here: str, may: set[str], must: set[str]) -> str:
 
 def _sentences(raw: Mapping[str, Any], name: str, where: str) -> Mapping[str, str]:
     table, here = raw.get(name, {}), f"{where}, [{name}]"
-    if not isinstance(table, dict) or not all(isinstance(said, str) for said in table.values()):
+    if not isinstance(table, dict) or not all(
+        isinstance(sentence, str) for sentence in table.values()
+    ):
         raise DataError(f"{here}: each {_EACH[name]} needs a sentence")
-    if any(OPENING in said or CLOSING in said for said in table.values()):
+    if any(OPENING in sentence or CLOSING in sentence for sentence in table.values()):
         raise DataError(f"{here} holds {OPENING} or {CLOSING}; only what fills a slot is framed")
     return MappingProxyType(dict(table))
 

@@ -242,9 +242,9 @@ class Relations:
             self._log.append(Judgement(*key, outcome, asked=False, seconds=0.0, detail=detail))
             return outcome is Outcome.YES
         started = time.perf_counter()
-        said, fault = await self._ask(self._asked[name], left, right)
+        reply, fault = await self._ask(self._asked[name], left, right)
         seconds = time.perf_counter() - started
-        judgement = Judgement(*key, said.outcome, said.asked, seconds, storable(said.detail))
+        judgement = Judgement(*key, reply.outcome, reply.asked, seconds, storable(reply.detail))
         self.remember([judgement])
         self._log.append(judgement)
         if judgement.outcome in (Outcome.LATE, Outcome.BROKEN):

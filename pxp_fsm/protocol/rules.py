@@ -128,9 +128,9 @@ class Interact:
         """Whether the respondent is asked anew for each message, having learned from each."""
         return self.ruled.rules.asks == "each"
 
-    def depends_on_revision(self, found: Category, number: int) -> bool:
+    def depends_on_revision(self, category: Category, number: int) -> bool:
         """Whether the guard depends on Changed in this category, at this message."""
-        return _depends_on_revision(self, found, number)
+        return _depends_on_revision(self, category, number)
 
     @property
     def revision(self) -> tuple[Role, Role]:
@@ -145,9 +145,9 @@ class Interact:
         """Which pair a message under `guard` carries."""
         return _carried(self.ruled, guard)
 
-    def guard(self, found: Category, revises: bool, number: int) -> Guard:
+    def guard(self, category: Category, revises: bool, number: int) -> Guard:
         """The guard that is true at message `number`."""
-        return _decided(self, found, holds=not revises, number=number)
+        return _decided(self, category, holds=not revises, number=number)
 
     def allowed(self, number: int) -> tuple[Guard, ...]:
         """The guards that some outcome of MATCH, AGREE and revision makes true at a message."""
@@ -237,9 +237,9 @@ class Pxp:
         """Whether the respondent is asked for each message: PXP asks again when it has learned."""
         return self.ruled.rules.asks == "each"
 
-    def depends_on_revision(self, found: Category, number: int) -> bool:
+    def depends_on_revision(self, category: Category, number: int) -> bool:
         """Whether the agent LEARNs before it decides."""
-        return _depends_on_revision(self, found, number)
+        return _depends_on_revision(self, category, number)
 
     @property
     def revision(self) -> tuple[Role, Role]:
@@ -254,9 +254,9 @@ class Pxp:
         """Which pair a message under `guard` carries."""
         return _carried(self.ruled, guard)
 
-    def guard(self, found: Category, revises: bool, number: int) -> Guard:
+    def guard(self, category: Category, revises: bool, number: int) -> Guard:
         """The guard that is true."""
-        return _decided(self, found, holds=revises, number=number)
+        return _decided(self, category, holds=revises, number=number)
 
     def allowed(self, number: int) -> tuple[Guard, ...]:
         """The guards that some outcome of MATCH, AGREE and revision makes true at a message."""
@@ -367,17 +367,17 @@ def _stored(rules: Rules, number: int) -> dict[str, Value]:
     """Parameters and registers before message `number`; of the registers only j, the messages so
     far, is what it will be: guards read no other one (`_check_table`)."""
     table, bounds = rules.ruled.rules, {"n": rules.n, "k": rules.k}
-    found: dict[str, Value] = {
+    stored: dict[str, Value] = {
         parameter.name: bounds[parameter.name] or 0 for parameter in table.parameters
     }
     for register in table.registers:
-        found[register.name] = number - 1 if register.name == COUNTER else register.initial
-    return found
+        stored[register.name] = number - 1 if register.name == COUNTER else register.initial
+    return stored
 
 
-def _answers(rules: Rules, found: Category, holds: bool) -> dict[str, Value]:
+def _answers(rules: Rules, category: Category, holds: bool) -> dict[str, Value]:
     """What the oracles say in a category; those about a new pair, whether it `holds`."""
-    match, agree = found in (Category.A, Category.B), found in (Category.A, Category.C)
+    match, agree = category in (Category.A, Category.B), category in (Category.A, Category.C)
     return {
         oracle.name: holds
         if Role.NEW in oracle.roles
@@ -386,17 +386,17 @@ def _answers(rules: Rules, found: Category, holds: bool) -> dict[str, Value]:
     }
 
 
-def _decided(rules: Rules, found: Category, *, holds: bool, number: int) -> Guard:
+def _decided(rules: Rules, category: Category, *, holds: bool, number: int) -> Guard:
     table = rules.ruled.rules
-    values = {**_stored(rules, number), **_answers(rules, found, holds)}
+    values = {**_stored(rules, number), **_answers(rules, category, holds)}
     return Guard(table.decide(next(iter(table.deciding)), tuple(values.values())))
 
 
-def _depends_on_revision(rules: Rules, found: Category, number: int) -> bool:
+def _depends_on_revision(rules: Rules, category: Category, number: int) -> bool:
     table = rules.ruled.rules
     known = _stored(rules, number)
     roles = {oracle.name: oracle.roles for oracle in table.oracles}
-    for name, answer in _answers(rules, found, holds=True).items():
+    for name, answer in _answers(rules, category, holds=True).items():
         if Role.NEW not in roles[name]:
             known[name] = answer
     return not isinstance(table.next_question(next(iter(table.deciding)), known), str)
@@ -469,5 +469,7 @@ def _remembers_two(table: TableRules, registers: Set[str]) -> bool:
 
 
 def _possible(rules: Rules, number: int) -> tuple[Guard, ...]:
-    found = {rules.guard(found, revises, number) for found in Category for revises in (False, True)}
-    return tuple(guard for guard in GUARDS if guard in found)
+    guards = {
+        rules.guard(category, revises, number) for category in Category for revises in (False, True)
+    }
+    return tuple(guard for guard in GUARDS if guard in guards)

@@ -72,11 +72,11 @@ class Situation:
             self._revised = self.own
         answers: list[bool] = []
         while True:
-            found = derive(self.rules, self.number, answers, revises=revises)
-            if isinstance(found, Guard):
-                return one_hot(found, tuple(GUARDS))
-            left, right = await self.pair(found.left), await self.pair(found.right)
-            if found.relation == MATCH:
+            decision = derive(self.rules, self.number, answers, revises=revises)
+            if isinstance(decision, Guard):
+                return one_hot(decision, tuple(GUARDS))
+            left, right = await self.pair(decision.left), await self.pair(decision.right)
+            if decision.relation == MATCH:
                 held = await self.relations.match(left.prediction, right.prediction)
             else:
                 held = await self.relations.agree(left.explanation, right.explanation)

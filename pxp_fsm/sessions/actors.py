@@ -225,7 +225,7 @@ class Actor:
                 raise _broken(turn, f"guards returned {quoted(guard)}; {_choices(turn)}")
             seconds = time.perf_counter() - started
             judged.append(_judgement(turn, guard, Outcome.YES, seconds))
-            return table.step(turn.state, DECIDE, {one: one == guard for one in turn.guards})
+            return table.step(turn.state, DECIDE, {other: other == guard for other in turn.guards})
         valuation = {}
         for name in turn.guards:
             if name not in guards:
@@ -253,8 +253,10 @@ class Actor:
     def _row(self, turn: Turn, table: Automaton, intent: object) -> Transition:
         """The row that an intent means; a fault of the member where it means none."""
         if not isinstance(intent, Intent) or not isinstance(intent.name, str):
-            said = f"it returned {quoted(intent)}, not an Intent, a name or None; {_choices(turn)}"
-            raise _broken(turn, said)
+            problem = (
+                f"it returned {quoted(intent)}, not an Intent, a name or None; {_choices(turn)}"
+            )
+            raise _broken(turn, problem)
         rows = [
             row
             for row in table.own_rows(turn.state)
@@ -264,10 +266,10 @@ class Actor:
         if not rows:
             to = f" to {intent.to}" if intent.to else ""
             there = ", ".join(row.guard or row.action for row in table.own_rows(turn.state))
-            said = (
+            problem = (
                 f"it wants {quoted(intent.name)}{to} in state {turn.state}; possible there: {there}"
             )
-            raise _broken(turn, said)
+            raise _broken(turn, problem)
         if len(rows) > 1:
             partners = ", ".join(row.partner for row in rows)
             raise _broken(turn, f"{intent.name} goes to {partners}; say to whom: Intent(to=...)")
@@ -311,12 +313,12 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(","
 
 
 def _no_json(member: str, value: object, problem: str) -> OracleFailed:
-    said = f"{member}: a payload and a memory are JSON values, not {quoted(value)} ({problem})"
-    return OracleFailed(Outcome.BROKEN, said, WrongType(said))
+    message = f"{member}: a payload and a memory are JSON values, not {quoted(value)} ({problem})"
+    return OracleFailed(Outcome.BROKEN, message, WrongType(message))
 
 
-def _broken(turn: Turn, said: str) -> OracleFailed:
-    whole = f"{turn.member}: {said}"
+def _broken(turn: Turn, problem: str) -> OracleFailed:
+    whole = f"{turn.member}: {problem}"
     return OracleFailed(Outcome.BROKEN, whole, WrongType(whole))
 
 

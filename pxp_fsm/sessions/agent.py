@@ -103,7 +103,7 @@ class Agent:
     ) -> None:
         if timeout is not None and not timeout > 0:
             raise UsageError(f"a timeout is a number of seconds above 0, or None: {timeout!r}")
-        found = {
+        fields = {
             "respondent": as_respondent(respondent),
             "match": as_relation(match),
             "agree": as_relation(agree),
@@ -113,7 +113,7 @@ class Agent:
             "timeout": timeout,
             "gate": gate,
         }
-        for field, value in found.items():
+        for field, value in fields.items():
             object.__setattr__(self, field, value)
         if gate is not None:
             gate.check(self.respondent)
@@ -223,12 +223,14 @@ class Seat:
     ) -> Episode:
         """What a later session's context holds of this one for the agent."""
         kept = tuple(history) if self._lessons is None else self._lessons.visible(history)
-        added, found = (dict(zip(history, each, strict=True)) for each in (context, categories))
+        added, category_of = (
+            dict(zip(history, each, strict=True)) for each in (context, categories)
+        )
         return Episode(
             self._instance,
             kept,
             tuple(added[each] for each in kept),
-            tuple(found[each] for each in kept),
+            tuple(category_of[each] for each in kept),
         )
 
     def _teach(self, respondent: Respondent, message: Message) -> None:
@@ -354,8 +356,8 @@ class Seat:
                 self._lessons.hear(received)
                 return await self._fresh(question, own)
             self.learn(received)
-            said = received.answer
-            self.relations.note_learning(said.prediction, said.explanation)
+            received_answer = received.answer
+            self.relations.note_learning(received_answer.prediction, received_answer.explanation)
             return await self._ask(question)
 
         situation = Situation(

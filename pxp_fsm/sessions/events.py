@@ -37,10 +37,10 @@ class Faults:
         >>> pxp.Faults().of(parse_channel("fifo:1,far:hub=lossy:1"))
         'loss 0.1'
         """
-        loses = any(one.lossy for one in channel.each)
-        doubles = any(one.duplicating for one in channel.each)
-        said = [f"loss {self.loss}"] * loses + [f"duplication {self.duplication}"] * doubles
-        return ", ".join(said)
+        loses = any(link_channel.lossy for link_channel in channel.each)
+        doubles = any(link_channel.duplicating for link_channel in channel.each)
+        kinds = [f"loss {self.loss}"] * loses + [f"duplication {self.duplication}"] * doubles
+        return ", ".join(kinds)
 
     def __post_init__(self) -> None:
         for name in ("loss", "duplication"):
@@ -108,7 +108,7 @@ def events_of(system: System, actions: Iterable[SystemAction]) -> tuple[Event, .
 
     Raises `Refused` where an action cannot happen.
     """
-    live, found = LiveSystem(system), list[Event]()
+    live, events = LiveSystem(system), list[Event]()
     for number, action in enumerate(actions, 1):
         message = None
         if isinstance(action, Exchange | Send):
@@ -116,5 +116,5 @@ def events_of(system: System, actions: Iterable[SystemAction]) -> tuple[Event, .
         elif isinstance(action, Deliver):
             message = next(iter(live.offered(action)), None)
         live.take(action, message)
-        found.append(Event(number, action, message=message))
-    return tuple(found)
+        events.append(Event(number, action, message=message))
+    return tuple(events)

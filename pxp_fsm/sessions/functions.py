@@ -140,8 +140,8 @@ def as_relation(given: Relation | RelationFunction | str) -> Relation:
         named = registry.contributions("relations") | _RELATIONS
         if given not in named:
             raise unknown_name("relation", given, dict.fromkeys(named, ""))
-        found = registry.load(named[given])
-        return as_relation(found() if isinstance(found, type) else found)
+        loaded = registry.load(named[given])
+        return as_relation(loaded() if isinstance(loaded, type) else loaded)
     if isinstance(given, Relation) and not isinstance(given, type):
         return given
     if callable(given) and not isinstance(given, type):
@@ -167,9 +167,9 @@ def as_guards(given: Guards | GuardFunction) -> Guards:
     )
 
 
-def _no_interface(what: str, given: object, form: str) -> UsageError:
+def _no_interface(kind: str, given: object, form: str) -> UsageError:
     hint = f"; write {given.__name__}()" if isinstance(given, type) else ""
-    return UsageError(f"{quoted(given)} is not a {what}{hint}. A {what} has {form}")
+    return UsageError(f"{quoted(given)} is not a {kind}{hint}. A {kind} has {form}")
 
 
 def name_of(function: Callable[..., Any]) -> str:
@@ -196,7 +196,7 @@ async def answered(
     started = time.perf_counter()
     try:
         async with asyncio.timeout(timeout):
-            said = await awaited(ask())
+            reply = await awaited(ask())
     except TimeoutError as error:
         why = str(error) or f"no answer within {timeout} s"
         raise OracleFailed(Outcome.LATE, f"{who}: {why}") from error
@@ -212,7 +212,7 @@ async def answered(
         raise failure(f"{who}: {type(error).__name__}: {error}", error) from error
     if overdue(started, timeout):
         raise OracleFailed(Outcome.LATE, f"{who}: it took longer than {timeout} s")
-    return said
+    return reply
 
 
 def waited_for(work: Coroutine[Any, Any, T]) -> T:

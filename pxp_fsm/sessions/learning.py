@@ -286,7 +286,7 @@ class Lessons:
         assert isinstance(taught, Likelihood)  # noqa: S101 - it is a copy of the other
         was = await self._likelihoods(untaught, heard)
         now = await self._likelihoods(taught, question)
-        changes = [one - other for one, other in zip(now, was, strict=True)]
+        changes = [later - other for later, other in zip(now, was, strict=True)]
         rise = math.fsum(changes) / len(changes)
         return replace(weighing, rise=rise, concerned=sum(map(bool, changes)))
 
@@ -302,8 +302,8 @@ class Lessons:
 
     def _episodes(self, question: Question) -> tuple[Episode, ...]:
         """What stands in the context of a validation question: this session, as the last."""
-        said = question.history, question.context, question.categories
-        return (*self._earlier, Episode(self._instance, *said))
+        exchanged = question.history, question.context, question.categories
+        return (*self._earlier, Episode(self._instance, *exchanged))
 
     async def _right(
         self,
@@ -332,8 +332,8 @@ class Lessons:
                 tasks = [group.create_task(right(*row)) for row in self._gate.rows]
         except BaseExceptionGroup as failed:
             raise failed.exceptions[0] from failed
-        found = [task.result() for task in tasks]
-        return found.count(True), found.count(None)
+        verdicts = [task.result() for task in tasks]
+        return verdicts.count(True), verdicts.count(None)
 
 
 def _about(question: Question, instance: Instance, episodes: tuple[Episode, ...]) -> Question:

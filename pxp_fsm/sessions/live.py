@@ -81,11 +81,11 @@ class LiveSystem:
 
     def possible(self) -> list[SystemAction]:
         """Everything that can happen now."""
-        found: list[SystemAction] = []
+        actions: list[SystemAction] = []
         for name in self.machines:
             for row in self.rows(name):
-                found += self.by_row(name, row)
-        return [*found, *self.deliveries(), *self.externals()]
+                actions += self.by_row(name, row)
+        return [*actions, *self.deliveries(), *self.externals()]
 
     def rows(self, name: str) -> tuple[Transition, ...]:
         """The rows by which a member can go on: where it has settled a guard, that one alone."""
@@ -101,9 +101,9 @@ class LiveSystem:
             return []
         if row.kind is Kind.EVENT:
             return [Decide(row.guard or "", row.label, name)]
-        found: list[SystemAction] = [*self.sendings(name, row)]
-        if found or row.guard is None or self.chosen[name] is not None:
-            return found
+        sendings: list[SystemAction] = [*self.sendings(name, row)]
+        if sendings or row.guard is None or self.chosen[name] is not None:
+            return sendings
         ahead = row in self.system.choosable(self.system.places[name])
         return [Choose(name, row.guard, row.label)] if ahead else []
 
@@ -147,13 +147,13 @@ class LiveSystem:
         same = tuple(message for message in self.messages[link] if message.tag == action.tag)
         return same if self.system.channel.of(*link).reordering else same[:1]
 
-    def check(self, action: SystemAction, what: Called | None = None) -> None:
+    def check(self, action: SystemAction, called: Called | None = None) -> None:
         """Raise `Refused` where `action` cannot happen: why, and what is possible.
 
-        `what` gives the name by which the refusal calls it; by default that is the action itself.
+        `called` gives the name by which the refusal calls it; by default that is the action itself.
         """
         if action not in self._alike(action):
-            raise Refused(self.refusal(action, what))
+            raise Refused(self.refusal(action, called))
 
     def _alike(self, action: SystemAction) -> Iterable[SystemAction]:
         """What is possible of the same kind: by the member's row, over the link, from outside."""
@@ -161,15 +161,18 @@ class LiveSystem:
             case Exchange(member, receiver, tag) | Send(member, receiver, tag):
                 rows = self.rows(member) if member in self.machines else ()
                 return (
-                    one
+                    possible
                     for row in rows
                     if (row.kind, row.label) == (Kind.SEND, tag) and row.partner in ("", receiver)
-                    for one in self.by_row(member, row)
+                    for possible in self.by_row(member, row)
                 )
             case Choose(member, guard) | Decide(guard, _, member):
                 rows = self.rows(member) if member in self.machines else ()
                 return (
-                    one for row in rows if row.guard == guard for one in self.by_row(member, row)
+                    possible
+                    for row in rows
+                    if row.guard == guard
+                    for possible in self.by_row(member, row)
                 )
             case Deliver(sender, receiver):
                 return self._deliveries((sender, receiver))
@@ -181,14 +184,14 @@ class LiveSystem:
         action: SystemAction,
         message: Message | None = None,
         store: Callable[[], None] | None = None,
-        what: Called | None = None,
+        called: Called | None = None,
     ) -> tuple[tuple[str, Transition], ...]:
         """Check `action`, `store` it, and let it happen (`move`).
 
         Raises `Refused`, with the reason, where it cannot happen, and whatever `store` raises. In
-        either case nothing has moved. `what` is as in `check`.
+        either case nothing has moved. `called` is as in `check`.
         """
-        self.check(action, what)
+        self.check(action, called)
         if store is not None:
             store()
         return self.move(action, message)
@@ -264,7 +267,9 @@ class LiveSystem:
 
     def withdrawing(self) -> Callable[[], None]:
         """A function that takes machines, guards and messages back to where they are now."""
-        places = {name: (one.state, one.registers) for name, one in self.machines.items()}
+        places = {
+            name: (machine.state, machine.registers) for name, machine in self.machines.items()
+        }
         chosen = dict(self.chosen)
         messages = {link: tuple(some) for link, some in self.messages.items()}
 
@@ -277,12 +282,14 @@ class LiveSystem:
 
         return withdraw
 
-    def refusal(self, action: SystemAction, what: Called | None = None) -> str:
+    def refusal(self, action: SystemAction, called: Called | None = None) -> str:
         """Why `action` cannot happen now, and what can."""
         there = ", ".join(map(str, self.possible())) or "nothing"
         why = self._reason(action)
         others = "".join(f"; {obstacle}" for obstacle in self.obstacles() if obstacle != why)
-        return f"{what() if what else action} was refused: {why}; possible now is {there}{others}"
+        return (
+            f"{called() if called else action} was refused: {why}; possible now is {there}{others}"
+        )
 
     def _reason(self, action: SystemAction) -> str:
         """Why `action` in particular cannot happen now."""

@@ -126,11 +126,11 @@ async def _is_raised(label: str, source: float | EventFunction) -> bool:
     def broken(cause: str, fault: Exception | None) -> OracleFailed:
         return OracleFailed(Outcome.BROKEN, cause, fault)
 
-    said = await answered(f"event {label}", source, None, broken)
-    if type(said) is not bool:
-        wrong = f"event {label}: its source returned {quoted(said)}, not True or False"
+    raised = await answered(f"event {label}", source, None, broken)
+    if type(raised) is not bool:
+        wrong = f"event {label}: its source returned {quoted(raised)}, not True or False"
         raise broken(wrong, WrongType(wrong))
-    return said
+    return raised
 
 
 def check_source(label: str, source: object) -> None:

@@ -293,17 +293,17 @@ class Free:
             for label, probability in self._pending.chances.items()
             if self._chance(course, f"event {label}").random() < probability
         }
-        found = _ready(course.live, self._pending.wants, raised)
+        ready = _ready(course.live, self._pending.wants, raised)
         channel = course.live.system.channel
-        return _one_of(found, channel, self.faults, lambda: self._chance(course, "next"))
+        return _one_of(ready, channel, self.faults, lambda: self._chance(course, "next"))
 
-    def _chance(self, course: Course, what: str) -> random.Random:
+    def _chance(self, course: Course, purpose: str) -> random.Random:
         """Random numbers for the next event: the same where the session is resumed.
 
         They are the same in each run: of its name, the part after the run's counts.
         """
         place = course.name.partition("/")[2] or course.name
-        return random.Random(f"{self.seed}/{place}/{course.length + 1}/{what}")
+        return random.Random(f"{self.seed}/{place}/{course.length + 1}/{purpose}")
 
     def _followed(self, course: Course) -> Ready | Close | None:
         """The next action of the trace, when the member that it is of has decided the same."""
@@ -313,8 +313,8 @@ class Free:
         try:
             name, row = actor_of(action), course.live.row_of(action)
         except (Refused, NotEnabled, GuardError) as error:
-            said = f"action {course.length + 1} of the trace is {action}, which cannot happen"
-            return Close(Ending.DIVERGED, f"{said}: {error}")
+            problem = f"action {course.length + 1} of the trace is {action}, which cannot happen"
+            return Close(Ending.DIVERGED, f"{problem}: {error}")
         if name not in course.members:
             wants[name] = Decision(row, "", NOTHING)
             _check_payload(course, name, wants[name])
@@ -324,9 +324,9 @@ class Free:
         to = "" if decision is None else decision.to
         elsewhere = isinstance(action, Exchange | Send) and to not in ("", action.receiver)
         if decision is None or decision.row != row or elsewhere:
-            found = "wait" if decision is None else decision.row.guard or decision.row.action
-            said = f"action {course.length + 1} of the trace is {action}, but {name} chose"
-            return Close(Ending.DIVERGED, f"{said} {found}{f' to {to}' if to else ''}")
+            chosen = "wait" if decision is None else decision.row.guard or decision.row.action
+            problem = f"action {course.length + 1} of the trace is {action}, but {name} chose"
+            return Close(Ending.DIVERGED, f"{problem} {chosen}{f' to {to}' if to else ''}")
         return action, decision
 
 
@@ -390,7 +390,7 @@ class Schedule:
         """Both know every message, and keep nothing of their own."""
         machine = course.live.machines[name]
         guards = machine.automaton.guards_of(machine.state)
-        said = course.history
+        history = course.history
         return Turn(
             course.name,
             course.instance,
@@ -398,7 +398,7 @@ class Schedule:
             machine.state,
             guards,
             (),
-            said,
+            history,
             context=course.context,
             categories=course.categories,
         )
@@ -604,20 +604,20 @@ def checked_trace(system: System, follow: Followed) -> tuple[SystemAction, ...]:
     if follow == ():
         return ()
     steps = follow.steps if isinstance(follow, Steps) else follow
-    found = list[SystemAction]()
+    actions = list[SystemAction]()
     for number, step in enumerate(steps, 1):
         action = getattr(step, "action", step)
         if not isinstance(action, SystemAction):
             raise UsageError(f"step {number} of the trace is {quoted(action)}, no system's action")
-        found.append(action)
+        actions.append(action)
     if any(member.automaton.registers_beside for member in system.members):
         # What can happen depends on payloads: those that members send, not those of the trace.
-        return tuple(map(as_written, found))
+        return tuple(map(as_written, actions))
     try:
-        events_of(system, found)
+        events_of(system, actions)
     except Refused as error:
         raise UsageError(f"the trace is none of this system: {error}") from error
-    return tuple(found)
+    return tuple(actions)
 
 
 def _sending(course: Course, sender: str, receiver: str, tag: str) -> Exchange | Send:
@@ -633,8 +633,8 @@ def _check_payload(course: Course, name: str, decision: Decision | None) -> None
     """A fault of the member where what it wants to send fits no table that knows the tag."""
     problem = None if decision is None else course.unfit(name, decision)
     if problem is not None:
-        said = f"{name}: {problem}"
-        raise OracleFailed(Outcome.BROKEN, said, WrongType(said))
+        problem_shown = f"{name}: {problem}"
+        raise OracleFailed(Outcome.BROKEN, problem_shown, WrongType(problem_shown))
 
 
 def _ready(live: LiveSystem, wants: Mapping[str, Decision | None], raised: Set[str]) -> list[Ready]:
@@ -642,14 +642,14 @@ def _ready(live: LiveSystem, wants: Mapping[str, Decision | None], raised: Set[s
 
     A channel's faults are left out, but for a loss where nothing else can become of a message.
     """
-    found: list[Ready] = []
+    ready: list[Ready] = []
     for name in live.machines:  # in their order, whoever has answered first
         decision = wants.get(name)
         if decision is not None:
-            found += [(action, decision) for action in _by_decision(live, name, decision)]
-    found += [(action, None) for action in live.deliveries() if not action.kept]
-    found += [(action, None) for action in live.externals() if action.label in raised]
-    return found
+            ready += [(action, decision) for action in _by_decision(live, name, decision)]
+    ready += [(action, None) for action in live.deliveries() if not action.kept]
+    ready += [(action, None) for action in live.externals() if action.label in raised]
+    return ready
 
 
 def _by_decision(live: LiveSystem, name: str, decision: Decision) -> list[SystemAction]:
@@ -664,15 +664,17 @@ def _by_decision(live: LiveSystem, name: str, decision: Decision) -> list[System
 
 
 def _one_of(
-    found: Sequence[Ready], channel: Channel, faults: Faults, chances: Callable[[], random.Random]
+    ready: Sequence[Ready], channel: Channel, faults: Faults, chances: Callable[[], random.Random]
 ) -> Ready | None:
-    """One of `found`, each as likely, and what a faulty channel does to it; None of nothing."""
-    if not found:
+    """One of `ready`, each as likely, and what a faulty channel does to it; None of nothing."""
+    if not ready:
         return None
-    if len(found) == 1 and not any(one.lossy or one.duplicating for one in channel.each):
-        return next(iter(found))
+    if len(ready) == 1 and not any(
+        link_channel.lossy or link_channel.duplicating for link_channel in channel.each
+    ):
+        return next(iter(ready))
     chance = chances()
-    action, decision = found[chance.randrange(len(found))]
+    action, decision = ready[chance.randrange(len(ready))]
     if not isinstance(action, Send | Deliver):
         return action, decision
     own = channel.of(action.sender, action.receiver)

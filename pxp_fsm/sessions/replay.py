@@ -28,15 +28,15 @@ def conversations(messages: Iterable[Message]) -> tuple[tuple[Message, ...], ...
     >>> [[each.number for each in one] for one in conversations(messages)]
     [[1, 3], [2]]
     """
-    found: list[list[Message]] = []
+    talks: list[list[Message]] = []
     latest: dict[frozenset[str], list[Message]] = {}
     for message in messages:
         ends = frozenset((message.sender, message.receiver))
         if message.tag == Tag.INIT or ends not in latest:
             latest[ends] = []
-            found.append(latest[ends])
+            talks.append(latest[ends])
         latest[ends].append(message)
-    return tuple(map(tuple, found))
+    return tuple(map(tuple, talks))
 
 
 def trace(

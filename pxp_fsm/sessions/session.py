@@ -225,8 +225,8 @@ class Session:
             self.system = talk.system()
             self.policy = self._conversing = talk
         if limit < 1:
-            what = self.policy.counts
-            raise UsageError(f"a session's limit must be at least 1 {what}, not {limit}")
+            unit = self.policy.counts
+            raise UsageError(f"a session's limit must be at least 1 {unit}, not {limit}")
         self.limit = limit
         self.live = LiveSystem(self.system)
         self.ending: Ending | None = None
@@ -304,13 +304,13 @@ class Session:
         if not agents or not all(agent.guards.follows_relations for agent in agents):
             return frozenset()
         own = {name: seat.relations for (name, _), seat in self._seats.items()}
-        each = [session_assumptions(*two) for two in combinations(own.values(), 2)]
+        each = [session_assumptions(*pair) for pair in combinations(own.values(), 2)]
         return frozenset.intersection(*each)
 
     def episodes(self) -> dict[str, Episode]:
         """What each agent, by its name, may carry in its context to later sessions."""
-        said = self.history, self.context, self.categories
-        return {name: seat.episode(*said) for (name, _), seat in self._seats.items()}
+        exchanged = self.history, self.context, self.categories
+        return {name: seat.episode(*exchanged) for (name, _), seat in self._seats.items()}
 
     def description(self, member: str) -> str:
         """What a member is made of, as the session is recorded."""
@@ -441,7 +441,7 @@ class Session:
         What is stored stays stored, and what respondents have learned or weighed stays learned.
         """
         over = self.ending, self.cause, self.fault
-        said = self.history, self.context, self.categories
+        exchanged = self.history, self.context, self.categories
         length, memory = len(self._events), dict(self._memory)
         known = {name: len(messages) for name, messages in self._known.items()}
         back = [seat.withdrawing() for seat in self._seats.values()]
@@ -449,13 +449,13 @@ class Session:
 
         def withdraw() -> None:
             self.ending, self.cause, self.fault = over
-            self.history, self.context, self.categories = said
+            self.history, self.context, self.categories = exchanged
             del self._events[length:]
             for name, many in known.items():
                 del self._known[name][many:]
             self._memory.update(memory)
-            for one in back:
-                one()
+            for take_back in back:
+                take_back()
             machines()
 
         return withdraw
@@ -523,8 +523,8 @@ class Session:
             self.history = (*self.history, message)
         if self._conversing is not None:
             self.context = (*self.context, event.addition)
-            found = self._conversing.category(event.judgements)
-            self.categories = (*self.categories, found)
+            category = self._conversing.category(event.judgements)
+            self.categories = (*self.categories, category)
         else:
             if isinstance(action, Exchange | Send):
                 self._known[action.sender].append(message)
@@ -567,8 +567,8 @@ class Session:
 
     def _fail(self, error: NoAnswer | OracleFailed | GuardError) -> None:
         self.fault = error.fault if isinstance(error, SessionFailed) else None
-        found = () if self.fault is None else (_failure(self.fault),)
-        self._end(ending_of(error), str(error), found)
+        failure = () if self.fault is None else (_failure(self.fault),)
+        self._end(ending_of(error), str(error), failure)
 
     def _raise_fault(self) -> None:
         """Raise what a member's own code raised, with its traceback; the ending is stored."""

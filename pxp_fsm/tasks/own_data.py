@@ -252,12 +252,12 @@ def _objects(text: str, table: Path) -> Iterator[Record]:
         if not written.strip():
             continue
         try:
-            found = json.loads(written)
+            record = json.loads(written)
         except (ValueError, RecursionError) as error:
             raise DataError.at(table, line, f"this is not JSON: {error}") from error
-        if not isinstance(found, dict) or not all(isinstance(v, str) for v in found.values()):
+        if not isinstance(record, dict) or not all(isinstance(v, str) for v in record.values()):
             raise DataError.at(table, line, "this is not an object of texts")
-        yield line, found
+        yield line, record
 
 
 class _Reader:

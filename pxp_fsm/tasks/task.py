@@ -160,11 +160,11 @@ def task_names() -> tuple[str, ...]:
 
 def task_meanings() -> dict[str, str]:
     """What each task is about, by name, as its plug-in says it."""
-    found: dict[str, str] = {}
+    meanings: dict[str, str] = {}
     for plugin in registry.plugins():
         for name in plugin.tasks:
-            found.setdefault(name, plugin.about)
-    return dict(sorted(found.items()))
+            meanings.setdefault(name, plugin.about)
+    return dict(sorted(meanings.items()))
 
 
 def find_task(name: str) -> Task:

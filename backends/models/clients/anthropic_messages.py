@@ -118,17 +118,17 @@ class AnthropicMessages:
                         request_id = stream.request_id or ""
                         async with speaking(self.name, self._silence) as speaks:
                             await _told(stream, request.on_text, speaks)
-                            said: object = await stream.get_final_message()
+                            message: object = await stream.get_final_message()
                 else:
                     raw = await messages.with_raw_response.create(**arguments)
                     request_id = raw.headers.get("request-id", "")
-                    said = body_of(raw.http_response)
+                    message = body_of(raw.http_response)
         except AssertionError as error:  # how the library says that a stream was empty
             raise malformed("the stream was cut") from error
         except Exception as error:  # noqa: BLE001 - failures.py tells them apart; some quote keys
             raise self._explained(error) from None
         served = Served(redacted(request_id, self._key), time.perf_counter() - started)
-        return _reply(said, served)
+        return _reply(message, served)
 
     async def count_tokens(self, request: ModelRequest) -> int:
         """How many tokens the server says that `request` is."""
@@ -175,7 +175,7 @@ class AnthropicMessages:
         ]
         # What is paid must not be lost to a poll that fails: the library's own retries serve here.
         patient = self._client().with_options(max_retries=8).messages.batches
-        found: dict[str, Reply | CallFailed] = {}
+        outcomes: dict[str, Reply | CallFailed] = {}
         try:
             batch = await self._client().messages.batches.create(requests=asked)
             while batch.processing_status != "ended":
@@ -183,11 +183,11 @@ class AnthropicMessages:
                 batch = await patient.retrieve(batch.id)
             async for line in await patient.results(batch.id):
                 served = Served(batch.id, time.perf_counter() - started, batched=True)
-                found[line.custom_id] = _batched(line.result, served)
+                outcomes[line.custom_id] = _batched(line.result, served)
         except Exception as error:  # noqa: BLE001 - failures.py tells them apart; some quote keys
             raise self._explained(error) from None
         missing = CallFailed("the batch has no result for it", again=True, billed=False)
-        return [found.get(one["custom_id"], missing) for one in asked]
+        return [outcomes.get(request["custom_id"], missing) for request in asked]
 
     def _explained(self, error: Exception) -> Exception:
         return explained(error, self.name, self._key) or error
@@ -233,12 +233,12 @@ def merged(arguments: dict[str, Any], extra: Mapping[str, object]) -> dict[str, 
     return beside
 
 
-def _deep(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """Both objects in one; where they differ, what was asked (`one`) counts."""
-    both = {**other, **one}
-    for name in one.keys() & other.keys():
-        if isinstance(one[name], Mapping) and isinstance(other[name], Mapping):
-            both[name] = _deep(one[name], other[name])
+def _deep(asked_for: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Both objects in one; where they differ, what was asked (`asked_for`) counts."""
+    both = {**other, **asked_for}
+    for name in asked_for.keys() & other.keys():
+        if isinstance(asked_for[name], Mapping) and isinstance(other[name], Mapping):
+            both[name] = _deep(asked_for[name], other[name])
     return both
 
 
@@ -284,9 +284,9 @@ def _batched(result: Any, served: Served) -> Reply | CallFailed:
     except CallFailed as error:
         return error
     told = getattr(getattr(result, "error", None), "error", None)
-    said = f"in its batch it was {kind or 'without result'}"
+    problem = f"in its batch it was {kind or 'without result'}"
     again = kind == "expired" or getattr(told, "type", "") in ("api_error", "overloaded_error")
-    return CallFailed(said, again=again, billed=False, request_id=served.request_id)
+    return CallFailed(problem, again=again, billed=False, request_id=served.request_id)
 
 
 async def _told(stream: Any, on_text: OnText | None, speaks: Callable[[], None]) -> None:
@@ -313,37 +313,39 @@ def body_of(response: httpx2.Response) -> object:
     return json.loads(response.content) if kind.endswith("json") else response.text
 
 
-def part(said: object, name: str) -> Any:
+def part(reply_part: object, name: str) -> Any:
     """What `name` is of a reply: of JSON as it was sent, or of an object of the vendor's library.
 
     Building such an object is a fifth of what a call costs the client.
     """
-    return said.get(name) if isinstance(said, Mapping) else getattr(said, name, None)
+    return (
+        reply_part.get(name) if isinstance(reply_part, Mapping) else getattr(reply_part, name, None)
+    )
 
 
-def _reply(said: object, served: Served) -> Reply:
+def _reply(reply_part: object, served: Served) -> Reply:
     """A message as a reply; raises `CallFailed` for whatever is none, or was cut."""
-    content = part(said, "content")
-    if part(said, "type") not in ("message", None) or not isinstance(content, list):
+    content = part(reply_part, "content")
+    if part(reply_part, "type") not in ("message", None) or not isinstance(content, list):
         raise malformed("it is not a message", served.request_id)
-    reason = part(said, "stop_reason")
+    reason = part(reply_part, "stop_reason")
     stop = _STOPS.get(str(reason))
     if stop is None:
         raise malformed(f"it stopped for {reason!r}", served.request_id)
     texts = [part(block, "text") for block in content if part(block, "type") == "text"]
     if not all(isinstance(text, str) for text in texts):
         raise malformed("its text is none", served.request_id)
-    return Reply("".join(texts), stop, _usage(part(said, "usage"), served), served)
+    return Reply("".join(texts), stop, _usage(part(reply_part, "usage"), served), served)
 
 
-def _usage(said: object, served: Served) -> Usage:
+def _usage(reply_part: object, served: Served) -> Usage:
     names = (
         "input_tokens",
         "output_tokens",
         "cache_read_input_tokens",
         "cache_creation_input_tokens",
     )
-    numbers = [part(said, name) or 0 for name in names]
-    if said is None or not all(type(n) is int and 0 <= n <= MOST_TOKENS for n in numbers):
+    numbers = [part(reply_part, name) or 0 for name in names]
+    if reply_part is None or not all(type(n) is int and 0 <= n <= MOST_TOKENS for n in numbers):
         raise malformed("its usage is none", served.request_id)
     return Usage(*numbers)

@@ -156,13 +156,13 @@ def _mounts() -> dict[str, httpx2.AsyncBaseTransport]:
             self._free: list[httpx2.AsyncHTTPTransport] = []
 
         async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-            one = self._free.pop() if self._free else self._made()
+            transport = self._free.pop() if self._free else self._made()
             try:
-                response = await one.handle_async_request(request)
+                response = await transport.handle_async_request(request)
             except BaseException:
-                self._free.append(one)
+                self._free.append(transport)
                 raise
-            response.stream = Returning(response.stream, [one], self._free)
+            response.stream = Returning(response.stream, [transport], self._free)
             return response
 
         def _made(self) -> httpx2.AsyncHTTPTransport:
@@ -171,7 +171,7 @@ def _mounts() -> dict[str, httpx2.AsyncBaseTransport]:
             return made
 
         async def aclose(self) -> None:
-            for one in self._all:
-                await one.aclose()
+            for transport in self._all:
+                await transport.aclose()
 
     return {"all://": OneForEach()}

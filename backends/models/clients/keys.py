@@ -51,8 +51,8 @@ def redacted(text: str, key: Key | None) -> str:
     text = _without_pieces(text, secret, repr(key))
     decoded = unquote(text)
     if decoded != text:
-        found = _without_pieces(decoded, secret, repr(key))
-        text = text if found == decoded else found
+        without_key = _without_pieces(decoded, secret, repr(key))
+        text = text if without_key == decoded else without_key
     start = re.escape(secret[:3])
     return re.sub(rf"{start}[^\s\"'<]*(?:…|[*•.]{{2,}})[^\s\"'<]*", repr(key), text)
 
@@ -79,10 +79,10 @@ def find_key(variable: str, folder: Path | None = None) -> Key | None:
 
     Raises `UsageError`, which never shows it, where it is no key at all.
     """
-    found = os.environ.get(variable) or _from_file((folder or Path()) / ENV_FILE, variable)
-    if not found:
+    value = os.environ.get(variable) or _from_file((folder or Path()) / ENV_FILE, variable)
+    if not value:
         return None
-    secret = found.strip()
+    secret = value.strip()
     if not secret or not secret.isascii() or not secret.isprintable() or " " in secret:
         raise UsageError(
             f"the value of {variable} is not a key: it has blanks or other invalid characters; "

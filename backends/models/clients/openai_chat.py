@@ -106,14 +106,14 @@ class OpenAIChat:
                     async with await completions.create(**arguments) as stream:
                         request_id = stream.response.headers.get("x-request-id", "")
                         async with speaking(self.name, self._silence) as speaks:
-                            said = await _streamed(stream, request.on_text, speaks)
+                            completion = await _streamed(stream, request.on_text, speaks)
                 else:
                     raw = await completions.with_raw_response.create(**arguments)
                     request_id = raw.headers.get("x-request-id", "")
-                    said = _whole(body_of(raw.http_response))
+                    completion = _whole(body_of(raw.http_response))
         except Exception as error:  # noqa: BLE001 - failures.py tells them apart; some quote keys
             raise (explained(error, self.name, self._key) or error) from None
-        text, finish, refusal, usage = said
+        text, finish, refusal, usage = completion
         request_id = redacted(request_id, self._key)
         stop = Stop.REFUSAL if refusal else _STOPS.get(str(finish))
         if stop is None:
@@ -166,17 +166,17 @@ _Said = tuple[str, str | None, str, object]
 """A text, why it ended, a refusal in words, and what it used."""
 
 
-def _whole(said: object) -> _Said:
-    choices = part(said, "choices")
+def _whole(completion: object) -> _Said:
+    choices = part(completion, "choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     message = part(first, "message")
     if message is None:
-        shown = f", but {quoted(said)}" if isinstance(said, str) else ""
+        shown = f", but {quoted(completion)}" if isinstance(completion, str) else ""
         raise malformed(f"it is not a completion{shown}")
     text, refusal = part(message, "content"), part(message, "refusal")
-    if not all(isinstance(one, str | None) for one in (text, refusal)):
+    if not all(isinstance(given, str | None) for given in (text, refusal)):
         raise malformed("its text is none")
-    return text or "", part(first, "finish_reason"), refusal or "", part(said, "usage")
+    return text or "", part(first, "finish_reason"), refusal or "", part(completion, "usage")
 
 
 async def _streamed(stream: Any, on_text: OnText | None, speaks: Callable[[], None]) -> _Said:
@@ -205,14 +205,14 @@ _TOKENS = ("content", "refusal", "reasoning_content", "reasoning")
 """Where a piece of a stream has its tokens; servers do not agree about those of thought."""
 
 
-def _usage(said: object, request_id: str) -> Usage:
+def _usage(completion: object, request_id: str) -> Usage:
     """What was used; nothing at all where a server does not say."""
-    if said is None:
+    if completion is None:
         return Usage()
-    details = part(said, "prompt_tokens_details")
+    details = part(completion, "prompt_tokens_details")
     cached = part(details, "cached_tokens") or 0
     written = part(details, "cache_write_tokens") or 0
-    numbers = (part(said, "prompt_tokens"), part(said, "completion_tokens"))
+    numbers = (part(completion, "prompt_tokens"), part(completion, "completion_tokens"))
     sent, received = (number or 0 for number in numbers)
     used = (sent, received, cached, written)
     if not all(type(n) is int and 0 <= n <= MOST_TOKENS for n in used):

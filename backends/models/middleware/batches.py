@@ -108,13 +108,13 @@ class BatchQueue:
             if not isinstance(error, Exception):
                 raise
             return
-        for (_, answer), said in zip(gathered, answers, strict=True):
+        for (_, answer), outcome in zip(gathered, answers, strict=True):
             if answer.done():
                 continue
-            if isinstance(said, Reply):
-                answer.set_result(said)
+            if isinstance(outcome, Reply):
+                answer.set_result(outcome)
             else:
-                answer.set_exception(said)
+                answer.set_exception(outcome)
 
     async def aclose(self) -> None:
         """Leave what is under way."""

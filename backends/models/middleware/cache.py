@@ -104,13 +104,13 @@ class CallCache:
         """Append a line; what stands after the last whole one was cut by a crash."""
         if self._file is None:
             return
-        said = (json.dumps(line, ensure_ascii=True) + "\n").encode()
+        encoded = (json.dumps(line, ensure_ascii=True) + "\n").encode()
         self._file.truncate(self._read)
-        written = self._file.write(said)
-        if written != len(said):
+        written = self._file.write(encoded)
+        if written != len(encoded):
             raise OSError(errno.ENOSPC, "no space left on device")
         os.fsync(self._file.fileno())
-        self._read += len(said)
+        self._read += len(encoded)
         self._lines += 1
 
     def _take_in(self, path: Path, file: FileIO) -> None:
@@ -163,10 +163,10 @@ def forget(path: Path, requests: Collection[str]) -> int:
 
 def as_line(asked: Asked, reply: Reply) -> dict[str, Any]:
     """A call as a line of a recording."""
-    model, said, epoch = asked
+    model, digest, epoch = asked
     return {
         "model": model,
-        "request": said,
+        "request": digest,
         "epoch": epoch,
         "text": reply.text,
         "stop": str(reply.stop),
@@ -200,9 +200,9 @@ def cached(name: str, cache: CallCache) -> Layer:
         asked = (name, fingerprint(request), request.epoch)
         while asked in under_way:
             await asyncio.shield(under_way[asked])
-        found = cache.find(asked)
-        if found is not None:
-            return _cached(found)
+        recorded = cache.find(asked)
+        if recorded is not None:
+            return _cached(recorded)
         over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         under_way[asked] = over
         try:
@@ -225,15 +225,15 @@ def replayed(facts: ModelFacts, cache: CallCache) -> LanguageModel:
     name = str(facts.name)
 
     async def reply(request: ModelRequest) -> Reply:
-        said = fingerprint(request)
-        found = cache.find((name, said, request.epoch))
-        if found is None:
+        digest = fingerprint(request)
+        recorded = cache.find((name, digest, request.epoch))
+        if recorded is None:
             raise NotRecorded(
                 f"the recording {cache.path or ''} has no reply of {name} to request "
-                f"{said[:12]}… (epoch {request.epoch}, {request.purpose}): it is of another run, "
+                f"{digest[:12]}… (epoch {request.epoch}, {request.purpose}): it is of another run, "
                 f"or its prompts have changed"
             )
-        return _cached(found)
+        return _cached(recorded)
 
     return LayeredModel(name, facts.server.can, reply)
 

@@ -23,9 +23,9 @@ _STEP = 1.0
 
 def estimated_tokens(request: ModelRequest) -> int:
     """About how many tokens a request and its reply are, rather more than fewer."""
-    said = len(request.system) + sum(len(turn.text) for turn in request.turns)
+    characters = len(request.system) + sum(len(turn.text) for turn in request.turns)
     images = sum(len(turn.images) for turn in request.turns)
-    return said // _BYTES_A_TOKEN + images * _IMAGE + request.max_tokens
+    return characters // _BYTES_A_TOKEN + images * _IMAGE + request.max_tokens
 
 
 @dataclass(slots=True)

@@ -93,7 +93,7 @@ def _span(name: ModelName, request: ModelRequest) -> Iterator[Span | None]:
 
 def _of_request(name: ModelName, request: ModelRequest) -> dict[str, str | int | float]:
     server = urlsplit(name.url)
-    said: dict[str, str | int | float | None] = {
+    attributes: dict[str, str | int | float | None] = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": name.kind,
         "gen_ai.request.model": name.model,
@@ -106,7 +106,7 @@ def _of_request(name: ModelName, request: ModelRequest) -> dict[str, str | int |
         "server.port": server.port,
         "pxp.purpose": request.purpose,
     }
-    return {key: value for key, value in said.items() if value is not None}
+    return {key: value for key, value in attributes.items() if value is not None}
 
 
 def _of_reply(reply: Reply) -> dict[str, str | int | bool | list[str]]:

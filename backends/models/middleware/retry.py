@@ -103,9 +103,9 @@ def retried(
 
 def _with(cut: Sequence[Reply], reply: Reply, failed: int, spent: float) -> Reply:
     """`reply` with what was used and spent for it, replies that were cut and failures included."""
-    used = [one.usage for one in (*cut, reply)]
+    used = [attempt.usage for attempt in (*cut, reply)]
     usage = Usage(*(sum(kind) for kind in zip(*map(astuple, used), strict=True)))
-    cost = spent + sum(one.served.cost for one in (*cut, reply))
+    cost = spent + sum(attempt.served.cost for attempt in (*cut, reply))
     retries = failed + len(cut)
     return replace(reply, usage=usage, served=replace(reply.served, retries=retries, cost=cost))
 

@@ -42,13 +42,13 @@ def lines(report: AuditReport, shown: int = SHOWN) -> Iterator[str]:
         if not report.kinds[kind]:
             continue
         yield f"{kind}, {counted(report.kinds[kind], 'session')}: {ABOUT[kind]}"
-        found = (
+        noted_findings = (
             (noted, finding)
             for noted in report.noted
             for finding in noted.findings
             if finding.kind is kind
         )
-        for place, (noted, finding) in enumerate(found):
+        for place, (noted, finding) in enumerate(noted_findings):
             if place == shown:
                 yield "  …"
                 break
@@ -193,9 +193,9 @@ def _texts(noted: SessionFindings, board: SqlBlackboard) -> Iterator[tuple[int, 
     wanted = sorted({place for finding in noted.findings for place in _places(finding)} - {0})
     if not wanted:
         return
-    said = {message.number: message.payload for message in board.session(noted.session).history}
+    payloads = {message.number: message.payload for message in board.session(noted.session).history}
     for number in wanted:
-        answer = said.get(number)
+        answer = payloads.get(number)
         if isinstance(answer, Answer):
             yield number, shortened(f"{answer.prediction} — {answer.explanation}", _WIDTH)
 

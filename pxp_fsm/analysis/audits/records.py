@@ -73,19 +73,21 @@ def published_recordings(path: Path, followed: AsPublished) -> Iterator[tuple[Au
 
 
 def _recording(line: str, where: str, followed: AsPublished) -> tuple[AuditedSession, str]:
-    found = _LINE.fullmatch(line)
-    parts = found[3].split(", ") if found is not None and found[3] else []
+    match = _LINE.fullmatch(line)
+    parts = match[3].split(", ") if match is not None and match[3] else []
     tags = [_TAG.fullmatch(part) for part in parts]
-    if found is None or None in tags:
+    if match is None or None in tags:
         raise DataError(
             f"{where}: it is not sessionID-NAME, ailment-WHAT ::: tags-['Machine: init', ...]: "
             f"{quoted(line)}"
         )
-    said = tuple(AuditedMessage(tag[1] == "Machine", tag[2].upper(), "", "") for tag in tags if tag)
-    recording = AuditedSession(found[1], said, None)
+    messages = tuple(
+        AuditedMessage(tag[1] == "Machine", tag[2].upper(), "", "") for tag in tags if tag
+    )
+    recording = AuditedSession(match[1], messages, None)
     # where it is not over, it is told that the rules go on: any ending of theirs shows that
     ending = followed.ending(recording.word) or "bound"
-    return AuditedSession(found[1], said, ending), found[2]
+    return AuditedSession(match[1], messages, ending), match[2]
 
 
 def as_counted(words: Sequence[Word]) -> Iterable[tuple[str, int, int]]:
@@ -98,7 +100,9 @@ def as_counted(words: Sequence[Word]) -> Iterable[tuple[str, int, int]]:
     counts = {
         "one_way:h": sum(human),
         "one_way:m": sum(machine),
-        "two_way": sum(one and two for one, two in zip(human, machine, strict=True)),
+        "two_way": sum(
+            accepted and ratified for accepted, ratified in zip(human, machine, strict=True)
+        ),
     }
     for name, theirs in counts.items():
         yield name, sum(word in class_language(name) for word in words), theirs
@@ -156,22 +160,22 @@ class AuditReport:
             any(finding.kind in FAULTS for finding in noted.findings) for noted in self.noted
         )
 
-    def take(self, recording: AuditedSession, instance: str, found: Audited) -> None:
+    def take(self, recording: AuditedSession, instance: str, result: Audited) -> None:
         """Count a session; what was found of it is kept."""
         if recording.events is None or recording.agents:
-            self.possible[found.possible] += 1
+            self.possible[result.possible] += 1
         else:
             self.systems += 1
-        self.kinds.update({finding.kind for finding in found.findings})
-        if found.findings:
+        self.kinds.update({finding.kind for finding in result.findings})
+        if result.findings:
             self.noted.append(
                 SessionFindings(
                     recording.name,
                     instance,
                     recording.steps,
                     recording.ending,
-                    found.possible,
-                    found.findings,
+                    result.possible,
+                    result.findings,
                     recording.counts,
                 )
             )
@@ -194,13 +198,13 @@ def audit_database(
             report.skipped[stored.subject] += 1
             continue
         try:
-            found = audited(stored.recording, stored.subject)
+            result = audited(stored.recording, stored.subject)
         except UsageError as error:
             report.skipped[str(error)] += 1
         except PXPError:
             report.skipped[_UNREADABLE] += 1
         else:
-            report.take(stored.recording, stored.instance, found)
+            report.take(stored.recording, stored.instance, result)
     return report
 
 

@@ -121,18 +121,20 @@ MAPPING = FileKind(
 
 def read_mapping(path: Path) -> Convention:
     """The mapping in a file; raises `FileError` with every fault and its line."""
-    said = MAPPING.load(path).value
-    keys = said.tag, said.prediction, said.explanation
-    return Convention(said.rules, said.agents, said.form, keys, said.tags)
+    convention = MAPPING.load(path).value
+    keys = convention.tag, convention.prediction, convention.explanation
+    return Convention(convention.rules, convention.agents, convention.form, keys, convention.tags)
 
 
-def document_of(found: RecordedConversation, convention: Convention, run: str) -> dict[str, Any]:
+def document_of(
+    conversation: RecordedConversation, convention: Convention, run: str
+) -> dict[str, Any]:
     """The session that a conversation is by `convention`.
 
     What stands before its first message of that form (instructions, a question) is no part of the
     session; every later text must be such a message. Raises `DataError`.
     """
-    read = list(_read(found.messages, convention))
+    read = list(_read(conversation.messages, convention))
     agents = convention.agents or tuple(dict.fromkeys(sender for sender, *_ in read))
     if len(agents) != 2:
         names = quoted(", ".join(agents))
@@ -156,10 +158,10 @@ def document_of(found: RecordedConversation, convention: Convention, run: str) -
         )
     rules = convention.rules
     about = {
-        "name": f"{run}/{found.name}",
-        "repetition": found.repetition,
-        "position": found.position,
-        "instance": {"key": found.about, "x": found.about},
+        "name": f"{run}/{conversation.name}",
+        "repetition": conversation.repetition,
+        "position": conversation.position,
+        "instance": {"key": conversation.about, "x": conversation.about},
         "protocol": rules.name,
         "n": rules.n,
         "k": rules.k,
@@ -207,18 +209,19 @@ def _of_json(text: str, keys: tuple[str, str, str]) -> tuple[str, ...]:
     missing = [key for key in keys if key not in value]
     if missing:
         raise DataError(f"it lacks {', '.join(missing)}")
-    found = (value[key] for key in keys)
-    return tuple(one if isinstance(one, str) else json.dumps(one) for one in found)
+    values = (value[key] for key in keys)
+    return tuple(part if isinstance(part, str) else json.dumps(part) for part in values)
 
 
 def _of_lines(text: str, keys: tuple[str, str, str]) -> tuple[str, ...]:
     words = "|".join(map(re.escape, keys))
     begins = re.compile(rf"^[ \t]*({words})[ \t]*:", re.IGNORECASE | re.MULTILINE)
-    found = list(begins.finditer(text))
-    ends = [*(one.start() for one in found), len(text)][1:]
+    headings = list(begins.finditer(text))
+    ends = [*(heading.start() for heading in headings), len(text)][1:]
     parts = {
-        one[1].lower(): text[one.end() : end].strip() for one, end in zip(found, ends, strict=False)
+        heading[1].lower(): text[heading.end() : end].strip()
+        for heading, end in zip(headings, ends, strict=False)
     }
-    if len(parts) != len(found) or set(parts) != {key.lower() for key in keys}:
+    if len(parts) != len(headings) or set(parts) != {key.lower() for key in keys}:
         raise DataError(f"it lacks lines that begin with {', '.join(f'{key}:' for key in keys)}")
     return tuple(parts[key.lower()] for key in keys)

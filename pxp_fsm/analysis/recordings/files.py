@@ -49,12 +49,12 @@ def open_recordings(name: str, mapping: Path | None = None) -> Iterator[Recordin
     ):
         recordings = Recordings(board)
         runs = set[str]()
-        for where, found in form.read(Path(name), convention):
-            if isinstance(found, DataError):
-                recordings.unread.append((where, str(found)))
+        for where, recorded in form.read(Path(name), convention):
+            if isinstance(recorded, DataError):
+                recordings.unread.append((where, str(recorded)))
                 continue
             try:
-                document = read_document(found, where)
+                document = read_document(recorded, where)
                 run = own_run(document.session.name)
                 if run not in runs:
                     board.start_run(RunRecord(run, form.name, "{}", 0, __version__, ""))

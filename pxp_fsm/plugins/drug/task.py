@@ -163,8 +163,8 @@ def _accuracy_of_pathways(machine: PathwayFinder, data: DataSet) -> Sequence[str
     ]
     parts = ", ".join(f"{part} {many}" for part, many in zip(PathwayPart, right, strict=True))
     return [
-        f"Pathways of the untaught machine for these {len(predictions)} molecules: {bought} lead back "
-        f"to what can be bought. Right by {parts}."
+        f"Pathways of the untaught machine for these {len(predictions)} molecules: {bought} lead "
+        f"back to what can be bought. Right by {parts}."
     ]
 
 

@@ -251,10 +251,10 @@ class Neighbours(Generic[F]):
         if told is not None and told.seen == seen:
             return told.answer.prediction
         shares = self._fitted().shares(squares)
-        found = max(shares, key=shares.__getitem__, default=self._otherwise)
-        if found is None:
+        prediction = max(shares, key=shares.__getitem__, default=self._otherwise)
+        if prediction is None:
             raise NoAnswer("no case is known yet; give the data a set examples")
-        return found
+        return prediction
 
     def _fitted(self) -> Votes[F]:
         if self._votes is None:
@@ -299,19 +299,19 @@ class CopyablePredictor(Predictor, Protocol):
 
 def predictions(machine: Predictor, rows: Sequence[DataRow]) -> list[str | None]:
     """What `machine` predicts for each of `rows`, None where it has no answer."""
-    found = list[str | None]()
+    predicted = list[str | None]()
     for row in rows:
         try:
-            found.append(machine.prediction(row.instance))
+            predicted.append(machine.prediction(row.instance))
         except NoAnswer:
-            found.append(None)
-    return found
+            predicted.append(None)
+    return predicted
 
 
 def right(machine: Predictor, rows: Sequence[DataRow]) -> int:
     """For how many of `rows` the machine predicts exactly what counts as right."""
     pairs = zip(predictions(machine, rows), rows, strict=True)
-    return sum(said == row.answer.prediction for said, row in pairs)
+    return sum(prediction == row.answer.prediction for prediction, row in pairs)
 
 
 def taught(machine: P, rows: Sequence[DataRow]) -> P:

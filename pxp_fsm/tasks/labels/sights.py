@@ -46,10 +46,10 @@ class TextSight:
 
     def see(self, instance: Instance) -> Pieces:
         """The pieces of its words; raises `NoAnswer` where it has no word."""
-        found = _pieces(instance.x)
-        if not found:
+        pieces = _pieces(instance.x)
+        if not pieces:
             raise NoAnswer(f"there is no word in the text of {instance.key[:80]}")
-        return found
+        return pieces
 
     def squares(self, known: Sequence[Pieces], cases: Sequence[Pieces]) -> Squares[Pieces]:
         """1 / c - 1 for the cosine c; what is rare among those `known` counts more."""
@@ -95,14 +95,14 @@ def _rarity(texts: int, of: int) -> float:
 
 @lru_cache(maxsize=4096)
 def _pieces(text: str) -> Pieces:
-    found = Counter[str]()
+    pieces = Counter[str]()
     for word in _WORD.findall(normalised(text[:_READ])):
-        found[f"={word}"] += 1
+        pieces[f"={word}"] += 1
         within = f" {word} "
         for length in _PIECES:
             for start in range(len(within) - length + 1):
-                found[within[start : start + length]] += 1
-    return found
+                pieces[within[start : start + length]] += 1
+    return pieces
 
 
 _SIDE = 16
@@ -139,12 +139,12 @@ class PictureSight:
         """A quarter of the squared differences of greys and half of those of colours: 0 to 2."""
 
         def squares(seen: Look) -> list[float]:
-            found = []
+            distances = []
             for case in cases:
                 apart = [(a - b) ** 2 for a, b in zip(seen, case, strict=True)]
                 greys, colours = apart[: _SIDE**2], apart[_SIDE**2 :]
-                found.append(math.fsum(greys) / 4 + math.fsum(colours) / 2)
-            return found
+                distances.append(math.fsum(greys) / 4 + math.fsum(colours) / 2)
+            return distances
 
         return squares
 

@@ -96,7 +96,7 @@ def _columns(table: Path) -> tuple[Mapping[str, str], Mapping[str, str]]:
             f"column {quoted(unknown[0])} is unknown; the columns are {', '.join(known)}: rename "
             f"it, or remove it",
         )
-    found = {}
+    columns_found = {}
     for name, columns in _COLUMNS.items():
         there = [column for column in columns if column in written]
         if len(there) > 1:
@@ -109,8 +109,8 @@ def _columns(table: Path) -> tuple[Mapping[str, str], Mapping[str, str]]:
                 1,
                 f"column {' or '.join(columns)} is missing; there are {', '.join(headings)}",
             )
-        found[name] = there[0] if there else columns[0]
-    return found, {column: written.get(column, column) for column in found.values()}
+        columns_found[name] = there[0] if there else columns[0]
+    return columns_found, {column: written.get(column, column) for column in columns_found.values()}
 
 
 def _plain_text(text: str, _folder: Path) -> str:
@@ -149,14 +149,14 @@ def _single(text: str, _x: str) -> str:
 
 def free_text(text: str) -> str:
     """An answer as a message carries it, on one line; raises `DataError`."""
-    found = " ".join(text.split())
-    if not found:
+    answer = " ".join(text.split())
+    if not answer:
         raise DataError("the answer is empty; write one")
-    if len(found) > LONGEST:
-        raise DataError(f"an answer has at most {LONGEST} characters; this one {len(found)}")
-    if not found.isprintable():
-        raise DataError(f"an answer holds printable characters alone, unlike {quoted(found)}")
-    return found
+    if len(answer) > LONGEST:
+        raise DataError(f"an answer has at most {LONGEST} characters; this one {len(answer)}")
+    if not answer.isprintable():
+        raise DataError(f"an answer holds printable characters alone, unlike {quoted(answer)}")
+    return answer
 
 
 def _free(text: str, _x: str) -> str:
@@ -177,22 +177,22 @@ def with_labels(where: Path, data: DataSet) -> DataSet:
     Raises `DataError`, which names `where`, for a list that nothing can be asked of.
     """
     rows = (*data.sessions, *data.validation, *data.test, *data.examples)
-    every = (one for row in rows for one in row.answer.prediction.split(", ") if one != NONE)
-    found = sorted({label.casefold(): label for label in every}.values())
-    if not found:
+    every = (label for row in rows for label in row.answer.prediction.split(", ") if label != NONE)
+    labels = sorted({label.casefold(): label for label in every}.values())
+    if not labels:
         raise DataError(f"{where}: every prediction is {NONE}; no row has a label to ask about")
-    if data.kind is PredictionKind.LABEL and len(found) == 1:
-        raise DataError(f"{where}: every row has the label {found[0]}; two are needed at least")
-    if len(found) > _MOST:
+    if data.kind is PredictionKind.LABEL and len(labels) == 1:
+        raise DataError(f"{where}: every row has the label {labels[0]}; two are needed at least")
+    if len(labels) > _MOST:
         raise DataError(
-            f"{where}: there are {len(found)} different labels, and at most {_MOST} can be asked "
+            f"{where}: there are {len(labels)} different labels, and at most {_MOST} can be asked "
             f"about; where answers are free text, name the column {PredictionKind.TEXT}"
         )
 
     def spelled(answer: Answer) -> Answer:
-        return replace(answer, prediction=format_labels(label_set(answer.prediction, found)))
+        return replace(answer, prediction=format_labels(label_set(answer.prediction, labels)))
 
-    return replace(with_answers(data, spelled), labels=tuple(found))
+    return replace(with_answers(data, spelled), labels=tuple(labels))
 
 
 def with_answers(data: DataSet, change: Callable[[Answer], Answer]) -> DataSet:
@@ -223,7 +223,7 @@ def _terms(path: Path) -> tuple[Term, ...] | None:
     """
     if not path.is_file():
         return None
-    faults, found = [], dict[Term, int]()
+    faults, terms = [], dict[Term, int]()
     for number, line in enumerate(text_of(path, "a list of key terms").splitlines(), start=1):
         wordings = tuple(part.strip() for part in line.split(",") if part.strip())
         if not wordings:
@@ -231,11 +231,11 @@ def _terms(path: Path) -> tuple[Term, ...] | None:
         empty = [wording for wording in wordings if not has_words(wording)]
         if empty:
             faults.append(f"{path}, line {number}: {quoted(empty[0])} has no word; write one")
-        found.setdefault(wordings, number)
-    if not found:
+        terms.setdefault(wordings, number)
+    if not terms:
         faults.append(f"{path}: there is no term; write one a line, or remove the file")
-    if len(found) > _MOST_TERMS:
-        faults.append(f"{path}: {counted(len(found), 'term')}; there may be {_MOST_TERMS:,}")
+    if len(terms) > _MOST_TERMS:
+        faults.append(f"{path}: {counted(len(terms), 'term')}; there may be {_MOST_TERMS:,}")
     if faults:
         raise FileError(faults[:20])
-    return tuple(found)
+    return tuple(terms)

@@ -41,15 +41,15 @@ _Machine: TypeAlias = Neighbours[Any]
 
 def query(data: DataSet) -> str:
     """What is asked about each text or picture."""
-    what, labels = "picture" if data.pictures else "text", ", ".join(data.labels)
+    medium, labels = "picture" if data.pictures else "text", ", ".join(data.labels)
     if data.asked is not None:
-        asked = f"Does the label {data.asked} fit this {what}? Predict {YES} or {NO}."
+        asked = f"Does the label {data.asked} fit this {medium}? Predict {YES} or {NO}."
     elif data.kind is PredictionKind.TEXT:
-        asked = f"What is the answer to this {what}?"
+        asked = f"What is the answer to this {medium}?"
     elif data.kind is PredictionKind.LABEL:
-        asked = f"Which one of these labels fits this {what}: {labels}?"
+        asked = f"Which one of these labels fits this {medium}: {labels}?"
     else:
-        asked = f"Which of these labels fit this {what}, one, several or none of them: {labels}?"
+        asked = f"Which of these labels fit this {medium}, one, several or none of them: {labels}?"
     return f"{asked} Explain why."
 
 
@@ -63,11 +63,11 @@ def canonical(data: DataSet, text: str) -> str:
     if data.kind is PredictionKind.TEXT:
         return free_text(text)
     words = predicted_words(data)
-    found = label_set(text, words)
-    if len(found) != 1 and (data.asked is not None or data.kind is PredictionKind.LABEL):
+    chosen = label_set(text, words)
+    if len(chosen) != 1 and (data.asked is not None or data.kind is PredictionKind.LABEL):
         one_of = " or ".join(words) if len(words) == 2 else f"one of {', '.join(words)}"
         raise DataError(f"the prediction must be {one_of}, not {quoted(text)}")
-    return format_labels(found)
+    return format_labels(chosen)
 
 
 def label_problem(
@@ -93,7 +93,7 @@ def label_problem(
         for label in value:
             if not isinstance(label, str):
                 raise DataError(f"a label must be a text, not {quoted(label)}")
-        return format_labels(label for one in value for label in _one(one, words))
+        return format_labels(label for element in value for label in _one(element, words))
 
     schema: Mapping[str, object]
     if data.kind is PredictionKind.TEXT:
@@ -132,15 +132,22 @@ def _one(label: str, labels: Sequence[str]) -> frozenset[str]:
 
 def problem_of(data: DataSet) -> Problem:
     """The problem of a table: its texts or pictures, and its labels."""
-    found = label_problem("labels", query(data), data)
+    problem = label_problem("labels", query(data), data)
     if not data.pictures:
-        return found
-    return replace(found, picture=picture, described=lambda _instance: None)
+        return problem
+    return replace(problem, picture=picture, described=lambda _instance: None)
 
 
 def one_label(data: DataSet, label: str) -> DataSet:
     """The data with yes or no for `label` as predictions; `UsageError` where they have it not."""
-    asked = next((one for one in data.labels if one.casefold() == label.strip().casefold()), None)
+    asked = next(
+        (
+            label_there
+            for label_there in data.labels
+            if label_there.casefold() == label.strip().casefold()
+        ),
+        None,
+    )
     if asked is None:
         there = f"there are: {', '.join(data.labels)}" if data.labels else "its answers are texts"
         raise UsageError(f"the data have no label {quoted(label)}; {there}", "label")
@@ -275,15 +282,18 @@ def _share(machine: Predictor, rows: Sequence[DataRow]) -> str:
 def _by_label(machine: Predictor, rows: Sequence[DataRow], labels: Sequence[str]) -> str:
     """For each label, how often it was found of how often it is there, and how often wrongly."""
     pairs = [
-        (label_set(said, labels) if said else frozenset(), label_set(row.answer.prediction, labels))
-        for said, row in zip(predictions(machine, rows), rows, strict=True)
+        (
+            label_set(prediction, labels) if prediction else frozenset(),
+            label_set(row.answer.prediction, labels),
+        )
+        for prediction, row in zip(predictions(machine, rows), rows, strict=True)
     ]
     told = []
     for label in labels:
         there = sum(label in correct for _, correct in pairs)
-        found = sum(label in said and label in correct for said, correct in pairs)
-        wrong = sum(label in said and label not in correct for said, correct in pairs)
-        told.append(f"{label} {found} of {there} and {wrong} wrongly")
+        hits = sum(label in predicted and label in correct for predicted, correct in pairs)
+        wrong = sum(label in predicted and label not in correct for predicted, correct in pairs)
+        told.append(f"{label} {hits} of {there} and {wrong} wrongly")
     return ", ".join(told)
 
 

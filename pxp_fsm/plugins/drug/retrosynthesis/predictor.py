@@ -226,8 +226,8 @@ class Retrosynthesis:
         )
         if place is None:
             return (
-                f"None of the {len(derived)} sets of reactants that templates derive is this one, so "
-                f"that no precedent speaks for it."
+                f"None of the {len(derived)} sets of reactants that templates derive is this one, "
+                f"so that no precedent speaks for it."
             )
         candidate = derived[place - 1]
         why = explained(candidate, self._sources.named)
