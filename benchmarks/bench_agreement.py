@@ -77,11 +77,11 @@ def main() -> None:
     )
     print("|---|--:|--:|--:|--:|--:|")
     for title, pairs in sets.items():
-        found = outcomes(pairs)
-        both = sum(same and outcome is Outcome.YES for same, outcome in found)
-        same = sum(same for same, _ in found)
-        yes = sum(outcome is Outcome.YES for _, outcome in found)
-        unsure = sum(outcome is Outcome.UNSURE for _, outcome in found)
+        judged = outcomes(pairs)
+        both = sum(same and outcome is Outcome.YES for same, outcome in judged)
+        same = sum(same for same, _ in judged)
+        yes = sum(outcome is Outcome.YES for _, outcome in judged)
+        unsure = sum(outcome is Outcome.UNSURE for _, outcome in judged)
         cells = (title, len(pairs), same, share(both, yes), share(both, same), unsure)
         print(f"| {' | '.join(map(str, cells))} |")
 

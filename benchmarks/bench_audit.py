@@ -50,10 +50,10 @@ def sessions(number: int) -> Iterator[Made]:
         where = (name, "drug-1", repetition, position, about, "interact", RULES.n, RULES.k)
         agents = tuple((agent, "x guards=derived MATCH=x AGREE=x") for agent in ("m", "h"))
         record = SessionRecord(*where, table.name, table.fingerprint, True, (), agents)
-        said = list(messages(name, choose.choice(JUDGES), choose))
-        ending = RULES.ending([message for message, _ in said])
+        exchanged = list(messages(name, choose.choice(JUDGES), choose))
+        ending = RULES.ending([message for message, _ in exchanged])
         if ending is not None:  # it always is: messages go on until there is one
-            yield record, ending.value, said
+            yield record, ending.value, exchanged
 
 
 def messages(
@@ -84,14 +84,14 @@ def messages(
                 judged("MATCH", got.prediction, own.prediction),
                 judged("AGREE", got.explanation, own.explanation),
             ]
-            held = [one.outcome is Outcome.YES for one in asked]
-            found, changed = category(*held), False
-            if RULES.depends_on_revision(found, number):
+            held = [judgement.outcome is Outcome.YES for judgement in asked]
+            of_pair, changed = category(*held), False
+            if RULES.depends_on_revision(of_pair, number):
                 asked.append(judged("MATCH", fresh.prediction, own.prediction))
                 if asked[-1].outcome is Outcome.YES:
                     asked.append(judged("AGREE", fresh.explanation, own.explanation))
                 changed = asked[-1].outcome is Outcome.NO
-            tag = TAGS[RULES.guard(found, changed, number)]
+            tag = TAGS[RULES.guard(of_pair, changed, number)]
         history.append(Message(name, number, sender, tag, fresh, receiver))
         yield history[-1], asked
 
@@ -141,11 +141,11 @@ def measure(number: int, folder: Path) -> tuple[str, ...]:
     started, working = time.perf_counter(), time.process_time()
     refused = followed(database)
     peer, peer_busy = time.perf_counter() - started, time.process_time() - working
-    found = json.loads(data)
-    possible = found["possible"]
+    report = json.loads(data)
+    possible = report["possible"]
     return (
         f"{number:,}",
-        f"{found['messages']:,}",
+        f"{report['messages']:,}",
         f"{took:.1f}",
         f"{busy:.1f}",
         f"{peer:.1f}",

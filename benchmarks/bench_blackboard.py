@@ -176,15 +176,15 @@ def checkpoints(saver: Any, sent: Sequence[Message]) -> Iterator[None]:
     """A conversation in LangGraph's saver: after each message a checkpoint with all so far."""
     from langgraph.checkpoint.base import empty_checkpoint
 
-    said: list[Any] = []
+    texts_so_far: list[Any] = []
     config: Any = {"configurable": {"thread_id": sent[0].session, "checkpoint_ns": ""}}
     for message in sent:
-        said.append((message.sender, message.tag, *texts_of(message)))
+        texts_so_far.append((message.sender, message.tag, *texts_of(message)))
         checkpoint = empty_checkpoint()
-        checkpoint["channel_values"] = {"messages": said}
-        checkpoint["channel_versions"] = {"messages": len(said)}
-        metadata: Any = {"source": "loop", "step": len(said), "parents": {}}
-        config = saver.put(config, checkpoint, metadata, {"messages": len(said)})
+        checkpoint["channel_values"] = {"messages": texts_so_far}
+        checkpoint["channel_versions"] = {"messages": len(texts_so_far)}
+        metadata: Any = {"source": "loop", "step": len(texts_so_far), "parents": {}}
+        config = saver.put(config, checkpoint, metadata, {"messages": len(texts_so_far)})
         yield
 
 
@@ -202,9 +202,9 @@ def langgraph(folder: Path, size: int, waits: str) -> Cost:
         saver.conn.close()
     shutil.copy(made, path)
     saver = saver_on(path, waits)
-    found = measure(partial(keep, saver), size, partial(checkpointed, path), written)
+    cost = measure(partial(keep, saver), size, partial(checkpointed, path), written)
     saver.conn.close()
-    return found
+    return cost
 
 
 def appended(board: SqlBlackboard, sent: Sequence[Message]) -> Iterator[None]:
@@ -257,7 +257,7 @@ def listing(folder: Path, sessions: int = 100_000) -> None:
         "open, a line for each of them": lambda board: board.listing(),
         "open, all whole records": lambda board: board.sessions(),
     }
-    for what, call in calls.items():
+    for label, call in calls.items():
         times, computed = [], []
         for _ in range(5):
             started, worked = time.perf_counter(), time.process_time()
@@ -265,7 +265,7 @@ def listing(folder: Path, sessions: int = 100_000) -> None:
                 call(board)
             times.append(time.perf_counter() - started)
             computed.append(time.process_time() - worked)
-        print(f"| {what} | {min(times):.3f} | {min(computed):.3f} |", flush=True)
+        print(f"| {label} | {min(times):.3f} | {min(computed):.3f} |", flush=True)
     command = [sys.executable, "-m", "pxp_fsm.cli", "show", "--database", str(path)]
     for limit in (200, sessions):
         times, before = [], os.times()

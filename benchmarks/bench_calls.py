@@ -77,10 +77,10 @@ def same(left: str, right: str) -> bool:
 def by_formula(session: Session, agrees: dict[tuple[str, str], bool]) -> tuple[int, int]:
     """AGREE calls that the literal procedure makes, and those that are needed."""
     literal, needed = 0, set()
-    said = [message.answer for message in session.history]
-    for number in range(2, len(said) + 1):
-        fresh, received = said[number - 1], said[number - 2]
-        own = said[number - 3] if number > 2 else fresh
+    answers = [message.answer for message in session.history]
+    for number in range(2, len(answers) + 1):
+        fresh, received = answers[number - 1], answers[number - 2]
+        own = answers[number - 3] if number > 2 else fresh
         match = same(received.prediction, own.prediction)
         literal += 2  # of the four categories MATCH leaves two, and each asks for itself
         compared = [(received.explanation, own.explanation)]

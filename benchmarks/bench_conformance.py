@@ -67,9 +67,9 @@ class Simulation(SUL):  # type: ignore[misc] # AALpy is untyped
 
     def step(self, letter: int) -> object:
         self.asked += 1
-        said = self.machine.outputs[self.state][letter]
+        output = self.machine.outputs[self.state][letter]
         self.state = self.machine.successors[self.state][letter]
-        return said
+        return output
 
 
 def read(hypothesis: Any, machine: Machine) -> Machine:
@@ -154,8 +154,8 @@ def peers(
             started = time.process_time()
             signal.setitimer(signal.ITIMER_PROF, LIMIT)
             try:
-                found = run(letters, sul, make(sul), "mealy", print_level=0)
-                right += difference(read(found, machine), machine) is None
+                learned = run(letters, sul, make(sul), "mealy", print_level=0)
+                right += difference(read(learned, machine), machine) is None
             except Enough:
                 stopped += 1
             finally:
@@ -185,10 +185,10 @@ def small(count: int = 500) -> None:
             letters = list(range(len(machine.inputs)))
             for oracle in wrong:
                 sul = Simulation(machine)
-                found = run(
+                learned = run(
                     letters, sul, oracle(letters, sul, machine.size), "mealy", print_level=0
                 )
-                wrong[oracle] += difference(read(found, machine), machine) is not None
+                wrong[oracle] += difference(read(learned, machine), machine) is not None
             ours += learn(machine, Simulated(machine), 0, name).difference is not None
         print(f"| {name} | {wrong[WMethodEqOracle]} | {wrong[WpMethodEqOracle]} | {ours} |")
 

@@ -70,9 +70,9 @@ class Server:
         reader, writer = self.idle.pop()
         writer.write(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
         await reader.readuntil(b"\r\n\r\n")
-        said = (await reader.readexactly(2)).decode()
+        reply = (await reader.readexactly(2)).decode()
         self.idle.append((reader, writer))
-        return said
+        return reply
 
 
 class Machine:
@@ -84,8 +84,8 @@ class Machine:
         self.server, self.numbers = server, count()
 
     async def answer(self, question: Question) -> Answer:
-        said = await self.server.ask()
-        return Answer("y", f"{said} {next(self.numbers)}")
+        reply = await self.server.ask()
+        return Answer("y", f"{reply} {next(self.numbers)}")
 
 
 class Database:
@@ -163,13 +163,13 @@ def waiting(folder: Path) -> None:
         print(
             f"| one after another, as the authors' code asks | {THEIR_CALLS} | {theirs:.2f} | 1 |"
         )
-        for what, database, carry in (
+        for label, database, carry in (
             ("carried from session to session", str(folder / "a.sqlite"), True),
             ("not carried", str(folder / "b.sqlite"), False),
             ("not carried, in memory", ":memory:", False),
         ):
             taken, calls = sessions_against(server, database, carry)
-            print(f"| ours, {what} | {calls} | {taken:.2f} | {theirs / taken:.1f} |", flush=True)
+            print(f"| ours, {label} | {calls} | {taken:.2f} | {theirs / taken:.1f} |", flush=True)
     finally:
         process.kill()
         process.wait()
@@ -186,12 +186,12 @@ def resident(pid: int) -> int:
 
 def workers() -> list[int]:
     """The worker processes of this one."""
-    found = []
+    pids = []
     for task in Path("/proc/self/task").iterdir():
         for pid in map(int, (task / "children").read_text().split()):
             if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                found.append(pid)
-    return found
+                pids.append(pid)
+    return pids
 
 
 def many(folder: Path, sessions: int) -> None:
@@ -214,7 +214,7 @@ def many(folder: Path, sessions: int) -> None:
         server.cleanup()
 
 
-def spread(url: str, what: str, repetitions: int) -> None:
+def spread(url: str, label: str, repetitions: int) -> None:
     """Carry so many repetitions of a thousand sessions, and print a row."""
     held: list[int] = []
     over = threading.Event()
@@ -242,7 +242,7 @@ def spread(url: str, what: str, repetitions: int) -> None:
     tenth = max(1, len(held) // 10)
     early, late = max(held[tenth : 2 * tenth] or held), max(held[-tenth:])
     print(
-        f"| {what} | {sessions:,} | {messages:,} | {taken:.0f} | {messages / taken:,.0f} "
+        f"| {label} | {sessions:,} | {messages:,} | {taken:.0f} | {messages / taken:,.0f} "
         f"| {early / 1e6:.0f} | {late / 1e6:.0f} |",
         flush=True,
     )

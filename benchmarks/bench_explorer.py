@@ -60,21 +60,21 @@ def of_server(subject: SystemSubject) -> list[float]:
     headers = {"authorization": f"Bearer {access.token}"}
     app = application(access, explorer_pages(subject))
     client = TestClient(app, base_url=access.address, headers=headers)
-    chance, choices, found = random.Random(1), list[int](), list[float]()
+    chance, choices, milliseconds = random.Random(1), list[int](), list[float]()
     (state,) = client.post("/api/trace", json={"choices": []}).json()
     for _ in range(STEPS):
         choices.append(chance.randrange(len(state["moves"])))
         began = time.process_time()
         answer = client.post("/api/trace", json={"choices": choices, "start": len(choices)})
-        found.append((time.process_time() - began) * 1000)
+        milliseconds.append((time.process_time() - began) * 1000)
         (state,) = answer.json()
-    return found
+    return milliseconds
 
 
 def of_edits() -> float:
     """CPU milliseconds from a new text of PXP's table to what the page draws, in the median."""
     with tempfile.TemporaryDirectory() as folder:
-        path, found = Path(folder, "my.toml"), list[float]()
+        path, milliseconds = Path(folder, "my.toml"), list[float]()
         text = to_toml(load_automaton("pxp"))
         path.write_text(text, "utf-8")
         editor = Editor((str(path),), "fifo:1")
@@ -82,8 +82,8 @@ def of_edits() -> float:
             began = time.process_time()
             editor.edit(0, text.replace("REFUTE", f"DOUBT{number}"))
             Views(editor.subject.system()).system()
-            found.append((time.process_time() - began) * 1000)
-    return statistics.median(found)
+            milliseconds.append((time.process_time() - began) * 1000)
+    return statistics.median(milliseconds)
 
 
 def of_checks() -> tuple[float, float]:
@@ -91,10 +91,10 @@ def of_checks() -> tuple[float, float]:
     began = time.process_time()
     list(verdicts.standard_results(subject_in(("pxp",), "fifo:1")))
     standard, most = time.process_time() - began, 0.0
-    for one in Assumption:
+    for assumption in Assumption:
         began = time.process_time()
         interact = subject_in(("machine=interact", "human=interact"), None)
-        list(checks.claim_results(interact, frozenset(Assumption) - {one}))
+        list(checks.claim_results(interact, frozenset(Assumption) - {assumption}))
         most = max(most, time.process_time() - began)
     return standard, most
 
@@ -107,8 +107,8 @@ def of_page(browser: Any, page: str) -> tuple[float, float]:
 
         def spent() -> float:
             metrics = devtools.send("Performance.getMetrics")["metrics"]
-            found = {one["name"]: float(one["value"]) for one in metrics}
-            return found["TaskDuration"] * 1000
+            values = {metric["name"]: float(metric["value"]) for metric in metrics}
+            return values["TaskDuration"] * 1000
 
         began = spent()
         shown.goto(page)

@@ -72,16 +72,16 @@ def _row(path: Path, due: dict[str, str]) -> Row:
         system = System.load(str(path))
     except PXPError as error:
         return Row(path.stem, 0, expected, "not read", "", 0, str(error).splitlines()[0])
-    found, same = "", ""
+    outcome, same = "", ""
     if wanted:
         try:
             bounded = within(system, int(due["k"]))
         except TooLarge as error:
-            found = str(error)
+            outcome = str(error)
         else:
             ours = {"exhaustive": bounded.exhaustive, "safe": bounded.safe}
             told = {key: str(value).lower() for key, value in ours.items()}
-            found = ", ".join(f"{key} {value}" for key, value in told.items())
+            outcome = ", ".join(f"{key} {value}" for key, value in told.items())
             same = (
                 "yes"
                 if all(told.get(k) == v or v == "timeout" for k, v in wanted.items())
@@ -90,21 +90,21 @@ def _row(path: Path, due: dict[str, str]) -> Row:
     started = time.process_time()
     verdicts = check_unbounded(system)
     seconds = time.process_time() - started
-    return Row(path.stem, len(system.members), expected, found, same, seconds, _words(verdicts))
+    return Row(path.stem, len(system.members), expected, outcome, same, seconds, _words(verdicts))
 
 
 def _words(verdicts: dict[str, Verdict]) -> str:
     """Both verdicts in short."""
     parts = []
     for name, verdict in verdicts.items():
-        said = verdict.status.value
+        summary = verdict.status.value
         if verdict.bound is not None and verdict.bound.capacities_from is not None:
-            said += f" from {verdict.bound.capacities_from}"
+            summary += f" from {verdict.bound.capacities_from}"
         elif verdict.status is Status.UNKNOWN:
-            said += f" ({verdict.reason})"
+            summary += f" ({verdict.reason})"
         elif verdict.trace is not None:
-            said += f" after {len(verdict.trace.steps)} steps"
-        parts.append(f"{name} {said}")
+            summary += f" after {len(verdict.trace.steps)} steps"
+        parts.append(f"{name} {summary}")
     return "; ".join(parts).replace("|", "/")
 
 

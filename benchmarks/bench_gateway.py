@@ -161,8 +161,8 @@ def main() -> None:
             command = [sys.executable, "-m", "pxp_fsm.cli", "serve", str(policy)]
             ways[way] = [*command, "--database", f"{policy.stem}.db", "--", *server]
         for way, command in ways.items():
-            found = [measure(command, calls, folder) for _ in range(ROUNDS)]
-            cpu, clock = (min(one[at] for one in found) for at in (0, 1))
+            rounds = [measure(command, calls, folder) for _ in range(ROUNDS)]
+            cpu, clock = (min(measured_round[at] for measured_round in rounds) for at in (0, 1))
             print(f"{way:20} {cpu:7.3f} ms of CPU a call {clock:7.3f} ms by the clock")
 
 

@@ -149,22 +149,22 @@ def main() -> None:
         system = as_transitions(load_automaton(str(HERE / f"{name}.toml")))
         spec = Suspension(system)
         server = conforming(system)
-        wrong = [one for one in faulty(server) if not is_right(one, spec)]
+        wrong = [program for program in faulty(server) if not is_right(program, spec)]
         for extra in (0, 1):
             start = time.process_time()
             right = suite(system, server, extra)
             took = time.process_time() - start
             if not right.conforms:
                 raise RuntimeError(f"{name}: the server that conforms was refused")
-            found = sum(suite(system, one, extra).deviation is not None for one in wrong)
+            detected = sum(suite(system, program, extra).deviation is not None for program in wrong)
             chance = sum(
-                found_by_chance(one, spec, right.inputs, seed)
-                for one in wrong
+                found_by_chance(program, spec, right.inputs, seed)
+                for program in wrong
                 for seed in range(SEEDS)
             )
             print(
                 f"| `{name}` | {len(server.rows)} | {extra} | {right.tests:,} | {right.inputs:,} "
-                f"| {took:.2f} | {len(wrong)} | {found} | {chance / SEEDS:.1f} |",
+                f"| {took:.2f} | {len(wrong)} | {detected} | {chance / SEEDS:.1f} |",
                 flush=True,
             )
 

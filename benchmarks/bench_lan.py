@@ -99,8 +99,8 @@ def langgraph(length: int) -> Callable[[], Awaitable[object]] | None:
     names = [f"A{place}" for place in range(length)]
     for name in names:
         graph.add_node(name, node)
-    for one, other in zip([START, *names], [*names, END], strict=True):
-        graph.add_edge(one, other)
+    for source, other in zip([START, *names], [*names, END], strict=True):
+        graph.add_edge(source, other)
     compiled = graph.compile()
     return lambda: compiled.ainvoke({"text": "x"}, {"recursion_limit": length + 5})
 
@@ -149,10 +149,10 @@ def replaying(handled: int) -> None:
 def proving() -> None:
     for table in proofs.models():
         started = time.process_time()
-        found = list(proofs.checked(table))
-        right = sum(one.verdict.status is one.expected for one in found)
+        verdicts = list(proofs.checked(table))
+        right = sum(result.verdict.status is result.expected for result in verdicts)
         seconds = time.process_time() - started
-        print(f"{table}: {right} of {len(found)} verdicts as expected, {seconds:.2f} s of CPU")
+        print(f"{table}: {right} of {len(verdicts)} verdicts as expected, {seconds:.2f} s of CPU")
 
 
 def main() -> None:

@@ -39,11 +39,11 @@ def thirty(seed: int) -> Network:
 WORDS = "the of and to in is for that with as on be at by this from or an".split()  # noqa: SIM905 - it reads better so
 
 
-def levenshtein(one: str, other: str) -> int:
-    row = list(range(len(one) + 1))
+def levenshtein(text: str, other: str) -> int:
+    row = list(range(len(text) + 1))
     for there, b in enumerate(other, start=1):
         last, row[0] = row[0], there
-        for here, a in enumerate(one, start=1):
+        for here, a in enumerate(text, start=1):
             last, row[here] = row[here], min(row[here] + 1, row[here - 1] + 1, last + (a != b))
     return row[-1]
 
@@ -60,21 +60,21 @@ def renamed(network: Network) -> Network:
     return replace(
         network,
         agents=tuple(replace(agent, name=names[agent.name]) for agent in network.agents),
-        edges=frozenset((names[one], names[other]) for one, other in network.edges),
+        edges=frozenset((names[source], names[other]) for source, other in network.edges),
     )
 
 
 def main() -> None:
-    one, other = thirty(1), thirty(2)
+    network, other = thirty(1), thirty(2)
     network_distance(thirty(3), thirty(3))
     print("| LMD of 30 agents, 600 characters and 3 edges each | s of CPU | from | to |")
     print("|---|--:|--:|--:|")
     for title, after in (("names correspond", other), ("no name corresponds", renamed(other))):
         began = time.process_time()
-        found = network_distance(one, after)
+        distance = network_distance(network, after)
         spent = time.process_time() - began
-        print(f"| all texts differ, {title} | {spent:.2f} | {found.lower} | {found.upper} |")
-    pairs = zip(one.agents, other.agents, strict=True)
+        print(f"| all texts differ, {title} | {spent:.2f} | {distance.lower} | {distance.upper} |")
+    pairs = zip(network.agents, other.agents, strict=True)
     texts = [(a.task + a.output, b.task + b.output) for a, b in pairs]
     ours = seconds(lambda: [text_cost(*pair) for pair in texts])
     theirs = seconds(lambda: [levenshtein(*pair) for pair in texts])

@@ -35,8 +35,8 @@ T = TypeVar("T")
 
 def timed(work: Callable[[], T]) -> tuple[T, float]:
     started = time.perf_counter()
-    found = work()
-    return found, time.perf_counter() - started
+    result = work()
+    return result, time.perf_counter() - started
 
 
 def nondeterministic(space: Space[SessionState]) -> dict[int, dict[str, set[int]]]:
@@ -53,28 +53,28 @@ def nondeterministic(space: Space[SessionState]) -> dict[int, dict[str, set[int]
 
 
 def by_automata(moves: dict[int, dict[str, set[int]]], ends: set[int]) -> DFA:
-    one = NFA(
+    nfa = NFA(
         states=set(moves),
         input_symbols=set(SYMBOLS),
         transitions=moves,
         initial_state=0,
         final_states=ends,
     )
-    return DFA.from_nfa(one, retain_names=False, minify=True)
+    return DFA.from_nfa(nfa, retain_names=False, minify=True)
 
 
 def by_pyformlang(moves: dict[int, dict[str, set[int]]], ends: set[int]) -> Any:
     from pyformlang.finite_automaton import NondeterministicFiniteAutomaton, SessionState, Symbol
 
-    one = NondeterministicFiniteAutomaton()
-    one.add_start_state(SessionState(0))
+    nfa = NondeterministicFiniteAutomaton()
+    nfa.add_start_state(SessionState(0))
     for end in ends:
-        one.add_final_state(SessionState(end))
+        nfa.add_final_state(SessionState(end))
     for source, row in moves.items():
         for letter, targets in row.items():
             for target in targets:
-                one.add_transition(SessionState(source), Symbol(letter), SessionState(target))
-    return one.to_deterministic().minimize()
+                nfa.add_transition(SessionState(source), Symbol(letter), SessionState(target))
+    return nfa.to_deterministic().minimize()
 
 
 def measure(n: int, name: str) -> tuple[str, ...]:
@@ -82,10 +82,12 @@ def measure(n: int, name: str) -> tuple[str, ...]:
     space, exploring = timed(lambda: explore(model))
     moves = nondeterministic(space)
     ends = {number for number, state in enumerate(space.steps) if state.over}
-    found, smallest = timed(lambda: by_automata(moves, ends))
-    language = Language(name, found)
+    automaton, smallest = timed(lambda: by_automata(moves, ends))
+    language = Language(name, automaton)
     total, counting = timed(language.count)
-    _, classes = timed(lambda: [(language & class_language(one)).count() for one in CLASSES])
+    _, classes = timed(
+        lambda: [(language & class_language(class_name)).count() for class_name in CLASSES]
+    )
     ratio = ("–", "–")
     if n <= LISTED and find_spec("pyformlang") is not None:
         other, peer = timed(lambda: by_pyformlang(moves, ends))

@@ -62,7 +62,7 @@ def groups(wheel: Path, split: str) -> list[Group]:
         for reactants, product, _ in build.reactions(wheel, split)
     ]
     random.Random(0).shuffle(read)
-    by_scaffold = grouped(one.product for one in read)
+    by_scaffold = grouped(reaction.product for reaction in read)
     known = precedents.builtin()
     withheld = grouped(map(known.products.__getitem__, range(len(known))))
     return [
@@ -78,30 +78,30 @@ def grouped(products: Iterable[str]) -> dict[str, list[int]]:
     from rdkit.Chem.Scaffolds import MurckoScaffold
 
     scaffolds: Any = MurckoScaffold  # untyped
-    found: dict[str, list[int]] = defaultdict(list)
+    by_scaffold: dict[str, list[int]] = defaultdict(list)
     with rdBase.BlockLogs():
         for number, product in enumerate(products):
             molecule = Chem.MolFromSmiles(product)
-            found[scaffolds.MurckoScaffoldSmiles(mol=molecule)].append(number)
-    return found
+            by_scaffold[scaffolds.MurckoScaffoldSmiles(mol=molecule)].append(number)
+    return by_scaffold
 
 
 def taught(machine: Retrosynthesis, lessons: Sequence[Reaction]) -> Retrosynthesis:
     machine = machine.copy()
-    for one in lessons:
-        message = Message("s", 2, "h", Tag.REFUTE, Answer(one.reactants, ""), "m")
-        machine.learn(Instance("x", one.product), message)
+    for lesson in lessons:
+        message = Message("s", 2, "h", Tag.REFUTE, Answer(lesson.reactants, ""), "m")
+        machine.learn(Instance("x", lesson.product), message)
     return machine
 
 
 def right(machine: Retrosynthesis, asked: Sequence[Reaction]) -> list[bool]:
-    found = []
-    for one in asked:
+    correct = []
+    for reaction in asked:
         try:
-            found.append(machine.predict(one.product) == one.reactants)
+            correct.append(machine.predict(reaction.product) == reaction.reactants)
         except NoAnswer:
-            found.append(False)
-    return found
+            correct.append(False)
+    return correct
 
 
 def curve(measured: Sequence[Group]) -> dict[str, list[float]]:
@@ -117,8 +117,10 @@ def curve(measured: Sequence[Group]) -> dict[str, list[float]]:
         for place, heard in enumerate(HEARD):
             hits["related"][place] += right(taught(machine, lessons[:heard]), asked)
             hits["unrelated"][place] += right(taught(machine, other.reactions[:heard]), asked)
-            for one in asked:
-                hits["same molecule"][place] += right(taught(machine, [one] * min(heard, 1)), [one])
+            for reaction in asked:
+                hits["same molecule"][place] += right(
+                    taught(machine, [reaction] * min(heard, 1)), [reaction]
+                )
     return {name: [sum(row) / len(row) for row in rows] for name, rows in hits.items()}
 
 

@@ -123,7 +123,7 @@ async def many(served: dict[str, tuple[str, str]], clients: int, process: int) -
             for member, session, client in entered
             if member == "machine"
         ]
-    messages = len(endings) * sum(len(one) for one in moves.values())
+    messages = len(endings) * sum(len(member_moves) for member_moves in moves.values())
     print(
         f"{clients} clients, {len(endings)} sessions, {messages} messages: {seconds:.1f} s, "
         f"{1e3 * used / messages:.1f} ms of the server's CPU a message; endings {set(endings)}"

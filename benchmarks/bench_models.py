@@ -43,8 +43,8 @@ def server(seconds: float, *reply: str) -> Iterator[str]:
     command = [sys.executable, str(SERVER), str(port), str(seconds), *reply]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
-        with process.stdout or sys.stdin as said:
-            said.readline()  # it is ready
+        with process.stdout or sys.stdin as output:
+            output.readline()  # it is ready
             yield f"http://127.0.0.1:{port}"
     finally:
         process.terminate()

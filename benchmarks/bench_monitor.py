@@ -47,7 +47,7 @@ Way = Callable[[list[Said]], Iterator[bool]]
 def sessions() -> Sessions:
     """Complete random sessions, as events."""
     chance, model = random.Random(0), SessionModel(RULES, Theory(NOISY), observes=False)
-    found = []
+    conversations = []
     for _ in range(SESSIONS):
         state, sent = next(iter(model.initial())), list[Said]()
         while not state.over:
@@ -56,8 +56,8 @@ def sessions() -> Sessions:
             other = "h" if who == "m" else "m"
             sent.append(Said(Event(len(sent) + 1, Exchange(who, other, tag)), who, tag))
             state = step.target
-        found.append(sent)
-    return found
+        conversations.append(sent)
+    return conversations
 
 
 def by_monitor(monitor: EventMonitor) -> Way:
@@ -66,7 +66,7 @@ def by_monitor(monitor: EventMonitor) -> Way:
 
     def way(sent: list[Said]) -> Iterator[bool]:
         hear = monitor.watch().hear
-        return (positive[hear(one.event)] for one in sent)
+        return (positive[hear(message.event)] for message in sent)
 
     return way
 
@@ -88,7 +88,7 @@ def by_dfa() -> Way:
     )
 
     def way(sent: list[Said]) -> Iterator[bool]:
-        read = (f"{one.sender}:{one.tag}" for one in sent)
+        read = (f"{message.sender}:{message.tag}" for message in sent)
         states = dfa.read_input_stepwise(read, ignore_rejection=True)  # type: ignore[arg-type] # any symbols, not only characters of a text
         next(states)
         return (state == "fine" for state in states)
@@ -99,10 +99,10 @@ def by_dfa() -> Way:
 def by_hand(sent: list[Said]) -> Iterator[bool]:
     """What one would write without any of it."""
     waiting = False
-    for one in sent:
-        if one.sender == "h" and one.tag == "REFUTE":
+    for message in sent:
+        if message.sender == "h" and message.tag == "REFUTE":
             waiting = True
-        elif one.sender == "m" and one.tag == "REVISE":
+        elif message.sender == "m" and message.tag == "REVISE":
             waiting = False
         yield not waiting
 
@@ -130,9 +130,9 @@ def main() -> None:
         "code by hand": by_hand,
     }
     for sent in heard:  # over the protocol a settled verdict is what the session must come to
-        found = [list(way(sent)) for name, way in ways.items() if "protocol" not in name]
-        if not found[0] == found[1] == found[2]:
-            raise SystemExit(f"they do not agree: {found}")
+        answers = [list(way(sent)) for name, way in ways.items() if "protocol" not in name]
+        if not answers[0] == answers[1] == answers[2]:
+            raise SystemExit(f"they do not agree: {answers}")
     times: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(ROUNDS):
         for name, way in ways.items():

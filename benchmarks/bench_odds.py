@@ -61,14 +61,16 @@ def measured(who: str, kind: str, n: int, outcomes: int) -> Measured:
         if child.returncode:
             raise subprocess.CalledProcessError(child.returncode, command)
         output.seek(0)
-        found = json.loads(output.read().splitlines()[-1])
-    return Measured(found["before"], found["spent"], used.ru_maxrss / 1024, tuple(found["values"]))
+        probed = json.loads(output.read().splitlines()[-1])
+    return Measured(
+        probed["before"], probed["spent"], used.ru_maxrss / 1024, tuple(probed["values"])
+    )
 
 
 def alike(ours: tuple[Any, ...], theirs: tuple[Any, ...], kind: str) -> bool:
     if kind == "exact":
         return ours[: len(theirs)] == theirs
-    return all(abs(one - other) < 1e-12 for one, other in zip(ours, theirs, strict=False))
+    return all(abs(value - other) < 1e-12 for value, other in zip(ours, theirs, strict=False))
 
 
 def main() -> None:
@@ -82,13 +84,13 @@ def main() -> None:
     closing = []
     for kind, n, sides in ROWS:
         shown = [side for side in sides if peer or side[0] == "ours"]
-        found: dict[tuple[str, int], list[Measured]] = {side: [] for side in shown}
+        by_side: dict[tuple[str, int], list[Measured]] = {side: [] for side in shown}
         for _ in range(runs):
             for side in shown:
-                found[side].append(measured(side[0], kind, n, side[1]))
-        for (who, outcomes), each in found.items():
+                by_side[side].append(measured(side[0], kind, n, side[1]))
+        for (who, outcomes), each in by_side.items():
             before, spent, memory = (
-                statistics.median(getattr(one, name) for one in each)
+                statistics.median(getattr(measurement, name) for measurement in each)
                 for name in ("before", "spent", "memory")
             )
             name = "pxp-fsm" if who == "ours" else "Storm"
@@ -97,10 +99,12 @@ def main() -> None:
                 f"| {memory:.0f} |",
                 flush=True,
             )
-        mine = found[sides[0]]
+        mine = by_side[sides[0]]
         for side in shown[1:]:
-            theirs = found[side]
-            same = all(alike(mine[0].values, one.values, kind) for one in (*mine, *theirs))
+            theirs = by_side[side]
+            same = all(
+                alike(mine[0].values, measurement.values, kind) for measurement in (*mine, *theirs)
+            )
             ratios = [
                 (its.before + its.spent) / (our.before + our.spent)
                 for our, its in zip(mine, theirs, strict=True)

@@ -97,8 +97,8 @@ def main() -> None:
         (folder / "servers.toml").write_text(CATALOGUE)
         print(f"{SESSIONS} sessions, {VALIDATION} rows for validation; a session:")
         for preset in PRESETS:
-            found = measured(preset, folder)
-            print(preset, *(f"{name} {value:,.1f}" for name, value in found.items()), sep="; ")
+            costs = measured(preset, folder)
+            print(preset, *(f"{name} {value:,.1f}" for name, value in costs.items()), sep="; ")
 
 
 if __name__ == "__main__":

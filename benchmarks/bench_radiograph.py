@@ -20,15 +20,15 @@ from pxp_fsm.tasks.task import DataSet
 def told_all_others(data: DataSet) -> str:
     """About how many films the machine is right that has been told the labels of all others."""
     films = (*data.sessions, *data.validation)
-    machine, found = untaught(), Counter[str]()
+    machine, counts = untaught(), Counter[str]()
     for film in films:
-        others = [one for one in films if one is not film]
-        found["with phantoms"] += right(taught(machine, others), [film])
-        found["without"] += right(reader(others), [film])
+        others = [film_there for film_there in films if film_there is not film]
+        counts["with phantoms"] += right(taught(machine, others), [film])
+        counts["without"] += right(reader(others), [film])
     commonest = Counter(film.answer.prediction for film in films).most_common(1)[0][1]
     return (
-        f"Told the labels of all other films, with phantoms and without: {found['with phantoms']} "
-        f"and {found['without']} of {len(films)}; always the commonest answer: {commonest}"
+        f"Told the labels of all other films, with phantoms and without: {counts['with phantoms']} "
+        f"and {counts['without']} of {len(films)}; always the commonest answer: {commonest}"
     )
 
 

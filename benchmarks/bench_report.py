@@ -68,17 +68,17 @@ def sessions(number: int) -> Iterator[Made]:
         agents = (("m", "machine"), ("h", "database"))
         record = SessionRecord(*place, table.name, table.fingerprint, True, (), agents)
         tags, ending, _ = choose.choices(SEQUENCES, weights)[0]
-        said = []
+        exchanged = []
         for at, tag in enumerate(("INIT", *tags.split()), start=1):
             sender, receiver = ("m", "h") if at % 2 else ("h", "m")
             because = f"{sender} on {name} at {at}: " + "because it is so, " * 12
             prediction = row.answer.prediction if choose.random() < 0.7 else row.instance.x
             message = Message(name, at, sender, tag, Answer(prediction, because), receiver)
-            said.append((message, judged(tag) if at > 1 else []))
-        yield record, ending, said
+            exchanged.append((message, judged(tag) if at > 1 else []))
+        yield record, ending, exchanged
 
 
-def in_bulk(found: Iterable[Made]) -> Iterator[tuple[str, dict[str, Any]]]:
+def in_bulk(made_sessions: Iterable[Made]) -> Iterator[tuple[str, dict[str, Any]]]:
     """The rows of so many sessions, as an import takes them."""
     plan = Plan("drug", repetitions=REPETITIONS)
     data = replace(bundled(), whole=())
@@ -87,9 +87,9 @@ def in_bulk(found: Iterable[Made]) -> Iterator[tuple[str, dict[str, Any]]]:
         (
             record,
             (ending, ending),
-            [Event.of_message(message, "{}", judgements) for message, judgements in said],
+            [Event.of_message(message, "{}", judgements) for message, judgements in exchanged],
         )
-        for record, ending, said in found
+        for record, ending, exchanged in made_sessions
     )
     return rows_of(run, made)
 

@@ -49,7 +49,7 @@ def wanted(arguments: argparse.Namespace) -> dict[str, list[Reaction]]:
             (product, reactants)
             for reactants, product, _ in build.reactions(arguments.wheel, "test")
         ]
-        sets["USPTO-50k, test"] = [one for one in test if not in_training(one[0])]
+        sets["USPTO-50k, test"] = [reaction for reaction in test if not in_training(reaction[0])]
     return sets | {
         "bundled, sessions": reactions(data.sessions),
         "bundled, validation": reactions(data.validation),
@@ -77,16 +77,18 @@ def measured(reaction: Reaction) -> tuple[Mapping[str, float], float]:
         "precedents": candidates(proposed, {}),
         "both": both,
     }
-    return {way: rank(found, right) for way, found in ways.items()}, seconds
+    return {way: rank(ranking, right) for way, ranking in ways.items()}, seconds
 
 
-def rank(found: Sequence[Candidate], right: str) -> float:
-    places = (place for place, one in enumerate(found, start=1) if one.reactants == right)
+def rank(ranking: Sequence[Candidate], right: str) -> float:
+    places = (
+        place for place, candidate in enumerate(ranking, start=1) if candidate.reactants == right
+    )
     return next(places, float("inf"))
 
 
 def share(ranks: Sequence[float], top: int) -> str:
-    hits = sum(one <= top for one in ranks)
+    hits = sum(place <= top for place in ranks)
     interval = wilson(hits, len(ranks))
     return f"{hits / len(ranks):.1%} ({interval.low:.0%}-{interval.high:.0%})"
 

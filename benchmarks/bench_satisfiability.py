@@ -75,10 +75,10 @@ def read(text: str) -> Formula:
     written, place = list[str](), 0
     text = text.strip()
     while place < len(text):
-        found = _TOKEN.match(text, place)
-        if found is None:
+        match = _TOKEN.match(text, place)
+        if match is None:
             raise NotDecided(TERMS)
-        token, place = found[1], found.end()
+        token, place = match[1], match.end()
         if token.isidentifier() and token not in _OPERATORS | _OF_THE_PAST and token not in _OURS:
             token = f'"{token}"'
         written.append(_OURS.get(token, token))
@@ -100,12 +100,12 @@ class WithPast:
 
     def formula(self) -> Formula:
         """The whole formula, with what its propositions say."""
-        found = self._binary(0)
+        formula = self._binary(0)
         if self._tokens[self._place]:
             raise ValueError(f"not read: {' '.join(self._tokens[self._place :])}")
-        for said in self._said:
-            found = And(found, said)
-        return found
+        for condition in self._said:
+            formula = And(formula, condition)
+        return formula
 
     def _binary(self, level: int) -> Formula:
         """A formula whose operators bind at least as much as those of a level; all to the right."""
@@ -122,9 +122,9 @@ class WithPast:
         word = self._tokens[self._place]
         self._place += 1
         if word == "(":
-            found = self._binary(0)
+            inner = self._binary(0)
             self._place += 1
-            return found
+            return inner
         if word not in _UNARY and word not in _OF_THE_PAST:
             return _CONSTANTS.get(word) or Atom(word.strip('"'))
         of = self._unary()
@@ -150,10 +150,10 @@ class WithPast:
 
     def _since(self, left: Formula, right: Formula) -> Formula:
         own = self._name()
-        found = Or(right, And(left, own))
-        self._say(own, found)
+        formula = Or(right, And(left, own))
+        self._say(own, formula)
         self._said.append(Not(own))
-        return found
+        return formula
 
     def _name(self) -> Atom:
         return Atom(f"was {self._place}.{len(self._said)}")
@@ -244,8 +244,8 @@ def main() -> None:
         text = (folder / FORMULAS / path).read_text("utf-8")
         started = time.process_time()
         try:
-            found = decide(text, finite=path.startswith("finite_models"), seconds=given.seconds)
-            told = "SAT" if found.satisfiable else "UNSAT"
+            decision = decide(text, finite=path.startswith("finite_models"), seconds=given.seconds)
+            told = "SAT" if decision.satisfiable else "UNSAT"
         except NotDecided as error:
             row.reasons[error.reason] += 1
             told = error.reason

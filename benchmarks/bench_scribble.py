@@ -56,10 +56,10 @@ def judged(folder: Path) -> Iterator[Judged]:
     """Every protocol of the folder."""
     for path in sorted(folder.rglob("*.scr")):
         started = time.process_time()
-        found = judge(path)
+        judgement = judge(path)
         relative = path.relative_to(folder)
         seconds = time.process_time() - started
-        yield Judged(str(relative), relative.parts[0] == "good", *found, seconds)
+        yield Judged(str(relative), relative.parts[0] == "good", *judgement, seconds)
 
 
 def main() -> None:
@@ -69,19 +69,26 @@ def main() -> None:
     if folder is None:
         sys.stdout.write("Name a folder of Scribble's test protocols\n")
         return
-    found = list(judged(folder))
-    counts = Counter((one.expected, one.accepted, one.fair) for one in found)
+    protocols = list(judged(folder))
+    counts = Counter(
+        (protocol.expected, protocol.accepted, protocol.fair) for protocol in protocols
+    )
     words = {True: "accepted", False: "refused"}
     sys.stdout.write("| Scribble | here | here, under fairness | protocols |\n|--|--|--|--:|\n")
     for (expected, accepted, fair), count in sorted(counts.items(), reverse=True):
         cells = (words[expected], words[accepted], words[fair], str(count))
         sys.stdout.write(f"| {' | '.join(cells)} |\n")
-    agreeing, seconds = sum(one.agrees for one in found), sum(one.seconds for one in found)
-    sys.stdout.write(f"\n{agreeing} of {len(found)} agree; {seconds:.1f} s in all\n")
-    for one in found:
-        if not one.agrees:
-            under = ", accepted under fairness" if one.fair and not one.accepted else ""
-            sys.stdout.write(f"{one.path}: {words[one.accepted]} here{under}; {one.reason}\n")
+    agreeing, seconds = (
+        sum(protocol.agrees for protocol in protocols),
+        sum(protocol.seconds for protocol in protocols),
+    )
+    sys.stdout.write(f"\n{agreeing} of {len(protocols)} agree; {seconds:.1f} s in all\n")
+    for protocol in protocols:
+        if not protocol.agrees:
+            under = ", accepted under fairness" if protocol.fair and not protocol.accepted else ""
+            sys.stdout.write(
+                f"{protocol.path}: {words[protocol.accepted]} here{under}; {protocol.reason}\n"
+            )
 
 
 if __name__ == "__main__":

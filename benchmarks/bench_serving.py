@@ -41,7 +41,7 @@ def main(experts: int = 200, kills: int = 0, seconds: int = 60) -> None:
         print(
             f"processor time of the server for each answer, with what its page asks: {each:.0f} ms"
         )
-    print(f"load of the machine: {', '.join(f'{one:.1f}' for one in os.getloadavg())}")
+    print(f"load of the machine: {', '.join(f'{average:.1f}' for average in os.getloadavg())}")
     print(f"{len(times)} answers, {stored} messages stored, {kills} kills")
     print(f"acknowledged and lost: {lost}; doubled: {doubled}")
     for name in ("experts.js", "experts.css", "base.css", "molecules.js"):

@@ -47,14 +47,14 @@ def main() -> None:
         seconds((*PXP, *run), folder)
         for command, _most in COMMANDS.values():
             seconds(command, folder)
-        times = {what: [float("inf")] for what in COMMANDS}
+        times = {command_name: [float("inf")] for command_name in COMMANDS}
         for _ in range(RUNS):
-            for what, (command, _most) in COMMANDS.items():
-                times[what].append(seconds(command, folder))
+            for command_name, (command, _most) in COMMANDS.items():
+                times[command_name].append(seconds(command, folder))
     print(f"| start-up, the least of {RUNS} | CPU s | at most |")
     print("|---|--:|--:|")
-    for what, (_command, most) in COMMANDS.items():
-        print(f"| `{what}` | {min(times[what]):.3f} | {most} |")
+    for command_name, (_command, most) in COMMANDS.items():
+        print(f"| `{command_name}` | {min(times[command_name]):.3f} | {most} |")
 
 
 if __name__ == "__main__":

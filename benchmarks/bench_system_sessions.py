@@ -123,17 +123,17 @@ def costs(folder: Path) -> dict[str, tuple[float, float]]:
         print("LangGraph is not installed: its row is left out.")
     else:
         subjects["a graph of LangGraph"] = peer
-    found: dict[tuple[str, int], list[float]] = {}
+    seconds: dict[tuple[str, int], list[float]] = {}
     for number in range(ROUNDS):
         for name, run in subjects.items():
             for messages in (SHORT, LONG):
                 started = time.process_time()
                 run(folder, number * LONG + messages, messages)
-                taken = found.setdefault((name, messages), [])
+                taken = seconds.setdefault((name, messages), [])
                 taken.append(time.process_time() - started)
     best = {}
     for name in subjects:
-        short, long = (min(found[name, messages]) for messages in (SHORT, LONG))
+        short, long = (min(seconds[name, messages]) for messages in (SHORT, LONG))
         each = (long - short) / (LONG - SHORT)
         best[name] = each * 1e6, (short - each * SHORT) * 1e3
     return best
@@ -183,7 +183,11 @@ def main() -> None:
             print(
                 f"{name:<30} {cost:6.0f} µs CPU a message and its commit, {opened:4.0f} ms to open"
             )
-    for sessions, latency in ((1, 0.05), (24, 0.05), *((SESSIONS, one) for one in LATENCIES)):
+    for sessions, latency in (
+        (1, 0.05),
+        (24, 0.05),
+        *((SESSIONS, latency_of_many) for latency_of_many in LATENCIES),
+    ):
         clock, computed, memory, actions = asyncio.run(many(sessions, latency))
         print(
             f"{sessions:>5} sessions of 4 members, {latency * 1e3:.0f} ms an answer: {clock:.2f} s "

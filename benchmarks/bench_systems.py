@@ -137,10 +137,10 @@ def probe(agents: int, capacity: int, how: str, runs: int) -> None:
     tables, seconds, before = tables_of(model), float("inf"), peak()
     for _ in range(runs):
         started = time.process_time()
-        found = explore_tables(tables, Effort())
+        reached = explore_tables(tables, Effort())
         seconds = min(seconds, time.process_time() - started)
-        counts = len(found.states), found.transitions
-        del found
+        counts = len(reached.states), reached.transitions
+        del reached
         memory = peak() - before
     print(json.dumps([counts[0], seconds, memory, counts[1]]))
 
@@ -187,7 +187,7 @@ def ours(agents: int, capacity: int, folder: Path, runs: int, how: str = "all") 
     if how == "all":
         (folder / "hub.toml").write_text(HUB, "utf-8")
         (folder / "worker.toml").write_text(WORKER, "utf-8")
-        members = ["hub=hub.toml", *(f"worker{one}=worker.toml" for one in range(1, agents))]
+        members = ["hub=hub.toml", *(f"worker{number}=worker.toml" for number in range(1, agents))]
         asked = ["--channel", f"fifo:{capacity}", "--property", "no-deadlock"]
         check = [sys.executable, "-m", "pxp_fsm.cli", "check", *members, *asked]
         whole = min(finished(check, folder)[1] for _ in range(runs))
@@ -253,11 +253,11 @@ def row(agents: int, capacity: int, folder: Path, runs: int, text: str) -> None:
     cells += [f"{us.search:.4f}", f"{speed:.1f}", f"{us.memory:.0f}", f"{us.whole:.2f}"]
     if text:
         peers = [spin(text, order, folder, us.states, runs) for order in SPIN]
-        for it in peers:
-            same = "" if it.states == us.states else f" NOT THE SAME: {it.states:,}"
-            cells += [f"{it.search:.3f}", f"{it.memory:.0f}", f"{it.whole:.2f}{same}"]
-        cells.append(f"{min(it.search for it in peers) / us.search:.1f}")
-        cells.append(f"{min(it.whole for it in peers) / us.whole:.1f}")
+        for peer in peers:
+            same = "" if peer.states == us.states else f" NOT THE SAME: {peer.states:,}"
+            cells += [f"{peer.search:.3f}", f"{peer.memory:.0f}", f"{peer.whole:.2f}{same}"]
+        cells.append(f"{min(peer.search for peer in peers) / us.search:.1f}")
+        cells.append(f"{min(peer.whole for peer in peers) / us.whole:.1f}")
     if HAS_STORM:
         cells += ["", ""]
         if us.states <= STORM_MOST:
@@ -302,8 +302,8 @@ def main() -> None:
             us, transitions = ours(*LARGEST, folder, 1, "search")
             agents, capacity = LARGEST
             speed = us.states / us.search / 1e6
-            found = f"{us.search:.1f} | {speed:.1f} | {us.memory:.0f}"
-            print(f"| {agents} | {capacity} | {us.states:,} | {transitions:,} | {found} |")
+            measured = f"{us.search:.1f} | {speed:.1f} | {us.memory:.0f}"
+            print(f"| {agents} | {capacity} | {us.states:,} | {transitions:,} | {measured} |")
         print(f"\n`{FORMULA}`, fair to rows:\n\n| agents | FIFO | CPU s | MB |\n|--:|--:|--:|--:|")
         for agents, capacity in FAIR:
             us, _ = ours(agents, capacity, folder, 1, "formula")

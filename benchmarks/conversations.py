@@ -31,15 +31,15 @@ def record(number: int) -> SessionRecord:
 
 def messages(number: int, length: int = MESSAGES) -> list[Message]:
     """Six messages of some 300 bytes; the human says the same each time, as a proxy does."""
-    said = []
+    sent = []
     for place in range(1, length + 1):
         machine = place % 2 == 1
         who = f"machine on {number} at {place}" if machine else f"human on {number}"
         answer = Answer(f"CC(=O)O.{number}", f"{who}: " + "because it is so, " * 15)
         sender, receiver = ("m", "h") if machine else ("h", "m")
         tag = "INIT" if place == 1 else "REFUTE"
-        said.append(Message(f"drug-1/1/{number}", place, sender, tag, answer, receiver))
-    return said
+        sent.append(Message(f"drug-1/1/{number}", place, sender, tag, answer, receiver))
+    return sent
 
 
 def texts_of(message: Message) -> tuple[str, str]:
@@ -73,27 +73,29 @@ def rows_of(about: RunRecord, sessions: Iterable[Made]) -> Iterator[tuple[str, R
         held: dict[str, list[Row]] = {
             "sessions": [], "events": [], "judgements": [], "heads": []
         }  # fmt: skip
-        said = set[str]()
-        for one, closed, events in batch:
+        texts_here = set[str]()
+        for session_record, closed, events in batch:
             number += 1
-            session = {**rows.session_row(one, SALT), "ordinal": number, "created": ""}
+            session = {**rows.session_row(session_record, SALT), "ordinal": number, "created": ""}
             latest = link = session["chain"] = chain.of_session(link, session)
-            said.add(one.instance.x)
+            texts_here.add(session_record.instance.x)
             length = 0
             for length, event in enumerate(events, 1):
-                row, texts = rows.event_row(one.session, event, SALT)
-                judged, _ = rows.judgement_rows(one.session, length, event.judgements, SALT)
+                row, texts = rows.event_row(session_record.session, event, SALT)
+                judged, _ = rows.judgement_rows(
+                    session_record.session, length, event.judgements, SALT
+                )
                 latest = chain.of_event(latest, row | {"created": ""}, judged)
                 held["events"].append({**row, "created": "", "chain": latest})
                 held["judgements"] += judged
-                said.update(texts)
+                texts_here.update(texts)
             closing, texts = rows.closing_row(*closed, length, SALT)
-            said.update(texts)
+            texts_here.update(texts)
             latest = chain.of_closing(latest, closing, [])
             held["sessions"].append(session | closing)
-            held["heads"].append(_head("events", one.session, length, latest))
-        yield from (("texts", row) for row in rows.text_rows(said - known, SALT))
-        known |= said if len(known) < 1000 else set()
+            held["heads"].append(_head("events", session_record.session, length, latest))
+        yield from (("texts", row) for row in rows.text_rows(texts_here - known, SALT))
+        known |= texts_here if len(known) < 1000 else set()
         for table, made in held.items():
             yield from ((table, row) for row in made)
     yield "heads", _head("sessions", about.run, number, link)

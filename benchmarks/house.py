@@ -86,48 +86,50 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 def modules(root: Path = ROOT) -> dict[str, Module]:
     """Every module of the product, by its dotted name."""
-    found = {}
+    modules_found = {}
     for room in ROOMS:
         for path in sorted((root / room).rglob("*.py")):
             name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
-            found[name] = Module(name, path)
-    return found
+            modules_found[name] = Module(name, path)
+    return modules_found
 
 
-def circles(found: dict[str, Module]) -> list[list[str]]:
+def circles(by_name: dict[str, Module]) -> list[list[str]]:
     """The groups of files that import each other, at whatever place in the file."""
     graph: nx.DiGraph[str] = nx.DiGraph()
-    for module in found.values():
+    for module in by_name.values():
         for node, _ in module.imports:
-            for target in _targets(node, found):
+            for target in _targets(node, by_name):
                 graph.add_edge(module.name, target)
     loops = [name for name in graph if graph.has_edge(name, name)]
     groups = [sorted(group) for group in nx.strongly_connected_components(graph) if len(group) > 1]
     return sorted(groups) + [[name] for name in sorted(loops)]
 
 
-def inner_imports(found: dict[str, Module]) -> list[str]:
+def inner_imports(by_name: dict[str, Module]) -> list[str]:
     """Where one of our own modules is imported anywhere but at the top of a file.
 
     A `__main__` may see to Ctrl-C before it loads anything.
     """
     return [
         f"{module.name}:{node.lineno}"
-        for module in found.values()
+        for module in by_name.values()
         for node, at_top in module.imports
         if not at_top and not module.name.endswith(".__main__")
     ]
 
 
-def forbidden_names(found: dict[str, Module]) -> list[str]:
+def forbidden_names(by_name: dict[str, Module]) -> list[str]:
     """The modules that a word of `FORBIDDEN` names."""
-    return [name for name in found if not FORBIDDEN.isdisjoint(name.rpartition(".")[2].split("_"))]
+    return [
+        name for name in by_name if not FORBIDDEN.isdisjoint(name.rpartition(".")[2].split("_"))
+    ]
 
 
-def _targets(node: ast.ImportFrom, found: dict[str, Module]) -> Iterator[str]:
+def _targets(node: ast.ImportFrom, by_name: dict[str, Module]) -> Iterator[str]:
     for alias in node.names:
         full = f"{node.module}.{alias.name}"
-        yield full if full in found else str(node.module)
+        yield full if full in by_name else str(node.module)
 
 
 def _is_ours(name: str) -> bool:
@@ -135,21 +137,25 @@ def _is_ours(name: str) -> bool:
 
 
 def main() -> None:
-    found = modules()
-    longest = sorted(found.values(), key=lambda one: -one.text.count("\n"))[:5]
+    by_name = modules()
+    longest = sorted(by_name.values(), key=lambda module: -module.text.count("\n"))[:5]
     rows = {
-        "modules": len(found),
-        "lines without blanks and comments": sum(one.lines for one in found.values()),
-        "circles of files": len(circles(found)),
-        "own imports not at the top": len(inner_imports(found)),
-        "modules named by a forbidden word": len(forbidden_names(found)),
+        "modules": len(by_name),
+        "lines without blanks and comments": sum(module.lines for module in by_name.values()),
+        "circles of files": len(circles(by_name)),
+        "own imports not at the top": len(inner_imports(by_name)),
+        "modules named by a forbidden word": len(forbidden_names(by_name)),
     }
     for title, number in rows.items():
         print(f"{title:<36}{number:>8,}")
-    for one in longest:
-        print(f"  {one.text.count(chr(10)):>4} lines: {one.name}")
+    for module in longest:
+        print(f"  {module.text.count(chr(10)):>4} lines: {module.name}")
     if "-v" in sys.argv:
-        where = [*map(", ".join, circles(found)), *inner_imports(found), *forbidden_names(found)]
+        where = [
+            *map(", ".join, circles(by_name)),
+            *inner_imports(by_name),
+            *forbidden_names(by_name),
+        ]
         print(*where, sep="\n")
 
 

@@ -31,14 +31,20 @@ def learned(
     edges, inputs = frozenset(edges), [external.format(number) for number in range(handled)]
 
     def of(name: str) -> LanAgent:
-        senders = sorted(one for one, other in edges if other == name)
-        pieces = tuple(Piece(one, output) for one in senders)
-        received = [AgentInput(one, pieces) for one in inputs]
-        decisions = tuple(ControlExample(one, True, agent.control_version) for one in received)
-        results = tuple(ExecutionExample(one, output, agent.execution_version) for one in received)
+        senders = sorted(sender for sender, other in edges if other == name)
+        pieces = tuple(Piece(sender, output) for sender in senders)
+        received = [AgentInput(external_input, pieces) for external_input in inputs]
+        decisions = tuple(
+            ControlExample(received_input, True, agent.control_version)
+            for received_input in received
+        )
+        results = tuple(
+            ExecutionExample(received_input, output, agent.execution_version)
+            for received_input in received
+        )
         control = replace(agent.control, examples=decisions)
         return replace(agent, name=name, control=control, examples=results)
 
     outputs = tuple((name, output) for name in names)
-    kept = tuple(HandledExample(one, output, output, outputs) for one in inputs)
+    kept = tuple(HandledExample(handled_input, output, output, outputs) for handled_input in inputs)
     return Network("a task", tuple(map(of, names)), edges, kept)

@@ -39,8 +39,8 @@ class Counting:
             ends.append((digest.hexdigest(), tokens))
         read = written = 0
         if body.get("cache_control"):
-            found = (size for key, size in reversed(ends[-BLOCKS:]) if key in self._kept)
-            read = next(found, 0)
+            sizes = (size for key, size in reversed(ends[-BLOCKS:]) if key in self._kept)
+            read = next(sizes, 0)
             key, size = ends[-1]
             if size >= LEAST:
                 self._kept.add(key)
@@ -77,10 +77,10 @@ async def main(port: int, seconds: float, reply: str = REPLY) -> None:
                 length = int(next(lengths))
                 body = json.loads(await reader.readexactly(length))
                 await asyncio.sleep(seconds)
-                said = json.dumps(message(counting.usage(body), reply)).encode()
+                encoded = json.dumps(message(counting.usage(body), reply)).encode()
                 writer.write(
                     b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nrequest-id: r\r\n"
-                    b"content-length: %d\r\n\r\n%s" % (len(said), said)
+                    b"content-length: %d\r\n\r\n%s" % (len(encoded), encoded)
                 )
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):

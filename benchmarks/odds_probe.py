@@ -51,8 +51,8 @@ def ours(kind: str, n: int, outcomes: int) -> tuple[float, float, Values]:
 
     def work() -> Values:
         if kind == "floats":
-            found = floats(PLAYERS, n, K)
-            return [found.of(name) for name in ASKED[:outcomes]]
+            computed = floats(PLAYERS, n, K)
+            return [computed.of(name) for name in ASKED[:outcomes]]
         odds = exact(PLAYERS, n, K)
         return [fingerprint(odds.of(name)) for name in ASKED[:outcomes]]
 

@@ -224,8 +224,8 @@ def _keys(
 def _resolved(root: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
     """`schema`, or the definition in `root` that it refers to."""
     name = schema.get("$ref", "").removeprefix("#/$defs/")
-    found: dict[str, Any] = root.get("$defs", {}).get(name, schema)
-    return found
+    definition: dict[str, Any] = root.get("$defs", {}).get(name, schema)
+    return definition
 
 
 def _plain(text: str) -> str:
@@ -266,7 +266,7 @@ def link_workbooks(_: Sphinx, page: str, source: list[str]) -> None:
     """Let a link to a workbook lead to its page, and one to another file to the repository."""
     above = "../" * (page.count("/") + 1)
 
-    def found(match: re.Match[str]) -> str:
+    def linked(match: re.Match[str]) -> str:
         target = (ROOT / "docs" / page).parent / match[1]
         inside = target.resolve().relative_to(ROOT)
         if inside.parts[0] == "examples" and inside.name == "README.md":
@@ -274,4 +274,4 @@ def link_workbooks(_: Sphinx, page: str, source: list[str]) -> None:
         return f"]({REPOSITORY}/blob/main/{inside})"
 
     if not page.startswith("workbooks/"):
-        source[0] = re.sub(r"\]\((\.\./[^)#]+)\)", found, source[0])
+        source[0] = re.sub(r"\]\((\.\./[^)#]+)\)", linked, source[0])

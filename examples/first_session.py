@@ -41,7 +41,8 @@ def main() -> None:
         print(f"{message.number} {message.sender} {message.tag}: {message.answer.prediction}")
     print(f"ended: {session.ending}; states: {session.states}")
     classes = pxp.classify(session.history)
-    print(f"two-way intelligible: {all('one_way' in found for found in classes.values())}")
+    two_way = all("one_way" in names for names in classes.values())
+    print(f"two-way intelligible: {two_way}")
     print(f"strong for the machine: {'strong' in classes['m']}")
 
 

@@ -33,7 +33,9 @@ class Agent:
         return None
 
     def decide(self, guards: dict[str, Any]) -> str | None:
-        known = set(guards) == set(TAGS) and all(type(said) is bool for said in guards.values())
+        known = set(guards) == set(TAGS) and all(
+            type(holds_value) is bool for holds_value in guards.values()
+        )
         true = [name for name, holds in guards.items() if holds]
         if self.state == "deciding" and known and len(true) == 1:
             self.state = "waiting"
@@ -67,10 +69,10 @@ def main() -> None:
         request = json.loads(line)
         if request == {"do": "reset"}:
             agent = Agent(bug)
-            said: str | None = "reset"
+            answered: str | None = "reset"
         else:
-            said = answer(agent, request)
-        told = {"did": said} if said else {"refused": f"not when {agent.state}"}
+            answered = answer(agent, request)
+        told = {"did": answered} if answered else {"refused": f"not when {agent.state}"}
         print(json.dumps(told), flush=True)
 
 

@@ -28,7 +28,8 @@ _COUNTED = ((2, 1), (3, 1), (3, 2), (4, 1), (4, 2), (5, 1), (5, 2), (6, 3), (10,
 def words() -> Mapping[str, str]:
     """What the page's template is filled with."""
     code = {
-        name: published_sequences(PublishedCode(assumptions=one)) for name, one in NAMED.items()
+        name: published_sequences(PublishedCode(assumptions=assumptions))
+        for name, assumptions in NAMED.items()
     }
     return {
         "sequences": "\n".join(_sequences()),
@@ -36,7 +37,7 @@ def words() -> Mapping[str, str]:
         "explained": "\n".join(_explained()),
         "states_endless": _listed({n: _endless(n).states for n in NAMED}),
         "states_hundred": _listed({n: _of(100, n).states for n in NAMED}),
-        "code_sequences": _listed({name: found.count() or 0 for name, found in code.items()}),
+        "code_sequences": _listed({name: language.count() or 0 for name, language in code.items()}),
         "code_same": "just" if code["tolerance"] == code["equivalence"] else "NOT",
         "pxp_same": "the same" if _pxp("tolerance") == _pxp("equivalence") else "NOT the same",
     }
@@ -108,15 +109,15 @@ def _explained() -> Iterator[str]:
 def _least(column: Published, *, text: bool) -> str:
     """The least noise for a column, by the papers' procedures and by the published code."""
     readings = papers(human_revises=True), published_code(human_revises=False)
-    found = dict.fromkeys(_noise(explained(column, each, text=text)) for each in readings)
-    return " or ".join(found)
+    least = dict.fromkeys(_noise(explained(column, each, text=text)) for each in readings)
+    return " or ".join(least)
 
 
-def _noise(found: Explained) -> str:
-    if found.beyond_tolerance is None:
+def _noise(explanation: Explained) -> str:
+    if explanation.beyond_tolerance is None:
         return "impossible"
-    if not found.beyond_equivalence:
+    if not explanation.beyond_equivalence:
         return "0: an equivalence will do"
-    if not found.beyond_tolerance:
+    if not explanation.beyond_tolerance:
         return "0 for tolerance"
-    return f"at least {found.beyond_tolerance}"
+    return f"at least {explanation.beyond_tolerance}"

@@ -58,12 +58,14 @@ def _generous() -> Verdict:
     if not isinstance(model, Pipeline):
         raise AssertionError("the pipeline's model is one")
     generous = replace(model, count=networks.resets_on_agreement, assumed=frozenset({"complete"}))
-    claim = next(one for one in networks.CLAIMS if one.name == "unattended-ends")
+    claim = next(stated for stated in networks.CLAIMS if stated.name == "unattended-ends")
     return networks.check(claim, generous).verdict
 
 
 def _network_without(results: list[Result], name: str) -> Result:
-    return next(one for one in results if one.expected is Status.FAILS and one.name == name)
+    return next(
+        result for result in results if result.expected is Status.FAILS and result.name == name
+    )
 
 
 def _network_claims(results: list[Result]) -> int:
@@ -131,8 +133,8 @@ def find() -> Findings:
     for name, line in drawn.items():
         words[name.replace("-", "_")] = _shown(line)
         words[f"{name.replace('-', '_')}_bounds"] = bounds_of(_model(line))
-    said = Template(_TEMPLATE.read_text("utf-8")).substitute(words)
-    page = _filled(f"{said.strip()}\n\n{section().strip()}")
+    filled = Template(_TEMPLATE.read_text("utf-8")).substitute(words)
+    page = _filled(f"{filled.strip()}\n\n{section().strip()}")
     return Findings(page, dict(_pictures(drawn)))
 
 
@@ -189,7 +191,7 @@ def _unconditional(lines: Iterable[Result]) -> Iterator[str]:
 
 def _shown_claims(lines: Iterable[Result]) -> Iterator[tuple[Claim, Mapping[str, Result]]]:
     """The claims that the page has, each with its results by assumptions."""
-    found = list(lines)
+    results = list(lines)
     for claim in CLAIMS:
         if claim.name.startswith("sequences") or (
             claim.protocol == "pxp(k)" and claim.name.startswith("replies")
@@ -199,7 +201,7 @@ def _shown_claims(lines: Iterable[Result]) -> Iterator[tuple[Claim, Mapping[str,
             claim,
             {
                 line.assumptions: line
-                for line in found
+                for line in results
                 if (line.subject, line.name) == (claim.protocol, claim.name)
             },
         )
@@ -208,7 +210,7 @@ def _shown_claims(lines: Iterable[Result]) -> Iterator[tuple[Claim, Mapping[str,
 def _where(claim: Claim) -> str:
     if not claim.suffices:
         return "**fails**, even for equivalence"
-    sets = [", ".join(a.value for a in Assumption if a in one) for one in claim.suffices]
+    sets = [", ".join(a.value for a in Assumption if a in assumed) for assumed in claim.suffices]
     return "; or ".join(sets)
 
 
@@ -240,8 +242,8 @@ def _without(claim: Claim, own: Mapping[str, Result]) -> str:
         largest = {"equivalence": fails["equivalence"]}
     if not largest:
         return "–"
-    found = min(largest.values(), key=lambda line: len(_shown(line)))
-    return f"{found.assumptions}: {_shown(found)}"
+    shortest = min(largest.values(), key=lambda line: len(_shown(line)))
+    return f"{shortest.assumptions}: {_shown(shortest)}"
 
 
 def _sizes() -> Iterator[str]:

@@ -50,10 +50,10 @@ def by_rule(k: int = 1) -> Iterator[PanelAnswers]:
         for schedule in Scheduling:
             model = PanelModel(pxp.Panel(pxp.Pxp(k=k), schedule, **rules))
             endless = schedule is Scheduling.ROUND_ROBIN and rules in ({}, {"reopen": True})
-            found = answers(model, 3 * MOST if endless else MOST)  # its lasso is further away
-            print(*list(table([found]))[2:], file=sys.stderr, flush=True)
-            yield found
-            if not found.is_whole and rules == {"limit": 1}:
+            answered = answers(model, 3 * MOST if endless else MOST)  # its lasso is further away
+            print(*list(table([answered]))[2:], file=sys.stderr, flush=True)
+            yield answered
+            if not answered.is_whole and rules == {"limit": 1}:
                 yield answers(replace(model, reduced=True), MANY)
 
 
@@ -63,9 +63,9 @@ def of_many(agents: int) -> Iterator[PanelAnswers]:
             panel, free = pxp.Panel(pxp.Pxp(k=1), schedule, **rules), schedule == Scheduling.FREE
             model = PanelModel(panel, agents, reduced=free)
             whole = "alone" not in rules if free else agents == 4
-            found = answers(model, MANY if whole else MOST)
-            print(*list(table([found]))[2:], file=sys.stderr, flush=True)
-            yield found
+            answered = answers(model, MANY if whole else MOST)
+            print(*list(table([answered]))[2:], file=sys.stderr, flush=True)
+            yield answered
 
 
 def longest(agents: int, k: int, **rules: Any) -> int | None:
@@ -101,11 +101,13 @@ def shown_lasso(lasso: Lasso | None) -> str:
 
 def answers_itself(lasso: Lasso) -> bool:
     """Whether a tag is answered by the same tag in the cycle."""
-    said: dict[frozenset[str], list[str]] = {}
+    by_ends: dict[frozenset[str], list[str]] = {}
     for message in (*lasso.cycle, *lasso.cycle):
         ends, tag = message.split()
-        said.setdefault(frozenset(ends.split(">")), []).append(tag)
-    return any(one == other for tags in said.values() for one, other in pairwise(tags))
+        by_ends.setdefault(frozenset(ends.split(">")), []).append(tag)
+    return any(
+        answered_tag == other for tags in by_ends.values() for answered_tag, other in pairwise(tags)
+    )
 
 
 def lasso_chart(lasso: Lasso) -> SequenceChart:
@@ -122,10 +124,12 @@ def lasso_chart(lasso: Lasso) -> SequenceChart:
 
 
 def page(pictures: Path) -> Iterator[str]:
-    found = list(by_rule())
-    free = next(one for one in found if one.model.panel.schedule == "free")
-    fifo = next(one for one in found if one.model.panel.schedule == "fifo")
-    turns = next(one for one in found if one.model.panel.schedule == "round-robin")
+    every_answer = list(by_rule())
+    free = next(of_rule for of_rule in every_answer if of_rule.model.panel.schedule == "free")
+    fifo = next(of_rule for of_rule in every_answer if of_rule.model.panel.schedule == "fifo")
+    turns = next(
+        of_rule for of_rule in every_answer if of_rule.model.panel.schedule == "round-robin"
+    )
     yield "# What is true of panels"
     yield ""
     yield (
@@ -155,7 +159,7 @@ def page(pictures: Path) -> Iterator[str]:
     yield ""
     yield "PXP(1) among three, by schedule and added rule:"
     yield ""
-    yield from table(found)
+    yield from table(every_answer)
     yield ""
     yield (
         "The replies of two are RATIFY to RATIFY, RATIFY to REVISE and REJECT to REJECT, TERM "
@@ -194,7 +198,7 @@ def page(pictures: Path) -> Iterator[str]:
     if fifo.all_change is not None:
         write(lasso_chart(fifo.all_change), pictures / "panel-lasso.svg")
     yield ""
-    idle = any(one.idle_cycle for one in found)
+    idle = any(of_rule.idle_cycle for of_rule in every_answer)
     yield (
         f"A cycle in which nobody changes a pair was found: {'yes' if idle else 'no'}. That there "
         f"is none follows: without a change the replies in a channel depend on two pairs alone, so "
@@ -203,27 +207,31 @@ def page(pictures: Path) -> Iterator[str]:
     yield ""
     yield "![A triangle in which nobody is stubborn](pictures/panel-lasso.svg)"
     yield ""
-    yield from faults(found, free)
+    yield from faults(every_answer, free)
     yield from interact()
     yield ""
     yield from on_drug()
 
 
-def faults(found: list[PanelAnswers], free: PanelAnswers) -> Iterator[str]:
+def faults(every_answer: list[PanelAnswers], free: PanelAnswers) -> Iterator[str]:
     yield "## What can go wrong"
     yield ""
     yield f"- A RATIFY goes stale: {shown(free.stale)}."
     for (received, answer), run in sorted(free.replies.items()):
         yield f"- {received} is answered by {answer}: {shown(run)}."
-    apart = min(filter(None, (one.closed_apart for one in found)), key=len, default=None)
-    alike = min(filter(None, (one.rejected_alike for one in found)), key=len, default=None)
+    apart = min(
+        filter(None, (of_rule.closed_apart for of_rule in every_answer)), key=len, default=None
+    )
+    alike = min(
+        filter(None, (of_rule.rejected_alike for of_rule in every_answer)), key=len, default=None
+    )
     yield f"- All channels are closed by mutual RATIFY, without agreement: {shown(apart)}."
     yield f"- All agree, although a channel was closed by REJECT: {shown(alike)}."
     yield ""
-    yield from prevented(found)
+    yield from prevented(every_answer)
     yield "## Consensus needs fresh RATIFYs"
     yield ""
-    unstable = [one.unstable for one in found if one.unstable]
+    unstable = [of_rule.unstable for of_rule in every_answer if of_rule.unstable]
     one_explanation = PanelModel(pxp.Panel(pxp.Pxp(k=1), "free"), values=(2, 1))
     plain = answers(one_explanation, MOST).unstable_unless_fresh
     yield (
@@ -242,19 +250,19 @@ def faults(found: list[PanelAnswers], free: PanelAnswers) -> Iterator[str]:
     yield ""
 
 
-def prevented(found: list[PanelAnswers]) -> Iterator[str]:
+def prevented(every_answer: list[PanelAnswers]) -> Iterator[str]:
     """Which rules prevent that a RATIFY goes stale, that ratified agents differ, and the other."""
     yield "Which rules prevent which, with the messages of a shortest session where none does:"
     yield ""
     yield "| schedule | rule | stale RATIFY | mutual RATIFY, apart | alike, though rejected |"
     yield "|---|---|---|---|---|"
-    for one in found:
-        if one.model.reduced:
+    for of_rule in every_answer:
+        if of_rule.model.reduced:
             continue
-        none = "prevented" if one.is_whole else "not found"
-        runs = one.stale, one.closed_apart, one.rejected_alike
+        none = "prevented" if of_rule.is_whole else "not found"
+        runs = of_rule.stale, of_rule.closed_apart, of_rule.rejected_alike
         cells = [none if run is None else f"in {len(run)}" for run in runs]
-        schedule, rule = next(iter(list(table([one]))[2:])).split(" | ")[:2]
+        schedule, rule = next(iter(list(table([of_rule]))[2:])).split(" | ")[:2]
         yield f"{schedule} | {rule} | {' | '.join(cells)} |"
     yield ""
 
@@ -295,7 +303,7 @@ def replies(
 ) -> tuple[int, int | None, set[tuple[str, str]]]:
     """Of one channel among any number of others: states, longest run, and what answers what."""
     space = explore(ChannelModel(panel, relations, values))
-    found = set[tuple[str, str]]()
+    answered = set[tuple[str, str]]()
     for state, steps in space.steps.items():
         for step in steps:
             action = step.action
@@ -303,9 +311,9 @@ def replies(
                 continue
             received = state.talks[0].said["ba".index(action.sender)]
             if received in REPLIES:
-                found.add((received, action.tag))
+                answered.add((received, action.tag))
     bound = terminates(space).bound
-    return space.states, None if bound is None else bound.steps, found
+    return space.states, None if bound is None else bound.steps, answered
 
 
 def of_any_number() -> Iterator[str]:
@@ -332,11 +340,13 @@ def of_any_number() -> Iterator[str]:
         *((other, 1, {rule: True}) for other in (tolerant, noisy) for rule in ("call", "alone")),
     )
     for (relations, values), k, rules in several:
-        states, most, found = replies(pxp.Panel(pxp.Pxp(k=k), **rules), relations, values)
+        states, most, answered = replies(pxp.Panel(pxp.Pxp(k=k), **rules), relations, values)
         name = ", ".join(f"limit {v}" if n == "limit" else n for n, v in rules.items()) or "none"
         name += "" if relations is AssumedRelations.EQUIVALENCE else f", {relations}"
-        told = "as between two" if all(REPLIES[a] == b for a, b in found) else "each of four tags"
-        told = told if all(REPLIES[a] == b for a, b in found) or len(found) == 12 else "more"
+        told = (
+            "as between two" if all(REPLIES[a] == b for a, b in answered) else "each of four tags"
+        )
+        told = told if all(REPLIES[a] == b for a, b in answered) or len(answered) == 12 else "more"
         yield f"| {name} | {k} | {states:,} | {most or 'endless'} | {told} |"
     yield ""
     yield (
@@ -386,11 +396,11 @@ def reached() -> Iterator[str]:
     )
     yield "|---|--:|--:|--:|--:|--:|"
     with pxp.open_blackboard(":memory:") as board:
-        two = pxp.run(pxp.Plan("drug", instances="20", repetitions=5), board)
+        run_of_two = pxp.run(pxp.Plan("drug", instances="20", repetitions=5), board)
         agreed = {
-            (one.repetition, one.instance.key)
-            for one in board.sessions(two.name)
-            if one.ending == "ratified"
+            (record.repetition, record.instance.key)
+            for record in board.sessions(run_of_two.name)
+            if record.ending == "ratified"
         }
         told: dict[str, dict[str, Any]] = {
             "INTERACT(10, 3)": {},
@@ -400,17 +410,17 @@ def reached() -> Iterator[str]:
             plan = pxp.Plan("drug", instances="20", repetitions=5, agents=3, **more)
             run = pxp.run(plan, board)
             counts, alone, ever = Counter[str](), 0, 0
-            for one in panel_sessions(board, board.run(run.name)):
-                if one.right is None or one.first_right is None:
+            for session in panel_sessions(board, board.run(run.name)):
+                if session.right is None or session.first_right is None:
                     continue
-                place = one.record.repetition, one.record.instance.key
-                kind = "somebody" if any(one.right.values()) else "nobody"
-                if "consensus" in one.verdicts:
-                    kind = "right" if all(one.right.values()) else "other"
+                place = session.record.repetition, session.record.instance.key
+                kind = "somebody" if any(session.right.values()) else "nobody"
+                if "consensus" in session.verdicts:
+                    kind = "right" if all(session.right.values()) else "other"
                 counts[kind] += 1
                 counts["only"] += kind == "right" and place not in agreed
-                alone += one.first_right["m1"] is not None
-                ever += any(number is not None for number in one.first_right.values())
+                alone += session.first_right["m1"] is not None
+                ever += any(number is not None for number in session.first_right.values())
             cells = [counts[each] for each in ("right", "other", "somebody", "nobody", "only")]
             yield f"| {name} | {' | '.join(map(str, cells))} |"
             if "PXP" in name:
@@ -456,11 +466,11 @@ def broken() -> Iterator[str]:
         with pxp.open_blackboard(":memory:") as board:
             run = pxp.run(plan, board)
             sessions = list(panel_sessions(board, board.run(run.name)))
-            stuck = [one for one in sessions if "impasse" in one.verdicts]
+            stuck = [session for session in sessions if "impasse" in session.verdicts]
             gone = Counter[str]()
-            for one in stuck[:20]:
-                events = board.events(one.record.session)
-                names = tuple(name for name, _ in one.record.agents)
+            for session in stuck[:20]:
+                events = board.events(session.record.session)
+                names = tuple(name for name, _ in session.record.agents)
                 start = pxp.panels.window_start(plan.talks(), names, events)
                 if start is None:
                     continue
@@ -472,7 +482,7 @@ def broken() -> Iterator[str]:
                     == (first.receiver, first.sender)
                 )
                 given = {"prediction": told.prediction, "explanation": told.explanation}
-                origin = Origin(one.record.session, start)
+                origin = Origin(session.record.session, start)
                 for how, changes in (
                     ("skip", {"changes": [pxp.panels.TurnChange(skip=True)]}),
                     ("without", {"changes": [pxp.panels.TurnChange(without=first.sender)]}),

@@ -22,32 +22,32 @@ _SHOWN = MODELS[1:]  # what the first has more, a human who revises, no column m
 
 def page() -> str:
     """The page as text, from fits to every published column."""
-    found = [explain(column, model) for column in columns("all") for model in _SHOWN]
+    fits = [explain(column, model) for column in columns("all") for model in _SHOWN]
     words = {
-        "counts": "\n".join(_table(found)),
-        "told": "\n".join(_not_fitted(found)),
-        "better": ", ".join(_better(found)),
-        "columns": str(len(found) // len(_SHOWN)),
+        "counts": "\n".join(_table(fits)),
+        "told": "\n".join(_not_fitted(fits)),
+        "better": ", ".join(_better(fits)),
+        "columns": str(len(fits) // len(_SHOWN)),
     }
     return Template(_TEMPLATE.read_text("utf-8")).substitute(words)
 
 
-def _pairs(found: list[ExplainedColumn]) -> Iterable[tuple[ExplainedColumn, ExplainedColumn]]:
-    return zip(found[::2], found[1::2], strict=True)
+def _pairs(fits: list[ExplainedColumn]) -> Iterable[tuple[ExplainedColumn, ExplainedColumn]]:
+    return zip(fits[::2], fits[1::2], strict=True)
 
 
-def _better(found: list[ExplainedColumn]) -> Iterator[str]:
+def _better(fits: list[ExplainedColumn]) -> Iterator[str]:
     """The columns that the second model makes more likely than the first."""
-    for first, second in _pairs(found):
+    for first, second in _pairs(fits):
         if second.log_likelihood > first.log_likelihood:
             yield first.column.title
 
 
-def _table(found: list[ExplainedColumn]) -> Iterator[str]:
+def _table(fits: list[ExplainedColumn]) -> Iterator[str]:
     """Published counts, and what each model expects."""
     yield f"| column | | {' | '.join(ROWS)} | log-likelihood | p |"
     yield f"|---|---|{'--:|' * (len(ROWS) + 2)}"
-    for pair in _pairs(found):
+    for pair in _pairs(fits):
         column = pair[0].column
         yield f"| {column.title} | published | {' | '.join(map(str, column.counts))} | | |"
         for place, each in enumerate(pair, start=1):
@@ -55,14 +55,14 @@ def _table(found: list[ExplainedColumn]) -> Iterator[str]:
             yield f"| | model {place} | {counts} | {each.log_likelihood:.2f} | {each.p:.2f} |"
 
 
-def _not_fitted(found: list[ExplainedColumn]) -> Iterator[str]:
+def _not_fitted(fits: list[ExplainedColumn]) -> Iterator[str]:
     """What the text of the papers tells, and what each model expects of it."""
     yield "| column | of 20 sessions | published | model 1 | p | model 2 | p |"
     yield "|---|---|--:|--:|--:|--:|--:|"
-    for first, second in _pairs(found):
-        for one, other in zip(first.told, second.told, strict=True):
-            cells = f"{one[2]:.1f} | {one[3]:.2f} | {other[2]:.1f} | {other[3]:.2f}"
-            yield f"| {first.column.title} | {one[0]} | {one[1]} | {cells} |"
+    for first, second in _pairs(fits):
+        for first_row, other in zip(first.told, second.told, strict=True):
+            cells = f"{first_row[2]:.1f} | {first_row[3]:.2f} | {other[2]:.1f} | {other[3]:.2f}"
+            yield f"| {first.column.title} | {first_row[0]} | {first_row[1]} | {cells} |"
 
 
 def _positive(value: float, digits: int) -> str:

@@ -51,11 +51,11 @@ def phantoms(part: str) -> Iterator[Phantom]:
     for pair in pairs:
         side = drawn.choice((RIGHT, LEFT))
         strengths = drawn.choice((1, 2)), drawn.choice((1, 2))
-        one, two = (
+        first, second = (
             DrawnFinding(label, strength, side if label == pair[0] else -side, 0)
             for label, strength in zip(pair, strengths, strict=True)
         )
-        chosen.append((one, two))
+        chosen.append((first, second))
     drawn.shuffle(chosen)
     for number, findings in enumerate(chosen, start=1):
         yield Phantom(f"phantom-{part}-{number:02}", part, findings)
@@ -141,7 +141,7 @@ def report(findings: Sequence[DrawnFinding], seed: str) -> str:
     sentences = [_sentence(finding, drawn) for finding in findings]
     present = {finding.label for finding in findings}
     sentences.append(
-        drawn.choice([said for label, said in _ABSENT.items() if label not in present])
+        drawn.choice([sentence for label, sentence in _ABSENT.items() if label not in present])
     )
     return " ".join([*sentences, REMARK])
 

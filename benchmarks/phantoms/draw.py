@@ -33,8 +33,8 @@ def written(folder: Path) -> None:
                 name = f"{phantom.name}.png"
                 _save(drawn(phantom.findings, phantom.name), folder / name)
                 labels = ", ".join(sorted(phantom.labels)) or "none"
-                said = report(phantom.findings, phantom.name)
-                table.writerow((part, phantom.name, labels, name, said))
+                text = report(phantom.findings, phantom.name)
+                table.writerow((part, phantom.name, labels, name, text))
 
 
 def _save(plane: Plane, path: Path) -> None:

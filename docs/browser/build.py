@@ -86,10 +86,10 @@ def sources() -> Iterator[tuple[Path, str]]:
             if path.is_file() and "__pycache__" not in name.parts and not left_out and not asset:
                 yield path, name.as_posix()
     for library in LIBRARIES:
-        found = find_spec(library)
-        if found is None or found.origin is None:
+        spec = find_spec(library)
+        if spec is None or spec.origin is None:
             raise SystemExit(f"{library} is not installed")
-        origin = Path(found.origin)
+        origin = Path(spec.origin)
         top = origin.parent if origin.name == "__init__.py" else origin
         for path in sorted(top.rglob("*")) if top.is_dir() else [top]:
             left_out = {"__pycache__", "tests", "benchmarks"}.intersection(path.parts)

@@ -26,10 +26,10 @@ class HashTrieMap(dict[Any, Any]):
 
     def update(self, *maps: Mapping[Any, Any], **named: Any) -> HashTrieMap:  # type: ignore[override] # another one
         """This map with the entries of others."""
-        found = dict(self)
+        entries_here = dict(self)
         for entries in maps:
-            found |= entries
-        return HashTrieMap(found | named)
+            entries_here |= entries
+        return HashTrieMap(entries_here | named)
 
 
 class HashTrieSet(frozenset[Any]):

@@ -9,7 +9,7 @@ import pxp_fsm as pxp
 def tags(assistant: Function, guard: str) -> tuple[str, list[str]]:
     """How a session ends, and what is sent in it."""
     session = pxp.Session(SYSTEM, members(assistant, guard), record_faults=True).run_sync()
-    return str(session.ending), [one.message.tag for one in session.events if one.message]
+    return str(session.ending), [event.message.tag for event in session.events if event.message]
 
 
 def test_an_approved_call_is_made_and_a_denied_one_is_not() -> None:

@@ -14,9 +14,9 @@ def debater(*arguments: str) -> Function:
     """One that has these arguments, in turn, the last of them for ever."""
 
     def argue(turn: pxp.Turn) -> pxp.Intent | None:
-        said = turn.memory.get("said", 0)
-        turn.memory["said"] = said + 1
-        return pxp.Intent("ARGUMENT", arguments[min(said, len(arguments) - 1)])
+        count = turn.memory.get("said", 0)
+        turn.memory["said"] = count + 1
+        return pxp.Intent("ARGUMENT", arguments[min(count, len(arguments) - 1)])
 
     return argue
 

@@ -13,8 +13,8 @@ DEBATERS = {"pro": debater("They swim.", "They have fins."), "con": debater("The
 def test_both_hear_the_verdict_after_the_last_round(rounds: int, verdict: str) -> None:
     session = pxp.Session(SYSTEM, {**DEBATERS, "judge": judge(rounds, verdict)}).run_sync()
     assert str(session.ending) == "finished"
-    sent = [str(one.action) for one in session.events]
-    assert sum("ARGUMENT" in said and "+" in said for said in sent) == 2 * rounds
+    sent = [str(event.action) for event in session.events]
+    assert sum("ARGUMENT" in action and "+" in action for action in sent) == 2 * rounds
     tag = {"PRO": "UPHELD", "CON": "REJECTED"}[verdict]
     assert {f"judge>pro -{tag}", f"judge>con -{tag}"} <= set(sent)
 
@@ -28,4 +28,4 @@ def test_no_verdict_before_both_have_spoken() -> None:
     hasty = {**DEBATERS, "judge": lambda turn: turn.tags[0] if turn.state == "OPENING" else "PRO"}
     session = pxp.Session(SYSTEM, hasty, record_faults=True).run_sync()
     assert str(session.ending) == "broken"
-    assert not any("UPHELD" in str(one.action) for one in session.events)
+    assert not any("UPHELD" in str(event.action) for event in session.events)

@@ -17,8 +17,8 @@ from pxp_fsm.plugins.easylan import Example, Lan, LanAgent, Network, Trainer
 HERE = Path(__file__).parent
 
 EXAMPLES = tuple(
-    Example(one["input"], one["output"])
-    for one in map(json.loads, (HERE / "examples.jsonl").read_text("utf-8").splitlines())
+    Example(example["input"], example["output"])
+    for example in map(json.loads, (HERE / "examples.jsonl").read_text("utf-8").splitlines())
 )
 
 

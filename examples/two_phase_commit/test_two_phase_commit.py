@@ -13,10 +13,10 @@ def test_two_phase_commit_blocks_where_both_have_voted() -> None:
 
 
 def test_its_shortest_counterexample_can_be_run() -> None:
-    (found,) = (one for one in pxp.check(TWO) if one.name == "no-deadlock")
-    assert found.verdict.trace is not None
+    (failing,) = (result for result in pxp.check(TWO) if result.name == "no-deadlock")
+    assert failing.verdict.trace is not None
     members = dict.fromkeys(TWO.places, dutiful)
-    session = pxp.Session(TWO, members, follow=found.verdict.trace).run_sync()
+    session = pxp.Session(TWO, members, follow=failing.verdict.trace).run_sync()
     assert str(session.ending) == "deadlock"
 
 

@@ -51,11 +51,11 @@ class A2A:
         reply = self.server.post("/", request, {"A2A-Version": "1.0"})
         if reply is None:
             return []
-        said = json.loads(reply.text)
-        if "error" in said:
-            code = said["error"]["code"]
+        reply_body = json.loads(reply.text)
+        if "error" in reply_body:
+            code = reply_body["error"]["code"]
             return [f"+{ERRORS.get(code, f'ERROR {code}')} to client"]
-        result = said["result"]
+        result = reply_body["result"]
         if "message" in result:
             return ["+ANSWER to client"]
         task = result.get("task", result)

@@ -24,8 +24,8 @@ def reply_of(response: httpx2.Response) -> dict[str, Any]:
     text = response.text
     if response.headers.get("content-type", "").startswith("text/event-stream"):
         text = [line for line in text.splitlines() if line.startswith("data: {")][-1][6:]
-    found: dict[str, Any] = json.loads(text)
-    return found
+    response_body: dict[str, Any] = json.loads(text)
+    return response_body
 
 
 class Session:
@@ -43,10 +43,10 @@ class Session:
 
     def receive(self, tag: str) -> list[str]:
         if tag == "DELETE":
-            found = self.server.client.delete("/mcp", headers=self._headers())
-            if found.is_success:
+            response = self.server.client.delete("/mcp", headers=self._headers())
+            if response.is_success:
                 return ["+DELETED to client"]
-            return [f"+HTTP_{found.status_code} to client"]
+            return [f"+HTTP_{response.status_code} to client"]
         if tag in ("INITIALIZE", "INITIALIZE_OTHER"):
             version = OLD if tag == "INITIALIZE" else "1.0.0"
             params = {"protocolVersion": version, "capabilities": {}, "clientInfo": ME}
@@ -76,19 +76,19 @@ class Session:
         request: dict[str, Any] = {"jsonrpc": "2.0", "method": method, "params": params}
         if identified:
             request["id"] = 1
-        found = self.server.post("/mcp", request, ACCEPT | headers)
-        if found is None:
+        response = self.server.post("/mcp", request, ACCEPT | headers)
+        if response is None:
             return []
-        if not found.is_success:
-            return [f"+HTTP_{found.status_code} to client"]
+        if not response.is_success:
+            return [f"+HTTP_{response.status_code} to client"]
         if not identified:
             return ["+ACCEPTED to client"]
-        self.session = found.headers.get("mcp-session-id", self.session)
-        said = reply_of(found)
-        if "error" in said:
+        self.session = response.headers.get("mcp-session-id", self.session)
+        body = reply_of(response)
+        if "error" in body:
             return ["+ERROR to client"]
         if version:
-            same = said["result"]["protocolVersion"] == version
+            same = body["result"]["protocolVersion"] == version
             return ["+SAME_VERSION to client" if same else "+OTHER_VERSION to client"]
         return ["+RESULT to client"]
 
@@ -120,13 +120,13 @@ class Rounds:
         }
         request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         headers = {"mcp-protocol-version": NEW, "mcp-method": "tools/call", "mcp-name": "book"}
-        found = self.server.post("/mcp", request, ACCEPT | headers)
-        if found is None:
+        response = self.server.post("/mcp", request, ACCEPT | headers)
+        if response is None:
             return []
-        said = reply_of(found)
-        if "error" in said:
+        body = reply_of(response)
+        if "error" in body:
             return ["+ERROR to client"]
-        result = said["result"]
+        result = body["result"]
         if result.get("resultType") != "input_required":
             return ["+TOOL_ERROR to client" if result.get("isError") else "+RESULT to client"]
         if tag == "CALL":
