@@ -160,13 +160,15 @@ def explain(name: str) -> str:
     Holds for any relations.
     Source: [B] Definitions 1 and 2.
     """
-    known = [one for one in known_properties() if name in (one.name, f"{one.subject}.{one.name}")]
-    known.sort(key=lambda one: one.subject != ANY_TABLE)
+    known = [
+        prop for prop in known_properties() if name in (prop.name, f"{prop.subject}.{prop.name}")
+    ]
+    known.sort(key=lambda prop: prop.subject != ANY_TABLE)
     titles = (
-        "" if one.subject == ANY_TABLE else f"{one.name}, of {one.subject}: {one.title}.\n\n"
-        for one in known
+        "" if prop.subject == ANY_TABLE else f"{prop.name}, of {prop.subject}: {prop.title}.\n\n"
+        for prop in known
     )
-    return "\n\n".join(title + one.about for title, one in zip(titles, known, strict=True))
+    return "\n\n".join(title + prop.about for title, prop in zip(titles, known, strict=True))
 
 
 def answer(request: Request) -> Results:

@@ -339,7 +339,7 @@ def faults(
     return list(dict.fromkeys(faults_there))
 
 
-def located(found: Iterable[Fault], text: str, filename: str) -> tuple[Fault, ...]:
+def located(unplaced: Iterable[Fault], text: str, filename: str) -> tuple[Fault, ...]:
     """Each fault with file, line and column; of a JSON file, whose lines say little, the file."""
     if filename.endswith(".json") or find_spec("tree_sitter_toml") is None:  # as in a browser
         return tuple(replace(fault, file=filename) for fault in unplaced)

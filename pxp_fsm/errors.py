@@ -143,31 +143,32 @@ _FEW = 8
 
 
 def unknown_name(
-    what: str,
+    kind: str,
     name: str,
     meanings: Mapping[str, str],
     field: str | None = None,
     *,
     listed: str = "",
 ) -> UsageError:
-    """The error for a `name` that is no `what`: the names that there are, with their meanings.
+    """The error for a `name` that is no `kind`: the names that there are, with their meanings.
 
     Of many only the nearest are named where `listed` says what shows all.
     """
-    said = f"there is no {what} {quoted(name)}"
+    message = f"there is no {kind} {quoted(name)}"
     if len(meanings) <= _FEW:
         all_of_them = ", ".join(_with_meaning(meaning, meanings) for meaning in meanings)
-        return UsageError(f"{said}; there are: {all_of_them or 'none'}", field)
+        return UsageError(f"{message}; there are: {all_of_them or 'none'}", field)
     near = get_close_matches(name, meanings, n=3)
     if near:
-        said += f"; did you mean {' or '.join(_with_meaning(one, meanings) for one in near)}?"
+        likely = " or ".join(_with_meaning(candidate, meanings) for candidate in near)
+        message += f"; did you mean {likely}?"
     if listed:
         see = "See" if near else "see"
         rest = f"{see} {listed} for all {len(meanings)}"
     else:
         there = "There" if near else "there"
         rest = f"{there} are: {', '.join(meanings)}"
-    return UsageError(f"{said}{'' if near else ';'} {rest}", field)
+    return UsageError(f"{message}{'' if near else ';'} {rest}", field)
 
 
 def did_you_mean(name: str, known: Iterable[str], folder: str = "") -> str:

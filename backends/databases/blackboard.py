@@ -616,12 +616,12 @@ class SqlBlackboard:
 
     def session(self, name: str) -> StoredSession:
         """One session whole; `NotThere` where there is none of that name."""
-        found = self.read(lambda connection: queries.session(connection, name))
-        if found is None:
+        record = self.read(lambda connection: queries.session(connection, name))
+        if record is None:
             known = [line.session for line in self.listing(limit=_MOST_NEAR)]
             near = did_you_mean(name, known) or "; pxp show RUN lists the sessions of a run"
             raise NotThere(f"{self.shown} has no session {quoted(name)}{near}")
-        return StoredSession(found, self.events(name))
+        return StoredSession(record, self.events(name))
 
     def stored(self, names: Iterable[str]) -> Iterator[StoredSession]:
         """The sessions of `names` whole, in their order; some are read at a time.

@@ -186,15 +186,15 @@ def session(connection: Connection, name: str) -> SessionRecord | None:
 
 def sessions_named(connection: Connection, names: Sequence[str]) -> dict[str, SessionRecord]:
     """The records of the sessions of `names`; of those that are there."""
-    found = _records(connection, _NAMED, {"names": list(names)})
-    return {record.session: record for record in found}
+    records = _records(connection, _NAMED, {"names": list(names)})
+    return {record.session: record for record in records}
 
 
 def _records(
     connection: Connection, query: str | TextClause, values: dict[str, object]
 ) -> tuple[SessionRecord, ...]:
     shared = dict[tuple[str, ...], tuple[tuple[str, str], ...]]()
-    found = []
+    records = []
     statement = text(query) if isinstance(query, str) else query
     for row in connection.execute(statement, values).all():
         (name, run, repetition, position, key, x, protocol, n, k, automaton, fingerprint) = row[:11]

@@ -379,7 +379,7 @@ def _read(
 ) -> tuple[tuple[Event, ...], tuple[Judgement, ...]]:
     judged = _judged(stored, judgements, salt)
     sent: dict[int, Message] = {}
-    found = []
+    events = []
     for row in stored:
         message = None
         if row.message is not None:
@@ -399,7 +399,7 @@ def _read(
             sent[row.number] = message
         partner = "" if row.kind == "choose" else row.partner
         guard = row.guard if row.kind in ("choose", "decide") else ""
-        stored.append(
+        events.append(
             Event(
                 row.number,
                 action_of(ActionRecord(row.kind, row.member, partner, row.label, guard)),
@@ -410,7 +410,7 @@ def _read(
                 tuple(judged.pop(row.number, ())),
             )
         )
-    return tuple(stored), tuple(judgement for left in judged.values() for judgement in left)
+    return tuple(events), tuple(judgement for left in judged.values() for judgement in left)
 
 
 def _judged(

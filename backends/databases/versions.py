@@ -96,10 +96,10 @@ def plan_upgrade(engine: Engine, shown: str) -> UpgradePlan:
     from alembic.script import ScriptDirectory
 
     with engine.connect() as connection:
-        found = _older(connection, set(inspect(connection).get_table_names()), shown)
-    steps = ScriptDirectory.from_config(config).iterate_revisions(schema.SCHEMA_VERSION, found)
-    said = tuple(" ".join(step.doc.split()) for step in steps)
-    return UpgradePlan(found, schema.SCHEMA_VERSION, said[::-1])
+        version = _older(connection, set(inspect(connection).get_table_names()), shown)
+    steps = ScriptDirectory.from_config(config).iterate_revisions(schema.SCHEMA_VERSION, version)
+    descriptions = tuple(" ".join(step.doc.split()) for step in steps)
+    return UpgradePlan(version, schema.SCHEMA_VERSION, descriptions[::-1])
 
 
 def upgrade(engine: Engine, shown: str) -> tuple[str, str]:

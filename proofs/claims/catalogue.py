@@ -384,11 +384,11 @@ def find(name: str) -> tuple[Claim, ...]:
 
     Raises `UsageError` where there is none.
     """
-    found = tuple(claim for claim in CLAIMS if name in (claim.name, claim.id))
-    if not found:
+    claims = tuple(claim for claim in CLAIMS if name in (claim.name, claim.id))
+    if not claims:
         titles = {claim.name: claim.title for claim in CLAIMS}
         raise unknown_name("claim", name, titles, listed="pxp list claims")
-    return found
+    return claims
 
 
 CLAIMS: tuple[Claim, ...] = (*_rules_and_rows(), *_interact(), *_pxp())

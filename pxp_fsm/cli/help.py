@@ -43,7 +43,7 @@ def help_(request: options.HelpOptions) -> None:
     if explanation := load("proofs.check:explain")(request.topic):
         click.echo(explanation)
         return
-    meanings = {known: title(at) for known, at in found.items()} | _shorts()
+    meanings = {known: title(at) for known, at in by_name.items()} | _shorts()
     meanings |= {known.name: known.title for known in load("proofs.check:known_properties")()}
     raise unknown_name(
         "page, command, check or claim",

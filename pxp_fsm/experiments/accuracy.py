@@ -80,7 +80,7 @@ def recorded(board: SqlBlackboard, run: str, data: DataSet) -> Mapping[int, Reco
     """What was said in every session of `run` that was not erased, by repetition."""
     erased = {erasure.session for erasure in board.erasures(run)}
     rows = {row.instance.key: row for row in data.sessions}
-    found: dict[int, list[tuple[DataRow, str, Sequence[Event]]]] = {}
+    by_repetition: dict[int, list[tuple[DataRow, str, Sequence[Event]]]] = {}
     names = [
         record.session
         for record in board.sessions(run)
@@ -88,9 +88,9 @@ def recorded(board: SqlBlackboard, run: str, data: DataSet) -> Mapping[int, Reco
     ]
     for stored in board.stored(names):
         record = stored.record
-        of_repetition = found.setdefault(record.repetition, [])
+        of_repetition = by_repetition.setdefault(record.repetition, [])
         of_repetition.append((rows[record.instance.key], record.session, stored.events))
-    return dict(sorted(found.items()))
+    return dict(sorted(by_repetition.items()))
 
 
 @dataclass

@@ -575,8 +575,8 @@ def chart(title: str, tally: RunTally, room: Room = SCREEN) -> DrawnFigure:
     Tags stand above the line, a column a message; what has ended leaves below it.
     """
     most, wide = columns_drawn(tally, room), not _is_narrow(room)
-    found = {pair: count for pair, count in links(tally).items() if pair[0][0] <= most}
-    nodes, sizes = _placed(found), _sizes(found)
+    flows = {pair: count for pair, count in links(tally).items() if pair[0][0] <= most}
+    nodes, sizes = _placed(flows), _sizes(flows)
     size = _letters(room)
     sheet = _Sheet(room.width, min(room.height, room.width * (0.54 if wide else 0.8)))
     columns = sorted({node[0] for node in nodes if not node[2]})
@@ -587,8 +587,8 @@ def chart(title: str, tally: RunTally, room: Room = SCREEN) -> DrawnFigure:
     wanted = {node: small * WIDER * ems(_label(node, short=not wide)) + 4 for node in nodes}
     column = min((sheet.width - room) / (_right(node) - 0.6) for node, room in wanted.items())
     plane = _Plane(column, (sheet.height - 3.4 * size) / (top - low), top, 2.1 * size)
-    for (source, target), count in sorted(found.items(), key=lambda item: _rank(*item[0])):
-        _band(sheet, plane, source, target, nodes, count / _total(found))
+    for (source, target), count in sorted(flows.items(), key=lambda item: _rank(*item[0])):
+        _band(sheet, plane, source, target, nodes, count / _total(flows))
     for node, place in nodes.items():
         _box(sheet, plane, node, place, sizes[node], small, short=not wide)
     for number in columns:

@@ -862,7 +862,7 @@ def write(
 
 def _figures(reports: Sequence[RunReport], room: Room, folder: Path) -> dict[Path, str | bytes]:
     """Every figure of every run as SVG, PDF and TikZ, by the file that it goes to."""
-    found: dict[Path, str | bytes] = {}
+    files: dict[Path, str | bytes] = {}
     for place, report in enumerate(reports, start=1):
         stem = file_name(report.name)
         if any(file.name.startswith(f"{stem}-") for file in files):

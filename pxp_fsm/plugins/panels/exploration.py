@@ -302,8 +302,8 @@ class PanelModel:
         channels = []
         for number in self.layout.own[place]:
             talk, end = board.talks[number], self.layout.links[number].index(place)
-            two = talk if end == 0 else turned(talk)
-            none = tuple(pair is None for pair in two.pairs)
+            both_ends = talk if end == 0 else turned(talk)
+            none = tuple(pair is None for pair in both_ends.pairs)
             channels.append(
                 (
                     talk.status,
@@ -370,10 +370,10 @@ class PanelModel:
         many = self.agents
         numbered = []
         for number, talk in enumerate(talks):
-            two = names[many + 2 * number], names[many + 2 * number + 1]
-            other = talk._replace(pairs=two)
-            found.append(self._known.talks.setdefault(other, other))
-        return key._replace(current=names[:many], talks=tuple(found))
+            pair = names[many + 2 * number], names[many + 2 * number + 1]
+            other = talk._replace(pairs=pair)
+            numbered.append(self._known.talks.setdefault(other, other))
+        return key._replace(current=names[:many], talks=tuple(numbered))
 
     def forgotten(self, talk: Talk, number: int) -> Talk:
         """Channel `number` without the tags and changes on which nothing depends."""

@@ -161,10 +161,10 @@ class _Tables:
 
     def _number(self, digits: Sequence[int]) -> int:
         """The number of the agents' pairs, their values named in the order in which they stand."""
-        found = 0
+        number = 0
         for pair in renamed([self.pairs[digit] for digit in digits]):
-            found = found * len(self.pairs) + self.pairs.index(pair)
-        return found
+            number = number * len(self.pairs) + self.pairs.index(pair)
+        return number
 
     def _fill(self) -> bool:
         """Ask the models of two what may be replied, wherever it can come to; whether all fits."""
@@ -199,19 +199,19 @@ class _Tables:
         model, owed = self.learning if learns else self.unlearning, Owed(side, 1 - side, 0)
         entry = number, side, *map(self.pairs.index, current), learns
         moves = self.moves.setdefault(entry, {})  # type: ignore[arg-type]
-        found: list[tuple[Talk | None, Hashable, Hashable] | None] = []
+        replies: list[tuple[Talk | None, Hashable, Hashable] | None] = []
         for tag, pair in model.replies(board, owed):
             received = "" if waits else talk.said[1 - side]
             if received in REPLIES and tag not in (Tag.TERM, REPLIES[received]):
-                found.append(None)
+                replies.append(None)
             after = model.after(board, owed, tag, pair)
             key = self._kept(after.talks[0])
             changed = current[side] not in (None, pair)
-            what = 2 * list(Tag).index(Tag(tag)) + changed
+            label = 2 * list(Tag).index(Tag(tag)) + changed
             to = self.numbers.setdefault(key, len(self.numbers))
-            moves[to, self.pairs.index(pair), what] = tag
-            found.append((key, *after.current))  # type: ignore[arg-type]
-        return found
+            moves[to, self.pairs.index(pair), label] = tag
+            replies.append((key, *after.current))  # type: ignore[arg-type]
+        return replies
 
     def _kept(self, talk: Talk) -> Talk | None:
         """What is kept of a channel; None of one that is over."""
@@ -297,11 +297,11 @@ def _search(
     mask, shift = len(slots) - 1, shift_for(len(slots))
     count, done = progress[0], progress[1]
     while done < until and count <= most and offsets[done] + len(values) <= len(targets):
-        found = _moves(
+        filled = _moves(
             states[done], values, sent, live, codes, bits, call, alone, still, ends, digits,
             starts, rest, kinds, owes, power, named, sources, turned,
         )  # fmt: skip
-        for k in range(found):
+        for k in range(filled):
             slot = place_of(values[k], shift, mask)
             while slots[slot] != 0 and states[slots[slot] - 1] != values[k]:
                 slot = slot + 1 & mask
@@ -310,7 +310,7 @@ def _search(
                 count += 1
                 slots[slot] = count
             targets[offsets[done] + k] = slots[slot] - 1
-        offsets[done + 1] = offsets[done] + found
+        offsets[done + 1] = offsets[done] + filled
         done += 1
     progress[0], progress[1] = count, done
     return 0
@@ -354,7 +354,7 @@ def _moves(
             if number != WAITS:
                 live[agents + ends[end]] += 1
     only = _speaks_first(state, live, codes, bits, call, still, ends, digits, kinds, owes, agents)
-    found = 0
+    filled = 0
     for link in range(links):
         number = state >> bits * link & ones
         first, second = ends[2 * link], ends[2 * link + 1]
@@ -367,20 +367,20 @@ def _moves(
             learns = 0 if still == 1 or (alone == 1 and others > 0) else 1
             entry = (2 * number + side) * codes + digits[pairs + first]
             entry = 2 * (entry * codes + digits[pairs + second]) + learns
-            begin = found
+            begin = filled
             for k in range(3 * starts[entry], 3 * starts[entry + 1], 3):
                 change = power[mine] * (rest[k + 1] - digits[pairs + mine])
                 after = state + (rest[k] - number << bits * link) + (change << high)
                 after = _least(after, agents, links, bits, named, sources, turned)
                 known = 0
-                for before in range(begin, found):
+                for before in range(begin, filled):
                     if values[before] == after and sent[before] == rest[k + 2]:
                         known = 1
                 if known == 0:
-                    values[found] = after
-                    sent[found] = rest[k + 2]
-                    found += 1
-    return found
+                    values[filled] = after
+                    sent[filled] = rest[k + 2]
+                    filled += 1
+    return filled
 
 
 def _speaks_first(

@@ -22,8 +22,8 @@ def check(request: options.CheckPolicy) -> int:
         certificate=request.certificate,
     )
     checked = Results(POLICIES.results(asked))
-    found = tuple(checked)
-    if not found:
+    computed = tuple(checked)
+    if not computed:
         there = ", ".join(known.name for known in POLICIES.properties())
         raise UsageError(f"the policy has no such property; every policy has: {there}", "names")
     for line in results.shown(computed, in_json=request.as_json):
