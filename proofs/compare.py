@@ -53,7 +53,7 @@ def compare(
         if name not in TITLES:
             raise unknown_name("relation", name, TITLES)
     given = dict(parameters or {})
-    left, right = (_subject(each, given) for each in (first, second))
+    left, right = (_subject(operand, given) for operand in (first, second))
     known = {name for _, names in (left, right) for name in names}
     unknown = [name for name in given if name not in known]
     if unknown:

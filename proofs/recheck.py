@@ -564,7 +564,7 @@ class Rules:
         }
         whens = {name: rule["when"] for name, rule in rules.items() if "when" in rule}
         self.guards = {name: None if x == "else" else self._read(x) for name, x in whens.items()}
-        each = raw.get("each", {}).get("message", {})
+        on_message = raw.get("each", {}).get("message", {})
         self.rows, numbers = list[Ruled](), count()
         for row, key in ((row, key) for row in raw["rows"] for key in SIGNS if key in row):
             places, tags = ([x] if isinstance(x, str) else x for x in (row["from"], row[key]))
@@ -573,7 +573,7 @@ class Rules:
             ):
                 raise ValueError(f"a row with `when` or `urgent` that cannot have it: {row}")
             when = self._read(row["when"]) if "when" in row else None
-            texts = (each if key != "event" else {}) | row.get("do", {})
+            texts = (on_message if key != "event" else {}) | row.get("do", {})
             updates = tuple((name, self._read(text)) for name, text in texts.items())
             if any(name not in self.registers for name, _ in updates):
                 raise ValueError("an update of what is no register")
@@ -1243,8 +1243,8 @@ class Sessions:
             [n for n, x in enumerate(asked) if oracles[x]["relation"] == name]
             for name in ("MATCH", "AGREE")
         ]
-        pairs = [tuple(tuple(oracles[asked[n]]["of"]) for n in each) for each in which]
-        some = (tuple(tuple(answers[n] for n in each) for each in which) for answers in says)
+        pairs = [tuple(tuple(oracles[asked[n]]["of"]) for n in numbers) for numbers in which]
+        some = (tuple(tuple(answers[n] for n in numbers) for numbers in which) for answers in says)
         return pairs, [*dict.fromkeys(some)]
 
     def _after(self, values: tuple[tuple[str, Linear], ...]) -> list[tuple[int, int | None]]:

@@ -368,7 +368,7 @@ def _decided(request: Request, systems: Sequence[System], *, bounded: bool = Tru
 
 def _notes(decided: Iterable[Decided]) -> Iterator[str]:
     """Which rules nothing that is checked looks at, each once."""
-    for left_out in dict.fromkeys(reason for each in decided for reason in each.left_out):
+    for left_out in dict.fromkeys(reason for decision in decided for reason in decision.left_out):
         yield f"rules left out: {left_out}"
 
 

@@ -303,7 +303,7 @@ def _is_deep(value: object) -> bool:
         lists = (
             list(element.values()) if isinstance(element, dict) else element for element in level
         )
-        level = [each for inner in lists if isinstance(inner, list) for each in inner]
+        level = [item for inner in lists if isinstance(inner, list) for item in inner]
         if not level:
             return False
     return True

@@ -527,7 +527,7 @@ class _Table:
 
     @cached_property
     def _insides(self) -> tuple[str, ...]:
-        return tuple(each.name for each in fields(self.kind) if given_options(each) is not None)
+        return tuple(field.name for field in fields(self.kind) if given_options(field) is not None)
 
     def fits(self, value: object) -> bool:
         return isinstance(value, Mapping)

@@ -78,11 +78,15 @@ def sessions_of(
     )
     of = "" if subject is None else f" in which {quoted(subject)} took part"
     for name in names:
-        if not any(name in each[:2] for each in begun_sessions):
+        if not any(name in begun_session[:2] for begun_session in begun_sessions):
             raise NotThere(f"{board.shown} has no run or session {quoted(name)}{of}")
     if not begun_sessions:
         raise NotThere(f"{board.shown} has no session{of}")
-    chosen = {each.session for each in begun_sessions if not names or set(each[:2]) & set(names)}
+    chosen = {
+        begun_session.session
+        for begun_session in begun_sessions
+        if not names or set(begun_session[:2]) & set(names)
+    }
     every = board.read(lambda connection: connection.execute(query).all())
     origins = {row.session: origin_of(row.plan) for row in every}
     for row in every:  # a session comes after that which it carries on
@@ -104,26 +108,26 @@ def erase(board: SqlBlackboard, chosen: Sequence[Chosen]) -> tuple[Erasure, ...]
     """
 
     def store(connection: Connection) -> tuple[Erasure, ...]:
-        new = [each for each in chosen if _recorded(connection, each) is None]
-        for each in new:
-            if not connection.scalar(rows.SALT, {"named": each.session}):
+        new = [session for session in chosen if _recorded(connection, session) is None]
+        for session in new:
+            if not connection.scalar(rows.SALT, {"named": session.session}):
                 raise UsageError(
-                    f"the texts of session {quoted(each.session)} came in without a salt, so that "
-                    f"their digests would go on to tell them: it cannot be erased, and nothing "
-                    f"was; export what is to be kept, and remove the database"
+                    f"the texts of session {quoted(session.session)} came in without a salt, so "
+                    f"that their digests would go on to tell them: it cannot be erased, and "
+                    f"nothing was; export what is to be kept, and remove the database"
                 )
-        begun = {each: _begin(connection, each) for each in new}
-        counts = {each: _erase_one(connection, each) for each in new}
-        for run in sorted({each.run for each in new}):
+        begun = {session: _begin(connection, session) for session in new}
+        counts = {session: _erase_one(connection, session) for session in new}
+        for run in sorted({session.run for session in new}):
             _erase_rest(connection, run)
-        for each, (texts, prompts) in counts.items():
-            _end(connection, {**begun[each], "texts": texts, "prompts": prompts})
+        for session, (texts, prompts) in counts.items():
+            _end(connection, {**begun[session], "texts": texts, "prompts": prompts})
         if new:
             note_remains(connection)
-        return tuple(erasure for each in chosen if (erasure := _recorded(connection, each)))
+        return tuple(erasure for session in chosen if (erasure := _recorded(connection, session)))
 
     with ExitStack() as locked:
-        for run in sorted({each.run for each in chosen}):
+        for run in sorted({session.run for session in chosen}):
             if not board.holds(run):
                 board.lock(run)
                 locked.callback(board.unlock, run)
@@ -153,9 +157,9 @@ def requests_of(board: SqlBlackboard, chosen: Sequence[Chosen]) -> frozenset[str
         p = schema.prompts.c
         texts = (
             connection.scalars(
-                select(p.text).where(p.digest.in_(_asked(connection, each)), p.text.is_not(None))
+                select(p.text).where(p.digest.in_(_asked(connection, session)), p.text.is_not(None))
             )
-            for each in chosen
+            for session in chosen
         )
         return frozenset(chain.text_digest(text) for some in texts for text in some)
 
@@ -223,18 +227,18 @@ def may_remain(connection: Connection) -> bool:
     return bool(connection.exec_driver_sql(noted).scalar())
 
 
-def _begin(connection: Connection, each: Chosen) -> Row:
+def _begin(connection: Connection, session: Chosen) -> Row:
     """Record that a session is being erased: from then on its texts may become empty.
 
     The number is that of the next in the chain, whose head moves when the erasure is done.
     """
-    latest = select(func.count()).where(_x.run == each.run, _x.texts.is_(None))
+    latest = select(func.count()).where(_x.run == session.run, _x.texts.is_(None))
     pending = connection.scalar(latest) or 0
-    head = connection.execute(rows.HEAD, {"of": "custody", "named": each.run}).one()
+    head = connection.execute(rows.HEAD, {"of": "custody", "named": session.run}).one()
     row: Row = {
-        "run": each.run,
+        "run": session.run,
         "number": head.number + pending + 1,
-        "session": each.session,
+        "session": session.session,
         "texts": None,
         "prompts": None,
         "created": rows.now(),
@@ -254,41 +258,41 @@ def _end(connection: Connection, row: Row) -> None:
     connection.execute(rows.MOVE_HEAD, rows.moved("custody", row["run"], before, after))
 
 
-def _recorded(connection: Connection, each: Chosen) -> Erasure | None:
-    erasure = connection.execute(rows.ERASURE, {"named": each.session}).one_or_none()
+def _recorded(connection: Connection, session: Chosen) -> Erasure | None:
+    erasure = connection.execute(rows.ERASURE, {"named": session.session}).one_or_none()
     return None if erasure is None else Erasure(*erasure)
 
 
-def _erase_one(connection: Connection, each: Chosen) -> tuple[int, int]:
+def _erase_one(connection: Connection, session: Chosen) -> tuple[int, int]:
     """How many texts and prompts of a session, and of what may repeat it, are empty now."""
     digests = (
-        select(column).where(column.table.c.session == each.session)
+        select(column).where(column.table.c.session == session.session)
         for column in schema.TEXTS_OF_SESSIONS
     )
     texts = _empty(connection, schema.texts, union(*digests))
     drafts = schema.drafts
-    connection.execute(delete(drafts).where(drafts.c.session == each.session))
-    if each.subject and not _left(connection, each):
-        forget_subject(connection, each.run, each.subject)
-    return texts, _empty(connection, schema.prompts, _asked(connection, each))
+    connection.execute(delete(drafts).where(drafts.c.session == session.session))
+    if session.subject and not _left(connection, session):
+        forget_subject(connection, session.run, session.subject)
+    return texts, _empty(connection, schema.prompts, _asked(connection, session))
 
 
-def _asked(connection: Connection, each: Chosen) -> Select[Any]:
+def _asked(connection: Connection, session: Chosen) -> Select[Any]:
     """What models were asked with what was said in a session: there and later, or outside."""
-    place = select(_s.repetition, _s.ordinal).where(_s.session == each.session)
+    place = select(_s.repetition, _s.ordinal).where(_s.session == session.session)
     repetition, ordinal = connection.execute(place).one()
     later = select(_s.session).where(
-        _s.run == each.run, _s.repetition == repetition, _s.ordinal >= ordinal
+        _s.run == session.run, _s.repetition == repetition, _s.ordinal >= ordinal
     )
-    outside = and_(_c.run == each.run, _c.session.is_(None))
+    outside = and_(_c.run == session.run, _c.session.is_(None))
     return select(_c.prompt).where(or_(_c.session.in_(later), outside))
 
 
-def _left(connection: Connection, each: Chosen) -> bool:
+def _left(connection: Connection, session: Chosen) -> bool:
     """Whether the subject of a session has others in its run that are not being erased."""
     erased = select(schema.erasures.c.session)
     others = select(_s.session).where(
-        _s.run == each.run, _s.subject == each.subject, _s.session.not_in(erased)
+        _s.run == session.run, _s.subject == session.subject, _s.session.not_in(erased)
     )
     return connection.scalar(others.limit(1)) is not None
 

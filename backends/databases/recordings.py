@@ -198,8 +198,8 @@ def _streamed(
                     tuple(
                         [
                             RecordedClasses(*map(bool, holds))
-                            for each in classified.of(name)
-                            for holds in (each[1:5], each[5:])
+                            for classes_row in classified.of(name)
+                            for holds in (classes_row[1:5], classes_row[5:])
                         ]
                     ),
                 )

@@ -227,10 +227,12 @@ def session_record(
         fingerprint=rules.automaton.fingerprint,
         memo=all(agent.memo for agent in agents.values()),
         assumptions=tuple(sorted(session.assumptions)),
-        agents=tuple((each, agent.describe()) for each, agent in agents.items()),
+        agents=tuple((agent_name, agent.describe()) for agent_name, agent in agents.items()),
         faults=session.taking_turns,
         members=tuple(
-            MemberRecord(each, *about, agent.describe()) for each, agent in agents.items() if table
+            MemberRecord(agent_name, *about, agent.describe())
+            for agent_name, agent in agents.items()
+            if table
         ),
     )
 

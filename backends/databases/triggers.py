@@ -162,12 +162,12 @@ def _postgresql(
     if name == "events_in_order":
         checks = f"PERFORM 1 FROM sessions WHERE session = NEW.session FOR UPDATE; {checks}"
     answer = {"DELETE": "OLD", "TRUNCATE": "NULL"}.get(event, "NEW")
-    each = "STATEMENT" if event == "TRUNCATE" else "ROW"
+    level = "STATEMENT" if event == "TRUNCATE" else "ROW"
     yield (
         name,
         table,
         f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS "
         f"$$ BEGIN {checks} RETURN {answer}; END $$; "
         f"CREATE TRIGGER {name} BEFORE {event} ON {table} "
-        f"FOR EACH {each} EXECUTE FUNCTION {name}()",
+        f"FOR EACH {level} EXECUTE FUNCTION {name}()",
     )

@@ -685,6 +685,6 @@ def _parts(name: str, table: str, statement: str) -> tuple[object, ...]:
     """What PostgreSQL keeps of the statement of a trigger."""
     body, made = statement.split("$$")[1:3]
     match = re.search(rf"BEFORE (\w+) ON {table} FOR EACH (\w+)", made)
-    event, each = match.groups() if match else ("", "")
-    kind = _BEFORE + _EVENTS[event] + (_ROW if each == "ROW" else 0)
+    event, level = match.groups() if match else ("", "")
+    kind = _BEFORE + _EVENTS[event] + (_ROW if level == "ROW" else 0)
     return body, kind, name, True

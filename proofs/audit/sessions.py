@@ -374,11 +374,11 @@ def _asked(
 
     What PXP compares of message 2 was not sent where the agent has learned; it is not looked at.
     """
-    each = rules.asks_each_time
-    learned = not each and message.tag in (Tag.REFUTE, Tag.REVISE)
+    asks_each = rules.asks_each_time
+    learned = not asks_each and message.tag in (Tag.REFUTE, Tag.REVISE)
     mine = own if own is not None else (None if learned else message)
-    second = (own or message) if each else received
-    pairs = ((received, mine), (message, second) if each or learned else (None, None))
+    second = (own or message) if asks_each else received
+    pairs = ((received, mine), (message, second) if asks_each or learned else (None, None))
     for place, (relation, left, right, _) in enumerate(judged[:4]):
         first, other = pairs[place // 2]
         if place % 2 == 0:

@@ -84,9 +84,9 @@ def _payload(live: LiveSystem, event: Event) -> Iterator[AuditFinding]:
     if event.message is None or not isinstance(event.action, Exchange | Send | Choose):
         return
     place, row = live.system.places[event.message.sender], live.row_of(event.action)
-    for each in (place, *live.system.partners(place, row)):
-        member = live.system.members[each]
-        concerned = each == place or event.message.receiver in ("", member.name)
+    for concerned_place in (place, *live.system.partners(place, row)):
+        member = live.system.members[concerned_place]
+        concerned = concerned_place == place or event.message.receiver in ("", member.name)
         if concerned and payload_problem(member.automaton, row.label, event.message.json):
             detail = f"the payload of {row.label} does not fit the schema of {member.name}'s table"
             yield AuditFinding(FindingKind.PAYLOAD, event.number, detail)

@@ -152,8 +152,12 @@ class Compiled:
             assert isinstance(function, wasmtime.Func)  # noqa: S101 - `module` exports one
             self._functions[kernel] = function
         plain = list[int]()
-        for each in arguments:
-            plain += (self._address(each), len(each)) if isinstance(each, memoryview) else (each,)
+        for argument in arguments:
+            plain += (
+                (self._address(argument), len(argument))
+                if isinstance(argument, memoryview)
+                else (argument,)
+            )
         return int(self._functions[kernel](self._store, *plain))
 
     def _reach(self, end: int) -> None:

@@ -69,7 +69,7 @@ class Tables:
     def arrays(self, runner: Runner) -> tuple[Array, ...]:
         """What `expand` looks up."""
         looked_up = self.units, self.first, self.starts, self.rest, self.joint, self.parts
-        return tuple(runner.put("q", each) for each in (*looked_up, self.ready))
+        return tuple(runner.put("q", entries) for entries in (*looked_up, self.ready))
 
 
 def expand(

@@ -59,8 +59,8 @@ def module(kernel: Kernel, *, checked: bool = False) -> bytes:
     """
     functions = {kernel: 0}
     types, codes = list[bytes](), list[bytes]()
-    for each in (order := [kernel]):  # grows while it is read
-        written = _Function(each, functions, order, checked=checked)
+    for queued in (order := [kernel]):  # grows while it is read
+        written = _Function(queued, functions, order, checked=checked)
         codes.append(written.code())
         types.append(b"\x60" + _listed(written.parameters) + _listed([_I64]))
     memory = _name("import") + _name("memory") + b"\x02\x00" + _number(1)

@@ -279,7 +279,7 @@ class FormulaChecker:
             if len(sets) * graph.states > len(came):
                 size = 2 * len(sets) * graph.states
                 came, states, duties = (
-                    _larger(runner, each, size) for each in (came, states, duties)
+                    _larger(runner, buffer, size) for buffer in (came, states, duties)
                 )
             place = runner.run(
                 earliest, graph.offsets, graph.targets, kinds, among, len(known),

@@ -86,7 +86,7 @@ class Graph:
         """The same graph in the memory of compiled kernels."""
         runner = Compiled()
         offsets, targets = runner.put("i", self.offsets), runner.put("i", self.targets)
-        labels = tuple(runner.put("H", each) for each in self.labels)
+        labels = tuple(runner.put("H", word) for word in self.labels)
         return replace(self, runner=runner, offsets=offsets, targets=targets, labels=labels)
 
 
@@ -126,12 +126,12 @@ def graph_of(
         offsets.append(len(targets))
     true = [model.propositions(state) for state in states]
     classes = fairness.classes if fairness else ()
-    placed = edge_classes([each.strength for each in classes])
+    placed = edge_classes([fair_class.strength for fair_class in classes])
     labels = tuple(array("H", bytes(2 * len(steps))) for _ in range(-(-len(classes) // WORD)))
-    for each, place in zip(classes, placed, strict=True):
+    for fair_class, place in zip(classes, placed, strict=True):
         for number, state in enumerate(states):
             for edge in range(offsets[number], offsets[number + 1]):
-                if each.contains(state, steps[edge]):
+                if fair_class.contains(state, steps[edge]):
                     labels[place.word][edge] |= place.bit
 
     def trace(start: int, edges: Sequence[int]) -> Trace[Any]:

@@ -675,7 +675,11 @@ class Product:
                 taken, never, ever,
             )  # fmt: skip
             weak, strong = (
-                sum(each.bit for each in graph.classes if (each.word, each.strength) == (word, how))
+                sum(
+                    fair_class.bit
+                    for fair_class in graph.classes
+                    if (fair_class.word, fair_class.strength) == (word, how)
+                )
                 for how in (Strength.WEAK, Strength.STRONG)
             )
             runner.run(judge, taken, never, ever, weak, strong, verdicts, without)
@@ -854,11 +858,11 @@ class _Walker:
         )
         for bit in range(product._wide):
             yield FairnessTask(settles=1 << bit)
-        for each in product.graph.classes:
-            if each.strength is Strength.WEAK:
-                yield FairnessTask(each.word, each.bit, settles=-1)
-            elif taken[each.word][self._component - base] & each.bit:
-                yield FairnessTask(each.word, each.bit)
+        for fair_class in product.graph.classes:
+            if fair_class.strength is Strength.WEAK:
+                yield FairnessTask(fair_class.word, fair_class.bit, settles=-1)
+            elif taken[fair_class.word][self._component - base] & fair_class.bit:
+                yield FairnessTask(fair_class.word, fair_class.bit)
 
     def _meets(self, task: FairnessTask, step: CycleStep) -> bool:
         graph, state = self._product.graph, step.node >> self._product._bits
@@ -870,11 +874,11 @@ class _Walker:
 
     def _is_fair(self, cycle: Sequence[CycleStep]) -> bool:
         graph = self._product.graph
-        for each in graph.classes:
-            labels, enabled = graph.labels[each.word], graph.enabled[each.word]
-            if any(labels[step.edge] & each.bit for step in cycle):
+        for fair_class in graph.classes:
+            labels, enabled = graph.labels[fair_class.word], graph.enabled[fair_class.word]
+            if any(labels[step.edge] & fair_class.bit for step in cycle):
                 continue
-            can = [enabled[step.node >> self._product._bits] & each.bit for step in cycle]
-            if all(can) if each.strength is Strength.WEAK else any(can):
+            can = [enabled[step.node >> self._product._bits] & fair_class.bit for step in cycle]
+            if all(can) if fair_class.strength is Strength.WEAK else any(can):
                 return False
         return True

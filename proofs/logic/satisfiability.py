@@ -246,9 +246,9 @@ class _Search:
                 part = own.parts[number]
                 pair = part.left, part.right
                 if any(
-                    each in needed
-                    or (own.parts[each].kind is PartKind.LITERAL and true(holds[each]))
-                    for each in pair
+                    index in needed
+                    or (own.parts[index].kind is PartKind.LITERAL and true(holds[index]))
+                    for index in pair
                 ):
                     number = TRUE
                 else:

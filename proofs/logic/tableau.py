@@ -424,10 +424,10 @@ class Tableau:
         """The bit of a way that says that an until is put off."""
         return {number: len(self.promised) + bit for bit, number in enumerate(self.untils)}
 
-    def _all(self, each: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+    def _all(self, choices: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
         """The ways to meet all of what can be met in so many ways each."""
         met: tuple[int, ...] = (0,)
-        for ways in sorted(each, key=len):
+        for ways in sorted(choices, key=len):
             joined = {way | other for way in met for other in ways}
             met = _least(joined) if len(joined) <= 4 * MOST_WAYS else tuple(joined)
             if len(met) > MOST_WAYS:

@@ -145,13 +145,17 @@ def _products(rows: Iterable[_Row], name: str) -> int:
 def _without(name: str, above: _Row, below: _Row) -> _Row:
     left_factor, other = -below.terms[name], above.terms[name]
     terms = {
-        each: times
-        for each in {**above.terms, **below.terms}
-        if (times := left_factor * above.terms.get(each, 0) + other * below.terms.get(each, 0))
+        variable: times
+        for variable in {**above.terms, **below.terms}
+        if (
+            times := left_factor * above.terms.get(variable, 0)
+            + other * below.terms.get(variable, 0)
+        )
     }
     factors = {
-        each: left_factor * above.factors.get(each, 0) + other * below.factors.get(each, 0)
-        for each in {**above.factors, **below.factors}
+        variable: left_factor * above.factors.get(variable, 0)
+        + other * below.factors.get(variable, 0)
+        for variable in {**above.factors, **below.factors}
     }
     return _Row(terms, left_factor * above.constant + other * below.constant, factors)
 
@@ -204,8 +208,14 @@ def _bounds(
     lows, highs = list[int](), list[int]()
     for row in rows:
         times = row.terms[name]
-        others = ((each, coefficient) for each, coefficient in row.terms.items() if each != name)
-        constant = row.constant + sum(coefficient * values[each] for each, coefficient in others)
+        others = (
+            (variable, coefficient)
+            for variable, coefficient in row.terms.items()
+            if variable != name
+        )
+        constant = row.constant + sum(
+            coefficient * values[variable] for variable, coefficient in others
+        )
         if times > 0:  # times * name <= -constant
             highs.append(-constant // times)
         else:

@@ -203,7 +203,7 @@ class System:
 
     def check_given(self, given: Mapping[str, object]) -> None:
         """Raise `UsageError` for a name that is no parameter of a table, and no oracle's."""
-        known = {name for each in self.members for name in _names(each.automaton)}
+        known = {name for member in self.members for name in _names(member.automaton)}
         unknown = [name for name in given if name not in known]
         if unknown:
             there = ", ".join(sorted(known)) or "none"
@@ -448,7 +448,9 @@ def running_system(file: SystemFile) -> System:
     """
     system = system_in(file)
     needed = {
-        parameter.name for each in system.members for parameter in each.automaton.rules.parameters
+        parameter.name
+        for member in system.members
+        for parameter in member.automaton.rules.parameters
     }
     missing = sorted(needed - file.parameters.keys())
     if missing:
@@ -464,8 +466,8 @@ def _problems_of_given(system: System, given: Mapping[str, object]) -> Iterator[
     """Parameters that no table has, or that do not fit."""
     known = {
         parameter.name: parameter
-        for each in system.members
-        for parameter in each.automaton.rules.parameters
+        for member in system.members
+        for parameter in member.automaton.rules.parameters
     }
     for name, value in given.items():
         if name not in known:

@@ -307,7 +307,7 @@ def _names_in(row: object, key: str) -> list[str]:
     """The names at `key` of a row that may be written wrongly."""
     entry = row.get(key) if isinstance(row, Mapping) else None
     names = [entry] if isinstance(entry, str) else entry if isinstance(entry, list) else []
-    return [each for each in names if isinstance(each, str)]
+    return [text for text in names if isinstance(text, str)]
 
 
 def automaton_from(

@@ -71,8 +71,8 @@ def _print_sets(source: str, data: DataSet, *, as_json: bool) -> None:
             click.echo(f"  {name}: none")
             continue
         shown = ", ".join(f"{label} {many}" for label, many in sorted(predicted.items()))
-        each = f": {shown}" if len(predicted) <= _SHOWN else ""
-        click.echo(printable(f"  {name}: {counted(predicted.total(), 'row')}{each}"))
+        distribution = f": {shown}" if len(predicted) <= _SHOWN else ""
+        click.echo(printable(f"  {name}: {counted(predicted.total(), 'row')}{distribution}"))
     if data.terms:
         shown = ", ".join(wordings[0] for wordings in data.terms[:_SHOWN])
         more = ", …" if len(data.terms) > _SHOWN else ""

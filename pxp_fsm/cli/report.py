@@ -64,7 +64,7 @@ def compare(request: options.CompareRuns) -> None:
     ]
     names = [name, *(other.run for other in others)]
     if request.as_json:
-        kinds = [asdict(each) | {"p": float(each.p)} for each in comparisons]
+        kinds = [asdict(comparison) | {"p": float(comparison.p)} for comparison in comparisons]
         document = {"runs": names, "sessions": kinds, "remarks": list(remarks)}
         click.echo(json.dumps(document, indent=1, default=str))
         return

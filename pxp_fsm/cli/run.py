@@ -385,7 +385,7 @@ def _settings(request: options.RunTask) -> Mapping[str, plans.Plan]:
         replace(gated, learn=Keep.BETTER.value),
         replace(plan, learn=Keep.ALWAYS.value),
     ]
-    return {each.setting: each for each in both}
+    return {setting_plan.setting: setting_plan for setting_plan in both}
 
 
 def of_preset(given: Mapping[str, Any]) -> Mapping[str, Any]:

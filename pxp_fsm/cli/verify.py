@@ -148,7 +148,7 @@ def erase(request: options.EraseOptions) -> None:
         raise UsageError("name what to erase: a RUN, a SESSION or --subject NAME")
     with SqlBlackboard(request.database, create=False) as board:
         chosen = erasure.sessions_of(board, request.what, request.subject)
-        shown = ", ".join(printable(each.session) for each in chosen[:_NAMED])
+        shown = ", ".join(printable(session.session) for session in chosen[:_NAMED])
         more = f" and {len(chosen) - _NAMED} more" if len(chosen) > _NAMED else ""
         question = f"Erase what was said in {shown}{more}? It cannot be undone"
         if not request.yes and not click.confirm(question, default=False):
@@ -160,14 +160,16 @@ def erase(request: options.EraseOptions) -> None:
             click.echo(f"Erased: {printable(entry.session)}: {erased}")
         drafts = Drafts(request.output / "drafts")
         for record in board.sessions():
-            if record.session in {each.session for each in chosen}:
+            if record.session in {session.session for session in chosen}:
                 for number in range(1, record.messages + 2):
                     drafts.drop(record.session, number)
         for path in request.caches:
             click.echo(f"Erased: {path}: {_replies(cache.forget(path, asked))}")
-        given = exports_of(board, sorted({each.run for each in chosen}))
+        given = exports_of(board, sorted({session.run for session in chosen}))
         erasure.clean(board)
-    for each in given:
-        made = f"{each.kind} {printable(each.name)}, {printable(each.created)}"
-        click.echo(f"Given out before: {printable(each.run)}: {made}, SHA-256 {each.digest[:12]}")
+    for export in given:
+        made = f"{export.kind} {printable(export.name)}, {printable(export.created)}"
+        click.echo(
+            f"Given out before: {printable(export.run)}: {made}, SHA-256 {export.digest[:12]}"
+        )
     click.echo(f"Not erased: {erasure.NOT_ERASED}.")

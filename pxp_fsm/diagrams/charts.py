@@ -122,8 +122,8 @@ class Chart:
             for step in arrow.received or ():
                 self.taken.setdefault(step, []).append(arrow)
         self.steps = sorted({*self.sent, *self.taken})
-        each = not self.taken and self.steps == [*range(1, len(self.steps) + 1)]
-        self.unit = "messages" if each else "steps"
+        counts_messages = not self.taken and self.steps == [*range(1, len(self.steps) + 1)]
+        self.unit = "messages" if counts_messages else "steps"
 
     @property
     def whole(self) -> ChartPart:

@@ -277,7 +277,9 @@ class Examination:
             session = Session(self.plan.rules(), members, instance=row.instance, name=name)
             for many, entry in enumerate(entries[: max(heard.values())], start=1):
                 listening = (machines[cut].respondent for cut in cuts if heard[cut] >= many)
-                audience.listening = [each for each in listening if isinstance(each, Learner)]
+                audience.listening = [
+                    respondent for respondent in listening if isinstance(respondent, Learner)
+                ]
                 session.replay([entry])
                 for cut in cuts:
                     if heard[cut] == many:
@@ -329,7 +331,7 @@ def of_run(board: SqlBlackboard, run: str, settings: Settings, opened: Opened) -
     if data_fingerprint(plan, data) != record.data_fingerprint:
         raise DataError(f"the data of run {run} have changed since it began")
     repetitions = recorded(board, run, data)
-    lengths = (len(sequence) for each in repetitions.values() for _, _, sequence in each)
+    lengths = (len(sequence) for sessions in repetitions.values() for _, _, sequence in sessions)
     until = plan.rules().n or max(lengths, default=0)
     selection = members.models(plan, task, data, settings)
     about = (plan, task, data, repetitions, selection, opened)
@@ -356,7 +358,7 @@ def gains(
     if not plan.goes_without_model or not data.test:
         return ()
     repetitions = recorded(board, run, data)
-    lengths = (len(entries) for each in repetitions.values() for _, _, entries in each)
+    lengths = (len(entries) for sessions in repetitions.values() for _, _, entries in sessions)
     until = max(lengths, default=0)
     if not until:
         return ()

@@ -165,16 +165,16 @@ def comparison_sheet(comparisons: Sequence[RunComparison], first: str, second: s
     )
     rows = tuple(
         (
-            each.row,
-            f"{each.first:.2f}",
-            f"{each.second:.2f}",
-            f"{each.second - each.first:+.2f}",
-            _interval(each),
-            str(each.only_first),
-            str(each.only_second),
-            _p_value(float(each.p)),
+            compared.row,
+            f"{compared.first:.2f}",
+            f"{compared.second:.2f}",
+            f"{compared.second - compared.first:+.2f}",
+            _interval(compared),
+            str(compared.only_first),
+            str(compared.only_second),
+            _p_value(float(compared.p)),
         )
-        for each in comparisons
+        for compared in comparisons
     )
     return Sheet(f"{first} and {second}, paired", headings, rows)
 
@@ -207,16 +207,16 @@ def comparison_lines(
             "Messages are means; only first and only second say which session of a pair has more, "
             "and p is of flipping whole instances."
         )
-    apart = [each.row for each in comparisons if _disagree(each)]
+    apart = [compared.row for compared in comparisons if _disagree(compared)]
     if apart:
         lines.append(
             f"Interval and p disagree about {'; '.join(apart)}: p is exact, of the pairs that "
             f"differ; the interval is an approximation, rough where few of them do. Go by p."
         )
     left = [
-        f"{counted(len(each.classes) - pairs + each.left_out, 'session')} of {each.run}"
-        for each in (first, second)
-        if len(each.classes) - pairs + each.left_out
+        f"{counted(len(run.classes) - pairs + run.left_out, 'session')} of {run.run}"
+        for run in (first, second)
+        if len(run.classes) - pairs + run.left_out
     ]
     if left:
         lines.append(f"Left out, with no partner, not over or ended by a fault: {', '.join(left)}.")
@@ -228,13 +228,15 @@ def contrast_sheet(contrasts: Sequence[Contrast], first: str, second: str) -> Sh
     headings = ("sessions that are", first, second, "difference", f"{CONFIDENCE:.0%} interval")
     rows = tuple(
         (
-            each.row,
-            f"{each.first:.2f}",
-            f"{each.second:.2f}",
-            f"{each.second - each.first:+.2f}",
-            _NONE if each.interval.low == each.interval.high else _from_to(each.interval),
+            contrast.row,
+            f"{contrast.first:.2f}",
+            f"{contrast.second:.2f}",
+            f"{contrast.second - contrast.first:+.2f}",
+            _NONE
+            if contrast.interval.low == contrast.interval.high
+            else _from_to(contrast.interval),
         )
-        for each in contrasts
+        for contrast in contrasts
     )
     return Sheet(f"{first} and {second}", headings, rows)
 

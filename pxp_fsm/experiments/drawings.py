@@ -50,8 +50,8 @@ def check_table(record: SessionRecord | RecordedSession) -> None:
 
 def check_agents(record: SessionRecord, members: Members) -> None:
     """Raise `UsageError` where others sat in a stored session than sit there now."""
-    for (each, agent), (name, description) in zip(members.items(), record.agents, strict=True):
-        if (each, agent.describe()) != (name, description):
+    for (seat_name, agent), (name, description) in zip(members.items(), record.agents, strict=True):
+        if (seat_name, agent.describe()) != (name, description):
             raise UsageError(
                 f"in session {record.session} {name} was {quoted(description, 200)}, and would "
                 f"now be {quoted(agent.describe(), 200)}: models, prompts or package have "

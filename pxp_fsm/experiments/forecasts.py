@@ -128,6 +128,6 @@ def _at(
         known = recorded.get(place) or next(iter(recorded.values()))
         return fmean(map(amount, known))
     calls = fmean(usage.calls for ones in recorded.values() for usage in ones)
-    each = [fmean(amount(usage) / usage.calls for usage in ones) for ones in recorded.values()]
-    line = linear_regression(list(recorded), each)
+    rates = [fmean(amount(usage) / usage.calls for usage in ones) for ones in recorded.values()]
+    line = linear_regression(list(recorded), rates)
     return calls * max(0.0, line.intercept + line.slope * place)

@@ -384,7 +384,7 @@ class TaskOpening:
             return ()
         place = self._forked.run, unit.repetition, unit.first, unit.last - 1
         earlier = self._around.board.sessions_at(*place)
-        if len(earlier) < unit.last - unit.first or not all(each.ending for each in earlier):
+        if len(earlier) < unit.last - unit.first or not all(record.ending for record in earlier):
             raise UsageError(
                 f"a session before {self._forked.session} is not over, so that it is not known "
                 f"what the machine had learned; resume run {self._forked.run} first"

@@ -121,8 +121,8 @@ def proved(system: System, file: SystemFile, stored: Path) -> Proved:
 def _expected(file: SystemFile, known: Iterable[Known]) -> Iterator[Known]:
     """What is said of every system, with the verdicts that the file expects."""
     stated = {prop.check: prop.expected for prop in file.properties if prop.check}
-    for each in known:
-        yield replace(each, expected=stated.get(each.name, Status.HOLDS.value))
+    for verdict in known:
+        yield replace(verdict, expected=stated.get(verdict.name, Status.HOLDS.value))
 
 
 def _demanded(system: System, stated: Property) -> Iterator[Known]:

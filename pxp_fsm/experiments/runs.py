@@ -121,7 +121,7 @@ class Run(Generic[OpeningT]):
         """How many sessions were over when this was first asked."""
         if self.opening.single is not None:
             return self.total - self.left.total()
-        counts = (each.over for each in self.board.summaries() if each.run == self.name)
+        counts = (summary.over for summary in self.board.summaries() if summary.run == self.name)
         return next(counts, 0)
 
     @property
@@ -134,7 +134,7 @@ class Run(Generic[OpeningT]):
         else:
             left = Counter(dict.fromkeys(range(1, self.opening.repetitions + 1), size))
             stored = self.board.sessions(self.name)
-        left.subtract(each.repetition for each in stored if each.ending is not None)
+        left.subtract(record.repetition for record in stored if record.ending is not None)
         return left
 
     def endings(self) -> Counter[str]:
@@ -214,7 +214,10 @@ class Run(Generic[OpeningT]):
         opening = self.opening
         if opening.single is not None:
             return (opening.single,)
-        return [Unit(each, 1, opening.sessions) for each in range(1, opening.repetitions + 1)]
+        return [
+            Unit(repetition, 1, opening.sessions)
+            for repetition in range(1, opening.repetitions + 1)
+        ]
 
     async def _execute(self, chosen: Sequence[Unit], where: Path | Desk, on_step: OnStep) -> None:
         async with self._serving() as serving:
@@ -249,8 +252,8 @@ class Run(Generic[OpeningT]):
         ]
 
         async def carry_on() -> None:
-            for each in places:
-                await self._session(*each, past, on_step)
+            for slot in places:
+                await self._session(*slot, past, on_step)
 
         if self.opening.carries:
             yield carry_on()

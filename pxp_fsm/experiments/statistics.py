@@ -71,7 +71,11 @@ class Statistics:
             return ()
         columns = [
             ("in all", [repetition.total for repetition in repetitions]),
-            *zip(ROWS, zip(*(each.counts for each in repetitions), strict=True), strict=True),
+            *zip(
+                ROWS,
+                zip(*(repetition.counts for repetition in repetitions), strict=True),
+                strict=True,
+            ),
         ]
         totals = [repetition.total for repetition in repetitions]
         return tuple(
@@ -102,14 +106,16 @@ class Published:
 def statistics_of(blackboard: SqlBlackboard, *runs: str) -> Statistics:
     """The statistics of a run as far as it has got, or of several: repetitions are added up."""
     endings, tags = Counter[str | None](), Counter[tuple[str, str]]()
-    each = defaultdict[int, list[tuple[int, ...]]](list)
+    by_repetition = defaultdict[int, list[tuple[int, ...]]](list)
     for run in runs:
         counts = run_counts(blackboard, run)
         endings.update(counts.endings)
         tags.update(counts.tags)
         for row in counts.table1:
-            each[row.repetition].append(row[1:])
-    sums = {number: tuple(map(sum, zip(*rows, strict=True))) for number, rows in each.items()}
+            by_repetition[row.repetition].append(row[1:])
+    sums = {
+        number: tuple(map(sum, zip(*rows, strict=True))) for number, rows in by_repetition.items()
+    }
     repetitions = (
         Repetition(number, sum_of[0], sum_of[1:]) for number, sum_of in sorted(sums.items())
     )
@@ -159,7 +165,7 @@ def clustered_error(values: Sequence[float], clusters: Sequence[Hashable]) -> fl
     count = len(sums)
     if count < 2:
         return float("inf")
-    spread = sum(each * each for each in sums.values())
+    spread = sum(deviation * deviation for deviation in sums.values())
     return sqrt(count / (count - 1) * spread) / len(values)
 
 

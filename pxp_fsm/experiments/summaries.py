@@ -82,10 +82,10 @@ async def summarized(
                 except NoAnswer as error:
                     raise DataError.at(table, line, str(error)) from error
 
-        def each() -> Iterator[Coroutine[None, None, object]]:
+        def requests() -> Iterator[Coroutine[None, None, object]]:
             return (ask(line, row[COLUMN]) for line, row in rows)
 
-        await together(each(), len(rows) if settings.batches else settings.in_flight)
+        await together(requests(), len(rows) if settings.batches else settings.in_flight)
     return [{**row, COLUMN: summaries[line], ORIGINAL: row[COLUMN]} for line, row in rows]
 
 

@@ -145,8 +145,8 @@ def endings_of(
     kind = kind_of_plan(run.opening.plan)
     if kind is not None:
         many = Counter(map(kind.ending, board.sessions(run.name)))
-    each = (f"{ending or 'not over'} {number}" for ending, number in many.items())
-    yield f"Sessions ended: {', '.join(each)}"
+    endings = (f"{ending or 'not over'} {number}" for ending, number in many.items())
+    yield f"Sessions ended: {', '.join(endings)}"
     failed = sum(statistics.endings[ending] for ending in FAULTS)
     if failed:
         were = "was" if failed == 1 else "were"

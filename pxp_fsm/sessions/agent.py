@@ -224,13 +224,13 @@ class Seat:
         """What a later session's context holds of this one for the agent."""
         kept = tuple(history) if self._lessons is None else self._lessons.visible(history)
         added, category_of = (
-            dict(zip(history, each, strict=True)) for each in (context, categories)
+            dict(zip(history, values, strict=True)) for values in (context, categories)
         )
         return Episode(
             self._instance,
             kept,
-            tuple(added[each] for each in kept),
-            tuple(category_of[each] for each in kept),
+            tuple(added[message] for message in kept),
+            tuple(category_of[message] for message in kept),
         )
 
     def _teach(self, respondent: Respondent, message: Message) -> None:

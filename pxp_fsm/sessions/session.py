@@ -304,8 +304,8 @@ class Session:
         if not agents or not all(agent.guards.follows_relations for agent in agents):
             return frozenset()
         own = {name: seat.relations for (name, _), seat in self._seats.items()}
-        each = [session_assumptions(*pair) for pair in combinations(own.values(), 2)]
-        return frozenset.intersection(*each)
+        assumed = [session_assumptions(*pair) for pair in combinations(own.values(), 2)]
+        return frozenset.intersection(*assumed)
 
     def episodes(self) -> dict[str, Episode]:
         """What each agent, by its name, may carry in its context to later sessions."""
@@ -351,11 +351,11 @@ class Session:
         if row.kind is not Kind.SEND:
             return None
         partners = self.system.partners(place, row)
-        names = [self.system.members[each].name for each in partners]
+        names = [self.system.members[partner].name for partner in partners]
         if decision.to and decision.to not in names:
             return f"{row.label} goes to {', '.join(names)}, not to {quoted(decision.to)}"
-        for each in (place, *partners):
-            table = self.system.members[each].automaton
+        for partner in (place, *partners):
+            table = self.system.members[partner].automaton
             problem = payload_problem(table, row.label, str(decision.payload))
             if problem is not None:
                 return f"the payload of {row.label} does not fit {table.name}: {problem}"

@@ -85,7 +85,7 @@ def as_json(report: AuditReport) -> str:
         },
     }
     parts = [f'"{name}": {json.dumps(value)}' for name, value in told.items()]
-    noted = ",\n ".join(json.dumps(_noted(each)) for each in report.noted)
+    noted = ",\n ".join(json.dumps(_noted(session)) for session in report.noted)
     return "{" + ",\n".join([*parts, f'"noted": [{noted}]']) + "}"
 
 

@@ -192,9 +192,9 @@ def conclude(
     run, *others = finished.values()
     columns = summary.compared(run.run)
     if run.run.opening.plan.agents is not None:
-        for setting, each in finished.items():
+        for setting, finished_run in finished.items():
             about = f" ({setting})" if others else ""
-            told = sheets.directions(board, each.run.name, about)
+            told = sheets.directions(board, finished_run.run.name, about)
             console().print(sheets.as_rich(told, spaced=False))
     else:
         both = summary.both_settings(_columns(finished)) if others else None
@@ -212,18 +212,20 @@ def conclude(
         paragraph(f"Lessons are kept: {'; '.join(criteria)}.{summary.CHEMISTS if chemists else ''}")
     if columns:
         paragraph(summary.SOURCES)
-    for setting, each in finished.items():
+    for setting, finished_run in finished.items():
         if verbose:
-            _details(each, board)
+            _details(finished_run, board)
         shown = (
-            summary.endings_of(each.run, each.statistics, board) if verbose or not others else ()
+            summary.endings_of(finished_run.run, finished_run.statistics, board)
+            if verbose or not others
+            else ()
         )
-        for line in (*shown, *each.monitored):
+        for line in (*shown, *finished_run.monitored):
             paragraph(f"{setting.capitalize()}: {line}" if others else line)
-        if each.run.meter.shown():
-            paragraph(f"Models were asked: {each.run.meter.shown()}")
+        if finished_run.run.meter.shown():
+            paragraph(f"Models were asked: {finished_run.run.meter.shown()}")
     _places([*finished.values()], board, verbose)
-    names = [each.run.name for each in finished.values()]
+    names = [finished_run.run.name for finished_run in finished.values()]
     session = ["show", f"{names[0]}/{_first(finished)}"]
     comparable = others and run.run.opening.plan.agents is None
     look = ["compare", names[0], names[-1]] if comparable else session
@@ -237,14 +239,14 @@ def _columns(
     """The statistics of each setting, with the published columns of that setting."""
     return {
         setting: (
-            each.statistics,
+            finished_run.statistics,
             [
                 column
-                for column in summary.compared(each.run)
-                if _is_as_in(column, Keep(each.run.opening.plan.learn))
+                for column in summary.compared(finished_run.run)
+                if _is_as_in(column, Keep(finished_run.run.opening.plan.learn))
             ],
         )
-        for setting, each in finished.items()
+        for setting, finished_run in finished.items()
     }
 
 
@@ -266,7 +268,7 @@ def _gains(finished: Mapping[str, FinishedRun], board: SqlBlackboard) -> Iterato
             about = (run.run.opening.plan, run.run.opening.task, data)
             changes = accuracy.gains(board, run.run.name, *about)
             if changes:
-                before, after = (median(each[place] for each in changes) for place in (0, 1))
+                before, after = (median(change[place] for change in changes) for place in (0, 1))
                 told.append(f"{setting + ' ' if len(finished) > 1 else ''}{before:g} to {after:g}")
         if told:
             yield (

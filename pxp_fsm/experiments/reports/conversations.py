@@ -171,7 +171,7 @@ def _said(
         drawing,
         "" if same else text(message.answer.explanation),
         why(entry, record.protocol, record.k),
-        tuple(_lesson(each) for each in entry.judgements if each.relation == LEARN),
+        tuple(_lesson(judgement) for judgement in entry.judgements if judgement.relation == LEARN),
         tuple(_comments(message.number, calls)),
         same,
     )
@@ -188,7 +188,7 @@ def _comments(number: int, calls: Sequence[RecordedCall]) -> Iterator[str]:
     for call in asked_here:
         if call.prompt is None or call.purpose == "validation":
             continue
-        first = call is next(each for each in calls if each.purpose == call.purpose)
+        first = call is next(candidate for candidate in calls if candidate.purpose == call.purpose)
         system = f"{call.prompt.system}\n\n" if first else ""
         yield text(f"{call.purpose}: {system}{call.prompt.asked}")
     if weighed:
@@ -200,7 +200,7 @@ def why(entry: Event, protocol: str, k: int | None) -> str:
     message = entry.carried
     if message.number == 1:
         return "the first message"
-    judged = [each for each in entry.judgements if each.relation in RELATIONS]
+    judged = [judgement for judgement in entry.judgements if judgement.relation in RELATIONS]
     reasons = reason([held(judgement.outcome) for judgement in judged])
     if reasons is None:
         asked = ", ".join(map(_judged, judged))

@@ -118,11 +118,16 @@ def _conditions(reports: Sequence[RunReport]) -> str:
     """What the numbers of runs are of: the protocol with its bounds, sessions and repetitions."""
     groups = dict[str, list[str]]()
     for report in reports:
-        rules, sizes = report.plan.rules(), {each.total for each in report.statistics.repetitions}
+        rules, sizes = (
+            report.plan.rules(),
+            {repetition.total for repetition in report.statistics.repetitions},
+        )
         bounds = [f"{name} = {value}" for name, value in (("n", rules.n), ("k", rules.k)) if value]
-        each = " or ".join(f"{size:,}" for size in sorted(sizes)) or "no"
+        per_repetition = " or ".join(f"{size:,}" for size in sorted(sizes)) or "no"
         many = f"R = {len(report.statistics.repetitions):,}"
-        of_it = f"{', '.join((rules.automaton.title, *bounds))}; {many}, {each} sessions each"
+        of_it = (
+            f"{', '.join((rules.automaton.title, *bounds))}; {many}, {per_repetition} sessions each"
+        )
         groups.setdefault(of_it, []).append(report.name)
     if len(groups) == 1:
         conditions = next(iter(groups))
@@ -470,7 +475,7 @@ def _answers(reports: Sequence[RunReport], others: Sequence[ReportedRun]) -> Ite
             f"{', '.join((rules.automaton.title, *bounds))}?"
         )
         estimate = report.estimates.get("two-way")
-        total = sum(each.total for each in report.statistics.repetitions)
+        total = sum(repetition.total for repetition in report.statistics.repetitions)
         if estimate is None or not total:
             yield [asked, "No session is over yet."]
             continue
@@ -558,7 +563,7 @@ def _curves(report: RunReport, room: Room) -> DrawnFigure | None:
     if not lines:
         return None
     marks = []
-    sizes = {each.total for each in report.statistics.repetitions}
+    sizes = {repetition.total for repetition in report.statistics.repetitions}
     if report.plan.protocol == "interact" and sizes == {SESSIONS}:
         places: dict[tuple[str, int, int], list[str]] = {}
         for p in points(report.plan.task):
@@ -684,11 +689,11 @@ def _run(report: RunReport) -> dict[str, Any]:
         ],
         "repetitions": [
             {
-                "repetition": each.number,
-                "total": each.total,
-                "counts": dict(zip(ROWS, each.counts, strict=True)),
+                "repetition": repetition.number,
+                "total": repetition.total,
+                "counts": dict(zip(ROWS, repetition.counts, strict=True)),
             }
-            for each in report.statistics.repetitions
+            for repetition in report.statistics.repetitions
         ],
         "curves": {kind: [_point(p.number, p) for p in report.curves[kind]] for kind in KINDS},
         "performance": {
@@ -937,8 +942,10 @@ def _texts_of_tasks(
     yield "-curves.csv", iter([as_csv(CURVE_HEADINGS, curve)])
     yield "-flow.csv", iter([as_csv(*flow)])
     tagged = [categories(report) for report in reports]
-    each = ((r.name, *row) for r, table in zip(reports, tagged, strict=True) for row in table.rows)
-    yield "-categories.csv", iter([as_csv(("run", *tagged[0].headings), each)])
+    category_rows = (
+        (r.name, *row) for r, table in zip(reports, tagged, strict=True) for row in table.rows
+    )
+    yield "-categories.csv", iter([as_csv(("run", *tagged[0].headings), category_rows)])
     yield "-categories.tex", map(set_table, map(_categories_in_print, reports))
     yield "-sequences.tex", (set_table(sequences(report, SEQUENCES)) for report in reports)
     if (pairs := paired(reports)) is not None:

@@ -131,12 +131,12 @@ def _read(text: str) -> Pathway:
 def _step(number: int, product: str, reactants: Sequence[str]) -> ReactionStep:
     try:
         made = canonical_smiles(product)
-        each = frozenset(canonical_smiles(".".join(reactants)).split("."))
+        molecules = frozenset(canonical_smiles(".".join(reactants)).split("."))
     except InvalidSmiles as error:
         raise InvalidPathway(f"step {number}: {error}") from error
     if number > 1 and "." in made:
         raise InvalidPathway(f"step {number}: a step makes one molecule, not {quoted(made)}")
-    return ReactionStep(made, tuple(sorted(each)))
+    return ReactionStep(made, tuple(sorted(molecules)))
 
 
 def _used(first: ReactionStep, others: Sequence[ReactionStep]) -> list[ReactionStep]:

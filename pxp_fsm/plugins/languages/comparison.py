@@ -142,29 +142,29 @@ def by_relations(
     if not has_relations(text):
         return (counted(chosen(text, given, within, without).language),)
     readings = (replace(given, relations=name) for name in NAMED)
-    return tuple(counted(chosen(text, each, within, without).language) for each in readings)
+    return tuple(counted(chosen(text, reading, within, without).language) for reading in readings)
 
 
 def count_lines(counts_found: Sequence[Count]) -> Iterator[str]:
     """Counts for a terminal, a column a language."""
     rows = [
-        ("sequences", [_shown(each.total) for each in counts_found]),
-        ("states", [f"{each.states:,}" for each in counts_found]),
+        ("sequences", [_shown(count.total) for count in counts_found]),
+        ("states", [f"{count.states:,}" for count in counts_found]),
     ]
     for place, name in enumerate(CLASSES):
-        rows.append((name, [_shown(each.classes[place][1]) for each in counts_found]))
-    longest = max(len(each.lengths) for each in counts_found)
+        rows.append((name, [_shown(count.classes[place][1]) for count in counts_found]))
+    longest = max(len(count.lengths) for count in counts_found)
     for length in range(1, longest):
         counts = [
-            each.lengths[length] if length < len(each.lengths) else 0 for each in counts_found
+            count.lengths[length] if length < len(count.lengths) else 0 for count in counts_found
         ]
         if longest <= LENGTHS + 1 and any(counts):
             rows.append(
                 (f"of {length} message{'s'[: length > 1]}", [f"{count:,}" for count in counts])
             )
     numbered = [f"({number})" for number in range(1, len(counts_found) + 1)]
-    for number, each in zip(numbered, counts_found, strict=True):
-        yield each.title if len(counts_found) == 1 else f"{number} {each.title}"
+    for number, count in zip(numbered, counts_found, strict=True):
+        yield count.title if len(counts_found) == 1 else f"{number} {count.title}"
     if len(counts_found) > 1:
         rows.insert(0, ("", numbered))
     first = max(len(name) for name, _ in rows)

@@ -73,7 +73,7 @@ def published_code(*, human_revises: bool) -> Languages:
 
 def _kept(readings: Iterable[Language], human_revises: bool) -> tuple[Language, Language, Language]:
     equivalent, tolerant, three = (
-        each if human_revises else each - _revising() for each in readings
+        language if human_revises else language - _revising() for language in readings
     )
     return equivalent, tolerant, three
 
@@ -102,11 +102,11 @@ def says_more(column: Published) -> bool:
 
 def _told(column: Published) -> list[tuple[Language, int]]:
     told_languages = []
-    for each in ratified(column.task):
-        if each.title == column.title:
+    for ratified_row in ratified(column.task):
+        if ratified_row.title == column.title:
             told_languages += [
-                (_ratified() & _at_most(3), each.within_3),
-                (_ratified() - _at_most(3), each.later),
+                (_ratified() & _at_most(3), ratified_row.within_3),
+                (_ratified() - _at_most(3), ratified_row.later),
             ]
     for point in points(column.task):
         if (point.title, point.kind, point.message) == (column.title, "human", 3):

@@ -101,7 +101,9 @@ class Chain:
     @cached_property
     def draws(self) -> frozenset[tuple[Draw, frozenset[Cell]]]:
         """Every draw with its outcomes that is the same move."""
-        moves = (move for stage in self.moves for each in stage for move in each)
+        moves = (
+            move for stage in self.moves for moves_of_state in stage for move in moves_of_state
+        )
         return frozenset((move.draw, move.cells) for move in moves)
 
     def _gathered(self, stage: int, speaker: int) -> Gathered:
@@ -320,8 +322,8 @@ def weighed(
 
     def into(stage: int, speaker: int) -> _Into[R]:
         by_target = {
-            target: tuple((weights[key], states) for key, states in each if key in weights)
-            for target, each in built.gathered[stage][speaker].items()
+            target: tuple((weights[key], states) for key, states in weighted if key in weights)
+            for target, weighted in built.gathered[stage][speaker].items()
         }
         return {target: terms for target, terms in by_target.items() if terms}
 

@@ -126,7 +126,7 @@ class Function:
         return up, down
 
     def __str__(self) -> str:
-        up, down = (_written(each) for each in self.coefficients())
+        up, down = (_written(polynomial) for polynomial in self.coefficients())
         return up if down == "1" else f"({up}) / ({down})"
 
 

@@ -156,11 +156,13 @@ def _planned(
 ) -> tuple[list[tuple[int, _Terms]], list[tuple[Conclusion, _Terms]]]:
     """What is added up for each state, and for each result."""
     terms = {
-        target: tuple((weight, first, tuple(others)) for weight, (first, *others) in each)
-        for target, each in into.items()
+        target: tuple((weight, first, tuple(others)) for weight, (first, *others) in weighted)
+        for target, weighted in into.items()
     }
-    onward = [(target, each) for target, each in terms.items() if isinstance(target, int)]
-    over = [(target, each) for target, each in terms.items() if isinstance(target, Conclusion)]
+    onward = [(target, weighted) for target, weighted in terms.items() if isinstance(target, int)]
+    over = [
+        (target, weighted) for target, weighted in terms.items() if isinstance(target, Conclusion)
+    ]
     return onward, over if ending else []
 
 

@@ -28,7 +28,7 @@ def _of(agent: int, name: str) -> Callable[[Conclusion], bool]:
 OUTCOMES: Mapping[str, Callable[[Conclusion], bool]] = {
     "one-way, human": _of(_H, "one_way"),
     "one-way, machine": _of(_M, "one_way"),
-    "two-way": lambda result: all(each.one_way for each in result.classes),
+    "two-way": lambda result: all(agent.one_way for agent in result.classes),
     "strong, human": _of(_H, "strong"),
     "strong, machine": _of(_M, "strong"),
     "ultra-strong, human": _of(_H, "ultra_strong"),

@@ -91,8 +91,8 @@ def _ended(
         place = ParameterValue(Fraction(number), Fraction(number))
         holds = _touches(function, missed, place) if own is None else own >= target
         alone = Reach(place, place)
-        beside = [each for each in parts if place in (each.first, each.last) and each != alone]
-        parts = [each for each in parts if each != alone and each not in beside]
+        beside = [part for part in parts if place in (part.first, part.last) and part != alone]
+        parts = [part for part in parts if part != alone and part not in beside]
         if beside:
             (reach,) = beside
             if not holds:
@@ -100,7 +100,7 @@ def _ended(
             parts.append(reach)
         elif holds:
             parts.append(alone)
-    return tuple(sorted(parts, key=lambda each: each.first.low))
+    return tuple(sorted(parts, key=lambda part: part.first.low))
 
 
 def _touches(function: Function, missed: fmpz_poly, place: ParameterValue) -> bool:

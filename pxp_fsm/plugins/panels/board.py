@@ -120,7 +120,9 @@ class PanelLayout:
 
     def _left(self, board: PanelBoard) -> PanelBoard:
         """The board when those have left who leave after its message."""
-        closed = {each for place in self.leaves.get(board.number, ()) for each in self.own[place]}
+        closed = {
+            channel for place in self.leaves.get(board.number, ()) for channel in self.own[place]
+        }
         if not closed:
             return board
         talks = [

@@ -239,7 +239,7 @@ def search_packed(panel: PackedPanel, most: int, runner: Runner | None = None) -
         *(panel.power, panel.named, panel.sources, panel.turned),
     )
     rules = int(panel.call), int(panel.alone), int(panel.still)
-    about = (panel.codes, panel.bits, *rules, *(runner.put("q", each) for each in lists))
+    about = (panel.codes, panel.bits, *rules, *(runner.put("q", entries) for entries in lists))
     states, offsets = runner.new("q", most + widest), runner.new("i", most + widest + 1)
     targets = runner.new("i", _STEPS * most + widest)
     slots = runner.new("i", 1 << (2 * len(states)).bit_length())

@@ -158,7 +158,7 @@ def panel_results(board: SqlBlackboard, record: RunRecord) -> PanelResults:
             first[name] += [] if number is None else [number]
 
     def counts(name: str) -> tuple[str, ...]:
-        classes = (str(strong[name][each]) for each in ("strong", "ultra_strong"))
+        classes = (str(strong[name][strength]) for strength in ("strong", "ultra_strong"))
         return (name, *classes, str(right[name]) if judged else "-")
 
     return PanelResults(

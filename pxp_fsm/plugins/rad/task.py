@@ -122,7 +122,7 @@ class OneFinding:
     async def log_likelihood(self, question: Question, prediction: str) -> float:
         """The natural logarithm of the probability that `prediction`, yes or no, has to it."""
         shown = prediction == YES
-        every = (each for n in range(len(LABELS) + 1) for each in combinations(LABELS, n))
+        every = (subset for n in range(len(LABELS) + 1) for subset in combinations(LABELS, n))
         wanted = [format_labels(labels) for labels in every if (self._finding in labels) is shown]
         return self._reader.log_probability(question.instance, wanted)
 

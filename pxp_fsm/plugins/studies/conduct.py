@@ -445,7 +445,9 @@ def next_message(study: Study, participation: Participation) -> NextMessage | No
         for row in participation.live.rows(member):
             if row.guard is not None and row.guard != true_guard(study, participation):
                 continue
-            if any(isinstance(each, Exchange) for each in participation.live.by_row(member, row)):
+            if any(
+                isinstance(action, Exchange) for action in participation.live.by_row(member, row)
+            ):
                 payload = _task(study, participation) if row.label == "TASK" else None
                 return NextMessage(member, row.label, payload)
     return None

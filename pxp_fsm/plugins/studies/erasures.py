@@ -77,7 +77,7 @@ def given_out(
     return tuple(
         f"{file.kind} {file.name}, given out {file.created[:16]}, "
         f"{_holds(file.kind, ', '.join(subjects))} (SHA-256 {file.digest[:12]})"
-        for file, subjects in sorted(held.items(), key=lambda each: each[0].created)
+        for file, subjects in sorted(held.items(), key=lambda item: item[0].created)
         if subjects
     )
 

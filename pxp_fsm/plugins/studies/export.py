@@ -150,7 +150,9 @@ def _value(text: str) -> Any:
 
 def _participant(study: Study, participation: Participation) -> Sequence[Cell]:
     does = assigned(study, participation)
-    order = "; ".join(f"{each.task.name}: {each.arm.name}" for each in does)
+    order = "; ".join(
+        f"{assigned_task.task.name}: {assigned_task.arm.name}" for assigned_task in does
+    )
     return (
         participation.subject,
         participation.status,
@@ -169,8 +171,8 @@ def _how(timing: Timing | None, consent: str) -> Sequence[Cell]:
 def _answers(board: SqlBlackboard, participation: Participation) -> Iterator[Sequence[Cell]]:
     timings, consent = timings_of(board, participation.name), _consent(participation)
     trained, part = 0, "before"
-    for each in participation.history:
-        message = each.message
+    for event in participation.history:
+        message = event.message
         if message is None:
             continue
         if message.tag == "ASK_AFTER":
@@ -181,7 +183,7 @@ def _answers(board: SqlBlackboard, participation: Participation) -> Iterator[Seq
         of, attempt = ("training", trained) if message.tag == "TRAINED" else (part, 1)
         answers = _value(message.json)
         for question, answer in answers.items() if isinstance(answers, dict) else ():
-            how = _how(timings.get(each.number), consent)
+            how = _how(timings.get(event.number), consent)
             yield participation.subject, of, attempt, question, answer, *how
 
 
@@ -189,9 +191,9 @@ def _messages(
     study: Study, board: SqlBlackboard, participation: Participation
 ) -> Iterator[Sequence[Cell]]:
     does = assigned(study, participation)
-    for each in does[: len(participation.messages("TASK"))]:
-        if not each.task.network:
-            yield from _of_task(study, board, participation, each)
+    for assigned_task in does[: len(participation.messages("TASK"))]:
+        if not assigned_task.task.network:
+            yield from _of_task(study, board, participation, assigned_task)
 
 
 def _of_task(

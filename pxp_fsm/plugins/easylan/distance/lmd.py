@@ -224,8 +224,8 @@ class Pairable:
         """What the edges at `a`, to `others` or to all, can save at most where it becomes `b`."""
         pairs = ((self.first, self.second, self.connect), (*self.required, self.require))
         return sum(
-            each * min(_there(old, a, end, others), _there(new, b, end))
-            for old, new, each in pairs
+            price * min(_there(old, a, end, others), _there(new, b, end))
+            for old, new, price in pairs
             for end in (0, 1)
         )
 

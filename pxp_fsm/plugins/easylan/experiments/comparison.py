@@ -575,8 +575,8 @@ def _lmd(some: Sequence[Measured]) -> str:
 def _tally(some: Sequence[Measured], action: Action) -> str:
     tallies = [tallied(outcome.actions)[action] for outcome in some]
     count = sum(tally.count for tally in tallies)
-    each = sum(tally.ued for tally in tallies) / count if count else 0
-    return _pair([count / len(some), each])
+    mean_ued = sum(tally.ued for tally in tallies) / count if count else 0
+    return _pair([count / len(some), mean_ued])
 
 
 def _printed(number: float | None) -> str:

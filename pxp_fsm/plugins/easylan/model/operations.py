@@ -250,13 +250,15 @@ def _without(network: Network, name: str) -> Network:
     return replace(
         network,
         agents=tuple(
-            _requiring(agent, (each for each in agent.control.required if each != name))
+            _requiring(agent, (required for required in agent.control.required if required != name))
             for agent in network.agents
             if agent.name != name
         ),
         edges=frozenset(edge for edge in network.edges if name not in edge),
         handled=tuple(
-            replace(example, results=tuple(each for each in example.results if each[0] != name))
+            replace(
+                example, results=tuple(result for result in example.results if result[0] != name)
+            )
             for example in network.handled
         ),
     )
@@ -350,8 +352,8 @@ def _learned(
 
 
 def _merged(old: tuple[_Example, ...], new: tuple[_Example, ...]) -> tuple[_Example, ...]:
-    again = {each.received for each in new}
-    kept = [each for each in old if each.received not in again]
+    again = {example.received for example in new}
+    kept = [example for example in old if example.received not in again]
     return (*kept, *new)
 
 
@@ -366,7 +368,7 @@ def _renamed(network: Network, old: str, new: str) -> Network:
     agents = (
         _requiring(
             replace(agent, name=name(agent.name, "")),
-            (name(each, "") for each in agent.control.required),
+            (name(required, "") for required in agent.control.required),
         )
         for agent in renamed.agents
     )
@@ -427,7 +429,7 @@ def _split(network: Network, split: Split) -> Network:
     moved = _reauthored(network, name)
     place = network.names.index(old.name)
     kept = [
-        _requiring(agent, (name(each, "") for each in agent.control.required))
+        _requiring(agent, (name(required, "") for required in agent.control.required))
         for agent in moved.agents
         if agent.name != old.name
     ]
@@ -528,7 +530,9 @@ def _assigned(handled: HandledExample, old: str, names: list[str], name: Naming)
     result = dict(handled.results).get(old)
     stands = name(old, handled.external)
     parts = tuple((part, result if part == stands else None) for part in names)
-    return replace(handled, results=(*(each for each in handled.results if each[0] != old), *parts))
+    return replace(
+        handled, results=(*(result for result in handled.results if result[0] != old), *parts)
+    )
 
 
 def merging(network: Network, name: str, into: str) -> tuple[Operation, ...]:

@@ -37,11 +37,11 @@ def language(request: LanguageOptions) -> None:
     elif draw is None:
         counts = languages.by_relations(words, given, both, request.minus)
         lines += languages.count_lines(counts)
-        record = [each.record() for each in counts]
+        record = [count.record() for count in counts]
     else:
         counts = (languages.counted(subject.language),)
         lines += languages.count_lines(counts)
-        record = [each.record() for each in counts]
+        record = [count.record() for count in counts]
     if request.as_json:
         click.echo(json.dumps(record, indent=1))
     else:

@@ -130,7 +130,7 @@ def _explain(title: str, seed: int, as_json: bool) -> None:
         tuple(explain(column, model, seed) for model in MODELS) for column in columns(title)
     ]
     if as_json:
-        _json([each for column in explained for each in comparison.explained_json(column)])
+        _json([record for column in explained for record in comparison.explained_json(column)])
     else:
         _said((), map(comparison.explained_sheet, explained), comparison.explained_lines())
 

@@ -53,9 +53,9 @@ def estimate_sheets(answered: OddsAnswer | None, estimates: Estimates, fit: Fit)
             f"{share.of} of {share.total}",
         )
         for role, agent in zip(ROLES, estimates.agents, strict=True)
-        for tag, each in agent.items()
+        for tag, estimated in agent.items()
         if tag or not estimates.by_tag
-        for name, share in each.shares.items()
+        for name, share in estimated.shares.items()
     ]
     yield Sheet("Estimates", ("parameter", "estimate", "95% interval", "counted"), tuple(rows))
     if answered is not None:
@@ -153,15 +153,15 @@ def estimate_json(estimates: Estimates, fit: Fit) -> dict[str, Any]:
                         "total": share.total,
                         "interval": _ends(share.interval),
                     }
-                    for name, share in each.shares.items()
+                    for name, share in estimated.shares.items()
                 }
-                for tag, each in agent.items()
+                for tag, estimated in agent.items()
             }
             | {"categories_known": agent[""].known}
             for role, agent in zip(ROLES, estimates.agents, strict=True)
         },
         "seen": seen(estimates.counts),
-        "intervals": {name: _ends(each) for name, each in estimates.intervals.items()}
+        "intervals": {name: _ends(interval) for name, interval in estimates.intervals.items()}
         | {"length": _ends(estimates.length)},
         "fit": {
             "answers": {"statistic": fit.answers, "p": fit.p_answers},
@@ -191,18 +191,30 @@ def explained_sheet(models: tuple[ExplainedColumn, ...]) -> Sheet:
     """A published column, and what each model makes of it."""
     column = models[0].column
     rows = [
-        (row, str(column.counts[place]), *(f"{each.expected[place]:.1f}" for each in models))
+        (
+            row,
+            str(column.counts[place]),
+            *(f"{explained.expected[place]:.1f}" for explained in models),
+        )
         for place, row in enumerate(ROWS)
     ]
     for place, (name, count, _, _) in enumerate(models[0].told):
-        cells = (f"{each.told[place][2]:.1f} (p = {each.told[place][3]:.3f})" for each in models)
+        cells = (
+            f"{explained.told[place][2]:.1f} (p = {explained.told[place][3]:.3f})"
+            for explained in models
+        )
         rows.append((f"{name} *", str(count), *cells))
-    rows.append(("likelihood, log", "", *(f"{each.log_likelihood:.2f}" for each in models)))
-    rows.append(("p of the counts", "", *(f"{each.p:.2f}" for each in models)))
+    rows.append(
+        ("likelihood, log", "", *(f"{explained.log_likelihood:.2f}" for explained in models))
+    )
+    rows.append(("p of the counts", "", *(f"{explained.p:.2f}" for explained in models)))
     for name in models[0].model.parameters:
-        cells = (f"{each.values[name]:.2f}" if name in each.values else "0" for each in models)
+        cells = (
+            f"{explained.values[name]:.2f}" if name in explained.values else "0"
+            for explained in models
+        )
         rows.append((name, "", *cells))
-    headings = ("of 20 sessions", "published", *(each.model.name for each in models))
+    headings = ("of 20 sessions", "published", *(explained.model.name for explained in models))
     return Sheet(f"{column.title}, and what explains it best", headings, tuple(rows))
 
 
@@ -222,17 +234,17 @@ def explained_json(models: tuple[ExplainedColumn, ...]) -> list[dict[str, Any]]:
     """The same as JSON."""
     return [
         {
-            "column": each.column.title,
-            "model": each.model.name,
-            "parameters": dict(each.values),
-            "log_likelihood": each.log_likelihood,
-            "counts": dict(zip(ROWS, each.column.counts, strict=True)),
-            "expected": dict(zip(ROWS, each.expected, strict=True)),
-            "p": each.p,
+            "column": explained.column.title,
+            "model": explained.model.name,
+            "parameters": dict(explained.values),
+            "log_likelihood": explained.log_likelihood,
+            "counts": dict(zip(ROWS, explained.column.counts, strict=True)),
+            "expected": dict(zip(ROWS, explained.expected, strict=True)),
+            "p": explained.p,
             "not_fitted": [
                 {"what": label, "published": count, "expected": expected, "p": p}
-                for label, count, expected, p in each.told
+                for label, count, expected, p in explained.told
             ],
         }
-        for each in models
+        for explained in models
     ]

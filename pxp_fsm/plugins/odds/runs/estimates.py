@@ -106,8 +106,8 @@ class Counts:
         """How often an agent found a category, in what answers `received` ("" is any tag)."""
         return sum(
             count
-            for (context, each), count in self.categories.items()
-            if _is(context, agent, received) and each is category
+            for (context, judged), count in self.categories.items()
+            if _is(context, agent, received) and judged is category
         )
 
 
@@ -185,8 +185,8 @@ class Estimated:
         draws_of = {"revise": beta(self.shares["revise"])}
         if self.known:
             counts = [self.shares[category.value].of + 0.5 for category in Category]
-            each = generator.dirichlet(counts, draws).T
-            return draws_of | {c.value: row for c, row in zip(Category, each, strict=True)}
+            shares = generator.dirichlet(counts, draws).T
+            return draws_of | {c.value: row for c, row in zip(Category, shares, strict=True)}
         ratified, late = beta(self.shares["A"]), beta(self.shares["D"])
         rest = 1 - ratified
         return draws_of | {"A": ratified, "B": rest * (1 - late), "C": 0 * rest, "D": rest * late}
@@ -226,7 +226,7 @@ class Estimates:
         machine, human = (
             Player(
                 agent[""].behaviour,
-                {tag: each.behaviour for tag, each in agent.items() if tag},
+                {tag: tag_estimates.behaviour for tag, tag_estimates in agent.items() if tag},
             )
             for agent in self.agents
         )
@@ -261,7 +261,7 @@ def estimates(
     )
     generator = np.random.default_rng(seed)
     drawn = [
-        {tag: each.drawn(generator, draws) for tag, each in agent.items()}
+        {tag: tag_estimates.drawn(generator, draws) for tag, tag_estimates in agent.items()}
         for agent in (machine, human)
     ]
     odds = many((drawn[0], drawn[1]), counts.n, counts.k)

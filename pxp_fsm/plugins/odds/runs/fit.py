@@ -90,9 +90,9 @@ def fit(
         some = min(left, max(1, _SESSIONS_AT_ONCE // counts.sessions))
         tables, owns = drawn.tables(some)
         again = _fitted(tables, groups)
-        each = _terms(tables, again).sum(axis=2)
-        rows_as_far += (each >= by_context - 1e-9).sum(axis=0)
-        as_far[0] += (each.sum(axis=1) >= by_context.sum() - 1e-9).sum()
+        simulated = _terms(tables, again).sum(axis=2)
+        rows_as_far += (simulated >= by_context - 1e-9).sum(axis=0)
+        as_far[0] += (simulated.sum(axis=1) >= by_context.sum() - 1e-9).sum()
         as_far[1] += (owns - 2 * _log_likelihood(tables, again) >= whole - 1e-9).sum()
         left -= some
     shares = (as_far + 1) / (times + 1)
@@ -123,7 +123,7 @@ def _groups(by_tag: bool) -> list[Array]:
     """The contexts that have parameters in common, as masks over `CONTEXTS`."""
     import numpy as np
 
-    keys = [(each.agent, each.received if by_tag else "") for each in CONTEXTS]
+    keys = [(context.agent, context.received if by_tag else "") for context in CONTEXTS]
     return [np.array([key == value for key in keys]) for value in dict.fromkeys(keys)]
 
 
@@ -223,7 +223,7 @@ class _Drawn:
 
         sorted_codes = np.sort(codes.reshape(replicates, self.sessions), axis=1)
         return np.array(
-            [_own(np.unique(each, return_counts=True)[1], self.sessions) for each in sorted_codes]
+            [_own(np.unique(row, return_counts=True)[1], self.sessions) for row in sorted_codes]
         )
 
 

@@ -142,7 +142,7 @@ def targets(answered: OddsAnswer) -> Iterator[str]:
         if not reaches:
             yield f"{aim}: nowhere, whatever {name} is"
             continue
-        parts = "; ".join(_part(each) for each in reaches)
+        parts = "; ".join(_part(reach) for reach in reaches)
         smallest = f"The smallest is {_place(reaches[0].first)}."
         if reaches[0].above:
             smallest = "There is no smallest: anything above 0 will do."
@@ -196,17 +196,17 @@ def as_json(answered: OddsAnswer) -> dict[str, Any]:
             functions["length"] = answered.functions.length
         told["free"] = {
             "parameter": parameter(answered),
-            "functions": {name: _coefficients(each) for name, each in functions.items()},
+            "functions": {name: _coefficients(function) for name, function in functions.items()},
             "targets": [
                 {
                     "outcome": outcome,
                     "probability": str(chance),
                     "reached": [
                         {
-                            "from": _ends(each.first) | {"in": not each.above},
-                            "to": _ends(each.last) | {"in": not each.below},
+                            "from": _ends(reach.first) | {"in": not reach.above},
+                            "to": _ends(reach.last) | {"in": not reach.below},
                         }
-                        for each in reaches
+                        for reach in reaches
                     ],
                 }
                 for (outcome, chance), reaches in zip(
@@ -226,7 +226,7 @@ def _number(value: Any) -> dict[str, Any] | None:
 
 def _coefficients(function: Function) -> dict[str, list[str]]:
     both = (("numerator", function.numerator), ("denominator", function.denominator))
-    return {name: [str(value) for value in each.coeffs()] for name, each in both}
+    return {name: [str(value) for value in polynomial.coeffs()] for name, polynomial in both}
 
 
 def _ends(place: ParameterValue) -> dict[str, Any]:

@@ -70,7 +70,7 @@ def ways(column: Published) -> Any:
     fitting = [way for way in _filled(machine, human) if way[0] == neither]
     if not fitting:
         raise UsageError(f"no twenty sessions have the counts of {column.title}")
-    scales = [lgamma(SESSIONS + 1) - sum(lgamma(each + 1) for each in way) for way in fitting]
+    scales = [lgamma(SESSIONS + 1) - sum(lgamma(count + 1) for count in way) for way in fitting]
     return np.array(fitting), np.array(scales)
 
 
@@ -267,10 +267,14 @@ def _told(column: Published, model: PublishedModel, x: Array) -> Iterator[Untold
     later = float(many(agents, N, K).of("ratified")) - by_3
     agrees = float(agents[1].get(Tag.INIT, agents[1][""])["A"])
     revises = float((1 - agents[1][""]["A"]) * agents[1][""]["revise"])
-    for each in ratified(column.task):
-        if each.title == column.title:
-            yield "ratified by both within 3 messages", each.within_3, *_tails(each.within_3, by_3)
-            yield "ratified by both later", each.later, *_tails(each.later, later)
+    for ratified_row in ratified(column.task):
+        if ratified_row.title == column.title:
+            yield (
+                "ratified by both within 3 messages",
+                ratified_row.within_3,
+                *_tails(ratified_row.within_3, by_3),
+            )
+            yield "ratified by both later", ratified_row.later, *_tails(ratified_row.later, later)
     for point in points(column.task):
         if point.title == column.title and (point.kind, point.message) == ("human", 3):
             chance = agrees + revises

@@ -302,7 +302,11 @@ def page_of(
     if participation.status in AT_TASK and standing.session:
         arm = conduct.doing(subject)[-1].arm
         place = next(
-            (each for each in list(runner.places.values()) if each.session == standing.session),
+            (
+                candidate
+                for candidate in list(runner.places.values())
+                if candidate.session == standing.session
+            ),
             None,
         )
         if place is not None:

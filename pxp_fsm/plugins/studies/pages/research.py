@@ -211,7 +211,7 @@ def add_research(routes: APIRouter, host: StudyHost, links: Links) -> None:
     @routes.get("/api/study/participants/{subject}/sessions")
     def sessions(_who: Researcher, subject: str) -> tuple[SessionOf, ...]:
         """The sessions of a participant, in order."""
-        return tuple(_session(*each) for each in _stored(host, known(subject)))
+        return tuple(_session(*stored) for stored in _stored(host, known(subject)))
 
     @routes.get("/api/study/participants/{subject}/sessions/{session}")
     def transcript(_who: Researcher, subject: str, session: str) -> SessionTranscript:
@@ -334,7 +334,7 @@ def _view(host: StudyHost) -> StudyView:
                 len(participation.messages("TASK")),
                 waits_for(participation),
                 len(records),
-                _STOPPED if any(each.trouble for each in hosted) else "",
+                _STOPPED if any(hosted_run.trouble for hosted_run in hosted) else "",
             )
         )
     return StudyView(
